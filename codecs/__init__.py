@@ -1,0 +1,26 @@
+"""Gradient compression: one file a codec, found by its name.
+
+    from gradplane import codecs
+    c = codecs.get("thc", bits=4, granularity=30, p=1 / 32)
+    data, state = c.encode(x, shared=c.local(x), seed=codecs.key(1, "round", 7), worker=3)
+    y = c.decode(data, x.size)
+
+The contract is in `Codec`; `names()` lists what there is.
+"""
+
+from gradplane.codecs._base import Codec, CodecError, Partition
+from gradplane.codecs._feedback import ErrorFeedback
+from gradplane.codecs._random import key
+from gradplane.codecs._registry import get, names
+from gradplane.codecs._table import optimal_table
+
+__all__ = [
+    "Codec",
+    "CodecError",
+    "ErrorFeedback",
+    "Partition",
+    "get",
+    "key",
+    "names",
+    "optimal_table",
+]

@@ -1,0 +1,193 @@
+"""What every codec is: a frozen, checked configuration, and functions of their arguments alone.
+
+A codec is one file in this folder, found by its name: a frozen dataclass deriving from `Codec`
+that writes `_encode`, `_decode` and `max_size`. Checks, name, equality, repr and config come from
+here. Nothing is remembered between calls: residuals travel as `state`, chance comes from `seed`
+and `worker`.
+
+`seed` is one integer that all workers of one reduce share. Make it from what must differ, as in
+`codecs.key(experiment_seed, job, round, ...)`. A codec derives from it what is common to the
+workers (THC's rotation) and, with `worker`, what must be independent (stochastic rounding).
+"""
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+Codes = npt.NDArray[np.uint8]
+Table = tuple[int, ...]
+State = Any
+
+
+class CodecError(ValueError):
+    """What a codec was given is wrong; the message says which, where and what would do."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Partition:
+    """Values [start, stop) of a vector, which travel as lanes [lane, lane + lanes)."""
+
+    start: int
+    stop: int
+    lane: int
+    lanes: int
+
+
+class Codec(ABC):
+    """Base of all codecs. Subclasses are frozen dataclasses; their fields are the parameters."""
+
+    @property
+    def name(self) -> str:
+        """The codec's name, which is its file's."""
+        return type(self).__module__.rpartition(".")[2]
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """Name and parameters, ready for JSON; `codecs.get(**config)` makes an equal codec."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]
+        return {"name": self.name} | {f.name: getattr(self, f.name) for f in fields}
+
+    def start(self, n: int) -> State:
+        """The state before the first of a run of n-value vectors; None for a stateless codec."""
+        return None
+
+    def skip(self, x: Floats, state: State = None) -> State:
+        """The state after a round in which nothing of x was sent."""
+        return state
+
+    def local(self, x: Floats, state: State = None) -> Floats | None:
+        """What the workers reduce by maximum before encoding: float32, none negative; or None."""
+        check_vector(x)
+        return None
+
+    def combine(self, stats: Sequence[Floats]) -> Floats:
+        """The workers' local() arrays reduced to the shared one: each element's maximum."""
+        if not stats:
+            raise CodecError(f"{self.name}: no worker's statistic to combine")
+        shared: Floats = np.maximum.reduce(list(stats))
+        return shared
+
+    def encode(
+        self,
+        x: Floats,
+        shared: Floats | None = None,
+        seed: int = 0,
+        state: State = None,
+        worker: int = 0,
+    ) -> tuple[bytes, State]:
+        """Compress float32[n] to bytes, scalars first, little-endian; also the new state.
+
+        `shared` is the combined local(); None stands for this vector's own. Equal arguments give
+        equal bytes. CodecError if x is no finite float32 vector or `shared` does not fit it.
+        """
+        return self._encode(check_vector(x), shared, seed, state, worker)
+
+    def decode(self, data: bytes, n: int) -> Floats:
+        """float32[n] from encoded bytes; needs nothing else. CodecError if they are damaged."""
+        if not isinstance(data, bytes | bytearray | memoryview):
+            raise CodecError(f"expected bytes, got {type(data).__name__}")
+        return self._decode(bytes(data), check_int("n", n, 0))
+
+    @abstractmethod
+    def max_size(self, n: int) -> int:
+        """The most bytes that encode() makes of n values."""
+
+    @abstractmethod
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, State]: ...
+
+    @abstractmethod
+    def _decode(self, data: bytes, n: int) -> Floats: ...
+
+    # A codec whose codes may be summed in the network overrides what follows.
+
+    @property
+    def summable(self) -> bool:
+        """Whether codes, looked up in `table`, may be summed before they are decoded."""
+        return False
+
+    @property
+    def table(self) -> Table:
+        """What each code stands for in a sum; strictly increasing from 0."""
+        raise self._not_summable()
+
+    def sum_bits(self, workers: int) -> int:
+        """The exact number of bits that a sum over `workers` workers needs."""
+        raise self._not_summable()
+
+    def partitions(self, n: int) -> tuple[Partition, ...]:
+        """How a vector of n values is cut; partition k uses element k of the shared statistic."""
+        raise self._not_summable()
+
+    def lanes(self, n: int) -> int:
+        """How many codes n values make, padding included."""
+        return sum(part.lanes for part in self.partitions(n))
+
+    def codes(
+        self,
+        x: Floats,
+        shared: Floats | None = None,
+        seed: int = 0,
+        state: State = None,
+        worker: int = 0,
+    ) -> tuple[Codes, State]:
+        """The codes inside encode(): uint8[lanes(n)], one a lane, not packed; and the new state."""
+        raise self._not_summable()
+
+    def decode_sum(
+        self,
+        sums: npt.NDArray[np.integer[Any]],
+        n: int,
+        count: int | npt.NDArray[np.integer[Any]],
+        shared: Floats | None,
+        seed: int = 0,
+    ) -> Floats:
+        """The mean of the vectors whose looked-up codes add up to `sums` (integers[lanes(n)]).
+
+        `count`, one number or one a lane, says how many workers each sum holds. A lane of count 0
+        is missing (and its sum 0): its estimate is 0, in whatever domain the codec sums.
+        """
+        raise self._not_summable()
+
+    def _not_summable(self) -> CodecError:
+        return CodecError(f"the codes of {self.name} cannot be summed: look at .summable first")
+
+
+def check_vector(x: Floats) -> Floats:
+    """x, contiguous, if it is a one-dimensional float32 array of finite values; else CodecError."""
+    if not isinstance(x, np.ndarray):
+        raise CodecError(f"expected a float32 array, got {type(x).__name__}")
+    if x.dtype != np.float32 or x.ndim != 1:
+        raise CodecError(f"expected float32 of shape (n,), got {x.dtype} of shape {x.shape}")
+    finite = np.isfinite(x)
+    if not finite.all():
+        index = int(np.argmin(finite))
+        what = "NaN" if np.isnan(x[index]) else "infinity" if x[index] > 0 else "-infinity"
+        raise CodecError(f"{what} at index {index}")
+    return np.ascontiguousarray(x)
+
+
+def check_array(what: str, array: Any, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """array, if it has that shape and dtype ("float32" or "integer"); else CodecError."""
+    dtype = getattr(array, "dtype", None)
+    fits = dtype is not None and (dtype.kind in "iu" if kind == "integer" else dtype == kind)
+    if not fits or array.shape != shape:
+        got = type(array).__name__ if dtype is None else f"{dtype} of shape {array.shape}"
+        raise CodecError(f"{what} must be {kind} of shape {shape}, got {got}")
+    return array  # type: ignore[no-any-return]
+
+
+def check_int(what: str, value: int, low: int, high: int | None = None) -> int:
+    """value, if it is an integer from low to high; else CodecError."""
+    allowed = f"at least {low}" if high is None else f"from {low} to {high}"
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise CodecError(f"{what} must be an integer {allowed}, got {value!r}")
+    if value < low or (high is not None and value > high):
+        raise CodecError(f"{what} must be {allowed}, got {value}")
+    return int(value)

@@ -1,0 +1,128 @@
+"""Error feedback around any codec (Karimireddy et al., ICML 2019; THC Algorithm 3, lines 5, 22)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.codecs._base import (
+    Codec,
+    CodecError,
+    Codes,
+    Floats,
+    Partition,
+    State,
+    Table,
+    check_int,
+    check_vector,
+)
+
+
+@dataclass(frozen=True)
+class Residual:
+    """What was asked for and not yet sent, float32[n], and the wrapped codec's own state."""
+
+    error: Floats
+    inner: State
+
+
+@dataclass(frozen=True)
+class ErrorFeedback(Codec):
+    """Encodes x + e and keeps e = (x + e) - (what the receiver decodes of this worker's own codes).
+
+    The state is needed in every call that sees x, local() included: statistics are those of x + e.
+    A round in which nothing was sent keeps all of x + e: skip().
+    """
+
+    codec: Codec
+
+    @property
+    def name(self) -> str:
+        """The wrapped codec's name."""
+        return self.codec.name
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The wrapped codec's configuration, with error_feedback true."""
+        return self.codec.config | {"error_feedback": True}
+
+    def start(self, n: int) -> Residual:
+        """A residual of zeros."""
+        return Residual(np.zeros(check_int("n", n, 0), np.float32), self.codec.start(n))
+
+    def skip(self, x: Floats, state: State = None) -> Residual:
+        """The whole of x + e stays."""
+        total = self._total(x, state)
+        return Residual(total, self.codec.skip(total, state.inner))
+
+    def local(self, x: Floats, state: State = None) -> Floats | None:
+        """The wrapped codec's statistic of x + e."""
+        return self.codec.local(self._total(x, state), state.inner)
+
+    def max_size(self, n: int) -> int:
+        """The wrapped codec's."""
+        return self.codec.max_size(n)
+
+    @property
+    def summable(self) -> bool:
+        """The wrapped codec's."""
+        return self.codec.summable
+
+    @property
+    def table(self) -> Table:
+        """The wrapped codec's."""
+        return self.codec.table
+
+    def sum_bits(self, workers: int) -> int:
+        """The wrapped codec's."""
+        return self.codec.sum_bits(workers)
+
+    def partitions(self, n: int) -> tuple[Partition, ...]:
+        """The wrapped codec's."""
+        return self.codec.partitions(n)
+
+    def codes(
+        self,
+        x: Floats,
+        shared: Floats | None = None,
+        seed: int = 0,
+        state: State = None,
+        worker: int = 0,
+    ) -> tuple[Codes, Residual]:
+        """The wrapped codec's codes of x + e."""
+        total = self._total(x, state)
+        shared = shared if shared is not None else self.codec.local(total, state.inner)
+        codes, inner = self.codec.codes(total, shared, seed, state.inner, worker)
+        looked_up = np.array(self.table)[codes]
+        sent = self.codec.decode_sum(looked_up, total.size, 1, shared, seed)
+        return codes, Residual(total - sent, inner)
+
+    def decode_sum(
+        self,
+        sums: npt.NDArray[np.integer[Any]],
+        n: int,
+        count: int | npt.NDArray[np.integer[Any]],
+        shared: Floats | None,
+        seed: int = 0,
+    ) -> Floats:
+        """The wrapped codec's."""
+        return self.codec.decode_sum(sums, n, count, shared, seed)
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, Residual]:
+        total = self._total(x, state)
+        data, inner = self.codec.encode(total, shared, seed, state.inner, worker)
+        return data, Residual(total - self.codec.decode(data, total.size), inner)
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        return self.codec.decode(data, n)
+
+    def _total(self, x: Floats, state: State) -> Floats:
+        x = check_vector(x)
+        if not isinstance(state, Residual):
+            raise CodecError("error feedback needs the state of start(n) or of the last call")
+        if state.error.shape != x.shape:
+            raise CodecError(f"the residual has {state.error.size} values, the vector {x.size}")
+        return x + state.error

@@ -1,0 +1,222 @@
+"""What THC and uniform THC share: partitions, bytes, codes and sums on a grid over [-M, M].
+
+The grid has g + 1 values. Per partition of at most 2^20 values, M = t / sqrt(d) * l if rotated
+(d lanes, l the largest norm of all workers'), else M = t * l (l the largest magnitude). With H not
+normalised both factors sqrt(d) cancel: a position on the grid is scale * (H D x) + g / 2 with
+scale = g / (2 t l).
+
+Bytes, per partition: l (float32), if rotated the rotation's seed (uint32), the packed codes.
+"""
+
+import functools
+from abc import abstractmethod
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.codecs import _hadamard, _packing, _quantise
+from gradplane.codecs._base import (
+    Codec,
+    CodecError,
+    Codes,
+    Floats,
+    Partition,
+    State,
+    check_array,
+    check_int,
+    check_vector,
+)
+from gradplane.codecs._random import key
+from gradplane.codecs._reader import Reader
+
+Sums = npt.NDArray[np.integer[Any]]
+MAX_GRANULARITY = 4095
+
+
+class GridCodec(Codec):
+    """A codec that sends b-bit indices of grid values. Subclasses give what is abstract here."""
+
+    bits: int
+    _max_partition: ClassVar[int] = 2**20
+
+    @property
+    @abstractmethod
+    def granularity(self) -> int:
+        """g: the grid has g + 1 values."""
+
+    @property
+    @abstractmethod
+    def rotate(self) -> bool:
+        """Whether the randomized Hadamard transform comes first."""
+
+    @property
+    @abstractmethod
+    def threshold(self) -> float:
+        """t: half the grid's width, in units of the statistic (rotated: of l / sqrt(d))."""
+
+    @property
+    def summable(self) -> bool:
+        """True."""
+        return True
+
+    def sum_bits(self, workers: int) -> int:
+        """ceil(log2(g * workers + 1))."""
+        return (self.granularity * check_int("workers", workers, 1)).bit_length()
+
+    def partitions(self, n: int) -> tuple[Partition, ...]:
+        """Cuts of at most 2^20 values; when rotated the last is padded to a power of two."""
+        return _partitions(check_int("n", n, 0), self._max_partition, self.rotate)
+
+    def max_size(self, n: int) -> int:
+        """Exactly the bytes of n values."""
+        scalars = 8 if self.rotate else 4
+        return sum(
+            scalars + _packing.packed_size(part.lanes, self.bits) for part in self.partitions(n)
+        )
+
+    def local(self, x: Floats, state: State = None) -> Floats:
+        """float32, one a partition: the norm if rotated, else the largest magnitude."""
+        x = check_vector(x)
+        return np.array([self._statistic(x, p) for p in self.partitions(x.size)], np.float32)
+
+    def codes(
+        self,
+        x: Floats,
+        shared: Floats | None = None,
+        seed: int = 0,
+        state: State = None,
+        worker: int = 0,
+    ) -> tuple[Codes, State]:
+        """See Codec.codes. Rounding is independent between workers, the rotation is common."""
+        x = check_vector(x)
+        shared = self._shared(shared if shared is not None else self.local(x), x.size)
+        out = np.empty(self.lanes(x.size), np.uint8)
+        rounding = key(seed, worker, "rounding")
+        for k, part in enumerate(self.partitions(x.size)):
+            lanes = slice(part.lane, part.lane + part.lanes)
+            grid = self._to_grid(x[part.start : part.stop], part, shared[k], _spin(seed, k))
+            out[lanes] = _quantise.quantise(grid, self._cells, rounding, part.lane)
+        return out, state
+
+    def decode_sum(
+        self,
+        sums: Sums,
+        n: int,
+        count: int | Sums,
+        shared: Floats | None,
+        seed: int = 0,
+    ) -> Floats:
+        """See Codec.decode_sum. A missing lane's estimate is 0 before the inverse rotation."""
+        shared = self._shared(shared, n)
+        self._check_sums(sums, n, count)
+        middle = _quantise.centre(sums, count, self.granularity)
+        spins = [_spin(seed, k) for k in range(len(self.partitions(n)))]
+        return self._from_grid(middle, n, shared, spins)
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, State]:
+        shared = self._shared(shared if shared is not None else self.local(x), x.size)
+        codes, state = self.codes(x, shared, seed, state, worker)
+        out = []
+        for k, part in enumerate(self.partitions(x.size)):
+            out.append(shared[k : k + 1].astype("<f4").tobytes())
+            if self.rotate:
+                out.append(_spin(seed, k).to_bytes(4, "little"))
+            out.append(_packing.pack(codes[part.lane : part.lane + part.lanes], self.bits))
+        return b"".join(out), state
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        reader = Reader(data)
+        middles, shared, spins = [], [], []
+        table = 2 * np.array(self.table, np.float32) - np.float32(self.granularity)
+        for k, part in enumerate(self.partitions(n)):
+            shared.append(reader.array("<f4", 1, f"statistic of partition {k}")[0])
+            if self.rotate:
+                spins.append(int(reader.array("<u4", 1, f"rotation seed of partition {k}")[0]))
+            size = _packing.packed_size(part.lanes, self.bits)
+            fields = reader.array("u1", size, f"codes of partition {k}")
+            middles.append(table[_packing.unpack(fields, part.lanes, self.bits)])
+        reader.end()
+        middle = np.concatenate(middles) if middles else np.empty(0, np.float32)
+        return self._from_grid(middle, n, self._shared(np.array(shared, np.float32), n), spins)
+
+    @functools.cached_property
+    def _cells(self) -> _quantise.Cells:
+        return _quantise.cells(self.table)
+
+    def _statistic(self, x: Floats, part: Partition) -> float:
+        values = x[part.start : part.stop]
+        if not self.rotate:
+            return float(np.abs(values).max())
+        norm = _hadamard.norm(values)
+        if norm > np.finfo(np.float32).max:
+            raise CodecError(
+                f"the norm of values {part.start} to {part.stop - 1} is {norm:.3g}, "
+                "beyond float32: scale the vector down"
+            )
+        return norm
+
+    def _to_grid(self, x: Floats, part: Partition, shared: float, spin: int) -> Floats:
+        """One partition's positions on the grid, from its middle, before clamping."""
+        if shared == 0:
+            return np.zeros(part.lanes, np.float32)
+        scale = self.granularity / (2 * self.threshold * float(shared))
+        if self.rotate:
+            return _hadamard.rotate(x, part.lanes, key(spin, "signs"), scale)
+        positions = x.astype(np.float64) * scale
+        return np.clip(positions, -self.granularity, self.granularity).astype(np.float32)
+
+    def _from_grid(self, middle: Floats, n: int, shared: Floats, spins: list[int]) -> Floats:
+        """Values from positions on the grid, counted in half steps from its middle."""
+        out = np.empty(n, np.float32)
+        for k, part in enumerate(self.partitions(n)):
+            lanes = middle[part.lane : part.lane + part.lanes]
+            scale = self.threshold * float(shared[k]) / self.granularity
+            if self.rotate:
+                values = _hadamard.unrotate(
+                    lanes, part.stop - part.start, key(spins[k], "signs"), scale / part.lanes
+                )
+            else:
+                values = (lanes.astype(np.float64) * scale).astype(np.float32)
+            out[part.start : part.stop] = values
+        return out
+
+    def _shared(self, shared: Floats | None, n: int) -> Floats:
+        """The shared statistic, checked."""
+        parts = self.partitions(n)
+        shared = check_array(f"{self.name}'s shared statistic", shared, "float32", (len(parts),))
+        for k, value in enumerate(shared):
+            if not 0 <= value < np.inf:
+                raise CodecError(f"statistic {value} of partition {k} is not a magnitude")
+        return shared
+
+    def _check_sums(self, sums: Sums, n: int, count: int | Sums) -> None:
+        lanes = self.lanes(n)
+        check_array("sums", sums, "integer", (lanes,))
+        counts = np.asarray(count)
+        check_array("count", counts, "integer", (lanes,) if counts.ndim else ())
+        wrong = (sums < 0) | (sums > self.granularity * counts.astype(np.int64))
+        if wrong.any():
+            lane = int(np.argmax(wrong))
+            workers = int(np.broadcast_to(counts, lanes)[lane])
+            raise CodecError(
+                f"sum {sums[lane]} at lane {lane} is not from 0 to granularity x count "
+                f"= {self.granularity} x {workers} = {self.granularity * workers}"
+            )
+
+
+def _spin(seed: int, partition: int) -> int:
+    """The rotation's uint32 seed, as it travels in the bytes."""
+    return key(seed, "rotation", partition) & 0xFFFFFFFF
+
+
+@functools.lru_cache(maxsize=256)
+def _partitions(n: int, size: int, padded: bool) -> tuple[Partition, ...]:
+    parts = []
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        lanes = 1 << (stop - start - 1).bit_length() if padded else stop - start
+        parts.append(Partition(start, stop, start, lanes))
+    return tuple(parts)

@@ -1,0 +1,58 @@
+"""Stochastic quantisation to a lookup table's grid points (THC, sections 4.1 and 4.3), float32."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from gradplane.codecs import _random
+from gradplane.codecs._base import Codes, Floats, Table
+
+_GOLDEN = _random.GOLDEN
+_mix = njit(inline="always")(_random.mix)
+
+Cells = tuple[Codes, Floats, Floats]
+
+
+def cells(table: Table) -> Cells:
+    """For each unit cell [k, k + 1] of the grid: the code below, its value, the gap to the next."""
+    values = np.array(table)
+    below = np.searchsorted(values, np.arange(values[-1]), side="right") - 1
+    low = values[below].astype(np.float32)
+    gap = np.diff(values)[below].astype(np.float32)
+    return below.astype(np.uint8), low, gap
+
+
+@njit(cache=True, nogil=True)
+def _quantise(y, below, low, gap, key, first, out):  # type: ignore[no-untyped-def]
+    cells = below.size
+    half, top = np.float32(cells) / np.float32(2), np.float32(cells)
+    for start in range(0, y.size, 64):
+        base = key + np.uint64(first + start + 1) * _GOLDEN
+        some, codes = y[start : start + 64], out[start : start + 64]
+        for i in range(some.size):
+            value = min(max(some[i] + half, np.float32(0)), top)
+            cell = np.uint32(min(np.int32(value), np.int32(cells - 1)))
+            word = _mix(base + np.uint64(i) * _GOLDEN)
+            u = np.float32(np.int32(word >> np.uint64(40))) * np.float32(2.0**-24)
+            # u < fraction without a division: value - low is exact, and u * gap stays below gap
+            codes[i] = below[cell] + np.uint8(u * gap[cell] < value - low[cell])
+
+
+def quantise(y: Floats, cells: Cells, key: int, first: int) -> Codes:
+    """Codes of grid positions y, measured from the grid's middle and clamped to it: uint8[y.size].
+
+    Lane i goes up to the next table value iff u < fraction, u the top 24 bits of word first + i."""
+    out = np.empty(y.size, np.uint8)
+    _quantise(y, *cells, np.uint64(key), np.int64(first), out)
+    return out
+
+
+def centre(
+    sums: npt.NDArray[np.integer[Any]], count: int | npt.NDArray[np.integer[Any]], granularity: int
+) -> Floats:
+    """Means of summed table values, in half steps from the grid's middle; 0 where count is 0."""
+    workers = np.asarray(count, np.float32)
+    total = 2 * sums.astype(np.float32) - np.float32(granularity) * workers
+    return np.divide(total, workers, out=np.zeros(sums.size, np.float32), where=workers > 0)

@@ -1,0 +1,59 @@
+"""Random values that depend on a key and a position, and on nothing else.
+
+The generator is SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) read as a counter: word i of stream
+`key` is mix(key + (i + 1) * GOLDEN). Chunks, threads and order of calls cannot change a value.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.codecs._base import CodecError, Floats
+
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_S1, _S2, _S3 = np.uint64(30), np.uint64(27), np.uint64(31)
+
+
+def key(*parts: int | str) -> int:
+    """A stream's 64-bit key from what tells it apart: integers of any size and words.
+
+    The usual parts are key(seed, round, worker, purpose)."""
+    text = "/".join(map(_text, parts))
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+
+
+def _text(part: int | str) -> str:
+    if isinstance(part, str):
+        return repr(part)
+    if isinstance(part, int | np.integer):
+        return str(int(part))
+    raise CodecError(f"a key is made of integers and words, got {part!r}")
+
+
+def mix(z: Any) -> Any:
+    """SplitMix64's output function on uint64 (arrays here; Numba compiles the same lines)."""
+    z = (z ^ (z >> _S1)) * _M1
+    z = (z ^ (z >> _S2)) * _M2
+    return z ^ (z >> _S3)
+
+
+def words(key: int, first: int, count: int) -> npt.NDArray[np.uint64]:
+    """Words `first` to `first + count - 1` of the stream, uint64."""
+    positions = np.arange(first + 1, first + count + 1, dtype=np.uint64)
+    return mix(np.uint64(key) + positions * GOLDEN)  # type: ignore[no-any-return]
+
+
+def uniforms(key: int, first: int, count: int) -> npt.NDArray[np.float64]:
+    """Uniform multiples of 2^-53 in [0, 1), one for each position."""
+    return (words(key, first, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def signs(key: int, first: int, count: int) -> Floats:
+    """+1 or -1 for each position: bit (position mod 64) of word (position div 64), 1 meaning -1."""
+    low, high = first // 64, (first + count + 63) // 64
+    octets = words(key, low, high - low).astype("<u8").view(np.uint8)
+    bits = np.unpackbits(octets, bitorder="little")[first - 64 * low :][:count]
+    return np.float32(1) - 2 * bits.astype(np.float32)

@@ -1,0 +1,48 @@
+"""Codecs by file name: every module here without a leading underscore is one."""
+
+import dataclasses
+import difflib
+import importlib
+import pkgutil
+from pathlib import Path
+from typing import Any
+
+from gradplane.codecs._base import Codec, CodecError
+
+
+def names() -> list[str]:
+    """The names that get() knows, sorted. Imports none of them."""
+    found = pkgutil.iter_modules([str(Path(__file__).parent)])
+    return sorted(module.name for module in found if not module.name.startswith("_"))
+
+
+def get(name: str, **params: Any) -> Codec:
+    """The codec of that name; CodecError says what exists if a name or value is unknown."""
+    known = names()
+    if name not in known:
+        raise CodecError(f"no codec {name!r}{_nearest(name, known)}; there are {', '.join(known)}")
+    kind = _load(name)
+    known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
+    for param in params:
+        if param not in known:
+            listed = f"its parameters: {', '.join(known)}" if known else "it has none"
+            raise CodecError(f"{name} has no parameter {param!r}{_nearest(param, known)}; {listed}")
+    return kind(**params)
+
+
+def _load(name: str) -> type[Codec]:
+    module = importlib.import_module(f"gradplane.codecs.{name}")
+    kinds = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and issubclass(value, Codec)
+        and value.__module__ == module.__name__
+    ]
+    assert len(kinds) == 1, f"{module.__file__} defines {len(kinds)} codecs, expected one"
+    return kinds[0]
+
+
+def _nearest(word: str, known: list[str]) -> str:
+    match = difflib.get_close_matches(word, known, 1, 0.5)
+    return f", did you mean {match[0]!r}?" if match else ""

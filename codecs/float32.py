@@ -1,0 +1,28 @@
+"""No compression: the values as little-endian float32, the baseline of every comparison."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradplane.codecs._base import Codec, Floats, State, check_vector
+from gradplane.codecs._reader import Reader
+
+
+@dataclass(frozen=True)
+class Float32(Codec):
+    """Four bytes a value, lossless. Adding floats is a server's work: not summable in a switch."""
+
+    def max_size(self, n: int) -> int:
+        """4 n."""
+        return 4 * n
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, State]:
+        return x.astype("<f4").tobytes(), state
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        reader = Reader(data)
+        values = reader.array("<f4", n, f"{n} float32 values")
+        reader.end()
+        return check_vector(values.astype(np.float32))

@@ -1,0 +1,45 @@
+"""THC, tensor homomorphic compression (NSDI 2024, Algorithm 3).
+
+Each partition is rotated by the randomized Hadamard transform, clamped to [-M, M], where
+M = t_p / sqrt(d) * l with l the workers' largest norm, and rounded stochastically to 2^b of g + 1
+evenly spaced values. Workers send b-bit indices; the network looks them up in T_{b,g,p} and sums;
+decode_sum() turns the sums into the workers' mean.
+"""
+
+import functools
+from dataclasses import dataclass
+
+from gradplane.codecs._base import Table, check_int
+from gradplane.codecs._grid import MAX_GRANULARITY, GridCodec
+from gradplane.codecs._table import check_fraction, optimal_table, threshold
+
+
+@dataclass(frozen=True)
+class THC(GridCodec):
+    """b-bit codes on a grid of `granularity` steps; about a fraction p of values falls outside it.
+
+    1 <= bits <= 8, 2^bits - 1 <= granularity <= 4095, 0 < p < 1. The shared statistic is the norm
+    of each partition. Bytes, per partition: l (float32), rotation seed (uint32), indices.
+    Clamping is biased: wrap it in ErrorFeedback for training.
+    """
+
+    bits: int = 4
+    granularity: int = 30
+    p: float = 1 / 32
+
+    rotate = True
+
+    def __post_init__(self) -> None:
+        check_int("bits", self.bits, 1, 8)
+        check_int("granularity", self.granularity, 2**self.bits - 1, MAX_GRANULARITY)
+        check_fraction(self.p)
+
+    @functools.cached_property
+    def threshold(self) -> float:
+        """t_p."""
+        return threshold(self.p)
+
+    @functools.cached_property
+    def table(self) -> Table:
+        """T_{b,g,p}."""
+        return optimal_table(self.bits, self.granularity, self.p)

@@ -1,0 +1,31 @@
+"""The control plane: P4Runtime to every switch, and nothing else.
+
+`plan` says what a job needs and refuses what cannot work; `Controller` installs it; `configure` and
+`read_counters` do so in one call.
+"""
+
+from gradplane.controller.connection import Pipeline
+from gradplane.controller.controller import Controller
+from gradplane.controller.errors import ControllerError, PlanError, SwitchError
+from gradplane.controller.plan import Capacity, JobPlan, Member, Route, allocate, check
+from gradplane.controller.simple import Setup, configure, read_counters
+from gradplane.controller.thc import capacity_of, events
+
+__all__ = [
+    "Capacity",
+    "Controller",
+    "ControllerError",
+    "JobPlan",
+    "Member",
+    "Pipeline",
+    "PlanError",
+    "Route",
+    "Setup",
+    "SwitchError",
+    "allocate",
+    "capacity_of",
+    "check",
+    "configure",
+    "events",
+    "read_counters",
+]

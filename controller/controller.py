@@ -1,0 +1,116 @@
+"""The control plane of the aggregation program: routes, jobs and counters, over P4Runtime.
+
+    async with Controller("127.0.0.1:9559") as controller:
+        await controller.load(Pipeline(p4info, device_config))
+        await controller.install_local("10.0.0.254", "00:00:00:00:00:fe")
+        await controller.install_job(plan)
+
+Installing what is there already changes nothing, so a controller that was away simply does it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import finsy
+
+from gradplane.controller import targets, thc
+from gradplane.controller.connection import Connection, Entity, Pipeline
+from gradplane.controller.errors import ControllerError
+from gradplane.controller.plan import Capacity, Claim, JobPlan, Route, check_beside, check_program
+
+Counters = dict[str, dict[int, dict[str, int]]]
+
+
+class Controller:
+    """A session with one switch. Methods raise SwitchError where the switch refuses.
+
+    device_id: the target's own if None. target: a name of `targets.names()`.
+    """
+
+    def __init__(
+        self, address: str, device_id: int | None = None, target: str = "embedded"
+    ) -> None:
+        chosen = targets.get(target)
+        self._connection = Connection(
+            address, chosen.DEVICE_ID if device_id is None else device_id, chosen
+        )
+        self._local: tuple[str, str] | None = None
+
+    async def __aenter__(self) -> Controller:
+        await self._connection.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self._connection.__aexit__(*error)
+
+    async def load(self, pipeline: Pipeline, force: bool = False) -> None:
+        """Run this program. If it runs already it goes on, with all its state, unless `force`."""
+        await self._connection.load(pipeline, force)
+
+    @property
+    def capacity(self) -> Capacity:
+        """What the program on the switch has room for."""
+        return thc.capacity(self._connection.schema)
+
+    async def install_routes(self, routes: Iterable[Route]) -> None:
+        """Ordinary forwarding."""
+        await self._connection.put([thc.route(to) for to in routes])
+
+    async def install_local(self, ip: str, mac: str) -> None:
+        """The switch's own address: what goes there is aggregated, and results come from there."""
+        await self._connection.put([thc.local(ip)])
+        self._local = (ip, mac)
+
+    async def install_job(self, plan: JobPlan) -> None:
+        """Let a job in. What an earlier plan of the same job left over is removed.
+
+        Raises PlanError, before anything is installed, where it does not fit the program or the
+        jobs that are there; ControllerError where `install_local` has not been called.
+        """
+        if self._local is None:
+            raise ControllerError("install_local first: results need an address to come from")
+        check_program(plan, self.capacity)
+        for other in await self.jobs():
+            if other.number != plan.number:
+                check_beside(plan, other)
+        wanted = list(thc.job_entries(plan, self._connection.schema, *self._local))
+        await self._remove_stale(plan, wanted)
+        await self._connection.put(wanted)
+
+    async def jobs(self) -> list[Claim]:
+        """The jobs that are on the switch, whoever installed them."""
+        members = self._connection.read(finsy.P4TableEntry(thc.MEMBERS))
+        claims = {entry["job"]: thc.claim(entry) async for entry in members}
+        return [claims[number] for number in sorted(claims)]
+
+    async def remove_job(self, number: int) -> None:
+        """Take a job off the switch; its packets are dropped from now on. Absent: nothing."""
+        claims = [claim for claim in await self.jobs() if claim.number == number]
+        await self._connection.remove(await self._entries(number))
+        await self._connection.remove([finsy.P4MulticastGroupEntry(c.group) for c in claims])
+
+    async def counters(self) -> Counters:
+        """All counters that are not 0: name, index, then {"packets": ..., "bytes": ...}."""
+        found: Counters = {}
+        async for entry in self._connection.read(finsy.P4CounterEntry()):
+            if entry.packet_count or entry.byte_count:
+                values = {"packets": entry.packet_count, "bytes": entry.byte_count}
+                found.setdefault(entry.counter_id, {})[entry.index or 0] = values
+        return found
+
+    async def _entries(self, number: int) -> list[finsy.P4TableEntry]:
+        """All table entries of a job, in the order in which they are to go."""
+        found = []
+        for table in thc.job_tables(self._connection.schema):
+            async for entry in self._connection.read(finsy.P4TableEntry(table)):
+                if entry["job"] == number:
+                    found.append(entry)
+        return found
+
+    async def _remove_stale(self, plan: JobPlan, wanted: Iterable[Entity]) -> None:
+        keys = {thc.key(entry) for entry in wanted if isinstance(entry, finsy.P4TableEntry)}
+        old = [entry for entry in await self._entries(plan.number) if thc.key(entry) not in keys]
+        groups = {thc.claim(e).group for e in old if e.table_id == thc.MEMBERS} - {plan.group}
+        await self._connection.remove(old)
+        await self._connection.remove(finsy.P4MulticastGroupEntry(group) for group in groups)

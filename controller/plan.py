@@ -1,0 +1,209 @@
+"""What a job needs from a switch, and the checks that refuse what cannot work, before it starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gradplane.controller.errors import PlanError
+
+TABLE_SIZE = 16
+"""An index has four bits on the wire."""
+
+MAX_JOBS = 256
+"""A job number has eight bits on the wire."""
+
+
+@dataclass(frozen=True)
+class Route:
+    """Packets to prefix/length leave by `port`, addressed to `mac`."""
+
+    prefix: str
+    length: int
+    port: int
+    mac: str
+
+
+@dataclass(frozen=True)
+class Member:
+    """Worker number `worker` of a job: its switch port, and where its results are sent."""
+
+    worker: int
+    port: int
+    mac: str
+    ip: str
+    udp_port: int
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """What a loaded program has room for.
+
+    slots: slots for all jobs together; sum_bits: width of a sum; workers: bits of a slot's bitmap.
+    """
+
+    slots: int
+    sum_bits: int
+    workers: int
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a job has to itself on a switch."""
+
+    number: int
+    slots: range
+    group: int
+
+
+@dataclass(frozen=True)
+class JobPlan:
+    """A job as it is installed.
+
+    slots slot_base ... slot_base + slots - 1 are its own. table[i] is what index i adds to a sum;
+    granularity is the largest of them. group is the multicast group of its results, job + 1 by
+    default. Raises PlanError, with the numbers, for what no program could do.
+    """
+
+    number: int
+    workers: tuple[Member, ...]
+    quorum: int
+    slots: int
+    slot_base: int
+    sum_bits: int
+    table: tuple[int, ...]
+    granularity: int
+    group: int = 0
+
+    def __post_init__(self) -> None:
+        if self.group == 0:
+            object.__setattr__(self, "group", self.number + 1)
+        if not 0 <= self.number < MAX_JOBS:
+            raise PlanError(f"job {self.number}: a job's number is 0 to {MAX_JOBS - 1}")
+        self._check_workers()
+        self._check_table()
+        self._check_sums()
+        if self.slots < 2 or self.slot_base < 0:
+            raise self._error(
+                f"slots {self.slot_base} to {self.slot_base + self.slots - 1}: a job has 2 slots or"
+                " more (two banks alternate), counted from 0"
+            )
+
+    @property
+    def claim(self) -> Claim:
+        """What no other job may have."""
+        return Claim(self.number, range(self.slot_base, self.slot_base + self.slots), self.group)
+
+    def _check_workers(self) -> None:
+        numbers = [member.worker for member in self.workers]
+        if sorted(numbers) != list(range(len(numbers))) or not numbers:
+            raise self._error(
+                f"worker numbers {numbers}: they are 0 to {max(len(numbers) - 1, 0)}, each once"
+            )
+        if not 1 <= self.quorum <= len(numbers):
+            raise self._error(
+                f"quorum {self.quorum} of {len(numbers)} workers: choose 1 to {len(numbers)}"
+            )
+        addresses = [(member.ip, member.udp_port) for member in self.workers]
+        for ip, udp_port in addresses:
+            if addresses.count((ip, udp_port)) > 1:
+                raise self._error(f"two workers receive at {ip} port {udp_port}: give each its own")
+
+    def _check_table(self) -> None:
+        if not 1 <= len(self.table) <= TABLE_SIZE:
+            raise self._error(
+                f"a lookup table of {len(self.table)} values: four-bit indices reach {TABLE_SIZE},"
+                " use a codec of 4 bits or fewer"
+            )
+        if min(self.table) < 0 or max(self.table) != self.granularity:
+            raise self._error(
+                f"lookup table {list(self.table)} for granularity {self.granularity}: its values"
+                " run from 0 or more to the granularity"
+            )
+
+    def _check_sums(self) -> None:
+        if self.sum_bits not in (8, 16):
+            raise self._error(f"sum_bits = {self.sum_bits}: sums have 8 or 16 bits")
+        limit = 2**self.sum_bits - 1
+        # A slot closes at the quorum, so no sum has more summands.
+        largest = self.granularity * self.quorum
+        if largest <= limit:
+            return
+        wider = "sum_bits = 16" if largest < 2**16 and self.sum_bits < 16 else ""
+        finer = f"granularity ≤ {limit // self.quorum}" if self.quorum <= limit else ""
+        raise self._error(
+            f"granularity {self.granularity} × {self.quorum} workers = {largest} does not fit"
+            f" {self.sum_bits}-bit sums: use {' or '.join(filter(None, (wider, finer)))}"
+        )
+
+    def _error(self, what: str) -> PlanError:
+        return PlanError(f"job {self.number}: {what}")
+
+
+def check(plans: Sequence[JobPlan], capacity: Capacity) -> None:
+    """Raises PlanError where the jobs do not fit the program, or each other."""
+    for index, plan in enumerate(plans):
+        check_program(plan, capacity)
+        for other in plans[:index]:
+            if other.number == plan.number:
+                raise PlanError(f"job {plan.number} exists twice: give each job its own number")
+            check_beside(plan, other.claim)
+
+
+def allocate(slots: Iterable[int], capacity: Capacity) -> list[int]:
+    """The slot_base of each job, given how many slots it wants: one after another.
+
+    Raises PlanError when they do not fit the program's registers.
+    """
+    wanted = list(slots)
+    if sum(wanted) > capacity.slots:
+        raise PlanError(
+            f"{' + '.join(map(str, wanted))} = {sum(wanted)} slots do not fit the program's"
+            f" {capacity.slots}: compile it with SLOTS = {_power_of_two(sum(wanted))},"
+            " or give the jobs fewer"
+        )
+    return [sum(wanted[:index]) for index in range(len(wanted))]
+
+
+def check_program(plan: JobPlan, capacity: Capacity) -> None:
+    """Raises PlanError where the job does not fit the program."""
+    if len(plan.workers) > capacity.workers:
+        raise PlanError(
+            f"job {plan.number}: {len(plan.workers)} workers do not fit a bitmap of"
+            f" {capacity.workers} bits: use {capacity.workers} workers or fewer"
+        )
+    if plan.claim.slots.stop > capacity.slots:
+        raise PlanError(
+            f"job {plan.number}: slots {_span(plan.claim.slots)} reach beyond the program's"
+            f" {capacity.slots}: compile it with SLOTS = {_power_of_two(plan.claim.slots.stop)},"
+            " or use fewer"
+        )
+    if plan.sum_bits != capacity.sum_bits:
+        raise PlanError(
+            f"job {plan.number}: {plan.sum_bits}-bit sums on a program compiled for"
+            f" {capacity.sum_bits}: compile it with SUM_BITS = {plan.sum_bits}, or use"
+            f" sum_bits = {capacity.sum_bits}"
+        )
+
+
+def check_beside(plan: JobPlan, other: Claim) -> None:
+    """Raises PlanError where the job would take what another has."""
+    mine = plan.claim
+    if mine.group == other.group:
+        raise PlanError(
+            f"jobs {other.number} and {mine.number} share multicast group {mine.group}:"
+            " give each its own"
+        )
+    if mine.slots.start < other.slots.stop and other.slots.start < mine.slots.stop:
+        raise PlanError(
+            f"job {mine.number} (slots {_span(mine.slots)}) overlaps job {other.number} (slots"
+            f" {_span(other.slots)}): start job {mine.number} at slot {other.slots.stop}"
+        )
+
+
+def _span(slots: range) -> str:
+    return f"{slots.start} to {slots.stop - 1}"
+
+
+def _power_of_two(count: int) -> int:
+    return 1 << (count - 1).bit_length()

@@ -1,0 +1,160 @@
+"""The control-plane names of `p4/thc.p4`, and a job as entries of its tables."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import finsy
+
+from gradplane.controller.connection import parse_p4info
+from gradplane.controller.errors import ControllerError
+from gradplane.controller.plan import Capacity, Claim, JobPlan, Route
+
+ROUTES = "ThcIngress.routes"
+MEMBERS = "ThcIngress.members"
+RECEIVERS = "ThcEgress.receivers"
+EVENTS = "ThcIngress.events"
+_ADMIT = "ThcIngress.admit"
+_SLOTS = "ThcIngress.norm_round"
+_LOOKUP = re.compile(r"(ThcIngress\.block\d+\.)lookup(\d)")
+
+EVENT_NAMES = (
+    "accepted",
+    "duplicate",
+    "late",
+    "completed sums",
+    "completed norms",
+    "straggler notice",
+    "norm mismatch",
+    "bad norm",
+    "bad slot",
+    "bad length",
+    "spoofed pass",
+    "status request",
+    "unknown type",
+)
+"""Counter `events` holds them at job * 16 + position."""
+EVENTS_PER_JOB = 16
+
+
+def capacity(schema: finsy.P4Schema) -> Capacity:
+    """What the loaded program has room for. Raises ControllerError where it is not thc.p4."""
+    try:
+        slots = schema.registers[_SLOTS].size
+        bitmap = schema.actions[_ADMIT].params["bit"].bitwidth
+        table, action = next(iter(lookup_tables(schema).items()))
+        sum_bits = schema.tables[table].actions[action].params["value"].bitwidth
+    except (ValueError, StopIteration) as error:
+        raise ControllerError(
+            f"the program on the switch ({schema.name or 'no name'}) is not p4/thc.p4,"
+            f" which this controller is for: {error}"
+        ) from error
+    return Capacity(slots=slots, sum_bits=sum_bits, workers=bitmap)
+
+
+def capacity_of(p4info: bytes) -> Capacity:
+    """The same from P4Info as protobuf text, before there is a switch."""
+    return capacity(finsy.P4Schema(parse_p4info(p4info)))
+
+
+def lookup_tables(schema: finsy.P4Schema) -> dict[str, str]:
+    """Each lookup table's name, and the name of the action that sets its value."""
+    matches = (_LOOKUP.fullmatch(table.name) for table in schema.tables)
+    return {match[0]: f"{match[1]}set{match[2]}" for match in matches if match}
+
+
+def route(to: Route) -> finsy.P4TableEntry:
+    action = finsy.Action("ThcIngress.forward", mac=to.mac, port=to.port)
+    return _route(to.prefix, to.length, action)
+
+
+def local(ip: str) -> finsy.P4TableEntry:
+    """What is sent to `ip` is for the switch itself."""
+    return _route(ip, 32, finsy.Action("ThcIngress.aggregate"))
+
+
+def _route(prefix: str, length: int, action: finsy.Action) -> finsy.P4TableEntry:
+    match = finsy.Match({"hdr.ipv4.dst_addr": f"{prefix}/{length}"})
+    return finsy.P4TableEntry(ROUTES, match=match, action=action)
+
+
+def job_entries(
+    plan: JobPlan, schema: finsy.P4Schema, local_ip: str, local_mac: str
+) -> Iterator[finsy.P4TableEntry | finsy.P4MulticastGroupEntry]:
+    """All that a job needs, members last: its packets are let in when the rest is there."""
+    for table, action in lookup_tables(schema).items():
+        yield from _lookup_entries(plan, table, action)
+    yield from _receivers(plan, local_ip, local_mac)
+    yield group(plan)
+    yield from _members(plan)
+
+
+def group(plan: JobPlan) -> finsy.P4MulticastGroupEntry:
+    """Every worker's port once for each worker there; the instance tells egress which."""
+    replicas = [(member.port, member.worker + 1) for member in plan.workers]
+    return finsy.P4MulticastGroupEntry(plan.group, replicas=replicas)
+
+
+def _lookup_entries(plan: JobPlan, table: str, action: str) -> Iterator[finsy.P4TableEntry]:
+    for index, value in enumerate(plan.table):
+        match = finsy.Match(job=plan.number, index=index)
+        yield finsy.P4TableEntry(table, match=match, action=finsy.Action(action, value=value))
+
+
+def _receivers(plan: JobPlan, local_ip: str, local_mac: str) -> Iterator[finsy.P4TableEntry]:
+    for member in plan.workers:
+        action = finsy.Action(
+            "ThcEgress.deliver",
+            src_mac=local_mac,
+            mac=member.mac,
+            src_ip=local_ip,
+            ip=member.ip,
+            port=member.udp_port,
+        )
+        match = finsy.Match(job=plan.number, worker=member.worker)
+        yield finsy.P4TableEntry(RECEIVERS, match=match, action=action)
+
+
+def _members(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
+    for member in plan.workers:
+        action = finsy.Action(
+            _ADMIT,
+            workers=len(plan.workers),
+            quorum=plan.quorum,
+            slot_base=plan.slot_base,
+            slots=plan.slots,
+            group=plan.group,
+            worker_bit=1 << member.worker,
+        )
+        match = finsy.Match(job=plan.number, worker=member.worker, port=member.port)
+        yield finsy.P4TableEntry(MEMBERS, match=match, action=action)
+
+
+def job_tables(schema: finsy.P4Schema) -> list[str]:
+    """The tables with entries of jobs, members first: a job that goes is shut out at once."""
+    return [MEMBERS, RECEIVERS, *lookup_tables(schema)]
+
+
+def claim(member: finsy.P4TableEntry) -> Claim:
+    """What the job of this entry of `members` has to itself."""
+    assert member.match is not None and isinstance(member.action, finsy.Action)
+    args = member.action.args
+    slots = range(args["slot_base"], args["slot_base"] + args["slots"])
+    return Claim(member.match["job"], slots, args["group"])
+
+
+def events(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[int, dict[str, int]]:
+    """Each job's events by name, from `Controller.counters()`, without those that never happened."""
+    found: dict[int, dict[str, int]] = {}
+    for index, data in counters.get(EVENTS, {}).items():
+        job, event = divmod(index, EVENTS_PER_JOB)
+        name = EVENT_NAMES[event] if event < len(EVENT_NAMES) else f"event {event}"
+        found.setdefault(job, {})[name] = data["packets"]
+    return found
+
+
+def key(entry: finsy.P4TableEntry) -> tuple[str, tuple[tuple[str, Any], ...]]:
+    """Which entry this is, whatever it does."""
+    return entry.table_id, tuple(sorted((entry.match or {}).items()))

@@ -1,0 +1,207 @@
+"""Namespaces of one's own: network, PID and mount, and a user namespace where we are not root.
+
+Whatever happens in there ends with its first process: veth links, switches, hosts, and temporary
+files too, since TMPDIR is a private tmpfs. When whoever started it dies, even by SIGKILL, the
+kernel kills the first process and so everything else:
+
+    caller ── leash ── unshare ── init (PID 1) ── the function or program
+        dies: kills  dies: kills  dies: kills all
+
+    call(function, *args)       runs a module's function in there; hands back result or exception
+    command(argv)               the command line that runs a program in there
+    can_isolate()               whether this machine allows it and, if not, why
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pickle
+import shutil
+import signal
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar, cast
+
+T = TypeVar("T")
+
+_MARK = "GRADPLANE_ISOLATED"
+_UNSHARE = ("unshare", "--net", "--pid", "--fork", "--mount", "--kill-child", "--mount-proc")
+_NEEDED = {"unshare": "util-linux", "mount": "mount", "ip": "iproute2"}
+# Standard directories that an experiment hardly needs; the private tmpfs goes over one of them.
+_MOUNT_POINTS = ("/dev/shm", "/media", "/srv", "/mnt")
+# PR_SET_PDEATHSIG is 1. The parent may have died before it was set, hence the comparison.
+_LEASH = """
+import ctypes, os, sys
+ctypes.CDLL(None).prctl(1, 9)
+if os.getppid() == int(sys.argv[1]):
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
+_ANSWER = "import sys; from gradplane import isolate; isolate.answer(*map(int, sys.argv[1:]))"
+_PATIENCE = 5.0  # seconds for the inside to end by itself after Ctrl-C
+
+
+class IsolationError(Exception):
+    """Namespaces are not to be had, or what ran in them ended without a result."""
+
+
+def isolated() -> bool:
+    """Whether this process is in namespaces of its own already."""
+    return _MARK in os.environ
+
+
+@cache
+def can_isolate() -> tuple[bool, str]:
+    """(True, "") or (False, why not and what to do). Tries it once and remembers."""
+    if isolated():
+        return True, ""
+    missing = [package for tool, package in _NEEDED.items() if shutil.which(tool) is None]
+    if missing:
+        return False, f"needs {', '.join(missing)}: apt-get install {' '.join(missing)}"
+    trial = [*_unshare(), "ip", "link", "add", "trial", "type", "veth"]
+    tried = subprocess.run(trial, capture_output=True, text=True, check=False)
+    if tried.returncode == 0:
+        return True, ""
+    return False, (
+        f"no namespaces of one's own ({tried.stderr.strip()}): run as root, or allow user"
+        " namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone,"
+        " kernel.apparmor_restrict_unprivileged_userns)"
+    )
+
+
+def command(argv: Sequence[str], keep: Sequence[Path | str] = ()) -> list[str]:
+    """The command line by which this process runs `argv` in namespaces of its own.
+
+    The current directory, Python's own files and the paths in `keep` stay visible; TMPDIR is
+    private. Raises IsolationError where the machine does not allow it.
+    """
+    if isolated():
+        return list(argv)
+    possible, reason = can_isolate()
+    if not possible:
+        raise IsolationError(reason)
+    python = (sys.executable, "-I", "-S")
+    leash = (*python, "-c", _LEASH, str(os.getpid()))
+    return [*leash, *_unshare(), *python, __file__, _mount_point(keep), *argv]
+
+
+def call(function: Callable[..., T], *args: Any, keep: Sequence[Path | str] = ()) -> T:
+    """`function(*args)` in namespaces of its own: its result, or its exception raised here.
+
+    Function, arguments and result are pickled: a module's function, not a lambda. It shares
+    stdin, stdout and stderr. In an isolated process this is an ordinary call. Raises
+    IsolationError where namespaces are not allowed, and when the inside ended without a result.
+    """
+    if isolated():
+        return function(*args)
+    task_read, task_write = os.pipe()
+    result_read, result_write = os.pipe()
+    inside = (task_read, result_write)
+    argv = command([sys.executable, "-c", _ANSWER, *map(str, inside)], keep)
+    with open(task_write, "wb") as task, open(result_read, "rb") as result:
+        try:
+            process = subprocess.Popen(argv, pass_fds=inside, env=_environment())
+        finally:
+            for fd in inside:
+                os.close(fd)
+        with _ended(process):
+            _send(task.write, pickle.dumps((function, args)))
+            task.close()
+            reply = result.read()
+    return cast(T, _unwrap(reply, process.returncode))
+
+
+def answer(task_fd: int, result_fd: int) -> None:
+    """The inside of `call`: runs the pickled task, writes what came of it."""
+    with open(task_fd, "rb") as task, open(result_fd, "wb") as result:
+        _send(result.write, _run(task.read()))
+
+
+def _run(data: bytes) -> bytes:
+    try:
+        function, args = pickle.loads(data)
+        return pickle.dumps((function(*args), None))
+    except Exception as error:
+        text = traceback.format_exc()
+        with contextlib.suppress(Exception):
+            pickled = pickle.dumps((None, error))
+            pickle.loads(pickled)  # some exceptions go in and never come out again
+            return pickled
+        return pickle.dumps((None, IsolationError(f"in the isolated process:\n{text}")))
+
+
+def _send(write: Callable[[bytes], Any], data: bytes) -> None:
+    with contextlib.suppress(BrokenPipeError):  # the other side is gone: its status says why
+        write(data)
+
+
+def _unwrap(reply: bytes, status: int) -> Any:
+    if not reply:
+        raise IsolationError(f"the isolated process ended without a result, status {status}")
+    value, error = pickle.loads(reply)
+    if error is not None:
+        raise error
+    return value
+
+
+@contextlib.contextmanager
+def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Leaves only when `process` has ended. Ctrl-C reaches it too: it has a moment to clean up."""
+    try:
+        yield
+        process.wait()
+    except BaseException as error:
+        patience = _PATIENCE if isinstance(error, KeyboardInterrupt) else 0
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(patience)
+        process.kill()
+        process.wait()
+        raise
+
+
+def _unshare() -> list[str]:
+    return [*_UNSHARE, *(() if os.geteuid() == 0 else ("--map-root-user",)), "--"]
+
+
+def _environment() -> dict[str, str]:
+    """Ours, and the modules that we find are found inside."""
+    path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
+    return {**os.environ, "PYTHONPATH": path}
+
+
+def _mount_point(keep: Sequence[Path | str]) -> str:
+    """A directory that nothing in `keep` is below; a private tmpfs may hide it."""
+    used = (os.getcwd(), sys.prefix, __file__, *sys.path, *keep)
+    needed = [Path(path).resolve() for path in used]
+    for point in map(Path, _MOUNT_POINTS):
+        if point.is_dir() and not any(path.is_relative_to(point) for path in needed):
+            return str(point)
+    raise IsolationError(
+        f"no place for private temporary files: {', '.join(_MOUNT_POINTS)} are in use or missing;"
+        " run from another directory, or with another output directory"
+    )
+
+
+def _init(mount_point: str, argv: Sequence[str]) -> NoReturn:
+    """PID 1 in there: sets up, runs `argv`, ends with its status; all others end with it."""
+    subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+    tmpfs = ["mount", "-t", "tmpfs", "-o", "mode=1777", "gradplane", mount_point]
+    subprocess.run(tmpfs, check=True)
+    os.environ.update({_MARK: "1", "TMPDIR": mount_point})
+    child = os.fork()
+    if child == 0:
+        os.execvp(argv[0], list(argv))
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the child to answer
+    while True:
+        pid, status = os.wait()
+        if pid == child:
+            code = os.waitstatus_to_exitcode(status)
+            os._exit(code if code >= 0 else 128 - code)
+
+
+if __name__ == "__main__":
+    _init(sys.argv[1], sys.argv[2:])

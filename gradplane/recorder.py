@@ -1,0 +1,173 @@
+"""Takes the hosts' log records as they come, writes the run folder's lines, and adds up the summary.
+
+docs/architecture.md lists the records. A line of metrics.jsonl is a training round of a job: what all
+its workers said about it, and the accuracies where an epoch ended with it.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TextIO
+
+from gradplane.rundir import ARRIVALS, IMPAIRMENTS, METRICS
+
+Record = dict[str, Any]
+
+TRAFFIC = ("packets_up", "packets_down", "payload_up", "payload_down", "wire_up", "wire_down")
+_ARRIVALS = ("arrival", "norm", "epoch", "stall")
+
+
+@dataclass
+class JobTally:
+    """What is known of a job so far. Times in ns since the experiment's start."""
+
+    workers: int
+    rounds: int = 0
+    started: int | None = None
+    finished: int = 0
+    loss: float = 0.0
+    missed: int = 0
+    synchronised: int = 0  # epochs after which parameters were copied
+    accuracies: dict[int, float] = field(default_factory=dict)  # by worker: the latest on the test rows
+    weights: dict[int, str] = field(default_factory=dict)  # by worker: the final parameters' digest
+    done: set[int] = field(default_factory=set)
+    traffic: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def test_accuracy(self) -> float | None:
+        """The mean over the workers, from 0 to 1; None before the first epoch's end."""
+        known = self.accuracies.values()
+        return sum(known) / len(known) if known else None
+
+    @property
+    def seconds(self) -> float:
+        """From the first round's start to the last one's end, in the experiment's time."""
+        return (self.finished - (self.started or 0)) / 1e9
+
+
+class Recorder:
+    """A context manager: call it with each record; `on_round` is called after each whole round."""
+
+    def __init__(
+        self, folder: Path, workers: list[int], on_round: Callable[["Recorder", int], None]
+    ) -> None:
+        self.jobs = [JobTally(count) for count in workers]
+        self.verdicts: Counter[tuple[str, str]] = Counter()  # by (verdict, direction)
+        self.stalls: dict[tuple[int, int], Record] = {}  # by (job, worker): the last
+        self._on_round = on_round
+        self._files: dict[str, TextIO] = {}
+        self._folder = folder
+        self._open: dict[tuple[int, int], list[Record]] = {}  # rounds that not all workers ended
+        self._held: dict[int, Record] = {}  # by job: a line that may still get accuracies
+        self._handlers: dict[str, Callable[[Record], None]] = {
+            "round": self._round,
+            "epoch": self._epoch,
+            "done": self._done,
+            "verdict": self._verdict,
+            "stall": self._stall,
+        }
+
+    def __enter__(self) -> "Recorder":
+        for name in (METRICS, IMPAIRMENTS, ARRIVALS):
+            self._files[name] = (self._folder / name).open("w", encoding="utf-8", buffering=1)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        for job in list(self._held):
+            self._release(job)
+        for file in self._files.values():
+            file.close()
+
+    def __call__(self, record: Record) -> None:
+        """Take one record of any kind."""
+        kind = record["kind"]
+        if kind in _ARRIVALS:
+            self._write(ARRIVALS, record)
+        if kind in self._handlers:
+            self._handlers[kind](record)
+
+    @property
+    def drops(self) -> int:
+        """Packets that the impairments lost so far."""
+        return sum(n for (verdict, _), n in self.verdicts.items() if verdict != "delay")
+
+    def _round(self, record: Record) -> None:
+        number, training_round = record["job"], record["round"]
+        records = self._open.setdefault((number, training_round), [])
+        records.append(record)
+        job = self.jobs[number]
+        if len(records) == job.workers:
+            del self._open[number, training_round]
+            self._release(number)
+            line = self._held[number] = merge(records)
+            _count(job, line)
+            self._on_round(self, number)
+
+    def _epoch(self, record: Record) -> None:
+        job = self.jobs[record["job"]]
+        job.accuracies[record["worker"]] = record["test_accuracy"]
+        job.synchronised += record["worker"] == 0 and record["source"] is not None
+        line = self._held.get(record["job"])
+        if line is not None and line["epoch"] == record["epoch"]:
+            for key in ("train_accuracy", "test_accuracy"):
+                line.setdefault(key, []).append(record[key])
+
+    def _done(self, record: Record) -> None:
+        job = self.jobs[record["job"]]
+        job.done.add(record["worker"])
+        job.accuracies[record["worker"]] = record["test_accuracy"]
+        job.weights[record["worker"]] = record["weights"]
+
+    def _verdict(self, record: Record) -> None:
+        self._write(IMPAIRMENTS, record)
+        self.verdicts[record["verdict"], record["direction"]] += 1
+
+    def _stall(self, record: Record) -> None:
+        self.stalls[record["job"], record["worker"]] = record
+
+    def _release(self, job: int) -> None:
+        """The job's last line is complete."""
+        line = self._held.pop(job, None)
+        if line is not None:
+            for key in ("train_accuracy", "test_accuracy"):
+                if key in line:
+                    line[key] = sum(line[key]) / len(line[key])
+            self._write(METRICS, line)
+
+    def _write(self, file: str, record: Record) -> None:
+        self._files[file].write(json.dumps(record, separators=(",", ":")) + "\n")
+
+
+def merge(records: list[Record]) -> Record:
+    """One line from the `round` records of all workers of a job, in worker order."""
+    records = sorted(records, key=lambda record: record["worker"])
+    first = records[0]
+    own = ("kind", "job", "round", "epoch")
+    return {
+        "job": first["job"],
+        "round": first["round"],
+        "epoch": first["epoch"],
+        "loss": sum(r["loss"] for r in records) / len(records),
+        "started": min(r["started"] for r in records),
+        "finished": max(r["finished"] for r in records),
+        "missed": sum(r["missed"] for r in records),
+        **{key: sum(r[key] for r in records) for key in TRAFFIC},
+        "workers": [{k: v for k, v in r.items() if k not in own} for r in records],
+    }
+
+
+def _count(job: JobTally, line: Record) -> None:
+    job.rounds += 1
+    job.loss = line["loss"]
+    job.missed += line["missed"]
+    job.started = line["started"] if job.started is None else min(job.started, line["started"])
+    job.finished = max(job.finished, line["finished"])
+    job.traffic.update({key: line[key] for key in TRAFFIC})

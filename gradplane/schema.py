@@ -1,0 +1,116 @@
+"""The experiment file's sections, keys, kinds of value, ranges and defaults.
+
+docs/experiments.md explains every key. The models are frozen and picklable. A default of None is taken
+from another key when the experiment is loaded (experiment.py).
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+MAX_WORKERS = 64  # the aggregation header's bitmap has one bit a worker
+
+
+class Section(BaseModel):
+    """Keys as declared and no others; values of the declared kind."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Open(BaseModel):
+    """Keys beyond the declared ones belong to whoever is found by the declared name."""
+
+    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The keys beyond the declared ones."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+class NamedModel(Open):
+    """Something found by name, its parameters beside it."""
+
+    name: str
+
+
+def _by_name(value: Any) -> Any:
+    return {"name": value} if isinstance(value, str) else value
+
+
+Named = Annotated[NamedModel, BeforeValidator(_by_name)]
+"""`{ name = "thc", bits = 4 }`, or `"thc"` where nothing needs saying."""
+
+
+class Topology(Open):
+    """[topology]: `kind` is a file in topologies/, and the other keys are its function's arguments."""
+
+    kind: str = "star"
+    workers: int = Field(4, ge=1, le=253)
+
+
+class Switch(Section):
+    """[switch]"""
+
+    program: str = "thc.p4"
+    target: str = "embedded"
+    engine: Literal["interpreter"] = "interpreter"
+    latency_us: float = Field(1.0, ge=0)
+    recirculation_mbit: float = Field(100_000.0, gt=0)
+
+
+class Job(Section):
+    """[[job]]"""
+
+    name: str = ""
+    first_host: int = Field(1, ge=1, le=253)
+    workers: int | None = Field(None, ge=1, le=MAX_WORKERS)
+    push: Named = NamedModel(name="thc")
+    pull: Annotated[NamedModel | None, BeforeValidator(_by_name)] = None
+    aggregation: Literal["switch", "ps"] = "switch"
+    quorum: int | None = Field(None, ge=1, le=MAX_WORKERS)
+    reliability: Literal["lossy", "retransmit"] = "lossy"
+    error_feedback: bool = True
+    slots: int = Field(8, ge=2, le=65534, multiple_of=2)
+    sum_bits: Literal[8, 16] = 8
+    timeout_ms: float = Field(2000.0, gt=0)
+    retries: int = Field(10, ge=0)
+    model: Named = NamedModel(name="mlp")
+    data: Named = NamedModel(name="digits")
+    epochs: int = Field(5, ge=1)
+    batch: int = Field(32, ge=1)
+    lr: float = Field(0.1, gt=0)
+    momentum: float = Field(0.9, ge=0, lt=1)
+    compute_ms: float = Field(1.0, ge=0)
+    seed: int | None = Field(None, ge=0, lt=2**63)
+    sync: bool = False
+    sync_threshold: int = Field(0, ge=0)
+
+    @property
+    def size(self) -> int:
+        """The number of workers, once resolved."""
+        assert self.workers is not None, "not resolved"
+        return self.workers
+
+
+class Output(Section):
+    """[output]"""
+
+    baseline: bool = True
+    pcap: bool = False
+
+
+class Experiment(Section):
+    """A whole experiment file."""
+
+    name: str = Field("experiment", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    seed: int = Field(1, ge=0, lt=2**63)
+    topology: Topology = Topology()
+    switch: Switch = Switch()
+    job: tuple[Job, ...] = Field((Job(),), strict=False)
+    impairment: tuple[dict[str, Any], ...] = Field((), strict=False)
+    output: Output = Output()
+
+    def values(self) -> dict[str, Any]:
+        """Plain values, as a TOML file has them; what is not set is left out."""
+        return self.model_dump(mode="json", exclude_none=True)

@@ -1,0 +1,80 @@
+"""What a state machine answers to an event. It never acts itself: whoever drives it does.
+
+A state machine's methods take the time (`now`, int nanoseconds) and return a list of actions, to be
+performed in order. Timer keys are unique within one state machine; a driver of several tells them
+apart by the machine.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+Peer = tuple[str, int]  # (dotted IPv4 address, UDP port)
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a UDP datagram from local port `source_port`."""
+
+    source_port: int
+    ip: str
+    port: int
+    payload: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SetTimer:
+    """Call `timer(key, now)` at time `at`; replaces an earlier timer of the same key."""
+
+    key: Hashable
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CancelTimer:
+    """Forget the timer of this key, if there is one."""
+
+    key: Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """The result of what the caller started under `ticket`: a `Reduced` or a `Synchronised`."""
+
+    ticket: int
+    result: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A line for the run's log; kinds and fields are listed in docs/architecture.md."""
+
+    kind: str
+    fields: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """Hand `data` to the host's Stream: `stream.send_message(peer, data, now)`."""
+
+    peer: Peer
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A Stream's event: a whole message from `peer`. Its first byte is a `messages.Kind`."""
+
+    peer: Peer
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """A Stream's event: `peer` cannot be reached or restarted; `reason` says what was tried."""
+
+    peer: Peer
+    reason: str
+
+
+Action = Send | SetTimer | CancelTimer | Deliver | Record | SendMessage | Received | Failed

@@ -1,0 +1,160 @@
+"""The configuration of a job and of a host, complete and checked, as frozen dataclasses that go
+through JSON.
+
+The runner writes one file a host; `python -m gradplane.hosts CONFIG.json` reads it.
+"""
+
+import dataclasses
+import difflib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+STREAM_PORT_OFFSET = 1000
+MAX_WORKERS = 64
+MAX_SLOTS = 65536
+
+
+class ConfigError(ValueError):
+    """A configuration that cannot work; the message names the key, the numbers and the way out."""
+
+
+@dataclass(frozen=True)
+class JobConfig:
+    """What all hosts of one training job share. Times in nanoseconds; addresses are (dotted IP,
+    port).
+
+    Raises ConfigError for a value out of range or values that contradict each other.
+    """
+
+    number: int  # 0 to 255, as in the packets
+    name: str
+    workers: int  # 1 to 64
+    quorum: int  # results leave when so many workers are in
+    aggregation: str  # "switch" | "ps"
+    reliability: str  # "lossy" | "retransmit"
+    codec: tuple[str, dict[str, Any]]  # what workers push: name, parameters
+    pull_codec: tuple[str, dict[str, Any]]  # what a parameter server answers with
+    error_feedback: bool
+    slots: int  # of this job, even; a worker keeps slots // 2 chunks in flight
+    sum_bits: int  # 8 | 16
+    timeout_ns: int
+    retries: int  # lossy: how often the norm is asked for again
+    aggregator: tuple[str, int]  # the switch's address and UDP port 18256
+    worker_addresses: tuple[tuple[str, int], ...]  # aggregation ports; streams: port + 1000
+    server_address: tuple[str, int] | None  # the parameter server's stream port
+    model: str
+    model_args: dict[str, Any]
+    data: str
+    data_args: dict[str, Any]
+    epochs: int
+    batch: int
+    lr: float
+    momentum: float
+    compute_ns: int
+    seed: int
+    sync: bool
+    sync_threshold: int  # synchronise when a worker missed more results than this in an epoch
+
+    def __post_init__(self) -> None:
+        _check_range("number", self.number, 0, 255)
+        _check_range("workers", self.workers, 1, MAX_WORKERS, "the packets' bitmap has 64 bits")
+        _check_range("quorum", self.quorum, 1, self.workers, "there are no more workers")
+        _check_choice("aggregation", self.aggregation, ("switch", "ps"))
+        _check_choice("reliability", self.reliability, ("lossy", "retransmit"))
+        _check_choice("sum_bits", self.sum_bits, (8, 16))
+        _check_range("slots", self.slots, 2, MAX_SLOTS)
+        if self.slots % 2:
+            raise ConfigError(
+                f"slots = {self.slots}: two halves alternate, so it must be even: "
+                f"use {self.slots - 1} or {self.slots + 1}"
+            )
+        for key, least in (("timeout_ns", 1), ("retries", 0), ("epochs", 0), ("batch", 1)):
+            _check_range(key, getattr(self, key), least)
+        _check_range("compute_ns", self.compute_ns, 0)
+        _check_range("sync_threshold", self.sync_threshold, 0)
+        if len(self.worker_addresses) != self.workers:
+            raise ConfigError(
+                f"worker_addresses has {len(self.worker_addresses)} entries, "
+                f"workers = {self.workers}: give each worker one"
+            )
+        if self.aggregation == "ps" and self.server_address is None:
+            raise ConfigError('aggregation = "ps" needs a server_address')
+
+    @property
+    def window(self) -> int:
+        """Chunks that a worker keeps in flight."""
+        return self.slots // 2
+
+    def stream_address(self, worker: int) -> tuple[str, int]:
+        """Where a worker's Stream listens."""
+        ip, port = self.worker_addresses[worker]
+        return ip, port + STREAM_PORT_OFFSET
+
+
+@dataclass(frozen=True)
+class HostConfig:
+    """One host of a job."""
+
+    name: str
+    ip: str
+    role: str  # "worker" | "server"
+    worker: int | None
+    job: JobConfig
+    impairments: tuple[dict[str, Any], ...]  # see impairments.py
+    log: str  # JSON-lines file (sockets only)
+    start_at: int | None  # ns; None: at once
+
+    def __post_init__(self) -> None:
+        _check_choice("role", self.role, ("worker", "server"))
+        if self.role == "worker":
+            if self.worker is None:
+                raise ConfigError(f'host {self.name}: role = "worker" needs a worker number')
+            _check_range("worker", self.worker, 0, self.job.workers - 1)
+        elif self.job.server_address is None:
+            raise ConfigError(f'host {self.name}: role = "server" needs the job\'s server_address')
+
+    def to_json(self) -> str:
+        """All of it, as JSON text that from_json() reads."""
+        return json.dumps(dataclasses.asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> "HostConfig":
+        """The inverse of to_json(); ConfigError names an unknown or missing key."""
+        raw = _checked_keys(json.loads(text), cls, "host")
+        job = _checked_keys(raw["job"], JobConfig, "job")
+        addresses = ("aggregator", "server_address", "codec", "pull_codec")
+        job |= {key: None if job[key] is None else tuple(job[key]) for key in addresses}
+        job["worker_addresses"] = tuple(tuple(address) for address in job["worker_addresses"])
+        return cls(**raw | {"job": JobConfig(**job), "impairments": tuple(raw["impairments"])})
+
+
+def _check_range(key: str, value: int, low: int, high: int | None = None, why: str = "") -> None:
+    allowed = f"at least {low}" if high is None else f"from {low} to {high}"
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise ConfigError(f"{key} = {value!r}: it must be an integer {allowed}")
+    if value < low or (high is not None and value > high):
+        raise ConfigError(f"{key} = {value}: it must be {allowed}" + (f", {why}" if why else ""))
+
+
+def _check_choice(key: str, value: object, allowed: Sequence[object]) -> None:
+    if value not in allowed:
+        choices = " or ".join(repr(choice) for choice in allowed)
+        raise ConfigError(f"{key} = {value!r}: it must be {choices}")
+
+
+def _checked_keys(raw: Any, kind: type, what: str) -> dict[str, Any]:
+    """raw, if its keys are the fields of the dataclass `kind`."""
+    if not isinstance(raw, dict):
+        raise ConfigError(f"{what}: expected an object, got {type(raw).__name__}")
+    known = [field.name for field in dataclasses.fields(kind)]
+    for key in raw:
+        if key not in known:
+            nearest = difflib.get_close_matches(key, known, 1, 0.5)
+            hint = f", did you mean {nearest[0]!r}?" if nearest else f"; known: {', '.join(known)}"
+            raise ConfigError(f"{what}: unknown key {key!r}{hint}")
+    missing = [key for key in known if key not in raw]
+    if missing:
+        raise ConfigError(f"{what}: missing {', '.join(missing)}")
+    return dict(raw)

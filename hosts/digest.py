@@ -1,0 +1,20 @@
+"""Digests by which runs are compared: the first 16 hex digits of SHA-256 over little-endian bytes.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def digest(*parts: bytes | npt.NDArray[Any]) -> str:
+    """Of the parts one after another; arrays in C order, each value little-endian."""
+    state = hashlib.sha256()
+    for part in parts:
+        state.update(part if isinstance(part, bytes) else _little_endian(part))
+    return state.hexdigest()[:16]
+
+
+def _little_endian(array: npt.NDArray[Any]) -> bytes:
+    return np.asarray(array, array.dtype.newbyteorder("<")).tobytes()

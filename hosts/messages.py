@@ -1,0 +1,65 @@
+"""The messages that go over a Stream: of the parameter server and of the synchronisation.
+
+Every message is a 20-byte header in network order, then a body:
+kind 8, count 8, tensor 16, ticket 32, n 32, bitmap 64.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+
+_HEADER = struct.Struct(">BBHIIQ")
+
+
+class Kind(IntEnum):
+    """What a message is; its first byte."""
+
+    STAT = 1  # worker to server: codec.local(), float32 little-endian
+    STAT_RESULT = 2  # server to workers: the maximum
+    PUSH = 3  # worker to server: the encoded vector of n values
+    PULL = 4  # server to workers: the encoded mean of n values; who is in: count, bitmap
+    REPORT = 5  # worker to coordinator: n results missed in the epoch `ticket`
+    DECISION = 6  # coordinator to workers: count 1: copy worker n's parameters; 0: nothing to copy
+    PARAMETERS = 7  # source to workers: its parameters, n float32 little-endian
+
+
+SERVER_KINDS = frozenset({Kind.STAT, Kind.PUSH})
+WORKER_KINDS = frozenset({Kind.STAT_RESULT, Kind.PULL})
+SYNC_KINDS = frozenset({Kind.REPORT, Kind.DECISION, Kind.PARAMETERS})
+
+
+class MessageError(ValueError):
+    """A message that is not one of ours; says what is wrong with it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message; what the fields mean is said at `Kind`."""
+
+    kind: Kind
+    ticket: int
+    n: int = 0
+    tensor: int = 0
+    count: int = 0
+    bitmap: int = 0
+    body: bytes = b""
+
+    def pack(self) -> bytes:
+        """Header and body."""
+        fields = (self.kind, self.count, self.tensor, self.ticket, self.n, self.bitmap)
+        return _HEADER.pack(*fields) + self.body
+
+
+def parse(data: bytes) -> Message:
+    """The message in `data`; MessageError if it is shorter than a header or of no known kind."""
+    if len(data) < _HEADER.size:
+        raise MessageError(f"message of {len(data)} bytes, the header alone takes {_HEADER.size}")
+    kind, count, tensor, ticket, n, bitmap = _HEADER.unpack_from(data)
+    if kind not in set(Kind):
+        raise MessageError(f"message of kind {kind}, known are 1 to {max(Kind)}")
+    return Message(Kind(kind), ticket, n, tensor, count, bitmap, data[_HEADER.size :])
+
+
+def kind_of(data: bytes) -> Kind:
+    """Who a message is for; MessageError as parse()."""
+    return parse(data[: _HEADER.size]).kind

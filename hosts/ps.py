@@ -1,0 +1,208 @@
+"""The software parameter server and its workers: reduces whose sums are made by a host.
+
+If the codec has a statistic, workers send it first and get the maximum back; then they send their
+encoded vectors, the server decodes each and adds them as float32 in worker order, and answers all
+workers with the mean, encoded by the pull codec. Statistics and vectors are complete at the
+quorum; who comes later is ignored and gets the same answers. Messages travel by a Stream:
+SendMessage out, receive() in.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gradplane import codecs
+from gradplane.hosts.actions import Action, Deliver, Peer, Record, SendMessage
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.digest import digest
+from gradplane.hosts.job_codec import make_codec, push_codec, reduce_seed
+from gradplane.hosts.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.results import Floats, Reduced, ReduceError, checked_vector
+
+
+@dataclass
+class _Reduce:
+    vector: Floats
+    tensor: int
+    codes: bytes | None = None  # once pushed
+
+
+class PsWorker:
+    """One worker's reduces, several in flight at once.
+
+    Actions: SendMessage, Deliver(ticket, Reduced), Record (arrival). Gets messages of WORKER_KINDS.
+    """
+
+    def __init__(self, job: JobConfig, worker: int) -> None:
+        assert job.server_address is not None
+        self._job, self._worker = job, worker
+        self._server = job.server_address
+        self._push, self._pull = push_codec(job), make_codec(job.pull_codec, "pull_codec")
+        self._reduces: dict[int, _Reduce] = {}
+        self._states: dict[int, Any] = {}
+
+    def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
+        """As SwitchWorker.reduce()."""
+        vector = checked_vector(vector, self._worker, ticket)
+        if ticket in self._reduces or any(r.tensor == tensor for r in self._reduces.values()):
+            raise ReduceError(
+                f"worker {self._worker}, ticket {ticket}, tensor {tensor}: ticket or tensor "
+                "is in flight: wait for its result"
+            )
+        self._reduces[ticket] = reduce = _Reduce(vector, tensor)
+        self._states.setdefault(tensor, self._push.start(vector.size))
+        stat = self._push.local(vector, self._states[tensor])
+        if stat is None:
+            return [self._send_codes(ticket, reduce, None)]
+        body = stat.astype("<f4").tobytes()
+        return [self._send(Message(Kind.STAT, ticket, vector.size, tensor, body=body))]
+
+    def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
+        """A message from the server. MessageError if it is malformed or from somebody else."""
+        message = parse(data)
+        if peer != self._server:
+            raise MessageError(f"{message.kind.name} from {peer}, the server is {self._server}")
+        reduce = self._reduces.get(message.ticket)
+        if reduce is None:
+            return []
+        if message.kind is Kind.STAT_RESULT and reduce.codes is None:
+            return [self._send_codes(message.ticket, reduce, _floats(message))]
+        return self._mean(message, reduce, now) if message.kind is Kind.PULL else []
+
+    def _send_codes(self, ticket: int, reduce: _Reduce, shared: Floats | None) -> Action:
+        seed, state = reduce_seed(self._job, ticket), self._states[reduce.tensor]
+        reduce.codes, self._states[reduce.tensor] = self._push.encode(
+            reduce.vector, shared, seed, state, self._worker
+        )
+        n = reduce.vector.size
+        return self._send(Message(Kind.PUSH, ticket, n, reduce.tensor, body=reduce.codes))
+
+    def _mean(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
+        del self._reduces[message.ticket]
+        if reduce.codes is None:  # the others were enough: all of this vector is still to be sent
+            state = self._push.skip(reduce.vector, self._states[reduce.tensor])
+            self._states[reduce.tensor] = state
+        result = Reduced(
+            mean=self._pull.decode(message.body, reduce.vector.size),
+            counts=np.array([message.count], np.int64),
+            missed=0,
+            gradient=digest(reduce.vector),
+            codes=digest(reduce.codes or b""),
+            sums=digest(message.body),
+        )
+        return [self._arrival(message, result.sums, now), Deliver(message.ticket, result)]
+
+    def _arrival(self, message: Message, sums: str, now: int) -> Record:
+        fields = {
+            "job": self._job.number,
+            "ticket": message.ticket,
+            "worker": self._worker,
+            "slot": None,
+            "round": None,
+            "result": "in time",
+            "count": message.count,
+            "bitmap": f"{message.bitmap:016x}",
+            "digest": sums,
+            "attempts": 1,
+            "notices": 0,
+            "at": now,
+        }
+        return Record("arrival", fields)
+
+    def _send(self, message: Message) -> Action:
+        return SendMessage(self._server, message.pack())
+
+
+@dataclass
+class _Ticket:
+    """A reduce at the server: who was heard, and the answers once there are any."""
+
+    n: int
+    stats: dict[int, Floats] = field(default_factory=dict)
+    stat_sent: bool = False
+    vectors: dict[int, Floats] = field(default_factory=dict)
+    closed: bool = False
+    heard: set[int] = field(default_factory=set)
+
+
+class PsServer:
+    """The server of one job.
+
+    Actions: SendMessage. Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket.
+    """
+
+    def __init__(self, job: JobConfig) -> None:
+        self._job = job
+        self._push, self._pull = push_codec(job), make_codec(job.pull_codec, "pull_codec")
+        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._tickets: dict[int, _Ticket] = {}
+        self._states: dict[int, Any] = {}  # the pull codec's, by tensor
+
+    def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
+        """A message from a worker. MessageError if it is malformed or from nobody we know."""
+        message = parse(data)
+        if peer not in self._peers:
+            raise MessageError(f"{message.kind.name} from {peer}, who is no worker of this job")
+        worker = self._peers.index(peer)
+        ticket = self._tickets.setdefault(message.ticket, _Ticket(message.n))
+        if ticket.n != message.n:
+            raise MessageError(
+                f"worker {worker}, ticket {message.ticket}: {message.n} values, "
+                f"others sent {ticket.n}"
+            )
+        if message.kind is Kind.STAT:
+            return self._stat(message, worker, ticket)
+        return self._vector(message, worker, ticket)
+
+    def _stat(self, message: Message, worker: int, ticket: _Ticket) -> list[Action]:
+        if ticket.stat_sent:
+            return []
+        ticket.stats[worker] = _floats(message)
+        if len(ticket.stats) < self._job.quorum:
+            return []
+        ticket.stat_sent = True
+        body = self._push.combine(list(ticket.stats.values())).astype("<f4").tobytes()
+        return self._answer(Message(Kind.STAT_RESULT, message.ticket, message.n, body=body))
+
+    def _vector(self, message: Message, worker: int, ticket: _Ticket) -> list[Action]:
+        actions = [] if ticket.closed else self._add(message, worker, ticket)
+        ticket.heard.add(worker)
+        if len(ticket.heard) == self._job.workers:
+            del self._tickets[message.ticket]
+        return actions
+
+    def _add(self, message: Message, worker: int, ticket: _Ticket) -> list[Action]:
+        try:
+            ticket.vectors[worker] = self._push.decode(message.body, message.n)
+        except codecs.CodecError as error:
+            raise MessageError(f"worker {worker}, ticket {message.ticket}: {error}") from error
+        if len(ticket.vectors) < self._job.quorum:
+            return []
+        ticket.closed = True
+        body = self._encode_mean(message, ticket.vectors)
+        bitmap = sum(1 << w for w in ticket.vectors)
+        count = len(ticket.vectors)
+        ticket.vectors = {}
+        mean = Message(Kind.PULL, message.ticket, message.n, message.tensor, count, bitmap, body)
+        return self._answer(mean)
+
+    def _encode_mean(self, message: Message, vectors: dict[int, Floats]) -> bytes:
+        total = np.zeros(message.n, np.float32)
+        for worker in sorted(vectors):
+            total += vectors[worker]
+        mean = total / np.float32(len(vectors))
+        seed = codecs.key(reduce_seed(self._job, message.ticket), "pull")
+        state = self._states.setdefault(message.tensor, self._pull.start(message.n))
+        data, self._states[message.tensor] = self._pull.encode(mean, seed=seed, state=state)
+        return data
+
+    def _answer(self, message: Message) -> list[Action]:
+        data = message.pack()
+        return [SendMessage(peer, data) for peer in self._peers]
+
+
+def _floats(message: Message) -> Floats:
+    if len(message.body) % 4:
+        raise MessageError(f"{message.kind.name}: {len(message.body)} bytes are no float32 values")
+    return np.frombuffer(message.body, "<f4").astype(np.float32)

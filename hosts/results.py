@@ -1,0 +1,58 @@
+"""What a reduce takes and what Deliver carries."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float32]
+
+
+class ReduceError(ValueError):
+    """A reduce or synchronisation that cannot be started; the message names worker, ticket and
+    reason.
+    """
+
+
+@dataclass(frozen=True)
+class Reduced:
+    """The result of one reduce.
+
+    `mean`: float32[n], the estimate of the mean over the workers that are in; missing parts are 0
+    before the codec's inverse transform. `counts`: int64, for each chunk how many workers are in
+    it, 0 if it is missed. `missed`: how many chunks are. The digests (see digest.py) are of the
+    vector as given, of this worker's codes (uint8, one a lane; through a server: the encoded
+    bytes) and of the sums (sum_bits wide, one a lane, missing ones 0; through a server: the
+    encoded mean).
+    """
+
+    mean: Floats
+    counts: npt.NDArray[np.int64]
+    missed: int
+    gradient: str
+    codes: str
+    sums: str
+
+
+@dataclass(frozen=True)
+class Synchronised:
+    """The end of a synchronisation: `parameters` to go on with, float32[n]; whose they are
+    (`source`, None if nobody missed enough to copy); `nbytes` of parameters that this worker sent
+    or received."""
+
+    parameters: Floats
+    source: int | None
+    nbytes: int
+
+
+def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:
+    """A copy of a finite float32[n]; ReduceError for anything else."""
+    where = f"worker {worker}, ticket {ticket}"
+    if not isinstance(vector, np.ndarray) or vector.dtype != np.float32 or vector.ndim != 1:
+        got = getattr(vector, "dtype", type(vector).__name__)
+        raise ReduceError(f"{where}: expected float32 of shape (n,), got {got} {np.shape(vector)}")
+    finite = np.isfinite(vector)
+    if not finite.all():
+        index = int(np.argmin(finite))
+        raise ReduceError(f"{where}: {vector[index]} at index {index}: did the training diverge?")
+    return vector.copy()

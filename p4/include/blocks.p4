@@ -1,0 +1,113 @@
+// The 32 aggregation blocks of a pass, four lanes each, and the headers that carry their lanes.
+//
+// SUM_BITS 8:  1024 codes a packet, 8 passes. SUM_BITS 16: 512 codes, 4 passes. Either way a pass
+// handles 128 codes of 4 bits, and a result has 1024 bytes.
+
+#ifndef GRADPLANE_BLOCKS_P4
+#define GRADPLANE_BLOCKS_P4
+
+#ifndef SUM_BITS
+#define SUM_BITS 8
+#endif
+
+#ifndef SLOTS
+#define SLOTS 256
+#endif
+
+#if SUM_BITS == 8
+#define PASSES 8
+#elif SUM_BITS == 16
+#define PASSES 4
+#else
+#error "SUM_BITS must be 8 or 16"
+#endif
+
+#define CELLS (SLOTS * PASSES)
+#define CODES_BYTES (PASSES * 64)
+#define SUMS_BYTES 1024
+#define PASS_SUM_BITS (128 * SUM_BITS)
+
+#define EACH_BLOCK(F) \
+    F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15) \
+    F(16) F(17) F(18) F(19) F(20) F(21) F(22) F(23) F(24) F(25) F(26) F(27) F(28) F(29) F(30) F(31)
+
+typedef bit<SUM_BITS> sum_t;
+typedef bit<(4 * SUM_BITS)> lanes_t;    // a block's four sums, the first in the high bits
+typedef bit<16> codes4_t;               // its four codes, the first in the high bits
+
+#define CODES_FIELD(n) codes4_t block##n;
+header codes_t { EACH_BLOCK(CODES_FIELD) }
+
+#define SUMS_FIELD(n) lanes_t block##n;
+header sums_t { EACH_BLOCK(SUMS_FIELD) }
+
+// The sums of an earlier pass, on their way through the later ones.
+header done_t { bit<PASS_SUM_BITS> sums; }
+
+// What a packet does to the cell (slot and pass) it has reached.
+typedef bit<2> update_t;
+const update_t UPDATE_NONE = 0;     // only read
+const update_t UPDATE_START = 1;    // the first of a round: overwrite
+const update_t UPDATE_ADD = 2;
+
+// Four lanes: each code is looked up for its job, and the four values are added to the sums of the
+// cell in one access. The controller keeps granularity * workers below 2^SUM_BITS, so no lane
+// carries into the next.
+control Block(in bit<8> job, in codes4_t codes, in bit<32> cell, in update_t update, out lanes_t out_sums) {
+    register<lanes_t>(CELLS) sums;
+    sum_t value0 = 0;
+    sum_t value1 = 0;
+    sum_t value2 = 0;
+    sum_t value3 = 0;
+    lanes_t total;
+
+    action set0(sum_t value) { value0 = value; }
+    action set1(sum_t value) { value1 = value; }
+    action set2(sum_t value) { value2 = value; }
+    action set3(sum_t value) { value3 = value; }
+
+    table lookup0 {
+        key = { job : exact @name("job"); codes[15:12] : exact @name("index"); }
+        actions = { set0; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 4096;
+    }
+    table lookup1 {
+        key = { job : exact @name("job"); codes[11:8] : exact @name("index"); }
+        actions = { set1; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 4096;
+    }
+    table lookup2 {
+        key = { job : exact @name("job"); codes[7:4] : exact @name("index"); }
+        actions = { set2; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 4096;
+    }
+    table lookup3 {
+        key = { job : exact @name("job"); codes[3:0] : exact @name("index"); }
+        actions = { set3; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 4096;
+    }
+
+    apply {
+        if (update != UPDATE_NONE) {
+            lookup0.apply();
+            lookup1.apply();
+            lookup2.apply();
+            lookup3.apply();
+        }
+        sums.read(total, cell);
+        if (update == UPDATE_START) {
+            total = value0 ++ value1 ++ value2 ++ value3;
+            sums.write(cell, total);
+        } else if (update == UPDATE_ADD) {
+            total = total + (value0 ++ value1 ++ value2 ++ value3);
+            sums.write(cell, total);
+        }
+        out_sums = total;
+    }
+}
+
+#endif

@@ -1,0 +1,71 @@
+// Headers of the wire format: Ethernet, IPv4, UDP and the aggregation header.
+
+#ifndef GRADPLANE_HEADERS_P4
+#define GRADPLANE_HEADERS_P4
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<8>  PROTOCOL_UDP = 17;
+const bit<16> AGGREGATION_PORT = 18256;
+
+const bit<16> IPV4_BYTES = 20;
+const bit<16> UDP_BYTES = 8;
+const bit<16> AGGREGATION_BYTES = 24;
+
+header ethernet_t {
+    bit<48> dst_addr;
+    bit<48> src_addr;
+    bit<16> ether_type;
+}
+
+header ipv4_t {
+    bit<4>  version;
+    bit<4>  ihl;
+    bit<8>  tos;
+    bit<16> total_length;
+    bit<16> identification;
+    bit<3>  flags;
+    bit<13> fragment_offset;
+    bit<8>  ttl;
+    bit<8>  protocol;
+    bit<16> checksum;
+    bit<32> src_addr;
+    bit<32> dst_addr;
+}
+
+header udp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<16> length;
+    bit<16> checksum;
+}
+
+// Types of aggregation packets.
+const bit<4> TYPE_NORM = 1;
+const bit<4> TYPE_NORM_RESULT = 2;
+const bit<4> TYPE_CODES = 3;
+const bit<4> TYPE_SUMS = 4;
+const bit<4> TYPE_STRAGGLER = 5;
+const bit<4> TYPE_PARTIAL_SUMS = 6;
+const bit<4> TYPE_STATUS = 7;
+
+const bit<4> AGGREGATION_VERSION = 1;
+
+// Flags of a status answer.
+const bit<8> FLAG_ANSWER = 1;
+const bit<8> FLAG_CLOSED = 2;
+
+header aggregation_t {
+    bit<4>  version;
+    bit<4>  type;
+    bit<8>  flags;
+    bit<8>  job;
+    bit<8>  worker;      // sender; in results how many workers were summed
+    bit<16> slot;
+    bit<8>  pass;
+    bit<8>  sum_bits;
+    bit<32> round;
+    bit<64> bitmap;      // in results: which workers were summed
+    bit<32> norm;        // float32 bits
+}
+
+#endif

@@ -1,0 +1,549 @@
+// In-network aggregation of THC's compressed gradients (THC, NSDI '24, section 6 and appendix C).
+//
+// Workers send packets of 4-bit codes; the switch looks every code up in its job's table, adds the
+// values to the sums of the packet's slot, and multicasts the sums when enough workers are in. A
+// packet has more codes than one pass through the pipeline can handle, so it recirculates: pass p
+// handles codes 128p to 128p+127 and replaces them by the sums so far.
+//
+//   job worker port --> members --> workers, quorum, slots, group, bit      (never from the packet)
+//   slot, pass      --> cell    --> round, bitmap, count, closed, norm, and 128 sums
+//
+// A round lower than the cell's is answered with a straggler notice. A higher one starts the cell
+// anew. At the quorum the cell closes: from then on it is only read. Whoever closes the last pass
+// multicasts the result; whoever finds every pass closed gets it alone.
+
+#include <core.p4>
+#include <v1model.p4>
+
+#include "include/headers.p4"
+#include "include/blocks.p4"
+
+// v1model's instance types and the drop-in for a recirculation port.
+const bit<32> INSTANCE_REPLICATION = 5;
+const bit<32> INSTANCE_RECIRCULATED = 4;
+const bit<9>  RECIRCULATION_PORT = 510;
+
+// Events counted per job: index job * 16 + event.
+const bit<4> EVENT_ACCEPTED = 0;
+const bit<4> EVENT_DUPLICATE = 1;
+const bit<4> EVENT_LATE = 2;
+const bit<4> EVENT_SUMS = 3;
+const bit<4> EVENT_NORM = 4;
+const bit<4> EVENT_STRAGGLER = 5;
+const bit<4> EVENT_NORM_DIFFERS = 6;
+const bit<4> EVENT_BAD_NORM = 7;
+const bit<4> EVENT_BAD_SLOT = 8;
+const bit<4> EVENT_BAD_FORMAT = 9;
+const bit<4> EVENT_SPOOFED_PASS = 10;
+const bit<4> EVENT_STATUS = 11;
+const bit<4> EVENT_UNKNOWN_TYPE = 12;
+
+// What becomes of the packet.
+typedef bit<3> verdict_t;
+const verdict_t DROP = 0;
+const verdict_t FORWARD = 1;
+const verdict_t RECIRCULATE = 2;
+const verdict_t ANSWER = 3;         // to the sender
+const verdict_t MULTICAST = 4;      // to all workers of the job
+
+// Travels in front of a packet between two passes: a Tofino has no field lists.
+header recirculation_t {
+    bit<9>  ingress_port;
+    bit<1>  complete;       // every pass so far was closed when read
+    bit<1>  collecting;     // the last pass closed before earlier ones were read: read them again
+    bit<13> unused;
+}
+
+struct headers_t {
+    recirculation_t recirculation;
+    ethernet_t      ethernet;
+    ipv4_t          ipv4;
+    udp_t           udp;
+    aggregation_t   agg;
+    done_t[PASSES - 1] done;
+    sums_t          sums;
+    codes_t         codes;
+}
+
+struct metadata_t {
+    verdict_t verdict;
+    bit<1>  local;          // addressed to the switch itself
+    bit<1>  header_only;    // the answer has no payload
+    bit<8>  passes_left;    // parser: results of earlier passes still to extract
+    bit<9>  port;           // where the packet came in, before any recirculation
+    bit<8>  sender;
+    bit<8>  receiver;
+
+    // of the sender, from the table of members
+    bit<1>  member;
+    bit<8>  workers;
+    bit<8>  quorum;
+    bit<16> slot_base;
+    bit<16> slots;
+    bit<16> group;
+    bit<64> bit_of_worker;
+
+    // of the cell
+    bit<32> cell;
+    bit<32> round;
+    bit<64> bitmap;
+    bit<8>  count;
+    bit<1>  closed;
+    bit<32> norm;
+    update_t update;
+    bit<1>  closing;        // this packet closed the cell
+    bit<1>  complete;
+    bit<1>  duplicate;
+    bit<4>  event;
+}
+
+parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                 inout standard_metadata_t standard_metadata) {
+    state start {
+        transition select(standard_metadata.instance_type) {
+            INSTANCE_RECIRCULATED: parse_recirculation;
+            default: parse_ethernet;
+        }
+    }
+    state parse_recirculation {
+        packet.extract(hdr.recirculation);
+        transition parse_ethernet;
+    }
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        // No options, no fragments: others are forwarded without a look inside.
+        transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
+                          hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
+            (4, 5, 0, 0, PROTOCOL_UDP): parse_udp;
+            default: accept;
+        }
+    }
+    state parse_udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.dst_port) {
+            AGGREGATION_PORT: parse_aggregation;
+            default: accept;
+        }
+    }
+    state parse_aggregation {
+        packet.extract(hdr.agg);
+        meta.passes_left = hdr.agg.pass;
+        transition select(hdr.agg.version, hdr.agg.type) {
+            (AGGREGATION_VERSION, TYPE_CODES): parse_payload;
+            default: accept;
+        }
+    }
+    state parse_payload {
+        transition select(standard_metadata.instance_type) {
+            INSTANCE_RECIRCULATED: parse_earlier;
+            default: parse_codes;
+        }
+    }
+    state parse_earlier {
+        transition select(meta.passes_left) {
+            0: parse_current;
+            default: parse_done;
+        }
+    }
+    state parse_done {
+        packet.extract(hdr.done.next);
+        meta.passes_left = meta.passes_left - 1;
+        transition parse_earlier;
+    }
+    state parse_current {
+        transition select(hdr.recirculation.collecting) {
+            1: accept;
+            default: parse_codes;
+        }
+    }
+    state parse_codes {
+        packet.extract(hdr.codes);
+        transition accept;
+    }
+}
+
+control ThcVerify(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        verify_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
+              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
+              hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
+            hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+control ThcIngress(inout headers_t hdr, inout metadata_t meta,
+                   inout standard_metadata_t standard_metadata) {
+    // Of each slot and pass.
+    register<bit<32>>(CELLS) slot_round;
+    register<bit<64>>(CELLS) slot_bitmap;
+    register<bit<8>>(CELLS)  slot_count;
+    register<bit<1>>(CELLS)  slot_closed;
+    register<bit<32>>(CELLS) slot_norm;
+
+    // Of each slot's norm exchange.
+    register<bit<32>>(SLOTS) norm_round;
+    register<bit<64>>(SLOTS) norm_bitmap;
+    register<bit<8>>(SLOTS)  norm_count;
+    register<bit<1>>(SLOTS)  norm_closed;
+    register<bit<32>>(SLOTS) norm_max;
+
+    counter(4096, CounterType.packets) events;
+    counter(1, CounterType.packets) unknown_member;
+    counter(512, CounterType.packets_and_bytes) port_in;
+
+#define BLOCK_INSTANCE(n) Block() block##n;
+    EACH_BLOCK(BLOCK_INSTANCE)
+
+    // -- routing -------------------------------------------------------------------------------
+
+    action forward(bit<48> mac, bit<9> port) {
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = mac;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        standard_metadata.egress_spec = port;
+        meta.verdict = FORWARD;
+    }
+
+    action aggregate() { meta.local = 1; }
+
+    action drop_route() { meta.verdict = DROP; }
+
+    table routes {
+        key = { hdr.ipv4.dst_addr : lpm; }
+        actions = { forward; aggregate; drop_route; }
+        const default_action = drop_route();
+        size = 1024;
+    }
+
+    // -- members -------------------------------------------------------------------------------
+
+    action admit(bit<8> workers, bit<8> quorum, bit<16> slot_base, bit<16> slots, bit<16> group,
+                 bit<64> worker_bit) {
+        meta.member = 1;
+        meta.workers = workers;
+        meta.quorum = quorum;
+        meta.slot_base = slot_base;
+        meta.slots = slots;
+        meta.group = group;
+        meta.bit_of_worker = worker_bit;
+    }
+
+    table members {
+        key = {
+            hdr.agg.job : exact @name("job");
+            hdr.agg.worker : exact @name("worker");
+            meta.port : exact @name("port");
+        }
+        actions = { admit; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 4096;
+    }
+
+    // -- answers -------------------------------------------------------------------------------
+
+    action fill_in(bit<4> type) {
+        hdr.agg.type = type;
+        hdr.agg.flags = 0;
+        hdr.agg.pass = 0;
+        hdr.agg.worker = meta.count;
+        hdr.agg.round = meta.round;
+        hdr.agg.bitmap = meta.bitmap;
+        hdr.agg.norm = meta.norm;
+    }
+
+    action answer(verdict_t verdict, bit<4> type, bit<1> header_only) {
+        fill_in(type);
+        meta.verdict = verdict;
+        meta.header_only = header_only;
+    }
+
+    apply {
+        mark_to_drop(standard_metadata);
+        meta.port = standard_metadata.ingress_port;
+        if (hdr.recirculation.isValid()) {
+            meta.port = hdr.recirculation.ingress_port;
+            meta.complete = hdr.recirculation.complete;
+            meta.local = 1;
+        } else {
+            port_in.count((bit<32>) standard_metadata.ingress_port);
+            meta.complete = 1;
+            if (hdr.ipv4.isValid() && standard_metadata.checksum_error == 0 && hdr.ipv4.ttl != 0) {
+                routes.apply();
+            }
+        }
+
+        if (meta.local == 1 && hdr.agg.isValid()
+                && standard_metadata.parser_error == error.NoError) {
+            members.apply();
+            meta.sender = hdr.agg.worker;
+            meta.cell = (bit<32>) (meta.slot_base + hdr.agg.slot);
+            meta.event = EVENT_UNKNOWN_TYPE;
+            if (meta.member == 0) {
+                unknown_member.count(0);
+            } else if (!hdr.recirculation.isValid() && hdr.agg.pass != 0) {
+                meta.event = EVENT_SPOOFED_PASS;
+            } else if (hdr.agg.slot >= meta.slots) {
+                meta.event = EVENT_BAD_SLOT;
+            } else if (!hdr.recirculation.isValid()
+                    && (hdr.agg.version != AGGREGATION_VERSION || hdr.agg.sum_bits != SUM_BITS
+                        || hdr.agg.flags != 0
+                        || (bit<32>) hdr.ipv4.total_length + 14 != standard_metadata.packet_length
+                        || hdr.udp.length + IPV4_BYTES != hdr.ipv4.total_length
+                        || hdr.ipv4.total_length != IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES
+                            + (hdr.agg.type == TYPE_CODES ? 16w0 + CODES_BYTES : 16w0))) {
+                meta.event = EVENT_BAD_FORMAT;
+            } else if (hdr.agg.type == TYPE_NORM) {
+                if (hdr.agg.norm[31:31] == 1 || hdr.agg.norm[30:23] == 255) {
+                    meta.event = EVENT_BAD_NORM;
+                } else {
+                    norm_round.read(meta.round, meta.cell);
+                    norm_bitmap.read(meta.bitmap, meta.cell);
+                    norm_count.read(meta.count, meta.cell);
+                    norm_closed.read(meta.closed, meta.cell);
+                    norm_max.read(meta.norm, meta.cell);
+                    if (hdr.agg.round < meta.round) {
+                        meta.event = EVENT_STRAGGLER;
+                        answer(ANSWER, TYPE_STRAGGLER, 1);
+                    } else if (hdr.agg.round == meta.round && meta.closed == 1) {
+                        meta.event = EVENT_LATE;
+                        answer(ANSWER, TYPE_NORM_RESULT, 1);
+                    } else if (hdr.agg.round == meta.round
+                            && meta.bitmap & meta.bit_of_worker != 0) {
+                        meta.event = EVENT_DUPLICATE;
+                    } else {
+                        meta.event = EVENT_ACCEPTED;
+                        if (hdr.agg.round > meta.round) {
+                            meta.round = hdr.agg.round;
+                            meta.bitmap = 0;
+                            meta.count = 0;
+                            meta.norm = 0;
+                        }
+                        meta.bitmap = meta.bitmap | meta.bit_of_worker;
+                        meta.count = meta.count + 1;
+                        if (hdr.agg.norm > meta.norm) {
+                            meta.norm = hdr.agg.norm;
+                        }
+                        meta.closed = 0;
+                        if (meta.count >= meta.quorum) {
+                            meta.closed = 1;
+                        }
+                        norm_round.write(meta.cell, meta.round);
+                        norm_bitmap.write(meta.cell, meta.bitmap);
+                        norm_count.write(meta.cell, meta.count);
+                        norm_closed.write(meta.cell, meta.closed);
+                        norm_max.write(meta.cell, meta.norm);
+                        if (meta.closed == 1) {
+                            events.count((bit<32>) (hdr.agg.job ++ EVENT_NORM));
+                            answer(MULTICAST, TYPE_NORM_RESULT, 1);
+                        }
+                    }
+                }
+            } else if (hdr.agg.type == TYPE_CODES || hdr.agg.type == TYPE_STATUS) {
+                if (hdr.agg.type == TYPE_STATUS) {
+                    hdr.agg.pass = PASSES - 1;      // the last pass tells of the whole
+                }
+                meta.cell = meta.cell * PASSES + (bit<32>) hdr.agg.pass;
+                slot_round.read(meta.round, meta.cell);
+                slot_bitmap.read(meta.bitmap, meta.cell);
+                slot_count.read(meta.count, meta.cell);
+                slot_closed.read(meta.closed, meta.cell);
+                slot_norm.read(meta.norm, meta.cell);
+
+                if (hdr.agg.type == TYPE_STATUS) {
+                    meta.event = EVENT_STATUS;
+                    answer(ANSWER, TYPE_STATUS, 1);
+                    hdr.agg.flags = FLAG_ANSWER;
+                    if (meta.closed == 1) {
+                        hdr.agg.flags = FLAG_ANSWER | FLAG_CLOSED;
+                    }
+                } else if (hdr.agg.round < meta.round) {
+                    meta.event = EVENT_STRAGGLER;
+                    answer(ANSWER, TYPE_STRAGGLER, 1);
+                } else if (hdr.agg.round == meta.round && hdr.agg.norm != meta.norm) {
+                    meta.event = EVENT_NORM_DIFFERS;
+                } else {
+                    // 1. The state of the cell.
+                    meta.update = UPDATE_NONE;
+                    if (hdr.agg.round > meta.round) {
+                        meta.update = UPDATE_START;
+                        meta.round = hdr.agg.round;
+                        meta.norm = hdr.agg.norm;
+                        meta.bitmap = 0;
+                        meta.count = 0;
+                        meta.closed = 0;
+                    } else if (meta.closed == 0) {
+                        if (meta.bitmap & meta.bit_of_worker == 0) {
+                            meta.update = UPDATE_ADD;
+                        } else {
+                            meta.duplicate = 1;
+                        }
+                    }
+                    if (hdr.recirculation.isValid() && hdr.recirculation.collecting == 1) {
+                        meta.update = UPDATE_NONE;      // its codes are gone
+                    }
+                    if (meta.update != UPDATE_NONE) {
+                        meta.bitmap = meta.bitmap | meta.bit_of_worker;
+                        meta.count = meta.count + 1;
+                        if (meta.count >= meta.quorum) {
+                            meta.closed = 1;
+                            meta.closing = 1;
+                        }
+                        slot_round.write(meta.cell, meta.round);
+                        slot_bitmap.write(meta.cell, meta.bitmap);
+                        slot_count.write(meta.cell, meta.count);
+                        slot_closed.write(meta.cell, meta.closed);
+                        slot_norm.write(meta.cell, meta.norm);
+                    }
+                    meta.complete = meta.complete & meta.closed;
+
+                    // 2. The 128 sums.
+                    hdr.sums.setValid();
+#define BLOCK_APPLY(n) block##n.apply(hdr.agg.job, hdr.codes.block##n, meta.cell, meta.update, hdr.sums.block##n);
+                    EACH_BLOCK(BLOCK_APPLY)
+                    hdr.codes.setInvalid();
+
+                    // 3. What next.
+                    if (hdr.agg.pass != PASSES - 1) {
+                        meta.verdict = RECIRCULATE;
+                        hdr.agg.pass = hdr.agg.pass + 1;
+                    } else {
+                        if (meta.update != UPDATE_NONE) {
+                            meta.event = EVENT_ACCEPTED;
+                        } else if (meta.duplicate == 1) {
+                            meta.event = EVENT_DUPLICATE;
+                        } else {
+                            meta.event = EVENT_LATE;
+                        }
+                        if (hdr.recirculation.collecting == 1) {
+                            if (meta.complete == 1) {
+                                meta.event = EVENT_SUMS;
+                                answer(MULTICAST, TYPE_SUMS, 0);
+                            }
+                        } else if (meta.closing == 1 && meta.complete == 1) {
+                            events.count((bit<32>) (hdr.agg.job ++ EVENT_SUMS));
+                            answer(MULTICAST, TYPE_SUMS, 0);
+                        } else if (meta.closing == 1) {
+                            // Every pass is closed now, but some were read before they were.
+                            meta.verdict = RECIRCULATE;
+                            meta.complete = 1;
+                            hdr.recirculation.collecting = 1;
+                            hdr.agg.pass = 0;
+                            hdr.done.pop_front(PASSES - 1);
+                            hdr.sums.setInvalid();
+                        } else if (meta.complete == 1) {
+                            answer(ANSWER, TYPE_SUMS, 0);
+                        }
+                    }
+                }
+            }
+            if (meta.member == 1 && meta.verdict != RECIRCULATE) {
+                events.count((bit<32>) (hdr.agg.job ++ meta.event));
+            }
+        }
+
+        if (meta.verdict == RECIRCULATE) {
+            if (!hdr.recirculation.isValid()) {
+                hdr.recirculation.setValid();
+                hdr.recirculation.collecting = 0;
+                hdr.recirculation.unused = 0;
+            }
+            hdr.recirculation.ingress_port = meta.port;
+            hdr.recirculation.complete = meta.complete;
+            standard_metadata.egress_spec = RECIRCULATION_PORT;
+        } else {
+            hdr.recirculation.setInvalid();
+            if (meta.verdict == MULTICAST) {
+                standard_metadata.mcast_grp = meta.group;
+            } else if (meta.verdict == ANSWER) {
+                standard_metadata.egress_spec = meta.port;
+            }
+        }
+    }
+}
+
+control ThcEgress(inout headers_t hdr, inout metadata_t meta,
+                  inout standard_metadata_t standard_metadata) {
+    counter(512, CounterType.packets_and_bytes) port_out;
+
+    action deliver(bit<48> src_mac, bit<48> mac, bit<32> src_ip, bit<32> ip, bit<16> port) {
+        hdr.ethernet.src_addr = src_mac;
+        hdr.ethernet.dst_addr = mac;
+        hdr.ipv4.src_addr = src_ip;
+        hdr.ipv4.dst_addr = ip;
+        hdr.udp.dst_port = port;
+    }
+
+    action drop_packet() { mark_to_drop(standard_metadata); }
+
+    table receivers {
+        key = {
+            hdr.agg.job : exact @name("job");
+            meta.receiver : exact @name("worker");
+        }
+        actions = { deliver; @defaultonly drop_packet; }
+        const default_action = drop_packet();
+        size = 4096;
+    }
+
+    apply {
+        if (meta.verdict == RECIRCULATE) {
+            recirculate_preserving_field_list(0);
+        } else {
+            if (meta.verdict == ANSWER || meta.verdict == MULTICAST) {
+                // Every copy of an answer is the same but for its addresses.
+                hdr.ipv4.tos = 0;
+                hdr.ipv4.identification = 0;
+                hdr.ipv4.flags = 2;
+                hdr.ipv4.ttl = 64;
+                hdr.udp.src_port = AGGREGATION_PORT;
+                hdr.udp.checksum = 0;
+                hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES;
+                if (meta.header_only == 0) {
+                    hdr.udp.length = UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES;
+                } else {
+                    truncate(14 + 20 + 8 + 24);
+                }
+                hdr.ipv4.total_length = hdr.udp.length + IPV4_BYTES;
+                meta.receiver = meta.sender;
+                if (standard_metadata.instance_type == INSTANCE_REPLICATION) {
+                    meta.receiver = (bit<8>) (standard_metadata.egress_rid - 1);
+                }
+                receivers.apply();
+            }
+            port_out.count((bit<32>) standard_metadata.egress_port);
+        }
+    }
+}
+
+control ThcCompute(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        update_checksum(hdr.ipv4.isValid() && hdr.ipv4.ihl == 5,
+            { hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
+              hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
+              hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr },
+            hdr.ipv4.checksum, HashAlgorithm.csum16);
+    }
+}
+
+control ThcDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.recirculation);
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.udp);
+        packet.emit(hdr.agg);
+        packet.emit(hdr.done);
+        packet.emit(hdr.sums);
+        packet.emit(hdr.codes);
+    }
+}
+
+V1Switch(ThcParser(), ThcVerify(), ThcIngress(), ThcEgress(), ThcCompute(), ThcDeparser()) main;

@@ -1,0 +1,143 @@
+"""The checker: names, types, constants and rules of a whole program, all errors in one go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gradplane.switch.check.calls import CallChecker
+from gradplane.switch.check.declarations import DeclarationChecker
+from gradplane.switch.check.expressions import ExpressionChecker
+from gradplane.switch.check.keysets import KeysetChecker
+from gradplane.switch.check.kinds import ANY
+from gradplane.switch.check.parsers import ParserChecker
+from gradplane.switch.check.scope import Scopes
+from gradplane.switch.check.statements import StatementChecker
+from gradplane.switch.check.tables import TableChecker
+from gradplane.switch.check.typerefs import TypeResolver
+from gradplane.switch.ir.types import Annotation, Annotations
+from gradplane.switch.source import Reporter
+from gradplane.switch.syntax import ast
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A program that kept the rules: its tree is annotated in place."""
+
+    program: ast.Program
+    errors: list[str]  # members of `error`, in order of declaration
+    checker: Checker
+
+
+class Checker:
+    """Holds what the parts of the checker share. `context` says what is being checked:
+    "package" (the top), "parser", "control", "action", "function" or "table"."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.scopes = Scopes(reporter)
+        self.context = "package"
+        self.errors: list[str] = []
+        self.match_kinds: list[str] = []
+        self.constructor_params: set[ast.Param] = set()
+        self.types = TypeResolver(self)
+        self.exprs = ExpressionChecker(self)
+        self.calls = CallChecker(self)
+        self.stmts = StatementChecker(self)
+        self.keysets = KeysetChecker(self)
+        self.tables = TableChecker(self)
+        self.parsers = ParserChecker(self)
+        self.decls = DeclarationChecker(self)
+
+    def error(self, node: ast.Node, message: str, hint: str = "") -> None:
+        self.reporter.error(node.span, message, hint)
+
+    def warn(self, node: ast.Node, message: str, hint: str = "") -> None:
+        self.reporter.warning(node.span, message, hint)
+
+    @contextmanager
+    def inside(self, context: str) -> Iterator[None]:
+        saved, self.context = self.context, context
+        try:
+            yield
+        finally:
+            self.context = saved
+
+    # -- compile-time values -------------------------------------------------------------------
+
+    def constant_int(self, e: ast.Expr, what: str, checked: bool = False) -> int | None:
+        """The number an expression has at compile time; reports and returns None without one."""
+        if not checked and e.type is None:
+            self.exprs.check(e)
+        if isinstance(e.const, int) and not isinstance(e.const, bool):
+            return e.const
+        if e.type != ANY:
+            self.error(e, f"{what} must be a number known at compile time")
+        return None
+
+    def compile_time(self, e: ast.Expr) -> bool:
+        """Whether a value is known when the program is loaded: constants, constructor
+        parameters, instances, and what is built of those."""
+        if e.const is not None:
+            return True
+        match e:
+            case ast.Name(decl=ast.Param() as p):
+                return p in self.constructor_params
+            case ast.Name(decl=decl):
+                return isinstance(decl, ast.ConstDecl | ast.Instantiation | ast.EnumDecl)
+            case ast.ListExpr(elements=elements):
+                return all(map(self.compile_time, elements))
+            case ast.StructExpr(fields=fields):
+                return all(self.compile_time(v) for _, v in fields)
+            case ast.Call(info=info):
+                return info is not None and info.kind == "constructor"
+            case ast.Cast(operand=operand) | ast.Unary(operand=operand):
+                return self.compile_time(operand)
+            case ast.Member(base=operand) | ast.Slice(base=operand):
+                return self.compile_time(operand)
+            case ast.Binary(left=left, right=right):
+                return self.compile_time(left) and self.compile_time(right)
+            case ast.Ternary(cond=cond, then=then, other=other):
+                return all(map(self.compile_time, (cond, then, other)))
+            case ast.Index(base=base, index=index):
+                return self.compile_time(base) and self.compile_time(index)
+        return isinstance(e, ast.Dots | ast.InvalidHeader)
+
+    # -- annotations ---------------------------------------------------------------------------
+
+    def annotations(self, annotations: Sequence[ast.Annotation]) -> Annotations:
+        return tuple(map(annotation, annotations))
+
+
+def annotation(a: ast.Annotation) -> Annotation:
+    """An annotation with its literals as values; what is no literal stays in the body's text."""
+    values = tuple(v for v in map(_literal, a.exprs or []) if v is not None)
+    pairs = tuple(
+        (k, v) for k, v in ((k, _literal(e)) for k, e in (a.pairs or {}).items()) if v is not None
+    )
+    return Annotation(a.name, values, pairs, a.body)
+
+
+def _literal(e: ast.Expr) -> int | bool | str | None:
+    match e:
+        case ast.IntLit(value=value):
+            return value
+        case ast.BoolLit(value=flag):
+            return flag
+        case ast.StringLit(value=text):
+            return text
+        case ast.Name(name=name):
+            return name
+        case ast.Unary(op="-", operand=ast.IntLit(value=value)):
+            return -value
+    return None
+
+
+def check(program: ast.Program, reporter: Reporter) -> Checked:
+    """Checks a program; raises CompileError with all its errors."""
+    checker = Checker(reporter)
+    for decl in program.declarations:
+        checker.decls.top(decl)
+    reporter.stop_on_errors()
+    return Checked(program, checker.errors, checker)

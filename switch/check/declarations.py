@@ -1,0 +1,219 @@
+"""Declarations: constants, variables, instances, functions, actions, parsers and controls."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.kinds import ANY, AnyType, BlockType, ExternType, TypeVar
+from gradplane.switch.check.statements import always_returns, storable
+from gradplane.switch.ir.types import VOID, Type
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.check.checker import Checker
+
+
+class DeclarationChecker:
+    def __init__(self, checker: Checker) -> None:
+        self.c = checker
+
+    def top(self, decl: ast.Decl) -> None:
+        """A declaration at the top of the program: checks it, then puts its name in scope."""
+        match decl:
+            case ast.ErrorDecl():
+                self._members(decl.members, self.c.errors, "error")
+                return
+            case ast.MatchKindDecl():
+                self._members(decl.members, self.c.match_kinds, "match_kind")
+                return
+            case ast.FunctionDecl():
+                self.function(decl)
+            case ast.ExternDecl():
+                self._extern(decl)
+            case ast.ActionDecl():
+                self.action(decl)
+            case ast.ParserDecl():
+                self.c.parsers.check(decl)
+            case ast.ControlDecl():
+                self._control(decl)
+            case ast.ConstDecl() | ast.VarDecl() | ast.Instantiation():
+                self.local(decl)
+                return
+            case _:
+                self.c.types.declared(decl)
+        self.c.scopes.declare(decl)
+
+    def _members(self, members: list[tuple[str, ast.Span]], into: list[str], what: str) -> None:
+        for name, span in members:
+            if name in into:
+                self.c.reporter.error(span, f"{what} {name} is declared twice")
+            else:
+                into.append(name)
+
+    # -- anywhere ------------------------------------------------------------------------------
+
+    def local(self, decl: ast.Decl) -> None:
+        """A constant, variable, instance or value set, at any level."""
+        match decl:
+            case ast.ConstDecl():
+                self._constant(decl)
+            case ast.VarDecl():
+                self._variable(decl)
+            case ast.Instantiation():
+                self._instantiation(decl)
+            case ast.ValueSetDecl():
+                self.c.types.resolve(decl.ref)
+                self.c.exprs.check(decl.size)
+                self.c.constant_int(decl.size, "a value set's size", checked=True)
+            case ast.ActionDecl():
+                self.action(decl)
+            case ast.TableDecl():
+                self.c.tables.check(decl)
+        self.c.scopes.declare(decl)
+
+    def _constant(self, decl: ast.ConstDecl) -> None:
+        decl.type = self.c.types.value_type(decl.ref)
+        self.c.exprs.value(decl.value)
+        if not self.c.exprs.coerce(decl.value, decl.type, f"the value of {decl.name}"):
+            return
+        if decl.value.type != ANY and not self.c.compile_time(decl.value):
+            self.c.error(decl.value, f"the value of {decl.name} must be known at compile time")
+
+    def _variable(self, decl: ast.VarDecl) -> None:
+        decl.type = self.c.types.value_type(decl.ref)
+        why_not = storable(decl.type)
+        if why_not:
+            self.c.error(decl.ref, f"{decl.name} cannot be of type {decl.type}", why_not)
+            decl.type = ANY
+        if self.c.context == "package":
+            self.c.error(decl, f"a variable cannot be declared at the top: {decl.name}")
+        if decl.init is not None:
+            self.c.exprs.value(decl.init)
+            self.c.exprs.coerce(decl.init, decl.type, f"the value of {decl.name}")
+
+    def _instantiation(self, decl: ast.Instantiation) -> None:
+        t = self.c.types.resolve(decl.ref)
+        call = ast.Call(ast.TypeExpr(decl.ref, span=decl.ref.span), [], decl.args, span=decl.span)
+        context, self.c.context = self.c.context, "package"
+        self._allowed_here(decl, t, context)
+        decl.type = self.c.calls.construct(call, t)
+        self.c.context = context
+        decl.info = call.info
+        if isinstance(decl.type, ExternType):
+            self._type_arguments(decl, decl.type)
+        if decl.body is not None:
+            self._abstract_methods(decl)
+
+    def _type_arguments(self, decl: ast.Instantiation, t: ExternType) -> None:
+        if any(isinstance(a, TypeVar) and a.name != "_" for a in t.args):
+            self.c.error(
+                decl.ref,
+                f"the type arguments of {t.name} cannot be told",
+                f"write {t.name}<...>(...) {decl.name};",
+            )
+
+    def _allowed_here(self, decl: ast.Instantiation, t: Type, context: str) -> None:
+        if not isinstance(t, BlockType | ExternType | AnyType):
+            self.c.error(decl.ref, f"{t} cannot be instantiated")
+            return
+        kind = t.kind if isinstance(t, BlockType) else "extern"
+        if kind == "package" and context != "package":
+            self.c.error(decl, f"a package can only be instantiated at the top, not in a {context}")
+        if kind in ("parser", "control") and context not in (kind, "package"):
+            self.c.error(decl, f"a {kind} cannot be instantiated in a {context}")
+        if context in ("function", "action"):
+            self.c.error(decl, f"nothing can be instantiated in a {context}")
+
+    def _abstract_methods(self, decl: ast.Instantiation) -> None:
+        assert decl.body is not None
+        with self.c.scopes.nested():
+            for member in decl.body:
+                if isinstance(member, ast.FunctionDecl):
+                    self.function(member)
+                    self.c.scopes.declare(member)
+                else:
+                    self.local(member)
+
+    # -- callables -----------------------------------------------------------------------------
+
+    def function(self, decl: ast.FunctionDecl) -> None:
+        signature = self.c.calls.signature(decl)
+        for p in decl.params:
+            self._default_value(p)
+        if decl.body is None:
+            return
+        with self.c.inside("function"), self.c.scopes.nested():
+            self.c.types.declare_variables(decl)
+            self._declare_params(decl.params)
+            with self.c.stmts.returning(signature.result), self.c.scopes.nested():
+                self.c.stmts.body(decl.body.body)
+        if signature.result not in (VOID, ANY) and not always_returns(decl.body):
+            self.c.error(decl, f"function {decl.name} does not return a value on every path")
+
+    def _default_value(self, p: ast.Param) -> None:
+        if p.default is None:
+            return
+        if p.direction in ("out", "inout"):
+            self.c.error(p, f"parameter {p.name} of direction {p.direction} has no default value")
+        self.c.exprs.value(p.default)
+        if p.type is not None:
+            self.c.exprs.coerce(p.default, p.type, f"the default value of {p.name}")
+
+    def _declare_params(self, params: list[ast.Param]) -> None:
+        for p in params:
+            self.c.scopes.declare(p)
+
+    def action(self, decl: ast.ActionDecl) -> None:
+        self.c.calls.signature(decl)
+        self._data_last(decl)
+        with self.c.inside("action"), self.c.scopes.nested():
+            self._declare_params(decl.params)
+            with self.c.stmts.returning(VOID), self.c.scopes.nested():
+                self.c.stmts.body(decl.body.body)
+
+    def _data_last(self, decl: ast.ActionDecl) -> None:
+        seen_data = False
+        for p in decl.params:
+            if seen_data and p.direction:
+                self.c.error(
+                    p,
+                    f"parameter {p.name} has direction {p.direction} and stands after action data",
+                    "parameters without direction come last",
+                )
+            seen_data = seen_data or not p.direction
+
+    def _extern(self, decl: ast.ExternDecl) -> None:
+        with self.c.scopes.nested():
+            self.c.types.declare_variables(decl)
+            for method in decl.methods:
+                if method.result is None and method.name != decl.name:
+                    self.c.error(method, f"a constructor of {decl.name} must be named {decl.name}")
+                self.c.calls.signature(method)
+
+    # -- controls ------------------------------------------------------------------------------
+
+    def block_params(self, decl: ast.ParserDecl | ast.ControlDecl) -> None:
+        """Declares a parser's or control's parameters, constructor's included."""
+        if decl.type_params:
+            self.c.error(decl, f"{decl.name} cannot be generic: it has a body")
+        self.c.types.declared(decl)
+        for p in decl.ctor_params:
+            self.c.types.param(p)
+            if p.direction:
+                self.c.error(p, f"constructor parameter {p.name} cannot have a direction")
+            self.c.constructor_params.add(p)
+            self._default_value(p)
+        for p in decl.params:
+            self._default_value(p)
+        self._declare_params(decl.params)
+        self._declare_params(decl.ctor_params)
+
+    def _control(self, decl: ast.ControlDecl) -> None:
+        with self.c.inside("control"), self.c.scopes.nested():
+            self.c.types.declare_variables(decl)
+            self.block_params(decl)
+            with self.c.scopes.nested():
+                for member in decl.locals:
+                    self.local(member)
+                with self.c.stmts.returning(VOID), self.c.scopes.nested():
+                    self.c.stmts.body(decl.body.body)

@@ -1,0 +1,130 @@
+"""Keysets of select cases, table entries and value sets (section 13.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.kinds import ANY, SetType
+from gradplane.switch.ir.types import Bits, Integer, SerEnum, Tuple, Type
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.check.checker import Checker
+
+# What a table's key of each kind may be matched with, besides a single value.
+_FORMS = {
+    "exact": (),
+    "lpm": (ast.Mask, ast.DefaultKey),
+    "ternary": (ast.Mask, ast.DefaultKey),
+    "range": (ast.Range, ast.DefaultKey),
+    "optional": (ast.DefaultKey,),
+}
+
+
+class KeysetChecker:
+    def __init__(self, checker: Checker) -> None:
+        self.c = checker
+
+    def select(self, keyset: ast.Expr, types: Sequence[Type]) -> None:
+        """The keyset of a select case, against the types of the select's expressions."""
+        if isinstance(keyset, ast.DefaultKey):
+            return
+        if isinstance(keyset, ast.Name) and self._value_set(keyset, types):
+            return
+        for element, t in self._elements(keyset, types):
+            self._element(element, t)
+
+    def entry(self, keyset: ast.Expr, types: Sequence[Type], kinds: Sequence[str]) -> None:
+        """The keyset of a table entry: constants, in the forms the match kinds allow."""
+        if isinstance(keyset, ast.DefaultKey) and len(types) != 1:
+            return
+        for i, (element, t) in enumerate(self._elements(keyset, types)):
+            self._element(element, t)
+            self._fits_kind(element, kinds[i])
+            for part in _parts(element):
+                if part.type != ANY and not self.c.compile_time(part):
+                    self.c.error(part, "an entry's key must be known at compile time")
+
+    def _value_set(self, e: ast.Name, types: Sequence[Type]) -> bool:
+        found = self.c.scopes.find(e.name, e.dot)
+        if not found or not isinstance(found[0], ast.ValueSetDecl):
+            return False
+        t = self.c.exprs.check(e)
+        assert isinstance(t, SetType)
+        fits = list(types) in ([t.element], components(t.element))
+        if not fits and ANY not in types:
+            given = ", ".join(map(str, types))
+            self.c.error(e, f"value set {e.name} holds {t.element}, the select is over {given}")
+        return True
+
+    def _elements(self, keyset: ast.Expr, types: Sequence[Type]) -> list[tuple[ast.Expr, Type]]:
+        if isinstance(keyset, ast.TupleKey) or isinstance(keyset, ast.ListExpr) and len(types) != 1:
+            elements = keyset.elements
+        else:
+            elements = [keyset]
+        if len(elements) != len(types):
+            self.c.error(keyset, f"{len(types)} keys are needed here, {len(elements)} given")
+            return []
+        return list(zip(elements, types, strict=True))
+
+    def _element(self, e: ast.Expr, t: Type) -> None:
+        match e:
+            case ast.DefaultKey():
+                return
+            case ast.Range(low=low, high=high):
+                self._range(e, low, high, t)
+            case ast.Mask(value=value, mask=mask):
+                self._mask(e, value, mask, t)
+            case _:
+                self.c.exprs.value(e)
+                self.c.exprs.coerce(e, t, "a key")
+
+    def _range(self, e: ast.Range, low: ast.Expr, high: ast.Expr, t: Type) -> None:
+        if not isinstance(_number(t), Bits | Integer) and t != ANY:
+            self.c.error(e, f"a range cannot match {t}")
+        for bound in (low, high):
+            self.c.exprs.value(bound)
+            self.c.exprs.coerce(bound, t, "a bound of the range")
+        if isinstance(low.const, int) and isinstance(high.const, int) and low.const > high.const:
+            self.c.error(e, f"the range {low.const}..{high.const} is empty: the lower bound first")
+
+    def _mask(self, e: ast.Mask, value: ast.Expr, mask: ast.Expr, t: Type) -> None:
+        if not isinstance(_number(t), Bits | Integer) and t != ANY:
+            self.c.error(e, f"a mask cannot match {t}")
+        for part in (value, mask):
+            self.c.exprs.value(part)
+            self.c.exprs.coerce(part, _number(t), "a masked key")
+
+    def _fits_kind(self, e: ast.Expr, kind: str) -> None:
+        forms = _FORMS.get(kind)
+        special = isinstance(e, ast.Mask | ast.Range | ast.DefaultKey)
+        if forms is not None and special and not isinstance(e, forms):
+            written = {ast.Mask: "a mask", ast.Range: "a range", ast.DefaultKey: "a don't-care"}
+            self.c.error(e, f"{written[type(e)]} cannot be given for a key matched {kind}")
+        if kind == "lpm" and isinstance(e, ast.Mask) and isinstance(e.mask.const, int):
+            width = e.mask.type.width if isinstance(e.mask.type, Bits) else 0
+            inverted = ~e.mask.const & ((1 << width) - 1)
+            if inverted & (inverted + 1):
+                self.c.error(e.mask, "the mask of an lpm key must be a prefix: ones, then zeros")
+
+
+def _number(t: Type) -> Type:
+    return t.underlying if isinstance(t, SerEnum) else t
+
+
+def _parts(e: ast.Expr) -> list[ast.Expr]:
+    match e:
+        case ast.DefaultKey():
+            return []
+        case ast.Range(low=a, high=b) | ast.Mask(value=a, mask=b):
+            return [a, b]
+    return [e]
+
+
+def components(t: Type) -> list[Type]:
+    """The components of a value set's type: of a struct or tuple one each."""
+    fields = getattr(t, "fields", None)
+    if fields is not None:
+        return [f.type for f in fields]
+    return list(t.elements) if isinstance(t, Tuple) else [t]

@@ -1,0 +1,232 @@
+"""Types that only the checker knows: type variables and the types of things that are not values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from gradplane.switch.ir.types import Fields, List, NewType, Stack, Tuple, Type
+
+if TYPE_CHECKING:
+    from gradplane.switch.syntax import ast
+
+
+@dataclass(frozen=True, slots=True)
+class TypeVar(Type):
+    """A type parameter; `serial` tells apart equal names and the instances of one declaration."""
+
+    name: str
+    serial: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class AnyType(Type):
+    """The type of an expression with an error: agrees with everything, so errors do not cascade."""
+
+    def __str__(self) -> str:
+        return "<unknown>"
+
+
+@dataclass(frozen=True, slots=True)
+class ExternType(Type):
+    """An extern object: `register<bit<32>>`."""
+
+    decl: ast.ExternDecl = field(hash=False)
+    args: tuple[Type, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return self.decl.name
+
+    def __str__(self) -> str:
+        return self.name + (f"<{', '.join(map(str, self.args))}>" if self.args else "")
+
+
+@dataclass(frozen=True, slots=True)
+class ParamType:
+    """A parameter of a signature. `default` is its default expression, if any."""
+
+    name: str
+    direction: str
+    type: Type
+    optional: bool = False
+    default: ast.Expr | None = field(default=None, compare=False)
+    decl: ast.Param | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature(Type):
+    """Of a function, method, action, constructor, or a parser's or control's apply."""
+
+    name: str
+    type_params: tuple[TypeVar, ...]
+    params: tuple[ParamType, ...]
+    result: Type
+
+    def __str__(self) -> str:
+        params = ", ".join(f"{p.direction} {p.type} {p.name}".strip() for p in self.params)
+        return f"{self.name}({params})"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockType(Type):
+    """A parser or control (`kind`), or the type declaration of one; also a package.
+
+    Two blocks agree when their kinds and parameters do.
+    """
+
+    kind: str  # "parser" | "control" | "package"
+    name: str = field(compare=False)
+    params: tuple[ParamType, ...]
+    decl: ast.Decl | None = field(default=None, compare=False, hash=False)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class TableType(Type):
+    decl: ast.TableDecl = field(hash=False)
+
+    def __str__(self) -> str:
+        return f"table {self.decl.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class ApplyResult(Type):
+    """What table.apply() returns: hit, miss, action_run."""
+
+    decl: ast.TableDecl = field(hash=False)
+
+    def __str__(self) -> str:
+        return f"result of {self.decl.name}.apply()"
+
+
+@dataclass(frozen=True, slots=True)
+class ActionRun(Type):
+    decl: ast.TableDecl = field(hash=False)
+
+    def __str__(self) -> str:
+        return f"action_run of table {self.decl.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class SetType(Type):
+    """A parser value set, or a keyset, over values of `element`."""
+
+    element: Type
+
+    def __str__(self) -> str:
+        return f"set of {self.element}"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeName(Type):
+    """The type of an expression that names a type: the `E` of `E.member`, a constructor's name."""
+
+    denoted: Type
+
+    def __str__(self) -> str:
+        return f"type {self.denoted}"
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral(Type):
+    """`{a, b}` before a context says what it is; `dots`: ends with `...`."""
+
+    elements: tuple[Type, ...]
+    dots: bool = False
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(map(str, self.elements)) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class StructLiteral(Type):
+    """`{a = x}` before a context says what it is."""
+
+    fields: tuple[tuple[str, Type], ...]
+
+    def __str__(self) -> str:
+        return "{" + ", ".join(f"{n} = {t}" for n, t in self.fields) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class DefaultLiteral(Type):
+    """`...` or `{#}` before a context gives the type."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+ANY = AnyType()
+
+Substitution = Mapping[TypeVar, Type]
+
+
+def substitute(t: Type, by: Substitution) -> Type:
+    """`t` with type variables replaced, also inside what they are bound to."""
+    if not by:
+        return t
+    match t:
+        case TypeVar():
+            bound = by.get(t)
+            return t if bound is None or bound == t else substitute(bound, by)
+        case Stack(element=element):
+            return replace(t, element=substitute(element, by))
+        case Tuple(elements=elements):
+            return Tuple(tuple(substitute(e, by) for e in elements))
+        case List(element=element):
+            return List(substitute(element, by))
+        case SetType(element=element):
+            return SetType(substitute(element, by))
+        case ExternType(args=args) if args:
+            return replace(t, args=tuple(substitute(a, by) for a in args))
+        case NewType(underlying=underlying):
+            return replace(t, underlying=substitute(underlying, by))
+        case Fields() if t.args:
+            return _substitute_fields(t, by)
+        case Signature(params=params):
+            return replace(t, params=substitute_params(params, by), result=substitute(t.result, by))
+        case BlockType(params=params):
+            return replace(t, params=substitute_params(params, by))
+        case ListLiteral(elements=elements):
+            return replace(t, elements=tuple(substitute(e, by) for e in elements))
+        case StructLiteral(fields=fields):
+            return replace(t, fields=tuple((n, substitute(f, by)) for n, f in fields))
+    return t
+
+
+def substitute_params(params: Iterable[ParamType], by: Substitution) -> tuple[ParamType, ...]:
+    return tuple(replace(p, type=substitute(p.type, by)) for p in params)
+
+
+def _substitute_fields(t: Fields, by: Substitution) -> Fields:
+    fields = tuple(replace(f, type=substitute(f.type, by)) for f in t.fields)
+    return replace(t, fields=fields, args=tuple(substitute(a, by) for a in t.args))
+
+
+def free_variables(t: Type) -> set[TypeVar]:
+    """Type variables that occur in `t`."""
+    match t:
+        case TypeVar():
+            return {t}
+        case Stack(element=e) | List(element=e) | SetType(element=e):
+            return free_variables(e)
+        case Tuple(elements=elements):
+            return set().union(*map(free_variables, elements))
+        case ExternType(args=args):
+            return set().union(*map(free_variables, args))
+        case Fields(args=args):
+            return set().union(*map(free_variables, args))
+        case Signature(params=params, result=result):
+            return free_variables(result).union(*(free_variables(p.type) for p in params))
+        case BlockType(params=params):
+            return set().union(*(free_variables(p.type) for p in params))
+    return set()

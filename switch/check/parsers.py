@@ -1,0 +1,105 @@
+"""Parsers: states, transitions, select (specification, chapter 13)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.kinds import ANY
+from gradplane.switch.check.scope import did_you_mean
+from gradplane.switch.ir.types import (
+    BOOL,
+    INTEGER,
+    Bits,
+    Enum,
+    Error,
+    NewType,
+    SerEnum,
+    Type,
+)
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.check.checker import Checker
+
+FINAL = ("accept", "reject")
+
+
+class ParserChecker:
+    def __init__(self, checker: Checker) -> None:
+        self.c = checker
+
+    def check(self, decl: ast.ParserDecl) -> None:
+        with self.c.inside("parser"), self.c.scopes.nested():
+            self.c.types.declare_variables(decl)
+            self.c.decls.block_params(decl)
+            with self.c.scopes.nested():
+                for member in decl.locals:
+                    self.c.decls.local(member)
+                self._states(decl)
+
+    def _states(self, decl: ast.ParserDecl) -> None:
+        states: dict[str, ast.ParserState] = {}
+        for s in decl.states:
+            if s.name in FINAL:
+                self.c.error(s, f"state {s.name} is built in and cannot be declared")
+            elif s.name in states:
+                self.c.error(s, f"state {s.name} is declared twice", f"at {states[s.name].span}")
+            states[s.name] = s
+        if "start" not in states:
+            self.c.error(decl, f"parser {decl.name} has no state start")
+        for s in decl.states:
+            with self.c.scopes.nested():
+                self.c.stmts.body(s.body)
+                self._transition(s, states)
+        self._unreachable(decl, states)
+
+    def _transition(self, s: ast.ParserState, states: dict[str, ast.ParserState]) -> None:
+        if isinstance(s.transition, str):
+            self._target(s.transition, s, states)
+        elif isinstance(s.transition, ast.Select):
+            self._select(s.transition, states)
+
+    def _target(self, name: str, place: ast.Node, states: dict[str, ast.ParserState]) -> None:
+        if name in states or name in FINAL:
+            return
+        span = getattr(place, "transition_span", None) or place.span
+        hint = did_you_mean(name, [*states, *FINAL])
+        self.c.reporter.error(span, f"there is no state {name}", hint)
+
+    def _select(self, select: ast.Select, states: dict[str, ast.ParserState]) -> None:
+        types = [self._select_type(e) for e in select.exprs]
+        for i, case in enumerate(select.cases):
+            self._target(case.state, case, states)
+            self.c.keysets.select(case.keyset, types)
+            if isinstance(case.keyset, ast.DefaultKey) and i + 1 < len(select.cases):
+                self.c.warn(select.cases[i + 1], "this case is never reached: default is before it")
+                break
+
+    def _select_type(self, e: ast.Expr) -> Type:
+        t = self.c.exprs.value(e)
+        if t == INTEGER:
+            self.c.error(e, "select needs a value of known width", "write 8w1 instead of 1")
+            return ANY
+        if not isinstance(t, Bits | Enum | SerEnum | Error | NewType) and t not in (BOOL, ANY):
+            self.c.error(e, f"select cannot be on {t}")
+            return ANY
+        return t
+
+    def _unreachable(self, decl: ast.ParserDecl, states: dict[str, ast.ParserState]) -> None:
+        reached, todo = set(), ["start"]
+        while todo:
+            name = todo.pop()
+            if name in reached or name not in states:
+                continue
+            reached.add(name)
+            todo += successors(states[name])
+        for name, s in states.items():
+            if name not in reached and name not in FINAL and "start" in states:
+                self.c.warn(s, f"state {name} is never reached")
+
+
+def successors(s: ast.ParserState) -> list[str]:
+    """The states a state's transition names."""
+    if isinstance(s.transition, ast.Select):
+        return [case.state for case in s.transition.cases]
+    return [s.transition] if s.transition is not None else []

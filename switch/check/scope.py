@@ -1,0 +1,93 @@
+"""Names in force at a place in the program."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.kinds import TypeVar
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.source import Reporter
+
+
+@dataclass(slots=True, eq=False)
+class TypeParam(ast.Decl):
+    """A type parameter as a declaration in scope."""
+
+    var: TypeVar
+
+
+@dataclass(slots=True)
+class Scope:
+    """One level of names; several declarations under one name are overloads."""
+
+    parent: Scope | None = None
+    names: dict[str, list[ast.Decl]] = field(default_factory=dict)
+
+    def find(self, name: str) -> list[ast.Decl]:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.names:
+                return scope.names[name]
+            scope = scope.parent
+        return []
+
+    def visible(self) -> Iterator[str]:
+        scope: Scope | None = self
+        while scope is not None:
+            yield from scope.names
+            scope = scope.parent
+
+
+class Scopes:
+    """The stack of scopes while the checker walks; `top` is the program's."""
+
+    def __init__(self, reporter: Reporter) -> None:
+        self.reporter = reporter
+        self.top = Scope()
+        self.current = self.top
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        self.current = Scope(self.current)
+        try:
+            yield
+        finally:
+            assert self.current.parent is not None
+            self.current = self.current.parent
+
+    def declare(self, decl: ast.Decl) -> None:
+        """Adds a name. Functions and methods may share one if their parameters' names differ."""
+        known = self.current.names.setdefault(decl.name, [])
+        clash = next((d for d in known if not _may_overload(d, decl)), None)
+        if clash is not None:
+            self.reporter.error(
+                decl.name_span or decl.span,
+                f"{decl.name} is declared twice in this scope",
+                f"the other declaration is at {clash.name_span or clash.span}",
+            )
+            return
+        known.append(decl)
+
+    def find(self, name: str, dot: bool = False) -> list[ast.Decl]:
+        return (self.top if dot else self.current).find(name)
+
+    def nearest(self, name: str) -> str:
+        """A hint naming a declared name close to `name`, or nothing."""
+        return did_you_mean(name, set(self.current.visible()))
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, sorted(known), n=1)
+    return f"did you mean {close[0]}?" if close else ""
+
+
+def _may_overload(a: ast.Decl, b: ast.Decl) -> bool:
+    if not (isinstance(a, ast.FunctionDecl) and isinstance(b, ast.FunctionDecl)):
+        return False
+    return [p.name for p in a.params] != [p.name for p in b.params]

@@ -1,0 +1,197 @@
+"""Tables: keys, actions, entries, properties (specification, section 14.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.calls import match_arguments
+from gradplane.switch.check.expressions import describe
+from gradplane.switch.check.kinds import ANY, ParamType, Signature
+from gradplane.switch.check.scope import did_you_mean
+from gradplane.switch.ir.types import (
+    BOOL,
+    INTEGER,
+    Bits,
+    Enum,
+    Error,
+    NewType,
+    SerEnum,
+    Type,
+    Varbit,
+)
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.check.checker import Checker
+
+
+@dataclass(slots=True)
+class ActionUse:
+    """An action named in a table: `bound` are the arguments of its parameters with a direction
+    (in the action list), `data` those of its directionless ones (default_action, entries)."""
+
+    decl: ast.ActionDecl
+    bound: list[ast.Expr]
+    data: list[ast.Expr]
+
+
+class TableChecker:
+    def __init__(self, checker: Checker) -> None:
+        self.c = checker
+
+    def check(self, decl: ast.TableDecl) -> None:
+        with self.c.inside("table"):
+            types = [self._key(k) for k in decl.key]
+            uses = self._actions(decl)
+            if decl.default_action is not None:
+                self._default(decl, uses)
+            for entry in decl.entries:
+                self._entry(decl, entry, types, uses)
+            self._properties(decl.properties)
+        if decl.entries and not decl.key:
+            self.c.error(decl, f"table {decl.name} has entries and no key")
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def _key(self, key: ast.KeyElement) -> Type:
+        t = self.c.exprs.value(key.expr)
+        if key.match_kind not in self.c.match_kinds:
+            hint = did_you_mean(key.match_kind, self.c.match_kinds)
+            self.c.error(key, f"match kind {key.match_kind} is not declared", hint)
+        fits = isinstance(t, Bits | Enum | SerEnum | Error | NewType | Varbit)
+        if not fits and t not in (BOOL, ANY):
+            hint = "give it a width: 8w1" if t == INTEGER else ""
+            self.c.error(key.expr, f"a key cannot be of type {t}", hint)
+        return t
+
+    # -- actions -------------------------------------------------------------------------------
+
+    def _actions(self, decl: ast.TableDecl) -> dict[str, ActionUse]:
+        if not decl.actions:
+            self.c.error(decl, f"table {decl.name} has no actions", "actions = { NoAction; }")
+        uses: dict[str, ActionUse] = {}
+        for ref in decl.actions:
+            if ref.name in uses:
+                self.c.error(ref, f"action {ref.name} is listed twice in table {decl.name}")
+                continue
+            use = self._listed(ref)
+            if use is not None:
+                uses[ref.name] = use
+        return uses
+
+    def _find(self, ref: ast.ActionRef) -> ast.ActionDecl | None:
+        found = self.c.scopes.find(ref.name, ref.dot)
+        if not found:
+            self.c.error(ref, f"action {ref.name} is not declared", self.c.scopes.nearest(ref.name))
+            return None
+        if not isinstance(found[0], ast.ActionDecl):
+            self.c.error(ref, f"{ref.name} is not an action")
+            return None
+        return found[0]
+
+    def _listed(self, ref: ast.ActionRef) -> ActionUse | None:
+        action = self._find(ref)
+        if action is None:
+            return None
+        params = [p for p in self.c.calls.signature(action).params if p.direction]
+        bound = self._arguments(ref, action.name, params, ref.args or [])
+        if bound is None:
+            return None
+        ref.info = ActionUse(action, bound, [])
+        return ref.info
+
+    def _arguments(
+        self,
+        ref: ast.ActionRef,
+        name: str,
+        params: Sequence[ParamType],
+        given: Sequence[ast.Argument],
+    ) -> list[ast.Expr] | None:
+        matched = match_arguments(self.c, ref, given, Signature(name, (), tuple(params), ANY))
+        if matched is None:
+            return None
+        args = [a for a in matched if a is not None]
+        for arg, p in zip(args, params, strict=False):
+            what = f"argument {p.name} of {name}"
+            self.c.exprs.value(arg)
+            if p.direction in ("out", "inout"):
+                if arg.type != p.type:
+                    self.c.error(arg, f"{what} must be of type {p.type}, not {arg.type}")
+                self.c.exprs.require_lvalue(arg, what)
+            else:
+                self.c.exprs.coerce(arg, p.type, what)
+        return args
+
+    def _called(self, decl: ast.TableDecl, ref: ast.ActionRef, uses: dict[str, ActionUse]) -> None:
+        """An action with its data, in default_action or an entry: it must be in the list."""
+        action = self._find(ref)
+        if action is None:
+            return
+        use = uses.get(ref.name)
+        if use is None and not (decl.default_action is ref and ref.name == "NoAction"):
+            known = ", ".join(uses) or "none"
+            self.c.error(
+                ref,
+                f"action {ref.name} is not in the list of table {decl.name}",
+                f"it lists {known}",
+            )
+            return
+        signature = self.c.calls.signature(action)
+        directed = [p for p in signature.params if p.direction]
+        data = [p for p in signature.params if not p.direction]
+        given = list(ref.args or [])
+        if len(given) == len(signature.params) and directed:
+            given = given[len(directed) :]  # the bound arguments may be repeated
+        args = self._arguments(ref, action.name, data, given)
+        for arg in args or []:
+            if arg.type != ANY and not self.c.compile_time(arg):
+                self.c.error(arg, "action data in a table must be known at compile time")
+        ref.info = ActionUse(action, use.bound if use else [], args or [])
+
+    def _default(self, decl: ast.TableDecl, uses: dict[str, ActionUse]) -> None:
+        assert decl.default_action is not None
+        self._called(decl, decl.default_action, uses)
+        for ref in decl.actions:
+            only = {a.name for a in ref.annotations}
+            if ref.name == decl.default_action.name and "tableonly" in only:
+                self.c.error(decl.default_action, f"action {ref.name} is @tableonly")
+
+    # -- entries -------------------------------------------------------------------------------
+
+    def _entry(
+        self,
+        decl: ast.TableDecl,
+        entry: ast.TableEntry,
+        types: Sequence[Type],
+        uses: dict[str, ActionUse],
+    ) -> None:
+        if decl.key:
+            self.c.keysets.entry(entry.keyset, types, [k.match_kind for k in decl.key])
+        self._called(decl, entry.action, uses)
+        for ref in decl.actions:
+            only = {a.name for a in ref.annotations}
+            if ref.name == entry.action.name and "defaultonly" in only:
+                self.c.error(entry.action, f"action {ref.name} is @defaultonly")
+        if entry.priority is not None:
+            self.c.exprs.check(entry.priority)
+            self.c.constant_int(entry.priority, "a priority", checked=True)
+
+    # -- properties ----------------------------------------------------------------------------
+
+    def _properties(self, properties: Sequence[ast.TableProperty]) -> None:
+        for p in properties:
+            with self.c.inside("package"):
+                self.c.exprs.check(p.value)
+            if p.name == "size":
+                size = self.c.constant_int(p.value, "a table's size", checked=True)
+                if size is not None and size < 0:
+                    self.c.error(p.value, f"a table's size cannot be negative: {size}")
+            elif p.value.type != ANY and not self.c.compile_time(p.value):
+                self.c.error(p.value, f"property {p.name} must be known at compile time")
+
+
+def key_name(key: ast.KeyElement) -> str:
+    """The name of a match field where no @name gives one."""
+    return describe(key.expr)

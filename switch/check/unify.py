@@ -1,0 +1,81 @@
+"""Type inference: binding type variables so that a formal type becomes an actual one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradplane.switch.check.kinds import (
+    AnyType,
+    BlockType,
+    DefaultLiteral,
+    ExternType,
+    ListLiteral,
+    ParamType,
+    StructLiteral,
+    Substitution,
+    TypeVar,
+    substitute,
+)
+from gradplane.switch.ir.types import Fields, Integer, List, Stack, Tuple, Type
+
+
+class Inference:
+    """Bindings for a set of type variables, grown by `unify`."""
+
+    def __init__(self, variables: Iterable[TypeVar]) -> None:
+        self.variables = set(variables)
+        self.bound: dict[TypeVar, Type] = {}
+
+    @property
+    def substitution(self) -> Substitution:
+        return self.bound
+
+    def unify(self, formal: Type, actual: Type) -> bool:
+        """Whether `actual` can stand for `formal`; binds variables on the way.
+
+        An implicit conversion (an int constant, a list for a struct) is left to the caller:
+        those agree here.
+        """
+        formal = substitute(formal, self.bound)
+        if isinstance(formal, TypeVar) and formal in self.variables:
+            return self._bind(formal, actual)
+        if isinstance(actual, TypeVar) and actual in self.variables:
+            return self._bind(actual, formal)
+        if isinstance(actual, AnyType | Integer | ListLiteral | StructLiteral | DefaultLiteral):
+            return True
+        match formal, actual:
+            case Stack(element=f, size=n), Stack(element=a, size=m):
+                return n == m and self.unify(f, a)
+            case Tuple(elements=fs), Tuple(elements=as_):
+                return len(fs) == len(as_) and all(map(self.unify, fs, as_))
+            case List(element=f), List(element=a):
+                return self.unify(f, a)
+            case ExternType(args=fs), ExternType(args=as_):
+                return formal.decl is actual.decl and all(map(self.unify, fs, as_))
+            case Fields(args=fs), Fields(args=as_) if fs or as_:
+                return formal.name == actual.name and all(map(self.unify, fs, as_))
+            case BlockType(), BlockType():
+                return formal.kind == actual.kind and self._params(formal.params, actual.params)
+        return formal == actual or isinstance(formal, AnyType)
+
+    def _params(self, formal: tuple[ParamType, ...], actual: tuple[ParamType, ...]) -> bool:
+        return len(formal) == len(actual) and all(
+            f.direction == a.direction and self.unify(f.type, a.type)
+            for f, a in zip(formal, actual, strict=True)
+        )
+
+    def _bind(self, var: TypeVar, actual: Type) -> bool:
+        if actual == var or isinstance(actual, DefaultLiteral):
+            return True
+        known = self.bound.get(var)
+        if known is None or isinstance(known, Integer):
+            self.bound[var] = settled(actual)
+            return True
+        return isinstance(actual, Integer | ListLiteral | StructLiteral) or known == actual
+
+
+def settled(t: Type) -> Type:
+    """The type a literal has where nothing else decides: a list is a tuple."""
+    if isinstance(t, ListLiteral):
+        return Tuple(tuple(settled(e) for e in t.elements))
+    return t

@@ -1,0 +1,50 @@
+"""The compiler from end to end: P4 source in, IR out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradplane.switch.check.checker import check
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.lower.program import lower
+from gradplane.switch.source import Diagnostic, Reporter
+from gradplane.switch.syntax import parse_file
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """A program and what the compiler had to say about it (warnings)."""
+
+    program: ir.Program
+    reporter: Reporter
+
+    @property
+    def warnings(self) -> list[Diagnostic]:
+        return [d for d in self.reporter.diagnostics if d.level == "warning"]
+
+
+def compile_source(
+    path: str | Path,
+    include_dirs: Sequence[str | Path] = (),
+    defines: Mapping[str, str] | Sequence[str] | None = None,
+    text: str | None = None,
+) -> Compiled:
+    """Compiles a P4_16 file, or `text` (then `path` is the name it goes by in messages).
+
+    Raises CompileError with every error of the stage that failed.
+    """
+    tree, reporter = parse_file(path, include_dirs, defines, text)
+    checked = check(tree, reporter)
+    return Compiled(lower(checked, reporter), reporter)
+
+
+def compile_program(
+    path: str | Path,
+    include_dirs: Sequence[str | Path] = (),
+    defines: Mapping[str, str] | Sequence[str] | None = None,
+    text: str | None = None,
+) -> ir.Program:
+    """`compile_source` without the warnings."""
+    return compile_source(path, include_dirs, defines, text).program

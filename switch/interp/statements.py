@@ -1,0 +1,428 @@
+"""Statements as closures over the frame.
+
+A closure returns None to go on with the next statement, the Block to leave, or EXIT. `Code` also
+says whether a closure can return anything but None, so that sequences need not ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from gradplane.switch.interp.expressions import Expressions, keep_only
+from gradplane.switch.interp.frame import Env, Frame, Load, Run
+from gradplane.switch.interp.packet import HeaderCodec, Reject, decoder, encoder
+from gradplane.switch.interp.values import maker
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Header, Stack, bit_width
+from gradplane.switch.runtime.entries import ActionData, Entry
+from gradplane.switch.runtime.state import State
+from gradplane.switch.runtime.tables import MatchTable
+
+EXIT = object()
+LOOP_LIMIT = 1 << 20  # rounds of one loop for one packet
+
+Observer = Callable[[Env, Entry | None], None]
+TableObserver = Callable[[Env, tuple[int, ...], Entry | None, ActionData], None]
+
+
+class Code(NamedTuple):
+    run: Run
+    jumps: bool = False
+
+
+class Abort(Exception):
+    """This packet goes no further, for a reason its program should not have given."""
+
+
+class Externs(Protocol):
+    """What an architecture supplies to the statements' compiler."""
+
+    def call(self, call: ir.CallExtern, statements: Statements) -> Run:
+        """The closure that executes an extern call."""
+
+    def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
+        """What to do on each lookup of a table, given the entry that hit: direct counters, ..."""
+
+    def selection(self, table: ir.Table, statements: Statements) -> Load:
+        """The hash over a table's selector keys."""
+
+
+class Statements:
+    """Compiles statements, and actions once each. Subclassed for tracing."""
+
+    def __init__(
+        self, frame: Frame, state: State, errors: dict[str, int], externs: Externs
+    ) -> None:
+        self.frame = frame
+        self.state = state
+        self.errors = errors
+        self.externs = externs
+        self.expressions = Expressions(frame, errors)
+        self.load = self.expressions.load
+        self.store = self.expressions.store
+        self._actions: dict[ir.Action, tuple[int, int, Code]] = {}
+
+    def compile(self, stmt: ir.Stmt) -> Code:
+        """One statement."""
+        made: Code | Run = _STATEMENTS[type(stmt)](self, stmt)
+        return made if isinstance(made, Code) else Code(made)
+
+    def body(self, stmts: Sequence[ir.Stmt]) -> Code:
+        """A sequence of statements."""
+        return _sequence([self.compile(stmt) for stmt in stmts])
+
+    def state_body(self, state: ir.State) -> Code:
+        """The statements of a parser state."""
+        return self.body(state.body)
+
+    def action(self, action: ir.Action) -> tuple[int, int, Code]:
+        """An action: the slots of its parameters (start, end) and its body."""
+        if action not in self._actions:
+            start, end = self.frame.run_of(action.params)
+            self._actions[action] = start, end, self.body(action.body)
+        return self._actions[action]
+
+    def error(self, name: str) -> int:
+        return self.errors.get(name, 0)
+
+    # -- assignments ----------------------------------------------------------------------------
+
+    def _assign(self, s: ir.Assign) -> Run:
+        value, index = self.expressions.fresh(s.value), getattr(s.target, "index", 0)
+        match s.target:
+            case ir.Var():
+                slot = self.frame.slot(s.target)
+
+                def assign_var(env: Env) -> None:
+                    env[slot] = value(env)
+
+                return assign_var
+            case ir.FieldOf(base=ir.FieldOf(base=ir.Var() as var, index=outer, type=Header())):
+                slot = self.frame.slot(var)
+
+                def assign_header_field(env: Env) -> None:
+                    env[slot][outer].fields[index] = value(env)
+
+                return assign_header_field
+        store = self.store(s.target)
+        return lambda env: store(env, value(env))
+
+    def _set_valid(self, s: ir.SetValid) -> Run:
+        header, siblings, valid = self.load(s.target), self.expressions.siblings(s.target), s.valid
+        assert isinstance(s.target.type, Header), s.target.type
+        bits_of = HeaderCodec(s.target.type).bits_of
+
+        def run(env: Env) -> None:
+            target = header(env)
+            if target.valid is not valid:
+                bits = bits_of(target.fields)
+                env[0].grown += bits if valid else -bits
+                target.valid = valid
+            if valid and siblings is not None:
+                keep_only(siblings(env), target)
+
+        return run
+
+    def _push(self, s: ir.Push) -> Run:
+        stack, make, size, count = self._stack(s)
+
+        def run(env: Env) -> None:
+            target = stack(env)
+            target.items = [make() for _ in range(count)] + target.items[: size - count]
+            target.next = min(target.next + count, size)
+
+        return run
+
+    def _pop(self, s: ir.Pop) -> Run:
+        stack, make, _, count = self._stack(s)
+
+        def run(env: Env) -> None:
+            target = stack(env)
+            target.items = target.items[count:] + [make() for _ in range(count)]
+            target.next = max(target.next - count, 0)
+
+        return run
+
+    def _stack(self, s: ir.Push | ir.Pop) -> tuple[Load, Callable[[], Any], int, int]:
+        assert isinstance(s.target.type, Stack), s.target.type
+        size = s.target.type.size
+        return self.load(s.target), maker(s.target.type.element), size, min(s.count, size)
+
+    # -- control flow ---------------------------------------------------------------------------
+
+    def _if(self, s: ir.If) -> Code:
+        """else-if chains are run flat, however long."""
+        arms = [(self.load(s.cond), self.body(s.then))]
+        other = s.other
+        while len(other) == 1 and isinstance(other[0], ir.If):
+            arms.append((self.load(other[0].cond), self.body(other[0].then)))
+            other = other[0].other
+        last = self.body(other)
+        jumps = last.jumps or any(body.jumps for _, body in arms)
+        choices, otherwise = [(cond, body.run) for cond, body in arms], last.run
+        if len(choices) == 1:
+            cond, then = choices[0]
+            return Code(lambda env: then(env) if cond(env) else otherwise(env), jumps)
+
+        def run(env: Env) -> Any:
+            for cond, then in choices:
+                if cond(env):
+                    return then(env)
+            return otherwise(env)
+
+        return Code(run, jumps)
+
+    def _switch(self, s: ir.Switch) -> Code:
+        subject, default = self.load(s.subject), self.body(s.default)
+        bodies = [(values, self.body(body)) for values, body in s.cases]
+        chosen = {value: code.run for values, code in bodies for value in values}
+        get, otherwise = chosen.get, default.run
+        jumps = default.jumps or any(code.jumps for _, code in bodies)
+        return Code(lambda env: get(subject(env), otherwise)(env), jumps)
+
+    def _block(self, s: ir.Block) -> Code:
+        body = self.body(s.body)
+        if not body.jumps:
+            return body
+
+        def run(env: Env) -> Any:
+            signal = body.run(env)
+            return None if signal is s else signal
+
+        return Code(run, True)
+
+    def _leave(self, s: ir.Leave) -> Code:
+        block = s.block
+        return Code(lambda env: block, True)
+
+    def _loop(self, s: ir.Loop) -> Code:
+        body, place = self.body(s.body).run, s.span
+
+        def run(env: Env) -> Any:
+            for _ in range(LOOP_LIMIT):
+                signal = body(env)
+                if signal is not None:
+                    return signal
+            raise Abort(f"{place}: a loop ran more than {LOOP_LIMIT} times")
+
+        return Code(run, True)
+
+    def _exit(self, s: ir.Exit) -> Code:
+        return Code(lambda env: EXIT, True)
+
+    # -- tables and externs ---------------------------------------------------------------------
+
+    def _apply(self, s: ir.ApplyTable) -> Code:
+        table = self.state.tables[s.table.name]
+        setup = self.body(s.table.key_setup)
+        key = self.key_tuple([k.expr for k in s.table.keys if k.match_kind != "selector"])
+        apply = self.applied(s, table, key)
+        return _sequence([setup, apply]) if s.table.key_setup else apply
+
+    def applied(self, s: ir.ApplyTable, table: MatchTable, key: Load) -> Code:
+        """Looks up, tells observer and results, runs the action."""
+        bodies = [self.action(a.action) for a in s.table.actions]
+        actions = [(start, end, code.run) for start, end, code in bodies]
+        lookup, observe = table.lookup, self.observer(s, table)
+        choose = self.externs.selection(s.table, self) if table.profile else None
+
+        def run(env: Env) -> Any:
+            values = key(env)
+            entry = lookup(values)
+            data: Any = table.default if entry is None else entry.action
+            if choose is not None:
+                data = table.resolve(data, choose(env))
+            if observe is not None:
+                observe(env, values, entry, data)
+            start, end, body = actions[data.index]
+            if start != end:
+                env[start:end] = data.args
+            return body(env)
+
+        return Code(run, any(code.jumps for _, _, code in bodies))
+
+    def observer(self, s: ir.ApplyTable, table: MatchTable) -> TableObserver | None:
+        """What follows a lookup: direct counters and the like, then the results."""
+        told = self.externs.observer(table, self)
+        hit = None if s.hit is None else self.store(s.hit)
+        action_run = None if s.action_run is None else self.store(s.action_run)
+        if told is hit is action_run is None:
+            return None
+
+        def observe(env: Env, _: Any, entry: Entry | None, data: ActionData) -> None:
+            if told is not None:
+                told(env, entry)
+            if hit is not None:
+                hit(env, entry is not None)
+            if action_run is not None:
+                action_run(env, data.index)
+
+        return observe
+
+    def key_tuple(self, exprs: Sequence[ir.Expr]) -> Load:
+        """Values as unsigned numbers, in a tuple."""
+        loads = [self.unsigned(e) for e in exprs]
+        if len(loads) == 1:
+            (only,) = loads
+            return lambda env: (only(env),)
+        return lambda env: tuple([load(env) for load in loads])
+
+    def unsigned(self, e: ir.Expr) -> Load:
+        load = self.load(e)
+        if not (isinstance(e.type, Bits) and e.type.signed):
+            return load
+        mask = (1 << e.type.width) - 1
+        return lambda env: load(env) & mask
+
+    def _call(self, s: ir.CallExtern) -> Run:
+        return self.externs.call(s, self)
+
+    # -- packets --------------------------------------------------------------------------------
+
+    def _extract(self, s: ir.Extract) -> Run:
+        assert isinstance(s.target.type, Header), s.target.type
+        codec, too_short = HeaderCodec(s.target.type), self.error("PacketTooShort")
+        header, siblings = self.load(s.target), self.expressions.siblings(s.target)
+        size = None if s.size is None else self._varbit_size(s.size, codec.limit)
+        advance = self._advance_next(s.target)
+
+        def run(env: Env) -> None:
+            packet, target = env[0], header(env)
+            varying = 0 if size is None else size(env)
+            end = packet.position + codec.fixed + varying
+            if end > packet.bits:
+                raise Reject(too_short)
+            target.fields = codec.decode(packet, varying)
+            target.valid = True
+            packet.position = end
+            if siblings is not None:
+                keep_only(siblings(env), target)
+            if advance is not None:
+                advance(env)
+
+        return run
+
+    def _varbit_size(self, size: ir.Expr, limit: int) -> Load:
+        load = self.load(size)
+        invalid, too_long = self.error("ParserInvalidArgument"), self.error("HeaderTooShort")
+
+        def checked(env: Env) -> int:
+            bits: int = load(env)
+            if bits % 8:
+                raise Reject(invalid)
+            if bits > limit:
+                raise Reject(too_long)
+            return bits
+
+        return checked
+
+    def _advance_next(self, target: ir.LValue) -> Run | None:
+        """Extracting to stack.next, or to a member of a union there, moves next on."""
+        base = target.base if isinstance(target, ir.FieldOf) else target
+        if not isinstance(base, ir.NextOf):
+            return None
+        stack = self.load(base.base)
+
+        def run(env: Env) -> None:
+            stack(env).next += 1
+
+        return run
+
+    def _lookahead(self, s: ir.Lookahead) -> Run:
+        width, store = bit_width(s.target.type), self.store(s.target)
+        decode, too_short = decoder(s.target.type), self.error("PacketTooShort")
+        assert width is not None, s.target.type
+
+        def run(env: Env) -> None:
+            packet = env[0]
+            if packet.position + width > packet.bits:
+                raise Reject(too_short)
+            store(env, decode(packet))
+
+        return run
+
+    def _advance(self, s: ir.Advance) -> Run:
+        bits, too_short = self.load(s.bits), self.error("PacketTooShort")
+
+        def run(env: Env) -> None:
+            packet = env[0]
+            end = packet.position + bits(env)
+            if end > packet.bits:
+                raise Reject(too_short)
+            packet.position = end
+
+        return run
+
+    def _packet_length(self, s: ir.PacketLength) -> Run:
+        store = self.store(s.target)
+        return lambda env: store(env, env[0].bits >> 3)
+
+    def _verify(self, s: ir.Verify) -> Run:
+        cond, error = self.load(s.cond), self.load(s.error)
+
+        def run(env: Env) -> None:
+            if not cond(env):
+                raise Reject(error(env))
+
+        return run
+
+    def _emit(self, s: ir.Emit) -> Run:
+        value, encode = self.load(s.value), encoder(s.value.type)
+        return lambda env: encode(env[0], value(env))
+
+
+def _sequence(codes: Sequence[Code]) -> Code:
+    """One closure that runs several."""
+    if len(codes) == 1:
+        return codes[0]
+    runs = tuple(code.run for code in codes)
+    if any(code.jumps for code in codes):
+        return Code(_checked_sequence(runs), True)
+    if len(runs) == 2:
+        first, second = runs
+
+        def both(env: Env) -> None:
+            first(env)
+            second(env)
+
+        return Code(both)
+
+    def run(env: Env) -> None:
+        for step in runs:
+            step(env)
+
+    return Code(run)
+
+
+def _checked_sequence(runs: Sequence[Run]) -> Run:
+    def run(env: Env) -> Any:
+        for step in runs:
+            signal = step(env)
+            if signal is not None:
+                return signal
+        return None
+
+    return run
+
+
+_STATEMENTS: dict[type[ir.Stmt], Callable[..., Code | Run]] = {
+    ir.Assign: Statements._assign,
+    ir.SetValid: Statements._set_valid,
+    ir.Push: Statements._push,
+    ir.Pop: Statements._pop,
+    ir.If: Statements._if,
+    ir.Switch: Statements._switch,
+    ir.Block: Statements._block,
+    ir.Leave: Statements._leave,
+    ir.Loop: Statements._loop,
+    ir.Exit: Statements._exit,
+    ir.ApplyTable: Statements._apply,
+    ir.CallExtern: Statements._call,
+    ir.Extract: Statements._extract,
+    ir.Lookahead: Statements._lookahead,
+    ir.Advance: Statements._advance,
+    ir.PacketLength: Statements._packet_length,
+    ir.Verify: Statements._verify,
+    ir.Emit: Statements._emit,
+}

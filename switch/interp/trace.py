@@ -1,0 +1,205 @@
+"""What happened to a packet, as a list of events with text and JSON forms."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from gradplane.switch.source import NOWHERE, Span
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """`span`: the place in the source, NOWHERE for what the architecture does."""
+
+    kind: ClassVar[str] = "event"
+    span: Span = NOWHERE
+
+    def text(self) -> str:
+        """One line, without the place."""
+        raise AssertionError(type(self))
+
+    def json(self) -> dict[str, Any]:
+        """The event's fields, its kind, and its place as file:line:column."""
+        fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
+        place = None if self.span == NOWHERE else str(self.span)
+        return {"kind": self.kind, **fields, "span": place}
+
+
+@dataclass(frozen=True, slots=True)
+class Entered(Event):
+    """A parser, control or the traffic manager takes the packet."""
+
+    kind = "enter"
+    block: str
+
+    def text(self) -> str:
+        return f"== {self.block}"
+
+
+@dataclass(frozen=True, slots=True)
+class StateEntered(Event):
+    kind = "state"
+    state: str
+
+    def text(self) -> str:
+        return f"state {self.state}"
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted(Event):
+    """`at`, `bits`: the header's place in the packet; `fields`: values by name."""
+
+    kind = "extract"
+    header: str
+    at: int
+    bits: int
+    fields: dict[str, Any]
+
+    def text(self) -> str:
+        return f"extract {self.header} ({self.bits} bits at {self.at}): {_fields(self.fields)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected(Event):
+    kind = "reject"
+    error: str
+
+    def text(self) -> str:
+        return f"parser error {self.error}"
+
+
+@dataclass(frozen=True, slots=True)
+class Applied(Event):
+    """`entry`: the matches of the entry that hit, as text."""
+
+    kind = "table"
+    table: str
+    keys: dict[str, int]
+    hit: bool
+    entry: str | None
+    action: str
+    params: dict[str, int]
+
+    def text(self) -> str:
+        keys = _fields(self.keys)
+        how = f"hit {self.entry}" if self.hit else "miss"
+        return f"table {self.table} ({keys}): {how}; action {self.action}({_fields(self.params)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned(Event):
+    kind = "assign"
+    target: str
+    value: Any
+
+    def text(self) -> str:
+        return f"{self.target} = {value_text(self.value)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Called(Event):
+    """`args`: in arguments before the call; `results`: out arguments after it."""
+
+    kind = "call"
+    name: str
+    args: list[Any]
+    results: list[Any]
+
+    def text(self) -> str:
+        results = f" -> {', '.join(map(value_text, self.results))}" if self.results else ""
+        return f"{self.name}({', '.join(map(value_text, self.args))}){results}"
+
+
+@dataclass(frozen=True, slots=True)
+class Exited(Event):
+    kind = "exit"
+
+    def text(self) -> str:
+        return "exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Logged(Event):
+    kind = "log"
+    message: str
+
+    def text(self) -> str:
+        return f"log: {self.message}"
+
+
+@dataclass(frozen=True, slots=True)
+class Copied(Event):
+    """The packet goes on as a copy: cloned, replicated, resubmitted, recirculated."""
+
+    kind = "copy"
+    what: str
+
+    def text(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped(Event):
+    kind = "drop"
+    reason: str
+
+    def text(self) -> str:
+        return f"dropped: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent(Event):
+    kind = "send"
+    port: int
+    packet: bytes
+
+    def text(self) -> str:
+        return f"sent to port {self.port}, {len(self.packet)} bytes: {self.packet.hex()}"
+
+    def json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "port": self.port, "packet": self.packet.hex(), "span": None}
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Everything that one injected packet caused, in order; `outputs`: (port, packet) each."""
+
+    events: list[Event]
+    outputs: list[tuple[int, bytes]]
+
+    def text(self) -> str:
+        """A line an event, the place in the source at its end."""
+        return "".join(f"{_line(event)}\n" for event in self.events)
+
+    def json(self) -> dict[str, Any]:
+        """For json.dumps: numbers beyond 2^53 stay numbers, packets are hexadecimal."""
+        outputs = [{"port": port, "packet": packet.hex()} for port, packet in self.outputs]
+        return {"events": [event.json() for event in self.events], "outputs": outputs}
+
+
+def _line(event: Event) -> str:
+    indent = "" if isinstance(event, Entered) else "  "
+    place = "" if event.span == NOWHERE else f"    [{event.span}]"
+    return f"{indent}{event.text()}{place}"
+
+
+def value_text(value: Any) -> str:
+    """A plain value (interp.values.plain): numbers hexadecimal from 10 on."""
+    match value:
+        case bool():
+            return str(value).lower()
+        case int():
+            return str(value) if value < 10 else hex(value)
+        case dict():
+            return f"{{{_fields(value)}}}"
+        case list():
+            return f"[{', '.join(map(value_text, value))}]"
+        case None:
+            return "invalid"
+    return str(value)
+
+
+def _fields(fields: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {value_text(value)}" for name, value in fields.items())

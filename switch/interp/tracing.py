@@ -1,0 +1,126 @@
+"""Statements that also tell what they do: compiled only once a trace is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradplane.switch.interp import trace
+from gradplane.switch.interp.frame import Env, Load
+from gradplane.switch.interp.statements import Code, Statements, TableObserver
+from gradplane.switch.interp.values import plain
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.printer import expression_text
+from gradplane.switch.ir.types import String
+from gradplane.switch.runtime.entries import ActionData, Entry
+from gradplane.switch.runtime.tables import MatchTable
+
+
+class TracedStatements(Statements):
+    """Appends to the packet's `events`, which must be a list."""
+
+    def compile(self, stmt: ir.Stmt) -> Code:
+        code = super().compile(stmt)
+        match stmt:
+            case ir.Assign(target=ir.Var()):
+                return code
+            case ir.Assign() | ir.Lookahead():
+                return self._assigned(stmt, code)
+            case ir.SetValid():
+                return self._validity(stmt, code)
+            case ir.Extract():
+                return self._extracted(stmt, code)
+            case ir.Exit():
+                return _before(code, trace.Exited(span=stmt.span))
+            case ir.CallExtern():
+                return self._called(stmt, code)
+        return code
+
+    def state_body(self, state: ir.State) -> Code:
+        event = trace.StateEntered(state.name, span=state.span)
+        return _before(super().state_body(state), event)
+
+    def observer(self, s: ir.ApplyTable, table: MatchTable) -> TableObserver:
+        told = super().observer(s, table)
+        names = [field.name for field in table.fields]
+
+        def observe(
+            env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData
+        ) -> None:
+            action = table.table.actions[data.index].action
+            params = {p.name: v for p, v in zip(action.params, data.args, strict=True)}
+            event = trace.Applied(
+                table.table.name,
+                dict(zip(names, key, strict=True)),
+                entry is not None,
+                None if entry is None else table.describe(entry),
+                action.name,
+                params,
+                span=s.span,
+            )
+            env[0].events.append(event)
+            if told is not None:
+                told(env, key, entry, data)
+
+        return observe
+
+    def _assigned(self, s: ir.Assign | ir.Lookahead, code: Code) -> Code:
+        text, read = expression_text(s.target), self._reader(s.target)
+
+        def run(env: Env) -> None:
+            code.run(env)
+            env[0].events.append(trace.Assigned(text, read(env), span=s.span))
+
+        return Code(run)
+
+    def _validity(self, s: ir.SetValid, code: Code) -> Code:
+        text = expression_text(s.target) + ".isValid()"
+        event = trace.Assigned(text, s.valid, span=s.span)
+
+        def run(env: Env) -> None:
+            code.run(env)
+            env[0].events.append(event)
+
+        return Code(run)
+
+    def _extracted(self, s: ir.Extract, code: Code) -> Code:
+        text, header, kind = expression_text(s.target), self.load(s.target), s.target.type
+
+        def run(env: Env) -> None:
+            packet, target = env[0], header(env)
+            start = packet.position
+            code.run(env)
+            fields = plain(kind, target)
+            size = packet.position - start
+            packet.events.append(trace.Extracted(text, start, size, fields, span=s.span))
+
+        return Code(run)
+
+    def _called(self, s: ir.CallExtern, code: Code) -> Code:
+        name = f"{s.instance.name}.{s.name}" if s.instance else s.name
+        pairs = list(zip(s.directions, s.args, strict=True))
+        before = [self._reader(arg) for direction, arg in pairs if direction != "out"]
+        after = [self._reader(a) for d, a in pairs if d in ("out", "inout")]
+        after += [self._reader(s.result)] if s.result else []
+
+        def run(env: Env) -> None:
+            args = [read(env) for read in before]
+            code.run(env)
+            results = [read(env) for read in after]
+            env[0].events.append(trace.Called(name, args, results, span=s.span))
+
+        return Code(run)
+
+    def _reader(self, e: ir.Expr) -> Load:
+        """Evaluates to a plain value."""
+        load, kind = self.load(e), e.type
+        if isinstance(kind, String):
+            return load
+        return lambda env: plain(kind, load(env))
+
+
+def _before(code: Code, event: trace.Event) -> Code:
+    def run(env: Env) -> Any:
+        env[0].events.append(event)
+        return code.run(env)
+
+    return Code(run, code.jumps)

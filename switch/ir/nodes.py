@@ -1,0 +1,541 @@
+"""The typed intermediate representation: a program after checking, instantiation and inlining.
+
+Sub-parsers, sub-controls, functions and directly called actions are inlined; generics are gone;
+every expression is pure and has its type; calls are statements in evaluation order. What is left
+is a package of parsers and controls over variables, tables with their actions, and extern
+instances. The engines (interpreter, JIT), P4Info and the architectures read this and nothing
+earlier.
+
+Reading an undefined value gives zero (false, an invalid header, an empty varbit).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from gradplane.switch.ir.types import Annotations, Header, Type
+from gradplane.switch.source import NOWHERE, Span
+
+# -- expressions -------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Expr:
+    type: Type
+
+
+@dataclass(slots=True, eq=False)
+class Const(Expr):
+    """value: int for Bits (in range: int<W> may be negative), bool for Bool, str for String."""
+
+    value: int | bool | str
+
+
+@dataclass(slots=True, eq=False)
+class Zero(Expr):
+    """The default value of any type: 0, false, invalid headers, next index 0, empty varbit."""
+
+
+@dataclass(slots=True, eq=False)
+class LValue(Expr):
+    """An expression that names storage: Var, FieldOf, ElementOf, NextOf, LastOf, SliceOf."""
+
+
+@dataclass(slots=True, eq=False)
+class Var(LValue):
+    """A variable; the object itself is its identity. `id` is unique in the program."""
+
+    name: str
+    id: int
+    annotations: Annotations = ()
+    type_name: str = ""  # the `type` declaration it was declared with, for P4Info
+
+
+@dataclass(slots=True, eq=False)
+class FieldOf(LValue):
+    """Field number `index` of a struct, header or union."""
+
+    base: LValue
+    index: int
+    name: str
+
+
+@dataclass(slots=True, eq=False)
+class ElementOf(LValue):
+    """stack[index]. Outside the stack a read is zero (invalid header), a write does nothing."""
+
+    base: LValue
+    index: Expr
+
+
+@dataclass(slots=True, eq=False)
+class NextOf(LValue):
+    """stack.next, in parsers: error StackOutOfBounds when full. Extract advances the index."""
+
+    base: LValue
+
+
+@dataclass(slots=True, eq=False)
+class LastOf(LValue):
+    """stack.last, in parsers: error StackOutOfBounds when empty."""
+
+    base: LValue
+
+
+@dataclass(slots=True, eq=False)
+class SliceOf(LValue):
+    """base[hi:lo], read or (when base is an LValue) written; type is bit<hi-lo+1>."""
+
+    base: Expr
+    hi: int
+    lo: int
+
+
+@dataclass(slots=True, eq=False)
+class LastIndex(Expr):
+    """stack.lastIndex: bit<32>, next index minus one."""
+
+    base: LValue
+
+
+@dataclass(slots=True, eq=False)
+class IsValid(Expr):
+    """header.isValid(); a union is valid when one of its headers is."""
+
+    base: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Unary(Expr):
+    """- ~ (Bits, result same type), ! (Bool)."""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Binary(Expr):
+    """+ - * / % |+| |-| & | ^ on equal Bits types; << >> with any Bits on the right (>> of a
+    signed value is arithmetic; amounts beyond the width give 0 or the sign);
+    == != on equal scalar types (Bits, Bool, Varbit); < <= > >= on equal Bits types;
+    && || on Bool (operands are pure, so order does not matter);
+    ++ on two Bits (result width is the sum). Division by zero gives 0.
+    """
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Mux(Expr):
+    """cond ? then : other."""
+
+    cond: Expr
+    then: Expr
+    other: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Cast(Expr):
+    """Between Bits of any width and sign (truncate, or extend by the operand's sign), and between
+    bit<1> and Bool.
+    """
+
+    operand: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Make(Expr):
+    """A struct, or a valid header, from its fields in order."""
+
+    fields: list[Expr]
+
+
+# -- statements --------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False, kw_only=True)
+class Stmt:
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True, eq=False)
+class Assign(Stmt):
+    """Copies by value, whole headers (with validity) and structs included.
+
+    The value is read in full before the target changes. Assigning a valid header to a union's
+    header, or SetValid on it, makes the union's other headers invalid.
+    """
+
+    target: LValue
+    value: Expr
+
+
+@dataclass(slots=True, eq=False)
+class SetValid(Stmt):
+    """header.setValid() / setInvalid(). Setting valid keeps the fields' values."""
+
+    target: LValue
+    valid: bool
+
+
+@dataclass(slots=True, eq=False)
+class Push(Stmt):
+    """stack.push_front(count): new elements are invalid."""
+
+    target: LValue
+    count: int
+
+
+@dataclass(slots=True, eq=False)
+class Pop(Stmt):
+    target: LValue
+    count: int
+
+
+@dataclass(slots=True, eq=False)
+class If(Stmt):
+    cond: Expr
+    then: list[Stmt]
+    other: list[Stmt]
+
+
+@dataclass(slots=True, eq=False)
+class Switch(Stmt):
+    """On a Bits expression; each case's values are distinct constants."""
+
+    subject: Expr
+    cases: list[tuple[list[int], list[Stmt]]]
+    default: list[Stmt]
+
+
+@dataclass(slots=True, eq=False)
+class Block(Stmt):
+    """A body that Leave(this) jumps to the end of: return, break, continue."""
+
+    body: list[Stmt]
+    name: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Leave(Stmt):
+    """Go on after `block`, which encloses this statement."""
+
+    block: Block
+
+
+@dataclass(slots=True, eq=False)
+class Loop(Stmt):
+    """Repeats its body until a Leave of an enclosing block ends it."""
+
+    body: list[Stmt]
+
+
+@dataclass(slots=True, eq=False)
+class Exit(Stmt):
+    """Ends the top-level control at once."""
+
+
+@dataclass(slots=True, eq=False)
+class ApplyTable(Stmt):
+    """Evaluates the keys, looks up, runs the action. Afterwards `hit` (Bool) and `action_run`
+    (bit<32>: position in table.actions) are set where given."""
+
+    table: Table
+    hit: LValue | None = None
+    action_run: LValue | None = None
+
+
+@dataclass(slots=True, eq=False)
+class CallExtern(Stmt):
+    """An extern function (instance None) or method call.
+
+    `args` has an expression for each in parameter (and directionless one) and an LValue for each
+    out and inout parameter; `directions` says which. `result` takes the return value. A constant
+    of an enum type is passed by its name, as a String constant ("crc32").
+    """
+
+    instance: ExternInstance | None
+    name: str  # function or method name
+    args: list[Expr]
+    directions: list[str]
+    result: LValue | None = None
+    type_args: list[Type] = field(default_factory=list)
+
+
+# core.p4's packet_in, packet_out and verify
+
+
+@dataclass(slots=True, eq=False)
+class Extract(Stmt):
+    """packet.extract(header [, size in bits of its varbit field]); a NextOf target advances.
+
+    Errors: PacketTooShort, StackOutOfBounds, HeaderTooShort (size above the varbit's maximum),
+    ParserInvalidArgument (size not a multiple of 8).
+    """
+
+    target: LValue
+    size: Expr | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Lookahead(Stmt):
+    """target = packet.lookahead<T>(), T being target's type; error PacketTooShort."""
+
+    target: LValue
+
+
+@dataclass(slots=True, eq=False)
+class Advance(Stmt):
+    """packet.advance(bits); error PacketTooShort."""
+
+    bits: Expr
+
+
+@dataclass(slots=True, eq=False)
+class PacketLength(Stmt):
+    """target (bit<32>) = packet.length(), in bytes."""
+
+    target: LValue
+
+
+@dataclass(slots=True, eq=False)
+class Verify(Stmt):
+    """verify(cond, error): rejects with that error (its code, bit<32>) when cond is false."""
+
+    cond: Expr
+    error: Expr
+
+
+@dataclass(slots=True, eq=False)
+class Emit(Stmt):
+    """packet_out.emit(value): a header when valid, a stack, union or struct member by member."""
+
+    value: Expr
+
+
+# -- matching ----------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Match:
+    """One component of a keyset."""
+
+
+@dataclass(slots=True, eq=False)
+class MatchAny(Match):
+    """default, _"""
+
+
+@dataclass(slots=True, eq=False)
+class MatchValue(Match):
+    value: Expr
+
+
+@dataclass(slots=True, eq=False)
+class MatchMask(Match):
+    """key & mask == value & mask"""
+
+    value: Expr
+    mask: Expr
+
+
+@dataclass(slots=True, eq=False)
+class MatchRange(Match):
+    low: Expr
+    high: Expr
+
+
+@dataclass(slots=True, eq=False)
+class MatchSet(Match):
+    """Member of a parser value set; stands for all of the set's components at once."""
+
+    set: ValueSet
+
+
+# -- parsers and controls ----------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Param:
+    """A parameter of a top-level parser or control. packet_in and packet_out are left out."""
+
+    name: str
+    direction: str  # "" | "in" | "out" | "inout"
+    var: Var
+
+
+@dataclass(slots=True, eq=False)
+class SelectCase:
+    """One Match per select expression; or a single MatchAny or MatchSet for all of them."""
+
+    matches: list[Match]
+    next: str
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """A parser state. `select` empty: goes to `cases[0].next`. No case matches: error NoMatch.
+
+    "accept" and "reject" are not in Parser.states.
+    """
+
+    name: str
+    body: list[Stmt]
+    select: list[Expr]
+    cases: list[SelectCase]
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True, eq=False)
+class Parser:
+    """Starts in state "start". `locals` are zero at each run before `setup` is executed."""
+
+    name: str
+    params: list[Param]
+    locals: list[Var]
+    setup: list[Stmt]
+    states: dict[str, State]
+    span: Span = NOWHERE
+    annotations: Annotations = ()
+
+
+@dataclass(slots=True, eq=False)
+class Control:
+    """`locals` (inlined blocks' and temporaries included) are zero at each run."""
+
+    name: str
+    params: list[Param]
+    locals: list[Var]
+    body: list[Stmt]
+    span: Span = NOWHERE
+    annotations: Annotations = ()
+
+
+# -- control-plane objects ---------------------------------------------------------------------
+# `name` is the control-plane name: dotted, from the top-level block's type down, @name applied.
+
+
+@dataclass(slots=True, eq=False)
+class Action:
+    """`params` are the control plane's action data; the body may use the control's variables."""
+
+    name: str
+    params: list[Var]
+    body: list[Stmt]
+    annotations: Annotations = ()
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True, eq=False)
+class TableAction:
+    action: Action
+    annotations: Annotations = ()  # @tableonly, @defaultonly
+
+
+@dataclass(slots=True, eq=False)
+class ActionCall:
+    """An action with its data: position in table.actions, and a constant a parameter."""
+
+    index: int
+    args: list[int | bool]
+
+
+@dataclass(slots=True, eq=False)
+class Key:
+    name: str  # of the match field, @name applied
+    expr: Expr
+    match_kind: str  # "exact" "lpm" "ternary" "range" "optional" "selector"
+    annotations: Annotations = ()
+    type_name: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Entry:
+    """An entry given in the source: constants in `matches` (MatchAny, Value, Mask, Range)."""
+
+    matches: list[Match]
+    action: ActionCall
+    priority: int | None = None  # as written
+    const: bool = True
+    annotations: Annotations = ()
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True, eq=False)
+class Table:
+    name: str
+    keys: list[Key]
+    key_setup: list[Stmt]  # run before the keys are evaluated
+    actions: list[TableAction]
+    default: ActionCall
+    const_default: bool
+    entries: list[Entry]
+    const_entries: bool  # the control plane may not change the entries
+    size: int  # 1024 where the source says nothing
+    implementation: ExternInstance | None = None  # action profile or selector
+    counter: ExternInstance | None = None  # direct
+    meter: ExternInstance | None = None  # direct
+    support_timeout: bool = False
+    largest_priority_wins: bool = True
+    annotations: Annotations = ()
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True, eq=False)
+class ExternInstance:
+    """A register, counter, ...: constructor arguments as constants or instances, in order.
+
+    An enum member is given by its name ("packets_and_bytes").
+    """
+
+    type: str  # "register", "counter", "direct_meter", ...
+    name: str
+    type_args: list[Type]
+    args: list[int | bool | str | ExternInstance]
+    annotations: Annotations = ()
+    span: Span = NOWHERE
+    abstract: dict[str, Action] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class ValueSet:
+    name: str
+    fields: list[Key]  # one per component: its name (if any), type (through expr.type), match kind
+    size: int
+    annotations: Annotations = ()
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True, eq=False)
+class Package:
+    """`main`: the constructor arguments by parameter name."""
+
+    type: str  # "V1Switch", "PSA_Switch", ...
+    args: dict[str, Parser | Control | Package | ExternInstance | int | bool | str]
+    annotations: Annotations = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeInfo:
+    """A `type` declaration with @p4runtime_translation, or without (uri empty)."""
+
+    name: str
+    width: int
+    uri: str = ""
+    sdn_width: int | None = None  # None: an SDN string
+
+
+@dataclass(slots=True, eq=False)
+class Program:
+    package: Package
+    errors: list[str]  # error code -> name; 0 is NoError
+    tables: list[Table]
+    actions: list[Action]  # each control-plane action once, in source order
+    externs: list[ExternInstance]
+    value_sets: list[ValueSet]
+    types: dict[str, TypeInfo] = field(default_factory=dict)
+    controller_headers: list[Header] = field(default_factory=list)
+    annotations: Annotations = ()

@@ -1,0 +1,225 @@
+"""Types of values, shared by the checker and the intermediate representation.
+
+The checker uses all of them. Lowering erases those below the line "checker only": what an engine
+sees is Bits, Bool, Varbit, String (constants of log_msg only), Struct, Header, Union and Stack.
+Enums and errors become their position in the declaration as bit<32>, serializable enums and `type`
+declarations their underlying type, tuples structs with fields f0, f1, ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """`@name(values)`: constants and strings in `values`, the text as written in `body`."""
+
+    name: str
+    values: tuple[int | bool | str, ...] = ()
+    pairs: tuple[tuple[str, int | bool | str], ...] = ()
+    body: str = ""
+
+
+Annotations = tuple[Annotation, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Type:
+    """A type; equality is structural except for declared (named) types, which are their name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bits(Type):
+    """bit<W>, or int<W> (two's complement) when signed."""
+
+    width: int
+    signed: bool = False
+
+    def __str__(self) -> str:
+        return f"{'int' if self.signed else 'bit'}<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class Bool(Type):
+    def __str__(self) -> str:
+        return "bool"
+
+
+@dataclass(frozen=True, slots=True)
+class Varbit(Type):
+    """varbit<W>: up to `width` bits; a value knows its current length in bits."""
+
+    width: int
+
+    def __str__(self) -> str:
+        return f"varbit<{self.width}>"
+
+
+@dataclass(frozen=True, slots=True)
+class String(Type):
+    def __str__(self) -> str:
+        return "string"
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    type: Type
+    annotations: Annotations = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fields(Type):
+    """What struct, header and header union share. Compared by name and by field types.
+
+    `args` are the type arguments of a specialised generic declaration.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    annotations: Annotations = field(default=(), compare=False)
+    args: tuple[Type, ...] = ()
+
+    def index(self, name: str) -> int | None:
+        """Position of a field, None if there is none of this name."""
+        return next((i for i, f in enumerate(self.fields) if f.name == name), None)
+
+    def __str__(self) -> str:
+        return self.name + (f"<{', '.join(map(str, self.args))}>" if self.args else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Struct(Fields):
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Header(Fields):
+    """Its fields are Bits, Bool, Varbit, or structs of those."""
+
+
+@dataclass(frozen=True, slots=True)
+class Union(Fields):
+    """A header union: at most one of its headers is valid."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stack(Type):
+    """`element[size]`: a header (union) stack with a next index."""
+
+    element: Type
+    size: int
+
+    def __str__(self) -> str:
+        return f"{self.element}[{self.size}]"
+
+
+# -- checker only ------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Integer(Type):
+    """int: arbitrary precision, compile time only."""
+
+    def __str__(self) -> str:
+        return "int"
+
+
+@dataclass(frozen=True, slots=True)
+class Error(Type):
+    def __str__(self) -> str:
+        return "error"
+
+
+@dataclass(frozen=True, slots=True)
+class MatchKind(Type):
+    def __str__(self) -> str:
+        return "match_kind"
+
+
+@dataclass(frozen=True, slots=True)
+class Void(Type):
+    def __str__(self) -> str:
+        return "void"
+
+
+@dataclass(frozen=True, slots=True)
+class Enum(Type):
+    """An enum without underlying type."""
+
+    name: str
+    members: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class SerEnum(Type):
+    """A serializable enum: `values` maps member to number."""
+
+    name: str
+    underlying: Bits
+    values: Mapping[str, int] = field(compare=False, hash=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class NewType(Type):
+    """`type underlying name;`"""
+
+    name: str
+    underlying: Type
+    annotations: Annotations = field(default=(), compare=False)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Type):
+    elements: tuple[Type, ...]
+
+    def __str__(self) -> str:
+        return f"tuple<{', '.join(map(str, self.elements))}>"
+
+
+@dataclass(frozen=True, slots=True)
+class List(Type):
+    element: Type
+
+    def __str__(self) -> str:
+        return f"list<{self.element}>"
+
+
+BOOL = Bool()
+STRING = String()
+INTEGER = Integer()
+ERROR = Error()
+MATCH_KIND = MatchKind()
+VOID = Void()
+
+
+def bit_width(t: Type) -> int | None:
+    """Bits of a fixed-width value on the wire; None for varbit and what has no wire form."""
+    match t:
+        case Bits(width=width):
+            return width
+        case Bool():
+            return 1
+        case SerEnum(underlying=underlying) | NewType(underlying=underlying):
+            return bit_width(underlying)
+        case Struct(fields=fields) | Header(fields=fields):
+            widths = [bit_width(f.type) for f in fields]
+            return None if None in widths else sum(w for w in widths if w is not None)
+        case Stack(element=element, size=size):
+            width = bit_width(element)
+            return None if width is None else width * size
+        case Tuple(elements=elements):
+            widths = [bit_width(e) for e in elements]
+            return None if None in widths else sum(w for w in widths if w is not None)
+    return None

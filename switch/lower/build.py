@@ -1,0 +1,121 @@
+"""Making IR expressions, with constants folded on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import reduce
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir import ops
+from gradplane.switch.ir.types import (
+    BOOL,
+    Bits,
+    Fields,
+    Header,
+    Stack,
+    Struct,
+    Type,
+    Union,
+)
+
+TRUE = ir.Const(BOOL, True)
+FALSE = ir.Const(BOOL, False)
+
+
+def number(t: Type, value: int) -> ir.Const:
+    return ir.Const(t, ops.wrap(t)(value))
+
+
+def unary(op: str, a: ir.Expr) -> ir.Expr:
+    if op == "+":
+        return a
+    if isinstance(a, ir.Const):
+        return ir.Const(a.type, ops.unary(op, a.type, a.value))
+    return ir.Unary(a.type, op, a)
+
+
+def binary(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    """`a op b` on scalars; && and || also fold with one constant side."""
+    if isinstance(a, ir.Const) and isinstance(b, ir.Const):
+        value = ops.binary(op, a.type, b.type, a.value, b.value)
+        return ir.Const(ops.result_type(op, a.type, b.type), value)
+    if op in ("&&", "||"):
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, ir.Const):
+                return other if one.value == (op == "&&") else one
+    return ir.Binary(ops.result_type(op, a.type, b.type), op, a, b)
+
+
+def cast(t: Type, a: ir.Expr) -> ir.Expr:
+    if t == a.type:
+        return a
+    if isinstance(a, ir.Const):
+        return ir.Const(t, ops.cast(t, a.type, a.value))
+    return ir.Cast(t, a)
+
+
+def slice_of(a: ir.Expr, hi: int, lo: int) -> ir.Expr:
+    if isinstance(a, ir.Const):
+        assert isinstance(a.value, int)
+        return ir.Const(Bits(hi - lo + 1), ops.slice_bits(a.value, hi, lo))
+    if isinstance(a.type, Bits) and not a.type.signed and (hi, lo) == (a.type.width - 1, 0):
+        return a
+    return ir.SliceOf(Bits(hi - lo + 1), a, hi, lo)
+
+
+def mux(cond: ir.Expr, then: ir.Expr, other: ir.Expr) -> ir.Expr:
+    if isinstance(cond, ir.Const):
+        return then if cond.value else other
+    return ir.Mux(then.type, cond, then, other)
+
+
+def field(a: ir.Expr, index: int) -> ir.Expr:
+    """A member of a struct, header or union value."""
+    assert isinstance(a.type, Fields), a.type
+    f = a.type.fields[index]
+    match a:
+        case ir.Make(fields=fields):
+            return fields[index]
+        case ir.Zero():
+            return ir.Zero(f.type)
+        case ir.Mux(cond=cond, then=then, other=other):
+            return mux(cond, field(then, index), field(other, index))
+    assert isinstance(a, ir.LValue), a
+    return ir.FieldOf(f.type, a, index, f.name)
+
+
+def element(a: ir.Expr, index: ir.Expr) -> ir.Expr:
+    assert isinstance(a.type, Stack) and isinstance(a, ir.LValue), a
+    return ir.ElementOf(a.type.element, a, index)
+
+
+def valid(a: ir.Expr) -> ir.Expr:
+    match a:
+        case ir.Make():
+            return TRUE
+        case ir.Zero():
+            return FALSE
+        case ir.Mux(cond=cond, then=then, other=other):
+            return mux(cond, valid(then), valid(other))
+    return ir.IsValid(BOOL, a)
+
+
+def equal(a: ir.Expr, b: ir.Expr) -> ir.Expr:
+    """a == b on any type: headers are equal when both are invalid, or valid with equal fields."""
+    match a.type:
+        case Struct(fields=fields) | Union(fields=fields):
+            return _all(equal(field(a, i), field(b, i)) for i in range(len(fields)))
+        case Header(fields=fields):
+            va, vb = valid(a), valid(b)
+            same = _all(equal(field(a, i), field(b, i)) for i in range(len(fields)))
+            both = binary("&&", binary("&&", va, vb), same)
+            neither = binary("&&", unary("!", va), unary("!", vb))
+            return binary("||", both, neither)
+        case Stack(size=size):
+            at = [number(Bits(32), i) for i in range(size)]
+            return _all(equal(element(a, i), element(b, i)) for i in at)
+    return binary("==", a, b)
+
+
+def _all(conditions: Iterable[ir.Expr]) -> ir.Expr:
+    return reduce(lambda a, b: binary("&&", a, b), conditions, TRUE)

@@ -1,0 +1,56 @@
+"""From the checker's types to those the engines know (see switch/ir/types.py)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from gradplane.switch.check.kinds import TypeVar
+from gradplane.switch.ir.types import (
+    Bits,
+    Bool,
+    Enum,
+    Error,
+    Field,
+    Fields,
+    Integer,
+    List,
+    NewType,
+    SerEnum,
+    Stack,
+    String,
+    Struct,
+    Tuple,
+    Type,
+    Varbit,
+)
+
+CODE = Bits(32)  # of enum members and errors
+
+
+@lru_cache(maxsize=4096)
+def erase(t: Type) -> Type:
+    """The runtime type of values of type t."""
+    match t:
+        case Bits() | Bool() | Varbit() | String():
+            return t
+        case Enum() | Error() | Integer():
+            return CODE
+        case SerEnum(underlying=underlying) | NewType(underlying=underlying):
+            return erase(underlying)
+        case Tuple(elements=elements):
+            fields = tuple(Field(f"f{i}", erase(e)) for i, e in enumerate(elements))
+            return Struct(str(t), fields)
+        case Stack(element=element, size=size):
+            return Stack(erase(element), size)
+        case Fields():
+            fields = tuple(replace(f, type=erase(f.type)) for f in t.fields)
+            return replace(t, name=str(t), fields=fields, args=())
+        case TypeVar() | List():
+            return Struct(str(t), ())  # only the types of unused or compile-time values
+    raise AssertionError(t)
+
+
+def type_name(t: Type) -> str:
+    """The `type` declaration's name, for P4Info; empty for other types."""
+    return t.name if isinstance(t, NewType) else ""

@@ -1,0 +1,120 @@
+"""Parsers as graphs of states; a sub-parser's states become states of the one that applies it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.lower.body import Body
+from gradplane.switch.lower.env import Env
+from gradplane.switch.lower.sites import walk
+from gradplane.switch.lower.tables import match_of
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.lower.program import Lowering
+
+
+class ParserLowering:
+    """Collects the states of one top-level parser."""
+
+    def __init__(self, lowering: Lowering, body: Body) -> None:
+        self.p = lowering
+        self.body = body
+        self.states: dict[str, ir.State] = {}
+
+    def run(self, decl: ast.ParserDecl, env: Env) -> dict[str, ir.State]:
+        with self.body.repeating():
+            self._graph(decl, env, prefix="", accept="accept")
+        return self.states
+
+    def _graph(self, decl: ast.ParserDecl, env: Env, prefix: str, accept: str) -> None:
+        """Adds a parser's states under a prefix; `accept` is where its accept leads."""
+        for s in decl.states:
+            with self.body.scope(env.inner()):
+                self._state(s, prefix, accept)
+
+    def _state(self, s: ast.ParserState, prefix: str, accept: str) -> None:
+        current = self._new(prefix + s.name, s)
+        with self.body.scope():
+            current = self._statements(s.body, current, prefix)
+            self._transition(s, current, prefix, accept)
+
+    def _new(self, name: str, s: ast.Node) -> ir.State:
+        state = ir.State(name, [], [], [], s.span)
+        self.states[name] = state
+        return state
+
+    def _fresh_name(self, name: str) -> str:
+        count = sum(1 for known in self.states if known == name or known.startswith(f"{name}~"))
+        return f"{name}~{count}"
+
+    def _statements(
+        self, statements: Sequence[ast.Stmt], current: ir.State, prefix: str
+    ) -> ir.State:
+        """Lowers statements into `current`; a sub-parser's call ends it and starts another."""
+        for s in statements:
+            match s:
+                case ast.CallStmt(call=ast.Call(info=info)) if info.kind == "block":
+                    current = self._sub_parser(s, current)
+                case ast.Block(body=body) if _applies_parser(body):
+                    with self.body.scope():
+                        current = self._statements(body, current, prefix)
+                case _:
+                    if _applies_parser([s]):
+                        self.p.reporter.error(
+                            s.span, "a parser cannot be applied under a condition or in a loop"
+                        )
+                    else:
+                        with self.body.into(current.body):
+                            self.body.stmt(s)
+        return current
+
+    def _sub_parser(self, s: ast.CallStmt, current: ir.State) -> ir.State:
+        info = s.call.info
+        instance = self.body.block_instance(info)
+        decl = instance.decl
+        assert isinstance(decl, ast.ParserDecl)
+        with self.body.into(current.body):
+            env, copies = self.body.enter_block(info, instance)
+            with self.body.scope(env):
+                self.body.initialise(decl.locals, again=True)
+        after = self._new(self._fresh_name(current.name), s)
+        entry = f"{after.name}.{decl.name}."
+        current.cases = [ir.SelectCase([ir.MatchAny()], f"{entry}start", s.span)]
+        self._graph(decl, env, entry, after.name)
+        after.body += copies
+        return after
+
+    def _transition(self, s: ast.ParserState, current: ir.State, prefix: str, accept: str) -> None:
+        def target(name: str) -> str:
+            return accept if name == "accept" else name if name == "reject" else prefix + name
+
+        if not isinstance(s.transition, ast.Select):
+            span = s.transition_span or s.span
+            name = s.transition if s.transition is not None else "reject"
+            current.cases = [ir.SelectCase([ir.MatchAny()], target(name), span)]
+            return
+        with self.body.into(current.body):
+            current.select = self.body.exprs(*s.transition.exprs)
+            current.cases = [
+                ir.SelectCase(self._matches(c.keyset), target(c.state), c.span)
+                for c in s.transition.cases
+            ]
+
+    def _matches(self, keyset: ast.Expr) -> list[ir.Match]:
+        if isinstance(keyset, ast.Name) and isinstance(keyset.decl, ast.ValueSetDecl):
+            found = self.body.env.find(keyset.decl)
+            assert isinstance(found, ir.ValueSet)
+            return [ir.MatchSet(found)]
+        if isinstance(keyset, ast.TupleKey | ast.ListExpr):
+            return [match_of(self.body, e) for e in keyset.elements]
+        return [match_of(self.body, keyset)]
+
+
+def _applies_parser(statements: Sequence[ast.Stmt]) -> bool:
+    return any(
+        isinstance(n, ast.Call) and n.info is not None and n.info.kind == "block"
+        for n in walk(statements)
+    )

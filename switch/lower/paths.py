@@ -1,0 +1,58 @@
+"""Whether two expressions can name the same storage."""
+
+from __future__ import annotations
+
+from gradplane.switch.ir import nodes as ir
+
+
+def path(e: ir.Expr) -> tuple[ir.Var, tuple[int, ...]] | None:
+    """The variable and the field numbers an l-value leads through, None if an index is dynamic."""
+    steps: list[int] = []
+    while True:
+        match e:
+            case ir.Var():
+                return e, tuple(reversed(steps))
+            case ir.FieldOf(base=base, index=index):
+                steps.append(index)
+                e = base
+            case ir.ElementOf(base=base, index=ir.Const(value=int() as at)):
+                steps.append(at)
+                e = base
+            case _:
+                return None
+
+
+def independent(e: ir.Expr) -> bool:
+    """Whether `e` names fixed storage: always the same variable, field, element."""
+    return path(e) is not None
+
+
+def variables(e: ir.Expr) -> set[ir.Var]:
+    """The variables an expression reads."""
+    match e:
+        case ir.Var():
+            return {e}
+        case ir.FieldOf(base=x) | ir.NextOf(base=x) | ir.LastOf(base=x) | ir.LastIndex(base=x):
+            return variables(x)
+        case ir.SliceOf(base=x) | ir.IsValid(base=x):
+            return variables(x)
+        case ir.Unary(operand=x) | ir.Cast(operand=x):
+            return variables(x)
+        case ir.ElementOf(base=x, index=y) | ir.Binary(left=x, right=y):
+            return variables(x) | variables(y)
+        case ir.Mux(cond=x, then=y, other=z):
+            return variables(x) | variables(y) | variables(z)
+        case ir.Make(fields=fields):
+            return set().union(*map(variables, fields))
+    return set()
+
+
+def overlap(a: ir.Expr, b: ir.Expr) -> bool:
+    """Whether storing to one could change the other."""
+    pa, pb = path(a), path(b)
+    if pa is None or pb is None:
+        return bool(variables(a) & variables(b))
+    if pa[0] is not pb[0]:
+        return False
+    shared = min(len(pa[1]), len(pb[1]))
+    return pa[1][:shared] == pb[1][:shared]

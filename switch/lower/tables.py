@@ -1,0 +1,220 @@
+"""Tables: keys, actions with bound arguments, entries and properties."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.calls import CallInfo
+from gradplane.switch.check.tables import ActionUse, key_name
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Annotation, Annotations, Fields
+from gradplane.switch.lower.env import ActionInstance, Env, control_plane_name
+from gradplane.switch.lower.erase import erase, type_name
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.lower.body import Body
+    from gradplane.switch.lower.program import Lowering
+
+DEFAULT_SIZE = 1024
+
+
+class TableLowering:
+    """Makes the IR of one table in the environment of its control instance."""
+
+    def __init__(self, lowering: Lowering, decl: ast.TableDecl, env: Env, body: Body) -> None:
+        self.p = lowering
+        self.decl = decl
+        self.env = env
+        self.body = body
+        self.annotations = lowering.checker.annotations(decl.annotations)
+        self.name = control_plane_name(env.path, decl.name, self.annotations)
+        self.actions: list[ir.TableAction] = []
+        self.codes: dict[str, int] = {}
+
+    def make(self) -> ir.Table:
+        with self.body.scope(self.env):
+            setup: list[ir.Stmt] = []
+            with self.body.into(setup):
+                keys = [self._key(k) for k in self.decl.key]
+            for ref in self.decl.actions:
+                self._add_action(ref)
+            default = self._default()
+            entries = [self._entry(e, keys) for e in self.decl.entries]
+        table = ir.Table(
+            name=self.name,
+            keys=keys,
+            key_setup=setup,
+            actions=self.actions,
+            default=default,
+            const_default=self.decl.const_default,
+            entries=entries,
+            const_entries=self.decl.const_entries,
+            size=DEFAULT_SIZE,
+            annotations=self.annotations,
+            span=self.decl.span,
+        )
+        for p in self.decl.properties:
+            self._property(table, p)
+        self.p.note_table(table, self.codes)
+        return table
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def _key(self, key: ast.KeyElement) -> ir.Key:
+        assert key.expr.type is not None
+        annotations = self.p.checker.annotations(key.annotations)
+        name = _given_name(annotations) or key_name(key)
+        value = self.body.expr(key.expr)
+        return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
+
+    # -- actions -------------------------------------------------------------------------------
+
+    def _add_action(self, ref: ast.ActionRef) -> int:
+        use: ActionUse = ref.info
+        found = self.env.find(use.decl)
+        assert isinstance(found, ActionInstance), ref.name
+        action = self._action(found, use)
+        self.actions.append(ir.TableAction(action, self.p.checker.annotations(ref.annotations)))
+        self.codes[ref.name] = len(self.actions) - 1
+        return self.codes[ref.name]
+
+    def _action(self, instance: ActionInstance, use: ActionUse) -> ir.Action:
+        """The action's IR: one for all tables that bind no arguments, else one for this table."""
+        if instance.made is not None and not use.bound:
+            return instance.made
+        data: list[ir.Var] = []
+        body = self.body.action_body(instance, use.bound, data)
+        annotations = self.p.checker.annotations(instance.decl.annotations)
+        action = ir.Action(instance.name, data, body, annotations, instance.decl.span)
+        if not use.bound:
+            instance.made = action
+        self.p.note_action(action)
+        return action
+
+    def _call(self, ref: ast.ActionRef) -> ir.ActionCall:
+        index = self.codes.get(ref.name)
+        if index is None:
+            index = self._add_action(ref)
+        use: ActionUse = ref.info
+        return ir.ActionCall(index, [self._number(a) for a in use.data])
+
+    def _number(self, e: ast.Expr) -> int | bool:
+        value = self.body.expr(e)
+        assert isinstance(value, ir.Const) and not isinstance(value.value, str), e
+        return value.value
+
+    def _default(self) -> ir.ActionCall:
+        if self.decl.default_action is not None:
+            return self._call(self.decl.default_action)
+        if "NoAction" in self.codes:
+            return ir.ActionCall(self.codes["NoAction"], [])
+        instance = self.p.no_action()
+        ref = ast.ActionRef("NoAction", None, [], span=self.decl.span)
+        ref.info = ActionUse(instance.decl, [], [])
+        self.actions.append(
+            ir.TableAction(self._action(instance, ref.info), (Annotation("defaultonly"),))
+        )
+        return ir.ActionCall(len(self.actions) - 1, [])
+
+    # -- entries -------------------------------------------------------------------------------
+
+    def _entry(self, entry: ast.TableEntry, keys: list[ir.Key]) -> ir.Entry:
+        keyset = entry.keyset
+        parts = keyset.elements if isinstance(keyset, ast.TupleKey) else [keyset]
+        if isinstance(keyset, ast.DefaultKey):
+            parts = [keyset] * len(keys)
+        elif isinstance(keyset, ast.ListExpr) and len(keys) != 1:
+            parts = keyset.elements
+        priority = entry.priority.const if entry.priority is not None else None
+        return ir.Entry(
+            [match_of(self.body, p) for p in parts],
+            self._call(entry.action),
+            priority,
+            self.decl.const_entries or entry.const,
+            self.p.checker.annotations(entry.annotations),
+            entry.span,
+        )
+
+    # -- properties ----------------------------------------------------------------------------
+
+    def _property(self, table: ir.Table, p: ast.TableProperty) -> None:
+        match p.name:
+            case "size":
+                table.size = p.value.const
+            case "largest_priority_wins":
+                table.largest_priority_wins = p.value.const
+            case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
+                table.support_timeout = bool(self._flag(p.value))
+            case "implementation" | "psa_implementation":
+                table.implementation = self._instance(p)
+            case "counters" | "psa_direct_counter":
+                table.counter = self._instance(p)
+            case "meters" | "psa_direct_meter":
+                table.meter = self._instance(p)
+
+    def _flag(self, e: ast.Expr) -> bool:
+        if isinstance(e.const, bool):
+            return e.const
+        return getattr(e.const, "name", "") not in ("", "NO_TIMEOUT")
+
+    def _instance(self, p: ast.TableProperty) -> ir.ExternInstance | None:
+        if isinstance(p.value, ast.Call):
+            info: CallInfo = p.value.info
+            annotations = self.p.checker.annotations(p.annotations)
+            name = control_plane_name(self.env.path, _given_name(annotations) or "", ())
+            if not _given_name(annotations):
+                name = f"{self.name}.{p.name}"
+            return self.p.extern_instance(info, name, annotations, self.env, p.span)
+        if isinstance(p.value, ast.Name):
+            found = self.env.find(p.value.decl)
+            if isinstance(found, ir.ExternInstance):
+                return found
+        self.p.reporter.error(p.span, f"property {p.name} must be an extern instance")
+        return None
+
+
+def match_of(body: Body, e: ast.Expr) -> ir.Match:
+    """One component of a keyset."""
+    match e:
+        case ast.DefaultKey():
+            return ir.MatchAny()
+        case ast.Range(low=low, high=high):
+            return ir.MatchRange(*body.exprs(low, high))
+        case ast.Mask(value=value, mask=mask):
+            return ir.MatchMask(*body.exprs(value, mask))
+    return ir.MatchValue(body.expr(e))
+
+
+def _given_name(annotations: Annotations) -> str:
+    for a in annotations:
+        if a.name == "name" and a.values and isinstance(a.values[0], str):
+            return a.values[0]
+    return ""
+
+
+def value_set(p: Lowering, decl: ast.ValueSetDecl, env: Env) -> ir.ValueSet:
+    """A parser value set; the components of a struct are its match fields (@match, else exact)."""
+    t = decl.ref.type
+    assert t is not None
+    annotations = p.checker.annotations(decl.annotations)
+    name = control_plane_name(env.path, decl.name, annotations)
+    if isinstance(t, Fields):
+        fields = [
+            ir.Key(f.name, ir.Zero(erase(f.type)), _match_kind(f.annotations), f.annotations)
+            for f in t.fields
+        ]
+    else:
+        erased = erase(t)
+        parts = erased.fields if isinstance(erased, Fields) else ()
+        fields = [ir.Key(f.name, ir.Zero(f.type), "exact") for f in parts]
+        fields = fields or [ir.Key("", ir.Zero(erased), "exact", (), type_name(t))]
+    size = decl.size.const if isinstance(decl.size.const, int) else 0
+    return ir.ValueSet(name, fields, size, annotations, decl.span)
+
+
+def _match_kind(annotations: Annotations) -> str:
+    for a in annotations:
+        if a.name == "match" and a.body:
+            return a.body.strip()
+    return "exact"

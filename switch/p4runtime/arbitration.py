@@ -1,0 +1,195 @@
+"""Who may write: the election of a primary controller for each role. No I/O.
+
+A stream announces (role, election id). The stream whose election id equals the highest one ever
+seen for its role is the primary; all others are backups. The highest id outlives the stream that
+brought it: after the primary left, only an id at least as high makes a new one.
+
+    event                                       told to
+    first announcement, becomes primary         every stream of the role
+    first announcement, stays backup            this stream
+    primary announces a lower id (steps down)   every stream of the role
+    primary leaves                              every other stream of the role
+    backup leaves                               nobody
+
+P4Runtime specification, section "Client Arbitration and Controller Replication".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from finsy.proto import U128, p4r
+from google.protobuf.any_pb2 import Any
+
+from gradplane.switch.p4runtime.errors import RpcError, code_number
+from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
+
+MAX_STREAMS = 32  # open streams a device accepts; each takes a thread
+
+Stream = Hashable
+Notice = tuple[Stream, p4r.MasterArbitrationUpdate]
+
+
+@dataclass(slots=True)
+class Client:
+    """A live stream that has announced itself."""
+
+    stream: Stream
+    role: str
+    election_id: int | None
+
+
+@dataclass(slots=True)
+class Role:
+    """What is remembered of a role, beyond the streams that have it."""
+
+    message: p4r.Role | None  # as first announced, for the notices; None: the default role
+    highest: int | None = None
+    primary: Stream | None = None
+    config: RoleConfig = FULL_ACCESS
+    config_message: Any | None = None
+
+
+@dataclass(slots=True)
+class Arbitration:
+    """The streams and roles of one device."""
+
+    device_id: int
+    clients: dict[Stream, Client] = field(default_factory=dict)
+    roles: dict[str, Role] = field(default_factory=dict)
+
+    def announce(self, stream: Stream, update: p4r.MasterArbitrationUpdate) -> list[Notice]:
+        """A stream's MasterArbitrationUpdate: who is to be told what.
+
+        Raises RpcError when the stream is to be ended with that code.
+        """
+        name = role_name(update.role)
+        self._check(stream, update, name)
+        config = RoleConfig.parse(update.role.config if update.role.HasField("config") else None)
+        election_id = U128.decode(update.election_id) if update.HasField("election_id") else None
+        known = self.clients.get(stream)
+        self.clients[stream] = Client(stream, name, election_id)
+        role = self.roles.setdefault(name, Role(_role_message(update)))
+        was_primary = role.primary == stream and known is not None
+        if election_id is not None and (role.highest is None or election_id >= role.highest):
+            role.primary, role.highest, role.config = stream, election_id, config
+            role.config_message = update.role.config if update.role.HasField("config") else None
+            return self._tell_all(name)
+        if was_primary:
+            role.primary = None
+            return self._tell_all(name)
+        return [(stream, self._notice(name, stream))]
+
+    def leave(self, stream: Stream) -> list[Notice]:
+        """A stream ended: who is to be told what. Unknown streams are no error."""
+        client = self.clients.pop(stream, None)
+        if client is None or self.roles[client.role].primary != stream:
+            return []
+        self.roles[client.role].primary = None
+        return self._tell_all(client.role)
+
+    def check_primary(self, role: str, election_id: int | None) -> RoleConfig:
+        """Refuse a request that is not from the role's primary; else the role's rights."""
+        if role and role not in self.roles:
+            raise RpcError("NOT_FOUND", f'role "{role}" is not known on device {self.device_id}')
+        primary = self.primary(role)
+        if primary is None:
+            raise RpcError(
+                "PERMISSION_DENIED",
+                f"{_role_text(role)} has no primary controller: open a StreamChannel and send a"
+                " MasterArbitrationUpdate first",
+            )
+        if primary.election_id != election_id:
+            raise RpcError(
+                "PERMISSION_DENIED",
+                f"election id {election_id if election_id is not None else 'unset'} is not the"
+                f" primary's of {_role_text(role)}, which is {primary.election_id}",
+            )
+        return self.roles[role].config
+
+    def primary(self, role: str) -> Client | None:
+        known = self.roles.get(role)
+        return None if known is None or known.primary is None else self.clients[known.primary]
+
+    def primaries(self) -> list[tuple[Client, RoleConfig]]:
+        """The primary of each role that has one, with its rights."""
+        return [
+            (self.clients[role.primary], role.config)
+            for role in self.roles.values()
+            if role.primary is not None
+        ]
+
+    # -- the rules -------------------------------------------------------------------------------
+
+    def _check(self, stream: Stream, update: p4r.MasterArbitrationUpdate, role: str) -> None:
+        known = self.clients.get(stream)
+        if update.device_id != self.device_id:
+            raise RpcError(
+                "FAILED_PRECONDITION" if known else "NOT_FOUND",
+                f"device id {update.device_id} is not served here, only {self.device_id}",
+            )
+        if known is None and len(self.clients) >= MAX_STREAMS:
+            raise RpcError(
+                "RESOURCE_EXHAUSTED", f"{MAX_STREAMS} streams are open, which is the most"
+            )
+        if known is not None and known.role != role:
+            raise RpcError(
+                "FAILED_PRECONDITION",
+                f"this stream has {_role_text(known.role)}; for {_role_text(role)} open another",
+            )
+        if not update.HasField("election_id"):
+            return
+        election_id = U128.decode(update.election_id)
+        for other in self.clients.values():
+            if (other.role, other.election_id) == (role, election_id) and other.stream != stream:
+                raise RpcError(
+                    "INVALID_ARGUMENT",
+                    f"election id {election_id} is in use by another live controller of"
+                    f" {_role_text(role)}",
+                )
+
+    def _tell_all(self, role: str) -> list[Notice]:
+        """Notices to every stream of the role, the primary last."""
+        streams = [c.stream for c in self.clients.values() if c.role == role]
+        streams.sort(key=lambda s: s == self.roles[role].primary)
+        return [(s, self._notice(role, s)) for s in streams]
+
+    def _notice(self, name: str, stream: Stream) -> p4r.MasterArbitrationUpdate:
+        role = self.roles[name]
+        notice = p4r.MasterArbitrationUpdate(device_id=self.device_id)
+        if role.message is not None:
+            notice.role.CopyFrom(role.message)
+        if role.config_message is not None:
+            notice.role.config.CopyFrom(role.config_message)
+        if role.highest is not None:
+            notice.election_id.CopyFrom(U128.encode(role.highest))
+        if role.primary == stream:
+            notice.status.code, notice.status.message = code_number("OK"), "is primary"
+        elif role.primary is not None:
+            notice.status.code = code_number("ALREADY_EXISTS")
+            notice.status.message = "another controller is primary"
+        else:
+            notice.status.code = code_number("NOT_FOUND")
+            notice.status.message = "no controller is primary"
+        return notice
+
+
+def role_name(role: p4r.Role) -> str:
+    """A role's key: its name, or "#id" for the numbered roles of older clients; "" by default."""
+    return request_role(role.name, role.id)
+
+
+def request_role(name: str, number: int) -> str:
+    """The same for a request's role and role_id fields."""
+    return name or (f"#{number}" if number else "")
+
+
+def _role_message(update: p4r.MasterArbitrationUpdate) -> p4r.Role | None:
+    if not update.HasField("role"):
+        return None
+    return p4r.Role(name=update.role.name, id=update.role.id)
+
+
+def _role_text(role: str) -> str:
+    return f'role "{role}"' if role else "the default role"

@@ -1,0 +1,284 @@
+"""The objects of a program by their P4Info ids: what a request's numbers stand for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+from finsy.proto import p4i
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Type, bit_width
+from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.p4runtime.p4info import (
+    PRIORITY_KINDS,
+    SELECTOR_KIND,
+    build_p4info,
+    digest_calls,
+    is_hidden,
+)
+from gradplane.switch.p4runtime.typespec import flat_fields
+from gradplane.switch.p4runtime.values import from_bytes, to_bytes
+
+_SHOWN = 12  # choices listed in a message
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """How the values of a match field, parameter or metadata field travel.
+
+    `width`: bits in the switch. `wire`: bits at the controller, other than `width` for a
+    translated type; 0: text. Translation keeps the number: text is its decimal digits.
+    """
+
+    id: int
+    name: str
+    width: int
+    wire: int
+    signed: bool = False
+
+    def read(self, data: bytes, where: str) -> int:
+        """The bits of a received value, as an unsigned number of `width` bits."""
+        if self.wire == self.width:
+            return from_bytes(data, self.width, where)
+        number = from_bytes(data, self.wire, where) if self.wire else _decimal(data, where)
+        if number >> self.width:
+            raise RpcError("OUT_OF_RANGE", f"{where}: {number} does not fit bit<{self.width}>")
+        return number
+
+    def show(self, bits: int) -> bytes:
+        """The canonical string of a value given as its unsigned bits."""
+        return to_bytes(bits, self.wire) if self.wire else str(bits).encode()
+
+
+def _decimal(data: bytes, where: str) -> int:
+    if not data.isdigit() or len(data) > 40:
+        raise RpcError(
+            "INVALID_ARGUMENT", f"{where}: {data!r} cannot be translated, expected decimal digits"
+        )
+    return int(data)
+
+
+@dataclass(frozen=True, slots=True)
+class ActionInfo:
+    """An action; `params` in the order of the source."""
+
+    id: int
+    name: str
+    params: tuple[Value, ...]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class TableAction:
+    """An action of a table: `index` is its position there."""
+
+    index: int
+    info: ActionInfo
+    scope: p4i.ActionRef.Scope.ValueType
+
+    def __str__(self) -> str:
+        return self.info.name
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInfo:
+    """A match field; `position` is its place in Entry.matches."""
+
+    position: int
+    kind: str
+    value: Value
+
+    def __str__(self) -> str:
+        return f"{self.value.name} ({self.kind})"
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    id: int
+    table: ir.Table
+    fields: Mapping[int, FieldInfo]
+    actions: Mapping[int, TableAction]
+
+    @property
+    def name(self) -> str:
+        return self.table.name
+
+    @property
+    def has_priority(self) -> bool:
+        return any(f.kind in PRIORITY_KINDS for f in self.fields.values())
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ValueSetInfo:
+    id: int
+    name: str
+    fields: Mapping[int, FieldInfo]
+    size: int
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Extern:
+    """A counter, meter, register, action profile or digest; `data`: what a cell or message is."""
+
+    id: int
+    name: str
+    size: int = 0
+    data: Type | None = None
+    tables: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class HeaderInfo:
+    """packet_in or packet_out: its fields in order, with paddings that are not told (hidden)."""
+
+    name: str
+    fields: tuple[Value, ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes of the header on the CPU port."""
+        return (sum(f.width for f in self.fields) + 7) // 8
+
+
+@dataclass(slots=True)
+class Catalog:
+    """A program and its P4Info, by id."""
+
+    program: ir.Program
+    p4info: p4i.P4Info = field(init=False)
+    tables: dict[int, TableInfo] = field(init=False)
+    actions: dict[int, ActionInfo] = field(init=False)
+    value_sets: dict[int, ValueSetInfo] = field(init=False)
+    profiles: dict[int, Extern] = field(init=False)
+    counters: dict[int, Extern] = field(init=False)
+    meters: dict[int, Extern] = field(init=False)
+    registers: dict[int, Extern] = field(init=False)
+    digests: dict[int, Extern] = field(init=False)
+    headers: dict[str, HeaderInfo] = field(init=False)
+    meter_types: dict[str, int] = field(init=False)  # by name, direct meters included
+
+    def __post_init__(self) -> None:
+        program = self.program
+        self.p4info = info = build_p4info(program)
+        self.actions = _actions(program, info)
+        self.tables = _tables(program, info, self.actions)
+        self.value_sets = _value_sets(program, info)
+        cells = {e.name: e.type_args[0] for e in program.externs if e.type_args}
+        self.profiles = _externs(info.action_profiles)
+        self.counters = _externs(info.counters)
+        self.meters = _externs(info.meters)
+        self.registers = _externs(info.registers, cells)
+        self.digests = _externs(info.digests, cells | digest_calls(program))
+        self.headers = _headers(program, info)
+        meters = [*info.meters, *info.direct_meters]
+        self.meter_types = {m.preamble.name: m.spec.type for m in meters}
+
+    def table_named(self, name: str) -> TableInfo:
+        return next(t for t in self.tables.values() if t.name == name)
+
+
+_Info = TypeVar("_Info")
+
+
+def find(objects: Mapping[int, _Info], number: int, what: str, where: str = "") -> _Info:
+    """The object of this id; else RpcError INVALID_ARGUMENT that lists those there are."""
+    found = objects.get(number)
+    if found is None:
+        shown = [f"{o} ({i})" for i, o in objects.items()][:_SHOWN]
+        more = ", ..." if len(objects) > _SHOWN else ""
+        there = f"there are: {', '.join(shown)}{more}" if shown else "there are none"
+        prefix = f"{where}: " if where else ""
+        raise RpcError("INVALID_ARGUMENT", f"{prefix}no {what} has id {number}; {there}")
+    return found
+
+
+def _value(number: int, name: str, t: Type, wire: int) -> Value:
+    return Value(number, name, bit_width(t) or 0, wire, isinstance(t, Bits) and t.signed)
+
+
+def _actions(program: ir.Program, info: p4i.P4Info) -> dict[int, ActionInfo]:
+    sources = {a.name: a for a in program.actions}
+    out = {}
+    for told in info.actions:
+        params = [
+            _value(p.id, p.name, source.type, p.bitwidth)
+            for p, source in zip(told.params, sources[told.preamble.name].params, strict=True)
+        ]
+        out[told.preamble.id] = ActionInfo(told.preamble.id, told.preamble.name, tuple(params))
+    return out
+
+
+def _tables(
+    program: ir.Program, info: p4i.P4Info, actions: Mapping[int, ActionInfo]
+) -> dict[int, TableInfo]:
+    sources = {t.name: t for t in program.tables}
+    out = {}
+    for told in info.tables:
+        source = sources[told.preamble.name]
+        choices = {
+            ref.id: TableAction(index, actions[ref.id], ref.scope)
+            for index, ref in enumerate(told.action_refs)
+            if ref.id in actions
+        }
+        fields = _fields(told.match_fields, source.keys)
+        out[told.preamble.id] = TableInfo(told.preamble.id, source, fields, choices)
+    return out
+
+
+def _fields(told: Iterable[p4i.MatchField], keys: Iterable[ir.Key]) -> dict[int, FieldInfo]:
+    visible = [key for key in keys if key.match_kind != SELECTOR_KIND]
+    return {
+        f.id: FieldInfo(i, key.match_kind, _value(f.id, f.name, key.expr.type, f.bitwidth))
+        for i, (f, key) in enumerate(zip(told, visible, strict=True))
+    }
+
+
+def _value_sets(program: ir.Program, info: p4i.P4Info) -> dict[int, ValueSetInfo]:
+    return {
+        told.preamble.id: ValueSetInfo(
+            told.preamble.id, source.name, _fields(told.match, source.fields), source.size
+        )
+        for told, source in zip(info.value_sets, program.value_sets, strict=True)
+    }
+
+
+def _externs(told: Iterable[object], data: Mapping[str, Type] | None = None) -> dict[int, Extern]:
+    out = {}
+    for extern in told:
+        preamble: p4i.Preamble = extern.preamble  # type: ignore[attr-defined]
+        out[preamble.id] = Extern(
+            preamble.id,
+            preamble.name,
+            getattr(extern, "size", 0),
+            (data or {}).get(preamble.name),
+            tuple(getattr(extern, "table_ids", ())),
+        )
+    return out
+
+
+def _headers(program: ir.Program, info: p4i.P4Info) -> dict[str, HeaderInfo]:
+    """A field that is @hidden has id 0 here: zero on the way out, skipped on the way in."""
+    visible = [h for h in program.controller_headers if not is_hidden(h.annotations)]
+    out = {}
+    for told, source in zip(info.controller_packet_metadata, visible, strict=True):
+        numbers = {m.name: m for m in told.metadata}
+        fields = []
+        for name, t in flat_fields(source):
+            known = numbers.get(name)
+            wire = known.bitwidth if known else bit_width(t) or 0
+            fields.append(_value(known.id if known else 0, name, t, wire))
+        out[told.preamble.name] = HeaderInfo(told.preamble.name, tuple(fields))
+    return out

@@ -1,0 +1,140 @@
+"""The device that a P4Runtime server serves: at most one running switch, at most one to come."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from finsy.proto import p4r
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.p4runtime.catalog import Catalog
+from gradplane.switch.p4runtime.compare import differences
+from gradplane.switch.p4runtime.device_config import Source, parse_device_config
+from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.p4runtime.ids import P4InfoError
+from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
+from gradplane.switch.runtime.messages import Message
+from gradplane.switch.source import CompileError, Diagnostic
+
+log = logging.getLogger(__name__)
+
+Outputs = list[tuple[int, bytes]]
+_DIFFERENCES_SHOWN = 5
+
+
+@dataclass(slots=True)
+class Device:
+    """Device `id`. `compile` and `start` make a switch of a pushed program.
+
+    `pipeline` is the one that packets run through, None until a program is loaded or pushed.
+    `saved` waits for a COMMIT; until then reads and writes are its. What the running switch
+    tells its controllers goes to `listener`, from the thread that runs the packet.
+    """
+
+    compile: Callable[[Source], ir.Program]
+    start: Callable[[ir.Program], RunningSwitch]
+    id: int = 1
+    cpu_port: int | None = None
+    listener: Callable[[Message], None] = lambda message: None
+    transmit: Callable[[Outputs], None] = lambda outputs: None
+    pipeline: Pipeline | None = None
+    saved: Pipeline | None = None
+    lost: int = field(default=0)  # packets that came while there was no program
+
+    @property
+    def target(self) -> Pipeline:
+        """What reads and writes are about; raises RpcError while there is no program."""
+        pipeline = self.saved or self.pipeline
+        if pipeline is None:
+            raise RpcError(
+                "FAILED_PRECONDITION",
+                "the switch runs no program yet: push one (SetForwardingPipelineConfig)",
+            )
+        return pipeline
+
+    def process(self, port: int, packet: bytes) -> Outputs:
+        """Run a packet through the current program: what leaves the switch because of it."""
+        while True:
+            pipeline = self.pipeline
+            if pipeline is None:
+                self.lost += 1
+                return []
+            with pipeline.switch.lock:
+                if pipeline is self.pipeline:  # not replaced while we waited
+                    return pipeline.switch.process(port, packet)
+
+    def load(self, program: ir.Program) -> None:
+        """Run a program that was not pushed, as from the command line."""
+        self.commit(self._pipeline(program, p4r.ForwardingPipelineConfig()))
+
+    def prepare(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
+        """A pipeline for a pushed config; raises RpcError INVALID_ARGUMENT if there can be none."""
+        program = self._program(config.p4_device_config)
+        return self._pipeline(program, config)
+
+    def commit(self, pipeline: Pipeline) -> None:
+        """From the next packet on, this pipeline; of the old one only the ports remain."""
+        pipeline.state.listener = self.listener
+        old = self.pipeline
+        if old is None:
+            self.pipeline = pipeline
+        else:
+            with old.switch.lock:
+                old.state.listener = None
+                self.pipeline = pipeline
+        self.saved = None
+
+    def _program(self, device_config: bytes) -> ir.Program:
+        """An empty device config stands for the program that runs now."""
+        if not device_config:
+            if self.pipeline is None:
+                raise RpcError(
+                    "INVALID_ARGUMENT",
+                    "the device config is empty and no program runs: push the .p4 source",
+                )
+            return self.pipeline.catalog.program
+        source = parse_device_config(device_config)
+        try:
+            return self.compile(source)
+        except CompileError as error:
+            raise RpcError("INVALID_ARGUMENT", _rendered(error, source)) from error
+        except Exception as error:  # whatever is pushed must not take the switch down
+            log.exception("the compiler failed on %s", source.file)
+            raise RpcError("INTERNAL", f"{source.file}: the compiler failed: {error}") from error
+
+    def _pipeline(self, program: ir.Program, config: p4r.ForwardingPipelineConfig) -> Pipeline:
+        try:
+            catalog = Catalog(program)
+        except P4InfoError as error:
+            raise RpcError("INVALID_ARGUMENT", str(error)) from error
+        _check_agreement(config, catalog)
+        kept = p4r.ForwardingPipelineConfig()
+        kept.CopyFrom(config)
+        if not kept.p4info.ListFields():
+            kept.p4info.CopyFrom(catalog.p4info)
+        return Pipeline(catalog, self.start(program), kept)
+
+
+def _check_agreement(config: p4r.ForwardingPipelineConfig, catalog: Catalog) -> None:
+    found = differences(config.p4info, catalog.p4info)
+    if found:
+        more = len(found) - _DIFFERENCES_SHOWN
+        shown = found[:_DIFFERENCES_SHOWN] + ([f"and {more} more"] if more > 0 else [])
+        raise RpcError(
+            "INVALID_ARGUMENT",
+            "the P4Info does not belong to the program: "
+            + "; ".join(shown)
+            + ". Make it from the same source (gradplane p4 info FILE.p4), or leave it empty",
+        )
+
+
+def _rendered(error: CompileError, source: Source) -> str:
+    """The diagnostics with the lines of the files that the source was made of."""
+    lines = source.lines()
+
+    def render(diagnostic: Diagnostic) -> str:
+        return diagnostic.render(lines)
+
+    return "\n".join(map(render, error.diagnostics))

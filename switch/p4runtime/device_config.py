@@ -1,0 +1,127 @@
+"""The device config of a pipeline push: P4 source, in a form that needs no files at the switch.
+
+Two forms are taken:
+    plain P4 source             its #includes are the shipped files only (core.p4, v1model.p4, ...)
+    {"source": ..., "file": ..., "defines": {...}}      JSON, as `device_config` makes it; `source`
+                                may hold #line directives, `file` is its name in messages
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.syntax.preprocess import Piece, preprocess
+
+_NAME = "pushed.p4"
+_LINE = re.compile(r'#line (\d+) "((?:[^"\\]|\\.)*)"$')
+_BMV2_KEYS = ("parsers", "pipelines", "deparsers", "header_types")
+_TAKEN = 'expected P4 source, or JSON with "source", "file" and "defines"'
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A program's text; `file` names it in messages."""
+
+    text: str
+    file: str = _NAME
+    defines: Mapping[str, str] = field(default_factory=dict)
+
+    def lines(self) -> dict[str, list[str]]:
+        """The lines of each file the text was made of, as far as they are known from #line."""
+        found: dict[str, list[str]] = {}
+        name, number = self.file, 1
+        for line in self.text.split("\n"):
+            marker = _LINE.match(line)
+            if marker:
+                number, name = int(marker[1]), json.loads(f'"{marker[2]}"')
+                continue
+            lines = found.setdefault(name, [])
+            lines.extend([""] * (number - len(lines)))
+            lines[number - 1] = _overlaid(lines[number - 1], line)
+            number += 1
+        return found
+
+
+def device_config(
+    path: str | Path,
+    include_dirs: Iterable[str | Path] = (),
+    defines: Mapping[str, str] | None = None,
+) -> bytes:
+    """What to push so that a switch anywhere runs the program in `path`.
+
+    Includes and macros are expanded here. Raises CompileError where they cannot be.
+    """
+    pieces, _ = preprocess(path, include_dirs, defines or {})
+    config = {"source": _joined(pieces), "file": str(path), "defines": {}}
+    return json.dumps(config).encode()
+
+
+def parse_device_config(data: bytes) -> Source:
+    """The program in a pushed device config; raises RpcError INVALID_ARGUMENT if there is none."""
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise RpcError(
+            "INVALID_ARGUMENT", f"the device config is binary data ({error}); {_TAKEN}"
+        ) from error
+    if text.lstrip()[:1] != "{":
+        return Source(text)
+    try:
+        config = json.loads(text)
+    except ValueError as error:
+        raise RpcError(
+            "INVALID_ARGUMENT", f"the device config is not valid JSON: {error}; {_TAKEN}"
+        ) from error
+    return _from_json(config)
+
+
+def _from_json(config: dict[str, Any]) -> Source:
+    if any(key in config for key in _BMV2_KEYS):
+        raise RpcError(
+            "INVALID_ARGUMENT",
+            "the device config is BMv2's compiled JSON, which this switch does not run: push the"
+            " .p4 source instead",
+        )
+    unknown = sorted(set(config) - {"source", "file", "defines"})
+    source, file = config.get("source"), config.get("file", _NAME)
+    defines = config.get("defines", {})
+    if unknown or not isinstance(source, str) or not isinstance(file, str):
+        raise RpcError(
+            "INVALID_ARGUMENT", f"the device config has the keys {sorted(config)}; {_TAKEN}"
+        )
+    if not isinstance(defines, dict):
+        raise RpcError("INVALID_ARGUMENT", f"the device config's defines: {defines!r}; {_TAKEN}")
+    return Source(source, file, {str(k): str(v) for k, v in defines.items()})
+
+
+def _joined(pieces: Iterable[Piece]) -> str:
+    """The pieces as one text; #line wherever a piece does not simply go on from the last one."""
+    out: list[str] = []
+    here = ("", 0, 0)
+    for piece in pieces:
+        if here != (piece.file, piece.line, piece.column):
+            out.append(f"\n#line {piece.line} {json.dumps(piece.file)}\n")
+            out.append(" " * (piece.column - 1))
+        out.append(piece.text)
+        here = _after(piece)
+    return "".join(out)
+
+
+def _after(piece: Piece) -> tuple[str, int, int]:
+    if piece.width is not None:
+        return piece.file, piece.line, 0  # a macro's text is longer or shorter than its use
+    newlines = piece.text.count("\n")
+    last = len(piece.text) - (piece.text.rfind("\n") + 1)
+    return piece.file, piece.line + newlines, last + (1 if newlines else piece.column)
+
+
+def _overlaid(below: str, above: str) -> str:
+    """Two parts of one line: what was there, and a later part with blanks before it."""
+    start = len(above) - len(above.lstrip())
+    return below[:start].ljust(start) + above[start:] if below else above

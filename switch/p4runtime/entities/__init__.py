@@ -1,0 +1,1 @@
+"""The entities of Write and Read: for each, its messages, its changes and its queries."""

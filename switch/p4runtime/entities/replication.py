@@ -1,0 +1,192 @@
+"""PacketReplicationEngineEntry: multicast groups and clone sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from typing import TypeVar
+
+from finsy.proto import p4r
+from google.protobuf.message import Message
+
+from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.values import from_bytes, to_bytes
+from gradplane.switch.runtime.state import CloneSession, Replica
+
+_Message = TypeVar("_Message", bound=Message)
+_Kept = TypeVar("_Kept")
+
+_ID_BITS = 16  # of multicast groups and replica instances, in v1model and as PSA's default
+
+
+def write_replication(p: Pipeline, kind: int, message: p4r.PacketReplicationEngineEntry) -> Undo:
+    match message.WhichOneof("type"):
+        case "multicast_group_entry":
+            return _write_group(p, kind, message.multicast_group_entry)
+        case "clone_session_entry":
+            return _write_session(p, kind, message.clone_session_entry)
+    raise _neither()
+
+
+def read_replication(
+    p: Pipeline, query: p4r.PacketReplicationEngineEntry
+) -> Iterator[p4r.PacketReplicationEngineEntry]:
+    match query.WhichOneof("type"):
+        case "multicast_group_entry":
+            for number in _chosen(
+                p.state.multicast, query.multicast_group_entry.multicast_group_id
+            ):
+                entry = _show_group(p, number)
+                yield p4r.PacketReplicationEngineEntry(multicast_group_entry=entry)
+        case "clone_session_entry":
+            for number in _chosen(p.state.clone_sessions, query.clone_session_entry.session_id):
+                session = _show_session(p, number)
+                yield p4r.PacketReplicationEngineEntry(clone_session_entry=session)
+        case _:
+            raise _neither()
+
+
+# -- multicast groups ----------------------------------------------------------------------------
+
+
+def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> Undo:
+    number, groups = message.multicast_group_id, p.state.multicast
+    what = f"multicast group {number}"
+    if not 0 < number < 1 << _ID_BITS:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to 65535")
+    _check_presence(kind, what, number in groups)
+    former, told = groups.get(number), p.groups.get(number)
+    if kind == p4r.Update.DELETE:
+        del groups[number]
+        p.groups.pop(number, None)
+    else:
+        groups[number] = _read_replicas(p, what, message.replicas)
+        p.groups[number] = _copy(message)
+
+    def undo() -> None:
+        _put(groups, number, former)
+        _put(p.groups, number, told)
+
+    return undo
+
+
+def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
+    """As it was written, unless it was set from elsewhere since."""
+    replicas, told = p.state.multicast[number], p.groups.get(number)
+    if told is not None and _read_replicas(p, "", told.replicas) == replicas:
+        return told
+    return p4r.MulticastGroupEntry(
+        multicast_group_id=number, replicas=[_show_replica(p, r) for r in replicas]
+    )
+
+
+# -- clone sessions ------------------------------------------------------------------------------
+
+
+def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Undo:
+    number, sessions = message.session_id, p.state.clone_sessions
+    what = f"clone session {number}"
+    if number == 0:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: 0 stands for all sessions when reading")
+    _check_presence(kind, what, number in sessions)
+    former, told = sessions.get(number), p.sessions.get(number)
+    if kind == p4r.Update.DELETE:
+        del sessions[number]
+        p.sessions.pop(number, None)
+    else:
+        length = message.packet_length_bytes
+        if length < 0:
+            raise RpcError("INVALID_ARGUMENT", f"{what}: packet_length_bytes {length} is below 0")
+        sessions[number] = CloneSession(_read_replicas(p, what, message.replicas), length)
+        p.sessions[number] = _copy(message)
+
+    def undo() -> None:
+        _put(sessions, number, former)
+        _put(p.sessions, number, told)
+
+    return undo
+
+
+def _show_session(p: Pipeline, number: int) -> p4r.CloneSessionEntry:
+    session, told = p.state.clone_sessions[number], p.sessions.get(number)
+    if told is not None and _read_replicas(p, "", told.replicas) == session.replicas:
+        return told
+    return p4r.CloneSessionEntry(
+        session_id=number,
+        replicas=[_show_replica(p, r) for r in session.replicas],
+        packet_length_bytes=session.truncate,
+    )
+
+
+# -- what they share -----------------------------------------------------------------------------
+
+
+def _read_replicas(p: Pipeline, what: str, messages: Iterable[p4r.Replica]) -> list[Replica]:
+    replicas: list[Replica] = []
+    for message in messages:
+        replica = Replica(_read_port(p, what, message), message.instance)
+        if message.instance >> _ID_BITS:
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"{what}: replica instance {message.instance} is not within 0 to 65535",
+            )
+        if message.backup_replicas:
+            raise RpcError("UNIMPLEMENTED", f"{what}: backup replicas are not supported")
+        if replica in replicas:
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"{what}: port {replica.port}, instance {replica.instance} is given twice",
+            )
+        replicas.append(replica)
+    return replicas
+
+
+def _read_port(p: Pipeline, what: str, message: p4r.Replica) -> int:
+    match message.WhichOneof("port_kind"):
+        case "port":
+            return from_bytes(message.port, p.port_bits, f"{what}: replica port")
+        case "egress_port":
+            if message.egress_port >> p.port_bits:
+                raise RpcError(
+                    "OUT_OF_RANGE",
+                    f"{what}: replica port {message.egress_port} does not fit bit<{p.port_bits}>",
+                )
+            return message.egress_port
+    raise RpcError("INVALID_ARGUMENT", f"{what}: a replica has no port")
+
+
+def _show_replica(p: Pipeline, replica: Replica) -> p4r.Replica:
+    return p4r.Replica(port=to_bytes(replica.port, p.port_bits), instance=replica.instance)
+
+
+def _check_presence(kind: int, what: str, present: bool) -> None:
+    if kind == p4r.Update.INSERT and present:
+        raise RpcError("ALREADY_EXISTS", f"{what} exists")
+    if kind != p4r.Update.INSERT and not present:
+        raise RpcError("NOT_FOUND", f"{what} does not exist")
+
+
+def _chosen(there: Iterable[int], number: int) -> list[int]:
+    """The one of this number if it is there, or all for 0."""
+    return [n for n in there if number in (0, n)]
+
+
+def _copy(message: _Message) -> _Message:
+    """Of our own: a message of a request is part of the request."""
+    copied: _Message = copy(message)
+    return copied
+
+
+def _put(there: dict[int, _Kept], number: int, former: _Kept | None) -> None:
+    if former is None:
+        there.pop(number, None)
+    else:
+        there[number] = former
+
+
+def _neither() -> RpcError:
+    return RpcError(
+        "INVALID_ARGUMENT",
+        "packet replication engine: neither a multicast group nor a clone session is given",
+    )

@@ -1,0 +1,56 @@
+"""Errors as the protocol reports them: a canonical code and a text.
+
+Codes are the names of google.rpc.Code ("NOT_FOUND", ...).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NoReturn
+
+from finsy.proto import p4r, rpc_code, rpc_status
+
+ERROR_SPACE = "gradplane"
+
+
+class RpcError(Exception):
+    """A request, or one entity of it, is refused."""
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        self.message = message
+        super().__init__(f"{code}: {message}")
+
+
+class BatchError(RpcError):
+    """Some entities of a request failed; `errors`: one item an entity, None where it went well."""
+
+    def __init__(self, message: str, errors: Sequence[RpcError | None]) -> None:
+        super().__init__("UNKNOWN", message)
+        self.errors = tuple(errors)
+
+
+def refuse(code: str, message: str) -> NoReturn:
+    """Raise RpcError; for use in expressions."""
+    raise RpcError(code, message)
+
+
+def code_number(code: str) -> int:
+    """The number of a canonical code's name."""
+    return int(rpc_code.Code.Value(code))
+
+
+def rpc_status_of(error: RpcError) -> rpc_status.Status:
+    """google.rpc.Status: one p4.v1.Error an entity in the details of a BatchError, in order."""
+    status = rpc_status.Status(code=code_number(error.code), message=error.message)
+    if isinstance(error, BatchError):
+        for item in error.errors:
+            status.details.add().Pack(_entity_error(item))
+    return status
+
+
+def _entity_error(error: RpcError | None) -> p4r.Error:
+    if error is None:
+        return p4r.Error(canonical_code=code_number("OK"))
+    number = code_number(error.code)
+    return p4r.Error(canonical_code=number, message=error.message, space=ERROR_SPACE, code=number)

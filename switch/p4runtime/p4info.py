@@ -1,0 +1,394 @@
+"""P4Info: what a controller may touch in a program, with the ids, names and shapes p4c gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any, TypeVar
+
+from finsy.proto import p4i
+from google.protobuf import text_format
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Annotation, Annotations, Struct, Type, bit_width
+from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
+from gradplane.switch.p4runtime.typespec import add_new_type, flat_fields, type_spec
+from gradplane.switch.p4runtime.values import to_bytes
+
+ARCHITECTURES = {"V1Switch": "v1model", "PSA_Switch": "psa"}
+
+EXTERN_KINDS = {
+    "counter": Kind.COUNTER,
+    "direct_counter": Kind.DIRECT_COUNTER,
+    "meter": Kind.METER,
+    "direct_meter": Kind.DIRECT_METER,
+    "register": Kind.REGISTER,
+    "action_profile": Kind.ACTION_PROFILE,
+    "action_selector": Kind.ACTION_PROFILE,
+    "Counter": Kind.COUNTER,
+    "DirectCounter": Kind.DIRECT_COUNTER,
+    "Meter": Kind.METER,
+    "DirectMeter": Kind.DIRECT_METER,
+    "Register": Kind.REGISTER,
+    "ActionProfile": Kind.ACTION_PROFILE,
+    "ActionSelector": Kind.ACTION_PROFILE,
+    "Digest": Kind.DIGEST,
+}
+SELECTORS = ("action_selector", "ActionSelector")
+COUNTER_UNITS = {
+    "packets": p4i.CounterSpec.PACKETS,
+    "bytes": p4i.CounterSpec.BYTES,
+    "packets_and_bytes": p4i.CounterSpec.BOTH,
+}
+METER_UNITS = {"packets": p4i.MeterSpec.PACKETS, "bytes": p4i.MeterSpec.BYTES}
+METER_TYPES = {
+    "single_rate_three_color": p4i.MeterSpec.SINGLE_RATE_THREE_COLOR,
+    "single_rate_two_color": p4i.MeterSpec.SINGLE_RATE_TWO_COLOR,
+}
+MATCH_TYPES = {
+    "exact": p4i.MatchField.EXACT,
+    "lpm": p4i.MatchField.LPM,
+    "ternary": p4i.MatchField.TERNARY,
+    "range": p4i.MatchField.RANGE,
+    "optional": p4i.MatchField.OPTIONAL,
+}
+PRIORITY_KINDS = ("ternary", "range", "optional")
+SELECTOR_KIND = "selector"  # a key that only feeds the action selector's hash
+
+# Annotations with a place of their own in P4Info.
+_TOLD_ELSEWHERE = ("name", "id", "brief", "description")
+_HEADER = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
+
+
+def build_p4info(program: ir.Program) -> p4i.P4Info:
+    """Describe `program` to controllers. Raises P4InfoError when @id annotations collide."""
+    return _Builder(program).build()
+
+
+def p4info_text(p4info: p4i.P4Info) -> str:
+    """The text form, as p4c writes it into a .p4info.txtpb file."""
+    text: str = text_format.MessageToString(p4info)
+    return _HEADER + text
+
+
+def is_hidden(annotations: Annotations) -> bool:
+    return any(a.name == "hidden" for a in annotations)
+
+
+def digest_calls(program: ir.Program) -> dict[str, Type]:
+    """v1model's digests: name of the digest -> type of its data, in the order of the source."""
+    found: dict[str, Type] = {}
+    for call in _extern_calls(program):
+        if call.instance is None and call.name == "digest":
+            found.setdefault(digest_name(call.type_args[0]), call.type_args[0])
+    return found
+
+
+def digest_name(data: Type) -> str:
+    """v1model's digests have no instance: they are called as the type of their data."""
+    return data.name if isinstance(data, Struct) else str(data)
+
+
+def wire_width(t: Type, type_name: str, types: dict[str, ir.TypeInfo]) -> int:
+    """Bits of a value on the control plane: 0 for text."""
+    info = types.get(type_name)
+    if info is not None and info.uri:
+        return info.sdn_width or 0
+    return bit_width(t) or 0
+
+
+_Message = TypeVar("_Message", bound=Any)
+
+
+class _Builder:
+    """One run: all names are collected first, for their ids and aliases; then all is told."""
+
+    def __init__(self, program: ir.Program) -> None:
+        self.program = program
+        self.info = p4i.P4Info()
+        self.symbols = Symbols()
+        self.digests = digest_calls(program)
+
+    def build(self) -> p4i.P4Info:
+        self._collect()
+        self.symbols.assign()
+        self._package()
+        for table in self.program.tables:
+            if not is_hidden(table.annotations):
+                self._table(table)
+        for action in _top_level_first(self.program.actions):
+            if not is_hidden(action.annotations):
+                self._action(action)
+        for extern in self.program.externs:
+            self._extern(extern)
+        for header in self.program.controller_headers:
+            self._controller_header(header)
+        for value_set in self.program.value_sets:
+            self._value_set(value_set)
+        for name, data in self.digests.items():
+            self._digest(name, data, ())
+        return self.info
+
+    def _collect(self) -> None:
+        program, add = self.program, self.symbols.add
+        for table in program.tables:
+            add(Kind.TABLE, table.name, table.annotations)
+        for action in program.actions:
+            add(Kind.ACTION, action.name, action.annotations)
+        for extern in program.externs:
+            if extern.type in EXTERN_KINDS:
+                add(EXTERN_KINDS[extern.type], extern.name, extern.annotations)
+        for header in program.controller_headers:
+            add(Kind.CONTROLLER_HEADER, header.name, header.annotations)
+        for value_set in program.value_sets:
+            add(Kind.VALUE_SET, value_set.name, value_set.annotations)
+        for name in self.digests:
+            add(Kind.DIGEST, name)
+
+    # -- the package -----------------------------------------------------------------------------
+
+    def _package(self) -> None:
+        package = self.info.pkg_info
+        package.arch = ARCHITECTURES.get(self.program.package.type, self.program.package.type)
+        for annotation in self.program.package.annotations:
+            if annotation.name == "pkginfo":
+                for key, value in annotation.pairs:
+                    if key in ("name", "version", "organization", "contact", "url", "arch"):
+                        setattr(package, key, str(value))
+        _annotate(package, self.program.package.annotations, ("pkginfo",))
+
+    # -- tables and actions ----------------------------------------------------------------------
+
+    def _table(self, table: ir.Table) -> None:
+        out = self.info.tables.add()
+        self._preamble(out.preamble, Kind.TABLE, table.name, table.annotations)
+        self._match_fields(out.match_fields, table.keys, table.name)
+        for reference in table.actions:
+            self._action_ref(out.action_refs.add(), reference, table.name)
+        self._default(out, table)
+        if table.implementation is not None:
+            out.implementation_id = self.symbols.id(Kind.ACTION_PROFILE, table.implementation.name)
+        self._direct_resources(out, table)
+        out.size = table.size or 1024
+        if table.support_timeout:
+            out.idle_timeout_behavior = p4i.Table.NOTIFY_CONTROL
+        out.is_const_table = table.const_entries
+        out.has_initial_entries = bool(table.entries)
+
+    def _default(self, out: p4i.Table, table: ir.Table) -> None:
+        action = table.actions[table.default.index].action
+        number = self.symbols.id(Kind.ACTION, action.name)
+        if table.const_default:
+            out.const_default_action_id = number
+        out.initial_default_action.action_id = number
+        ids = field_ids([p.annotations for p in action.params], action.name)
+        for param_id, param, value in zip(ids, action.params, table.default.args, strict=True):
+            out.initial_default_action.arguments.add(
+                param_id=param_id, value=to_bytes(int(value), bit_width(param.type) or 0)
+            )
+
+    def _match_fields(self, out: Any, keys: list[ir.Key], owner: str) -> None:
+        ids = field_ids([key.annotations for key in keys], owner)
+        for number, key in zip(ids, keys, strict=True):
+            if key.match_kind == SELECTOR_KIND:
+                continue
+            field = out.add(id=number, name=key.name)
+            field.bitwidth = self._width(key.expr.type, key.type_name, field)
+            if key.match_kind in MATCH_TYPES:
+                field.match_type = MATCH_TYPES[key.match_kind]
+            else:
+                field.other_match_type = key.match_kind
+            _annotate(field, key.annotations, ("match",))
+
+    def _action_ref(self, out: p4i.ActionRef, reference: ir.TableAction, table: str) -> None:
+        out.id = self.symbols.id(Kind.ACTION, reference.action.name)
+        names = {a.name for a in reference.annotations}
+        if {"tableonly", "defaultonly"} <= names:
+            raise P4InfoError(
+                f"{table}: action {reference.action.name} is both @tableonly and @defaultonly"
+            )
+        if "tableonly" in names:
+            out.scope = p4i.ActionRef.TABLE_ONLY
+        elif "defaultonly" in names:
+            out.scope = p4i.ActionRef.DEFAULT_ONLY
+        _annotate(out, reference.annotations)
+
+    def _direct_resources(self, out: p4i.Table, table: ir.Table) -> None:
+        """Direct counters and meters are told with the table they belong to."""
+        if table.counter is not None:
+            counter = self.info.direct_counters.add(direct_table_id=out.preamble.id)
+            self._extern_preamble(counter.preamble, table.counter)
+            counter.spec.unit = _counter_unit(table.counter, 0)
+            out.direct_resource_ids.append(counter.preamble.id)
+        if table.meter is not None:
+            meter = self.info.direct_meters.add(direct_table_id=out.preamble.id)
+            self._extern_preamble(meter.preamble, table.meter)
+            _meter_spec(meter.spec, table.meter, 0)
+            out.direct_resource_ids.append(meter.preamble.id)
+
+    def _action(self, action: ir.Action) -> None:
+        out = self.info.actions.add()
+        self._preamble(out.preamble, Kind.ACTION, action.name, action.annotations)
+        ids = field_ids([p.annotations for p in action.params], action.name)
+        for number, param in zip(ids, action.params, strict=True):
+            field = out.params.add(id=number, name=param.name)
+            field.bitwidth = self._width(param.type, param.type_name, field)
+            _annotate(field, param.annotations)
+
+    # -- externs ---------------------------------------------------------------------------------
+
+    def _extern(self, extern: ir.ExternInstance) -> None:
+        match EXTERN_KINDS.get(extern.type):
+            case Kind.COUNTER:
+                counter = self.info.counters.add(size=int(_number(extern, 0)))
+                self._extern_preamble(counter.preamble, extern)
+                counter.spec.unit = _counter_unit(extern, 1)
+            case Kind.METER:
+                meter = self.info.meters.add(size=int(_number(extern, 0)))
+                self._extern_preamble(meter.preamble, extern)
+                _meter_spec(meter.spec, extern, 1)
+            case Kind.REGISTER:
+                register = self.info.registers.add(size=int(_number(extern, 0)))
+                self._extern_preamble(register.preamble, extern)
+                spec = type_spec(extern.type_args[0], self.info.type_info)
+                register.type_spec.CopyFrom(spec)
+            case Kind.ACTION_PROFILE:
+                self._action_profile(extern)
+            case Kind.DIGEST:
+                self._digest(extern.name, extern.type_args[0], extern.annotations)
+
+    def _action_profile(self, extern: ir.ExternInstance) -> None:
+        selector = extern.type in SELECTORS
+        profile = self.info.action_profiles.add(with_selector=selector)
+        self._extern_preamble(profile.preamble, extern)
+        profile.size = _number(extern, 1 if selector else 0)
+        users = sorted(t.name for t in self.program.tables if t.implementation is extern)
+        profile.table_ids.extend(self.symbols.id(Kind.TABLE, name) for name in users)
+        if not selector:
+            return
+        found = {a.name: a for a in extern.annotations}
+        if "max_group_size" in found:
+            profile.max_group_size = _annotated_number(found["max_group_size"])
+        semantics = found.get("selector_size_semantics")
+        if semantics is not None and "sum_of_members" in semantics.body:
+            profile.sum_of_members.SetInParent()
+            if "max_member_weight" in found:
+                weight = _annotated_number(found["max_member_weight"])
+                profile.sum_of_members.max_member_weight = weight
+        else:
+            profile.sum_of_weights.SetInParent()
+
+    def _digest(self, name: str, data: Type, annotations: Annotations) -> None:
+        digest = self.info.digests.add()
+        self._preamble(digest.preamble, Kind.DIGEST, name, annotations)
+        digest.type_spec.CopyFrom(type_spec(data, self.info.type_info))
+
+    # -- headers for the controller, value sets --------------------------------------------------
+
+    def _controller_header(self, header: Any) -> None:
+        """Its id comes from the type's name, its name from the annotation."""
+        if is_hidden(header.annotations):
+            return
+        name = next(a.values[0] for a in header.annotations if a.name == "controller_header")
+        out = self.info.controller_packet_metadata.add()
+        self._preamble(out.preamble, Kind.CONTROLLER_HEADER, header.name, header.annotations)
+        out.preamble.name = out.preamble.alias = str(name)
+        annotations = {f.name: f.annotations for f in header.fields}
+        fields = flat_fields(header)
+        ids = field_ids([annotations.get(name, ()) for name, _ in fields], header.name)
+        for number, (field_name, field_type) in zip(ids, fields, strict=True):
+            if is_hidden(annotations.get(field_name, ())):
+                continue
+            field = out.metadata.add(id=number, name=field_name)
+            field.bitwidth = bit_width(field_type) or 0
+            _annotate(field, annotations.get(field_name, ()))
+
+    def _value_set(self, value_set: ir.ValueSet) -> None:
+        out = self.info.value_sets.add(size=value_set.size)
+        self._preamble(out.preamble, Kind.VALUE_SET, value_set.name, value_set.annotations)
+        self._match_fields(out.match, value_set.fields, value_set.name)
+
+    # -- what they share -------------------------------------------------------------------------
+
+    def _preamble(self, out: p4i.Preamble, kind: Kind, name: str, annotations: Annotations) -> None:
+        out.id = self.symbols.id(kind, name)
+        out.name = name
+        out.alias = self.symbols.alias(name)
+        _annotate(out, annotations)
+
+    def _extern_preamble(self, out: p4i.Preamble, extern: ir.ExternInstance) -> None:
+        self._preamble(out, EXTERN_KINDS[extern.type], extern.name, extern.annotations)
+
+    def _width(self, t: Type, type_name: str, field: Any) -> int:
+        """Bits on the control plane; a `type` declaration is named and described."""
+        if type_name in self.program.types:
+            field.type_name.name = type_name
+            add_new_type(self.program.types[type_name], self.info.type_info)
+        return wire_width(t, type_name, self.program.types)
+
+
+def _top_level_first(actions: Iterable[ir.Action]) -> list[ir.Action]:
+    """p4c tells a control's copies of top-level actions (NoAction) before its own."""
+    return sorted(actions, key=lambda action: "." in action.name)
+
+
+def _annotate(out: Any, annotations: Annotations, told: tuple[str, ...] = ()) -> None:
+    """@brief and @description become documentation, what has no own place is passed on."""
+    for a in annotations:
+        if a.name in ("brief", "description"):
+            setattr(out.doc, a.name, str(a.values[0]) if a.values else a.body)
+        elif a.name not in _TOLD_ELSEWHERE and a.name not in told:
+            out.annotations.append(f"@{a.name}({a.body})" if a.body else f"@{a.name}")
+
+
+def _annotated_number(annotation: Annotation) -> int:
+    value = annotation.values[0] if annotation.values else None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise P4InfoError(f"@{annotation.name}({annotation.body}): expected one number")
+    return value
+
+
+def _number(extern: ir.ExternInstance, position: int) -> int:
+    value = extern.args[position]
+    assert isinstance(value, int), f"{extern.name}: argument {position} is {value!r}"
+    return value
+
+
+def _counter_unit(extern: ir.ExternInstance, position: int) -> p4i.CounterSpec.Unit.ValueType:
+    return COUNTER_UNITS[str(extern.args[position]).lower()]
+
+
+def _meter_spec(out: p4i.MeterSpec, extern: ir.ExternInstance, position: int) -> None:
+    out.unit = METER_UNITS[str(extern.args[position]).lower()]
+    for annotation in extern.annotations:
+        out.type = METER_TYPES.get(annotation.name, out.type)
+
+
+def _extern_calls(program: ir.Program) -> Iterator[ir.CallExtern]:
+    """Every extern call of the package's controls and of the actions."""
+    for control in _controls(program.package):
+        yield from _calls_in(control.body)
+    for action in program.actions:
+        yield from _calls_in(action.body)
+
+
+def _controls(package: ir.Package) -> Iterator[ir.Control]:
+    for arg in package.args.values():
+        if isinstance(arg, ir.Control):
+            yield arg
+        elif isinstance(arg, ir.Package):
+            yield from _controls(arg)
+
+
+def _calls_in(body: Iterable[ir.Stmt]) -> Iterator[ir.CallExtern]:
+    for stmt in body:
+        match stmt:
+            case ir.CallExtern():
+                yield stmt
+            case ir.If():
+                yield from _calls_in(stmt.then + stmt.other)
+            case ir.Switch():
+                for _, case in stmt.cases:
+                    yield from _calls_in(case)
+                yield from _calls_in(stmt.default)
+            case ir.Block() | ir.Loop():
+                yield from _calls_in(stmt.body)

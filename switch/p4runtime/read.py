@@ -1,0 +1,103 @@
+"""Read: queries of entities, with wildcards, answered in messages of limited size."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+from finsy.proto import p4r
+
+from gradplane.switch.p4runtime.entities.arrays import read_counters, read_meters, read_registers
+from gradplane.switch.p4runtime.entities.digests import read_digests
+from gradplane.switch.p4runtime.entities.direct_entries import (
+    read_direct_counters,
+    read_direct_meters,
+)
+from gradplane.switch.p4runtime.entities.profiles import read_groups, read_members
+from gradplane.switch.p4runtime.entities.replication import read_replication
+from gradplane.switch.p4runtime.entities.tables import read_table_entries
+from gradplane.switch.p4runtime.entities.value_sets import read_value_sets
+from gradplane.switch.p4runtime.errors import BatchError, RpcError
+from gradplane.switch.p4runtime.pipeline import Pipeline
+from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
+from gradplane.switch.p4runtime.write import entity_id
+from gradplane.switch.runtime.errors import TableError
+
+log = logging.getLogger(__name__)
+
+CHUNK = 256  # entities an answer, and read while packets wait
+
+Reader = Callable[[Pipeline, Any], Iterable[Any]]
+
+READERS: dict[str, Reader] = {
+    "table_entry": read_table_entries,
+    "direct_counter_entry": read_direct_counters,
+    "direct_meter_entry": read_direct_meters,
+    "action_profile_member": read_members,
+    "action_profile_group": read_groups,
+    "counter_entry": read_counters,
+    "meter_entry": read_meters,
+    "register_entry": read_registers,
+    "packet_replication_engine_entry": read_replication,
+    "value_set_entry": read_value_sets,
+    "digest_entry": read_digests,
+}
+
+
+def read(
+    p: Pipeline, queries: Sequence[p4r.Entity], rights: RoleConfig = FULL_ACCESS
+) -> Iterator[p4r.ReadResponse]:
+    """The answers to all queries; at the end BatchError if some were not possible.
+
+    What is not in the role's rights is left out.
+    """
+    errors: list[RpcError | None] = []
+    for query in queries:
+        answers = _answers(p, query, rights)
+        error = None
+        while error is None:
+            chunk, error = _next_chunk(p, answers)
+            if chunk:
+                yield p4r.ReadResponse(entities=chunk)
+            elif error is None:
+                break
+        errors.append(error)
+    failed = [(i, error) for i, error in enumerate(errors) if error is not None]
+    if failed:
+        i, error = failed[0]
+        raise BatchError(
+            f"{len(failed)} of {len(queries)} queries failed; number {i}: {error.message}", errors
+        )
+
+
+def _next_chunk(
+    p: Pipeline, answers: Iterator[p4r.Entity]
+) -> tuple[list[p4r.Entity], RpcError | None]:
+    try:
+        with p.switch.lock:
+            return list(islice(answers, CHUNK)), None
+    except RpcError as error:
+        return [], error
+    except TableError as error:
+        return [], RpcError(error.code, error.message)
+    except Exception as error:  # a bug of ours must not take the switch down
+        log.exception("a query could not be answered")
+        return [], RpcError("INTERNAL", f"{type(error).__name__}: {error}")
+
+
+def _answers(p: Pipeline, query: p4r.Entity, rights: RoleConfig) -> Iterator[p4r.Entity]:
+    kind = query.WhichOneof("entity")
+    if kind == "extern_entry" and not query.extern_entry.extern_type_id:
+        return  # all instances of all vendor-specific externs: there are none
+    if kind not in READERS:
+        given = "no entity" if kind is None else f"an entity of kind {kind}"
+        raise RpcError(
+            "INVALID_ARGUMENT", f"the query has {given}; expected one of {', '.join(READERS)}"
+        )
+    for message in READERS[kind](p, getattr(query, kind)):
+        if rights.may_access(entity_id(kind, message)):
+            answer = p4r.Entity()
+            getattr(answer, kind).CopyFrom(message)
+            yield answer

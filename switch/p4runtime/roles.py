@@ -1,0 +1,57 @@
+"""What a role may do. No configuration: everything. Else Stratum's P4RoleConfig message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from finsy.proto import stratum
+from google.protobuf.any_pb2 import Any
+from google.protobuf.message import DecodeError
+
+from gradplane.switch.p4runtime.errors import RpcError
+
+
+@dataclass(frozen=True, slots=True)
+class RoleConfig:
+    """`ids`: the P4Info ids it may write, None for all. The filter is (metadata id, value)."""
+
+    ids: frozenset[int] | None = None
+    receives_packet_ins: bool = True
+    can_push_pipeline: bool = True
+    packet_in_filter: tuple[int, bytes] | None = None
+
+    @classmethod
+    def parse(cls, config: Any | None) -> RoleConfig:
+        """From Role.config; raises RpcError INVALID_ARGUMENT for a message that is not ours."""
+        if config is None:
+            return FULL_ACCESS
+        message = stratum.P4RoleConfig()
+        try:
+            if config.Unpack(message):
+                return cls._from_message(message)
+        except DecodeError:
+            pass
+        raise RpcError(
+            "INVALID_ARGUMENT",
+            f"role config of type {config.type_url or '(none)'}: expected none, or a"
+            f" {message.DESCRIPTOR.full_name}",
+        )
+
+    @classmethod
+    def _from_message(cls, message: stratum.P4RoleConfig) -> RoleConfig:
+        chosen = None
+        if message.HasField("packet_in_filter"):
+            chosen = (message.packet_in_filter.metadata_id, message.packet_in_filter.value)
+        return cls(
+            frozenset(message.exclusive_p4_ids) | frozenset(message.shared_p4_ids),
+            message.receives_packet_ins,
+            message.can_push_pipeline,
+            chosen,
+        )
+
+    def may_access(self, p4_id: int) -> bool:
+        """Ids of 0 stand for what has none: multicast groups and clone sessions."""
+        return self.ids is None or p4_id == 0 or p4_id in self.ids
+
+
+FULL_ACCESS = RoleConfig()

@@ -1,0 +1,104 @@
+"""P4 types as P4Info describes them (p4types.proto), for registers, digests and new types."""
+
+from __future__ import annotations
+
+from finsy.proto import p4t
+
+from gradplane.switch.ir.nodes import TypeInfo
+from gradplane.switch.ir.types import Bits, Bool, Header, Stack, Struct, Type, Union, Varbit
+
+
+def type_spec(t: Type, info: p4t.P4TypeInfo) -> p4t.P4DataTypeSpec:
+    """The description of `t`; the structs and headers it names are added to `info`."""
+    spec = p4t.P4DataTypeSpec()
+    match t:
+        case Bits() | Varbit():
+            spec.bitstring.CopyFrom(_bitstring(t))
+        case Bool():
+            spec.bool.SetInParent()
+        case Struct():
+            spec.struct.name = t.name
+            _add_struct(t, info)
+        case Header():
+            spec.header.name = t.name
+            _add_header(t, info)
+        case Union():
+            spec.header_union.name = t.name
+            _add_union(t, info)
+        case Stack(element=Header() as element, size=size):
+            spec.header_stack.header.name = element.name
+            spec.header_stack.size = size
+            _add_header(element, info)
+        case Stack(element=Union() as element, size=size):
+            spec.header_union_stack.header_union.name = element.name
+            spec.header_union_stack.size = size
+            _add_union(element, info)
+        case _:
+            raise AssertionError(f"no control-plane form of type {t}")
+    return spec
+
+
+def add_new_type(t: TypeInfo, info: p4t.P4TypeInfo) -> None:
+    """Describe a `type` declaration: its translation, or else the type under it."""
+    spec = info.new_types[t.name]
+    if not t.uri:
+        spec.original_type.bitstring.bit.bitwidth = t.width
+        return
+    spec.translated_type.uri = t.uri
+    if t.sdn_width is None:
+        spec.translated_type.sdn_string.SetInParent()
+    else:
+        spec.translated_type.sdn_bitwidth = t.sdn_width
+
+
+def flat_fields(header: Header | Struct, prefix: str = "") -> list[tuple[str, Type]]:
+    """A header's fields with nested structs opened: `a.b` for field b of struct a."""
+    out: list[tuple[str, Type]] = []
+    for f in header.fields:
+        if isinstance(f.type, Struct):
+            out += flat_fields(f.type, f"{prefix}{f.name}.")
+        else:
+            out.append((prefix + f.name, f.type))
+    return out
+
+
+def _bitstring(t: Type) -> p4t.P4BitstringLikeTypeSpec:
+    spec = p4t.P4BitstringLikeTypeSpec()
+    match t:
+        case Bits(width=width, signed=True):
+            spec.int.bitwidth = width
+        case Bits(width=width):
+            spec.bit.bitwidth = width
+        case Bool():
+            spec.bit.bitwidth = 1
+        case Varbit(width=width):
+            spec.varbit.max_bitwidth = width
+        case _:
+            raise AssertionError(f"{t} is not a bit string")
+    return spec
+
+
+def _add_struct(t: Struct, info: p4t.P4TypeInfo) -> None:
+    if t.name in info.structs:
+        return
+    members = info.structs[t.name].members
+    for f in t.fields:
+        members.add(name=f.name, type_spec=type_spec(f.type, info))
+
+
+def _add_header(t: Header, info: p4t.P4TypeInfo) -> None:
+    if t.name in info.headers:
+        return
+    members = info.headers[t.name].members
+    for name, field_type in flat_fields(t):
+        members.add(name=name, type_spec=_bitstring(field_type))
+
+
+def _add_union(t: Union, info: p4t.P4TypeInfo) -> None:
+    if t.name in info.header_unions:
+        return
+    members = info.header_unions[t.name].members
+    for f in t.fields:
+        assert isinstance(f.type, Header), f.type
+        members.add(name=f.name).header.name = f.type.name
+        _add_header(f.type, info)

@@ -1,0 +1,140 @@
+"""Write: a batch of updates, each by the rules of its entity; all, some or none of them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+from finsy.proto import p4r
+
+from gradplane.switch.p4runtime.entities.arrays import write_counter, write_meter, write_register
+from gradplane.switch.p4runtime.entities.digests import write_digest
+from gradplane.switch.p4runtime.entities.direct_entries import (
+    write_direct_counter,
+    write_direct_meter,
+)
+from gradplane.switch.p4runtime.entities.profiles import write_group, write_member
+from gradplane.switch.p4runtime.entities.replication import write_replication
+from gradplane.switch.p4runtime.entities.tables import write_table_entry
+from gradplane.switch.p4runtime.entities.value_sets import write_value_set
+from gradplane.switch.p4runtime.errors import BatchError, RpcError
+from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
+from gradplane.switch.runtime.errors import TableError
+
+log = logging.getLogger(__name__)
+
+Writer = Callable[[Pipeline, int, Any], Undo]
+
+WRITERS: dict[str, Writer] = {
+    "table_entry": write_table_entry,
+    "direct_counter_entry": write_direct_counter,
+    "direct_meter_entry": write_direct_meter,
+    "action_profile_member": write_member,
+    "action_profile_group": write_group,
+    "counter_entry": write_counter,
+    "meter_entry": write_meter,
+    "register_entry": write_register,
+    "packet_replication_engine_entry": write_replication,
+    "value_set_entry": write_value_set,
+    "digest_entry": write_digest,
+}
+
+_ID_FIELDS = {
+    "table_entry": "table_id",
+    "action_profile_member": "action_profile_id",
+    "action_profile_group": "action_profile_id",
+    "counter_entry": "counter_id",
+    "meter_entry": "meter_id",
+    "register_entry": "register_id",
+    "value_set_entry": "value_set_id",
+    "digest_entry": "digest_id",
+}
+
+
+def write(
+    p: Pipeline,
+    updates: Sequence[p4r.Update],
+    atomicity: int = p4r.WriteRequest.CONTINUE_ON_ERROR,
+    rights: RoleConfig = FULL_ACCESS,
+) -> None:
+    """Apply the updates in order. Raises BatchError, with one result an update, if one failed.
+
+    CONTINUE_ON_ERROR attempts every update. ROLLBACK_ON_ERROR stops at the first that fails and
+    undoes those before it; DATAPLANE_ATOMIC does too, and no packet sees the batch half done.
+    """
+    one_step = atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC
+    with p.switch.lock if one_step else nullcontext():
+        if atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
+            errors = [_attempt(p, update, rights, []) for update in updates]
+        else:
+            errors = _all_or_none(p, updates, rights)
+    failed = [(i, error) for i, error in enumerate(errors) if error is not None]
+    if failed:
+        first, error = next(((i, e) for i, e in failed if e.code != "ABORTED"), failed[0])
+        raise BatchError(
+            f"{len(failed)} of {len(updates)} updates failed; number {first}: {error.message}",
+            errors,
+        )
+
+
+def _all_or_none(
+    p: Pipeline, updates: Sequence[p4r.Update], rights: RoleConfig
+) -> list[RpcError | None]:
+    done: list[Undo] = []
+    for i, update in enumerate(updates):
+        error = _attempt(p, update, rights, done)
+        if error is None:
+            continue
+        with p.switch.lock:
+            for undo in reversed(done):
+                undo()
+        errors: list[RpcError | None] = [
+            RpcError("ABORTED", f"not done, since update {i} of the batch failed") for _ in updates
+        ]
+        errors[i] = error
+        return errors
+    return [None] * len(updates)
+
+
+def _attempt(
+    p: Pipeline, update: p4r.Update, rights: RoleConfig, done: list[Undo]
+) -> RpcError | None:
+    try:
+        with p.switch.lock:
+            done.append(_apply(p, update, rights))
+    except RpcError as error:
+        return error
+    except TableError as error:
+        return RpcError(error.code, error.message)
+    except Exception as error:  # a bug of ours must not take the switch down
+        log.exception("an update could not be applied: %s", update)
+        return RpcError("INTERNAL", f"{type(error).__name__}: {error}")
+    return None
+
+
+def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> Undo:
+    kind = update.entity.WhichOneof("entity")
+    if kind not in WRITERS:
+        given = "no entity" if kind is None else f"an entity of kind {kind}"
+        raise RpcError(
+            "INVALID_ARGUMENT", f"the update has {given}; expected one of {', '.join(WRITERS)}"
+        )
+    if update.type == p4r.Update.UNSPECIFIED:
+        raise RpcError(
+            "INVALID_ARGUMENT", "the update has no type; expected INSERT, MODIFY or DELETE"
+        )
+    message = getattr(update.entity, kind)
+    number = entity_id(kind, message)
+    if not rights.may_access(number):
+        raise RpcError("PERMISSION_DENIED", f"the role may not write id {number}")
+    return WRITERS[kind](p, update.type, message)
+
+
+def entity_id(kind: str, message: Any) -> int:
+    """The P4Info id that an entity belongs to; 0 for multicast groups and clone sessions."""
+    if kind in ("direct_counter_entry", "direct_meter_entry"):
+        return int(message.table_entry.table_id)
+    return int(getattr(message, _ID_FIELDS[kind])) if kind in _ID_FIELDS else 0

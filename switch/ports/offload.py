@@ -1,0 +1,65 @@
+"""What the kernel and the card postpone, undone: a switch must see packets as they are on the wire.
+
+On our own interface, offloads are switched off (SIOCETHTOOL). A sender at the other end of a veth
+link may still leave a checksum open, since it is never computed on a link inside one machine; the
+kernel tells us in a virtio_net_hdr before the packet, and `complete` does it (linux/virtio_net.h).
+"""
+
+from __future__ import annotations
+
+import array
+import fcntl
+import socket
+import struct
+
+_SIOCETHTOOL = 0x8946
+# linux/ethtool.h: commands that set one feature to 0 or 1.
+_SWITCHES = {
+    "tx checksum": 0x17,
+    "scatter-gather": 0x19,
+    "TSO": 0x1F,
+    "GSO": 0x24,
+    "GRO": 0x2C,
+}
+
+VNET_HEADER = struct.Struct("=BBHHHH")  # flags, gso type, header, gso size, sum start, sum offset
+_NEEDS_CHECKSUM = 1
+
+
+def switch_off(interface: str) -> list[str]:
+    """Switch offloads off; the names of those that the driver does not let go."""
+    refused = []
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        for name, command in _SWITCHES.items():
+            value = array.array("B", struct.pack("=II", command, 0))
+            address, _ = value.buffer_info()
+            request = struct.pack("16sP16x", interface.encode(), address)
+            try:
+                fcntl.ioctl(control, _SIOCETHTOOL, request)
+            except OSError:
+                refused.append(name)
+    return refused
+
+
+def complete(packet: bytes, start: int, offset: int) -> bytes:
+    """The packet with its open Internet checksum filled in.
+
+    The sum runs from byte `start` to the end, its place is `offset` bytes behind `start` and holds
+    the pseudo-header's sum.
+    """
+    place = start + offset
+    if place + 2 > len(packet):
+        return packet
+    data = packet[start:] + b"\0" * ((len(packet) - start) & 1)
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    checksum = ~total & 0xFFFF or 0xFFFF  # a UDP checksum of 0 would say "none"
+    return packet[:place] + checksum.to_bytes(2, "big") + packet[place + 2 :]
+
+
+def without_header(data: bytes) -> bytes:
+    """The packet behind a virtio_net_hdr, complete."""
+    flags, _, _, _, start, offset = VNET_HEADER.unpack_from(data)
+    packet = data[VNET_HEADER.size :]
+    return complete(packet, start, offset) if flags & _NEEDS_CHECKSUM else packet

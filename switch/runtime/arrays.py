@@ -1,0 +1,109 @@
+"""Registers and counters: flat arrays, so that compiled code can share them."""
+
+from __future__ import annotations
+
+from collections.abc import MutableSequence
+from typing import cast
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.switch.ir.ops import wrap
+from gradplane.switch.ir.types import Bits, Bool, Type
+from gradplane.switch.runtime.errors import TableError
+
+MASK64 = (1 << 64) - 1
+
+
+class Register:
+    """`size` cells of bit<W>, int<W> or bool, zero at the start.
+
+    `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; a list of ints where
+    W > 64. Packets that read beyond the end get 0, that write there change nothing (simple_switch
+    leaves the target of such a read unchanged, which v1model calls unspecified).
+    """
+
+    def __init__(self, name: str, size: int, type: Type) -> None:
+        self.name = name
+        self.size = size
+        self.type = type if isinstance(type, Bits) else Bits(1)
+        self.width = self.type.width
+        self.is_bool = isinstance(type, Bool)
+        self._wrap = wrap(self.type)
+        self.values: npt.NDArray[np.integer] | list[int] = self._zeros()
+        # A memoryview of the array reads and writes Python ints several times faster.
+        view = self.values if isinstance(self.values, list) else memoryview(self.values)  # type: ignore[arg-type]
+        self.cells = cast(MutableSequence[int], view)
+
+    def _zeros(self) -> npt.NDArray[np.integer] | list[int]:
+        if self.width > 64:
+            return [0] * self.size
+        bits = next(b for b in (8, 16, 32, 64) if b >= self.width)
+        return np.zeros(self.size, dtype=f"{'i' if self.type.signed else 'u'}{bits // 8}")
+
+    def read(self, index: int) -> int:
+        """A cell's value; raises TableError OUT_OF_RANGE."""
+        self._check(index)
+        return self.cells[index]
+
+    def write(self, index: int, value: int) -> None:
+        """Sets a cell; raises TableError OUT_OF_RANGE or, for a value that does not fit,
+        INVALID_ARGUMENT."""
+        self._check(index)
+        if self._wrap(value) != value:
+            what = f"value {value} does not fit {self.type}"
+            raise TableError("INVALID_ARGUMENT", f"register {self.name}: {what}")
+        self.cells[index] = value
+
+    def clear(self) -> None:
+        """Sets all cells to zero, in place."""
+        if isinstance(self.values, list):
+            self.values[:] = [0] * self.size
+        else:
+            self.values.fill(0)
+
+    def _check(self, index: int) -> None:
+        _check_index("register", self.name, index, self.size)
+
+
+class Counter:
+    """`size` pairs of packets and bytes, each modulo 2^64, in two NumPy arrays (uint64).
+
+    unit: "packets", "bytes" or "packets_and_bytes"; both are counted whatever the unit.
+    """
+
+    def __init__(self, name: str, size: int, unit: str) -> None:
+        self.name = name
+        self.size = size
+        self.unit = unit
+        self.packets = np.zeros(size, dtype=np.uint64)
+        self.bytes = np.zeros(size, dtype=np.uint64)
+        self._packets = memoryview(self.packets)  # type: ignore[arg-type]
+        self._bytes = memoryview(self.bytes)  # type: ignore[arg-type]
+
+    def read(self, index: int) -> tuple[int, int]:
+        """Packets and bytes of a cell; raises TableError OUT_OF_RANGE."""
+        self._check(index)
+        return self._packets[index], self._bytes[index]
+
+    def write(self, index: int, packets: int, bytes: int) -> None:
+        """Sets a cell; raises TableError OUT_OF_RANGE."""
+        self._check(index)
+        self._packets[index] = packets & MASK64
+        self._bytes[index] = bytes & MASK64
+
+    def add(self, index: int, nbytes: int) -> None:
+        """Counts a packet of `nbytes`; beyond the end nothing is counted."""
+        if index < self.size:
+            self._packets[index] = (self._packets[index] + 1) & MASK64
+            self._bytes[index] = (self._bytes[index] + nbytes) & MASK64
+
+    def _check(self, index: int) -> None:
+        _check_index("counter", self.name, index, self.size)
+
+
+def _check_index(kind: str, name: str, index: int, size: int) -> None:
+    if not 0 <= index < size:
+        raise TableError(
+            "OUT_OF_RANGE", f"{kind} {name}: index {index} is not within 0 to {size - 1}"
+        )

@@ -1,0 +1,38 @@
+"""Random numbers by counting: the n-th draw depends on the seed and n only."""
+
+from __future__ import annotations
+
+import numpy as np
+
+_MASK = (1 << 64) - 1
+
+
+def mix(value: int) -> int:
+    """SplitMix64's output function: scatters a 64-bit number."""
+    value = (value + 0x9E3779B97F4A7C15) & _MASK
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
+    return value ^ (value >> 31)
+
+
+class Chance:
+    """A stream of 64-bit numbers; `state` (uint64: seed, draws so far) is all there is to it."""
+
+    def __init__(self, seed: int) -> None:
+        self.state = np.array([mix(seed & _MASK), 0], dtype=np.uint64)
+
+    def draw(self) -> int:
+        """The next number, 0 to 2^64 - 1."""
+        seed, count = (int(v) for v in self.state)
+        self.state[1] = (count + 1) & _MASK
+        return mix(seed ^ mix(count))
+
+    def between(self, low: int, high: int) -> int:
+        """A number from low to high, both included; low where high is less."""
+        span = high - low + 1
+        if span <= 1:
+            return low
+        value = 0
+        for _ in range((span - 1).bit_length() // 64 + 1):
+            value = value << 64 | self.draw()
+        return low + value % span

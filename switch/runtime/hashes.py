@@ -1,0 +1,75 @@
+"""The hash and checksum algorithms of v1model's HashAlgorithm, over bytes."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+
+Hash = Callable[[bytes], int]
+
+
+def csum16(data: bytes) -> int:
+    """The internet checksum (RFC 1071): complement of the ones' complement sum of 16-bit words.
+
+    An odd last byte counts as the high half of a word.
+    """
+    value = int.from_bytes(data, "big") << (8 if len(data) % 2 else 0)
+    # 2^16 = 1 modulo 65535, so the number itself is congruent to the sum of its words.
+    folded = value % 0xFFFF or (0xFFFF if value else 0)
+    return folded ^ 0xFFFF
+
+
+def crc16(data: bytes) -> int:
+    """CRC-16/ARC: polynomial 0x8005, reflected, starting from 0."""
+    crc = 0
+    for byte in data:
+        crc = _CRC16[(crc ^ byte) & 0xFF] ^ (crc >> 8)
+    return crc
+
+
+def crc32(data: bytes) -> int:
+    """The CRC of Ethernet and zlib."""
+    return zlib.crc32(data)
+
+
+def xor16(data: bytes) -> int:
+    """Exclusive or of the 16-bit words, the last one padded with zeros."""
+    out = 0
+    for i in range(0, len(data), 2):
+        out ^= int.from_bytes(data[i : i + 2].ljust(2, b"\0"), "big")
+    return out
+
+
+def identity(data: bytes) -> int:
+    """The first eight bytes as a number."""
+    return int.from_bytes(data[:8], "big")
+
+
+def _crc16_row(byte: int) -> int:
+    for _ in range(8):
+        byte = (byte >> 1) ^ (0xA001 if byte & 1 else 0)
+    return byte
+
+
+_CRC16 = [_crc16_row(byte) for byte in range(256)]
+
+# The custom CRCs start out as the standard ones, as in simple_switch.
+HASHES: dict[str, Hash] = {
+    "crc32": crc32,
+    "crc32_custom": crc32,
+    "crc16": crc16,
+    "crc16_custom": crc16,
+    "identity": identity,
+    "csum16": csum16,
+    "xor16": xor16,
+}
+
+
+def pack_bits(parts: list[tuple[int, int]]) -> bytes:
+    """(value, width) pairs one after the other, most significant bit first, zeros at the end."""
+    value = total = 0
+    for part, width in parts:
+        value = value << width | part & ((1 << width) - 1)
+        total += width
+    pad = -total % 8
+    return (value << pad).to_bytes((total + pad) // 8, "big")

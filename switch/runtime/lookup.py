@@ -1,0 +1,173 @@
+"""Finding the entry for a key: by hash (exact), by prefix length (lpm), by priority (the rest).
+
+Each index has insert(entry), remove(entry) and find(key), the key being one number a match field.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from collections.abc import Callable, Sequence
+from operator import and_
+from typing import Protocol
+
+from gradplane.switch.runtime.entries import Entry
+from gradplane.switch.runtime.keys import WITH_PRIORITY, KeyField
+
+Key = tuple[int, ...]
+
+
+class Index(Protocol):
+    @property
+    def find(self) -> Callable[[Key], Entry | None]: ...
+
+    def insert(self, entry: Entry) -> None: ...
+
+    def remove(self, entry: Entry) -> None: ...
+
+
+def index_for(fields: Sequence[KeyField]) -> Index:
+    """The index that a table of these match fields needs."""
+    kinds = {f.kind for f in fields}
+    if kinds & WITH_PRIORITY:
+        return PriorityIndex(fields)
+    return PrefixIndex(fields) if "lpm" in kinds else ExactIndex()
+
+
+class ExactIndex:
+    """All fields exact: one dict."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, Entry] = {}
+        self.find: Callable[[Key], Entry | None] = self._entries.get
+
+    def insert(self, entry: Entry) -> None:
+        self._entries[_values(entry)] = entry
+
+    def remove(self, entry: Entry) -> None:
+        del self._entries[_values(entry)]
+
+
+class PrefixIndex:
+    """Exact and lpm fields: a dict for each prefix length, the longest tried first.
+
+    With several lpm fields the first one's length counts first.
+    """
+
+    def __init__(self, fields: Sequence[KeyField]) -> None:
+        self._fields = fields
+        self._groups: dict[Key, dict[Key, Entry]] = {}  # by the masks of an entry
+        self._order: list[tuple[Key, dict[Key, Entry]]] = []
+
+    def find(self, key: Key) -> Entry | None:
+        for masks, entries in self._order:
+            entry = entries.get(tuple(map(and_, key, masks)))
+            if entry is not None:
+                return entry
+        return None
+
+    def insert(self, entry: Entry) -> None:
+        masks = _masks(entry, self._fields)
+        if masks not in self._groups:
+            self._groups[masks] = {}
+            self._reorder()
+        self._groups[masks][_values(entry)] = entry
+
+    def remove(self, entry: Entry) -> None:
+        masks = _masks(entry, self._fields)
+        del self._groups[masks][_values(entry)]
+        if not self._groups[masks]:
+            del self._groups[masks]
+            self._reorder()
+
+    def _reorder(self) -> None:
+        self._order = sorted(self._groups.items(), reverse=True, key=lambda item: item[0])
+
+
+class _Group:
+    """The entries of a PriorityIndex that have the same masks, by their masked values."""
+
+    def __init__(self, masks: Key) -> None:
+        self.masks = masks
+        self.buckets: dict[Key, list[Entry]] = {}  # best entry first
+        self.best = 0  # an upper bound of the priorities
+
+
+class PriorityIndex:
+    """Ternary, range and optional fields: tuple space search.
+
+    Entries are grouped by their masks; in a group the masked key is hashed. Range fields are not
+    hashed but compared. Groups are tried by falling priority until none left can win.
+    """
+
+    def __init__(self, fields: Sequence[KeyField]) -> None:
+        self._fields = fields
+        self._ranges = [(i, f) for i, f in enumerate(fields) if f.kind == "range"]
+        self._groups: dict[Key, _Group] = {}
+        self._order: list[_Group] = []
+
+    def find(self, key: Key) -> Entry | None:
+        found: Entry | None = None
+        for group in self._order:
+            if found is not None and group.best < found.priority:
+                break
+            for entry in group.buckets.get(tuple(map(and_, key, group.masks)), ()):
+                if found is not None and _rank(entry) >= _rank(found):
+                    break
+                if self._in_ranges(entry, key):
+                    found = entry
+                    break
+        return found
+
+    def insert(self, entry: Entry) -> None:
+        masks = _masks(entry, self._fields)
+        group = self._groups.setdefault(masks, _Group(masks))
+        insort(group.buckets.setdefault(self._hashed(entry), []), entry, key=_rank)
+        if not group.best or entry.priority > group.best:
+            group.best = entry.priority
+            self._reorder()
+
+    def remove(self, entry: Entry) -> None:
+        group = self._groups[_masks(entry, self._fields)]
+        bucket = group.buckets[self._hashed(entry)]
+        bucket.remove(entry)
+        if not bucket:
+            del group.buckets[self._hashed(entry)]
+        if not group.buckets:
+            del self._groups[group.masks]
+            self._reorder()
+
+    def _hashed(self, entry: Entry) -> Key:
+        pairs = zip(entry.matches, self._fields, strict=True)
+        return tuple(0 if m is None or f.kind == "range" else m[0] for m, f in pairs)
+
+    def _in_ranges(self, entry: Entry, key: Key) -> bool:
+        for i, field in self._ranges:
+            match = entry.matches[i]
+            if match is not None:
+                low, high = match
+                if not field.order(low) <= field.order(key[i]) <= field.order(high):
+                    return False
+        return True
+
+    def _reorder(self) -> None:
+        self._order = sorted(self._groups.values(), key=lambda group: -group.best)
+
+
+def _rank(entry: Entry) -> tuple[int, int]:
+    return (-entry.priority, entry.serial)
+
+
+def _values(entry: Entry) -> Key:
+    return tuple(0 if match is None else match[0] for match in entry.matches)
+
+
+def _masks(entry: Entry, fields: Sequence[KeyField]) -> Key:
+    return tuple(_mask(m, f) for m, f in zip(entry.matches, fields, strict=True))
+
+
+def _mask(match: tuple[int, ...] | None, field: KeyField) -> int:
+    if match is None or field.kind == "range":
+        return 0
+    if field.kind == "lpm":
+        return field.mask(match[1])
+    return match[1] if field.kind == "ternary" else field.full

@@ -1,0 +1,129 @@
+"""Meters: two-rate three-colour (RFC 2698) and single-rate three-colour (RFC 2697), colour-blind.
+
+Tokens at a time are counted from the clock's origin, rate * t // 10^9, so that nothing is lost to
+rounding however often a meter runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from gradplane.switch.runtime.errors import TableError
+
+GREEN, YELLOW, RED = 0, 1, 2
+SECOND = 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class MeterConfig:
+    """Rates in bytes or packets a second, bursts in bytes or packets.
+
+    eburst 0: two rates, committed and peak. Else a single rate cir with bursts cburst and eburst.
+    """
+
+    cir: int
+    cburst: int
+    pir: int = 0
+    pburst: int = 0
+    eburst: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("cir", "cburst", "pir", "pburst", "eburst"):
+            value = getattr(self, name)
+            if not 0 <= value < 1 << 63:
+                raise TableError(
+                    "INVALID_ARGUMENT", f"meter: {name} is {value}, not within 0 to 2^63 - 1"
+                )
+        if not self.eburst and self.pir < self.cir:
+            raise TableError(
+                "INVALID_ARGUMENT",
+                f"meter: peak rate {self.pir} is below committed rate {self.cir}",
+            )
+
+
+class MeterCell:
+    """One meter. Without a config every packet is green."""
+
+    __slots__ = ("config", "committed", "excess", "last")
+
+    def __init__(self) -> None:
+        self.configure(None)
+
+    def configure(self, config: MeterConfig | None, now: int = 0) -> None:
+        """Sets the rates and fills both buckets; `now` in ns."""
+        self.config = config
+        self.last = now
+        self.committed = config.cburst if config else 0
+        self.excess = (config.eburst or config.pburst) if config else 0
+
+    def execute(self, now: int, amount: int) -> int:
+        """The colour of `amount` (bytes, or 1 packet) at `now` ns, which takes its tokens."""
+        config = self.config
+        if config is None:
+            return GREEN
+        return (self._single_rate if config.eburst else self._two_rates)(config, now, amount)
+
+    def _two_rates(self, c: MeterConfig, now: int, amount: int) -> int:
+        self.committed = min(c.cburst, self.committed + self._gained(c.cir, now))
+        self.excess = min(c.pburst, self.excess + self._gained(c.pir, now))
+        self.last = max(self.last, now)
+        if self.excess < amount:
+            return RED
+        self.excess -= amount
+        if self.committed < amount:
+            return YELLOW
+        self.committed -= amount
+        return GREEN
+
+    def _single_rate(self, c: MeterConfig, now: int, amount: int) -> int:
+        total = self.committed + self._gained(c.cir, now)
+        self.committed = min(c.cburst, total)
+        self.excess = min(c.eburst, self.excess + total - self.committed)
+        self.last = max(self.last, now)
+        if self.committed >= amount:
+            self.committed -= amount
+            return GREEN
+        if self.excess >= amount:
+            self.excess -= amount
+            return YELLOW
+        return RED
+
+    def _gained(self, rate: int, now: int) -> int:
+        return max(0, rate * now // SECOND - rate * self.last // SECOND)
+
+
+class Meter:
+    """An array of meters; unit "packets" or "bytes"."""
+
+    def __init__(self, name: str, size: int, unit: str) -> None:
+        self.name = name
+        self.size = size
+        self.unit = unit
+        self.cells: dict[int, MeterCell] = {}  # only those with a config
+
+    def read(self, index: int) -> MeterConfig | None:
+        """A cell's config; raises TableError OUT_OF_RANGE."""
+        self._check(index)
+        cell = self.cells.get(index)
+        return cell.config if cell else None
+
+    def write(self, index: int, config: MeterConfig | None, now: int = 0) -> None:
+        """Sets a cell's config (None: every packet is green) and fills its buckets."""
+        self._check(index)
+        if config is None:
+            self.cells.pop(index, None)
+            return
+        cell = self.cells.setdefault(index, MeterCell())
+        cell.configure(config, now)
+
+    def execute(self, index: int, now: int, nbytes: int) -> int:
+        """Colour of a packet: 0 green, 1 yellow, 2 red. Green out of range."""
+        cell = self.cells.get(index)
+        return cell.execute(now, 1 if self.unit == "packets" else nbytes) if cell else GREEN
+
+    def _check(self, index: int) -> None:
+        if not 0 <= index < self.size:
+            raise TableError(
+                "OUT_OF_RANGE",
+                f"meter {self.name}: index {index} is not within 0 to {self.size - 1}",
+            )

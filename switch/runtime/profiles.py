@@ -1,0 +1,132 @@
+"""Action profiles and selectors: members shared by entries, groups that spread over members."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gradplane.switch.runtime.entries import ActionData, GroupRef, MemberRef, Target
+from gradplane.switch.runtime.errors import TableError
+
+
+@dataclass(frozen=True, slots=True)
+class Weighted:
+    """A member in a group. `watch_port`: left out while the control plane says it is down."""
+
+    member: int
+    weight: int = 1
+    watch_port: bytes = b""
+
+
+@dataclass(slots=True)
+class Group:
+    members: list[Weighted]
+    max_size: int
+    choices: list[int]  # member ids, each as often as its weight
+
+
+class ActionProfile:
+    """Members are actions of the tables that share the profile, which list the same actions.
+
+    `algorithm` is the selector's hash ("" for a plain profile), `output_width` its bits.
+    """
+
+    def __init__(self, name: str, size: int, algorithm: str = "", output_width: int = 0) -> None:
+        self.name = name
+        self.size = size
+        self.algorithm = algorithm
+        self.output_width = output_width
+        self.members: dict[int, ActionData] = {}
+        self.groups: dict[int, Group] = {}
+
+    @property
+    def has_groups(self) -> bool:
+        return bool(self.algorithm)
+
+    def add_member(self, id: int, action: ActionData) -> None:
+        if id in self.members:
+            raise self._error("ALREADY_EXISTS", f"member {id} exists")
+        if len(self.members) >= self.size:
+            raise self._error("RESOURCE_EXHAUSTED", f"all {self.size} members are in use")
+        self.members[id] = action
+
+    def modify_member(self, id: int, action: ActionData) -> None:
+        self._need_member(id)
+        self.members[id] = action
+
+    def delete_member(self, id: int) -> None:
+        self._need_member(id)
+        for group_id, group in self.groups.items():
+            if any(w.member == id for w in group.members):
+                raise self._error("FAILED_PRECONDITION", f"member {id} is in group {group_id}")
+        del self.members[id]
+
+    def add_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
+        if not self.has_groups:
+            raise self._error("INVALID_ARGUMENT", "it is not a selector, so it has no groups")
+        if id in self.groups:
+            raise self._error("ALREADY_EXISTS", f"group {id} exists")
+        self.groups[id] = self._group(list(members), max_size)
+
+    def modify_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
+        self._need_group(id)
+        self.groups[id] = self._group(list(members), max_size or self.groups[id].max_size)
+
+    def delete_group(self, id: int) -> None:
+        self._need_group(id)
+        del self.groups[id]
+
+    def set_port_down(self, port: bytes, down: bool) -> None:
+        """Leaves members that watch this port out of their groups, or takes them in again."""
+        for group in self.groups.values():
+            if any(w.watch_port == port for w in group.members):
+                live = [w for w in group.members if not (down and w.watch_port == port)]
+                group.choices = _choices(live)
+
+    def member_of(self, target: MemberRef | GroupRef, selection: int) -> ActionData | None:
+        """The action of a member, or of the member a group gives this hash; None if it is empty."""
+        if isinstance(target, MemberRef):
+            return self.members.get(target.id)
+        group = self.groups.get(target.id)
+        if group is None or not group.choices:
+            return None
+        return self.members[group.choices[selection % len(group.choices)]]
+
+    def check(self, target: Target) -> None:
+        """Raises TableError unless the member or group exists."""
+        if isinstance(target, MemberRef):
+            self._need_member(target.id)
+        elif isinstance(target, GroupRef):
+            self._need_group(target.id)
+
+    def _group(self, members: list[Weighted], max_size: int) -> Group:
+        for weighted in members:
+            self._need_member(weighted.member)
+            if weighted.weight < 1:
+                what = f"member {weighted.member} has weight {weighted.weight}, below 1"
+                raise self._error("INVALID_ARGUMENT", what)
+        if max_size and len(members) > max_size:
+            what = f"{len(members)} members in a group of at most {max_size}"
+            raise self._error("RESOURCE_EXHAUSTED", what)
+        return Group(members, max_size, _choices(members))
+
+    def _need_member(self, id: int) -> None:
+        if id not in self.members:
+            raise self._error("NOT_FOUND", f"no member {id}; members: {_ids(self.members)}")
+
+    def _need_group(self, id: int) -> None:
+        if id not in self.groups:
+            raise self._error("NOT_FOUND", f"no group {id}; groups: {_ids(self.groups)}")
+
+    def _error(self, code: str, what: str) -> TableError:
+        return TableError(code, f"action profile {self.name}: {what}")
+
+
+def _choices(members: list[Weighted]) -> list[int]:
+    return [w.member for w in members for _ in range(w.weight)]
+
+
+def _ids(known: Iterable[int]) -> str:
+    ids = sorted(known)
+    shown = ", ".join(map(str, ids[:8])) or "none"
+    return shown + (", ..." if len(ids) > 8 else "")

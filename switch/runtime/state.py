@@ -1,0 +1,121 @@
+"""All state of a running switch, by control-plane name."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter as Tally
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.runtime.arrays import Counter, Register
+from gradplane.switch.runtime.chance import Chance
+from gradplane.switch.runtime.entries import Entry
+from gradplane.switch.runtime.messages import IdleNotice, Message
+from gradplane.switch.runtime.meters import Meter
+from gradplane.switch.runtime.profiles import ActionProfile
+from gradplane.switch.runtime.tables import MatchTable
+from gradplane.switch.runtime.valuesets import ParserValueSet
+
+Clock = Callable[[], int]
+
+MESSAGES_KEPT = 100_000  # beyond it the oldest are lost, so that nobody's silence fills the memory
+
+
+@dataclass(frozen=True, slots=True)
+class Replica:
+    """A copy of a multicast or cloned packet; `instance` becomes its egress_rid."""
+
+    port: int
+    instance: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CloneSession:
+    """`truncate`: clones leave with at most so many bytes; 0: whole."""
+
+    replicas: list[Replica]
+    truncate: int = 0
+
+
+class State:
+    """Tables, externs, groups and messages of one switch. `clock` gives nanoseconds."""
+
+    def __init__(
+        self, program: ir.Program, seed: int = 0, clock: Clock = time.monotonic_ns
+    ) -> None:
+        self.program = program
+        self.clock = clock
+        self.start = clock()
+        self.chance = Chance(seed)
+        by_type: dict[str, list[ir.ExternInstance]] = {}
+        for instance in program.externs:
+            by_type.setdefault(instance.type, []).append(instance)
+        self.registers = {i.name: _register(i) for i in by_type.get("register", [])}
+        self.counters = {i.name: _counter(i) for i in by_type.get("counter", [])}
+        self.meters = {i.name: _meter(i) for i in by_type.get("meter", [])}
+        profiles = by_type.get("action_profile", []) + by_type.get("action_selector", [])
+        self.profiles = {i.name: _profile(i) for i in profiles}
+        self.tables = {t.name: MatchTable(t, self._profile_of(t), clock) for t in program.tables}
+        self.value_sets = {v.name: ParserValueSet(v) for v in program.value_sets}
+        self.multicast: dict[int, list[Replica]] = {}
+        self.clone_sessions: dict[int, CloneSession] = {}
+        self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
+        self.listener: Callable[[Message], None] | None = None
+        self.drops: Tally[str] = Tally()  # packets dropped, by reason
+
+    def tell(self, message: Message) -> None:
+        """Hands a message to the listener, or keeps it for Switch.messages()."""
+        if self.listener is not None:
+            self.listener(message)
+        else:
+            self.messages.append(message)
+
+    def microseconds(self) -> int:
+        """Time since the switch started."""
+        return (self.clock() - self.start) // 1000
+
+    def check_idle(self) -> None:
+        """Tells of each entry that has been idle for its timeout, once until it is hit again."""
+        now = self.clock()
+        for name, entry in self._timed():
+            idle = now - entry.last_hit_ns >= entry.idle_timeout_ns
+            if idle and not entry.idle_told:
+                entry.idle_told = True
+                self.tell(IdleNotice(name, entry))
+
+    def _timed(self) -> Iterator[tuple[str, Entry]]:
+        for name, table in self.tables.items():
+            if table.table.support_timeout:
+                for entry in table.entries():
+                    if entry.idle_timeout_ns:
+                        yield name, entry
+
+    def _profile_of(self, table: ir.Table) -> ActionProfile | None:
+        return self.profiles[table.implementation.name] if table.implementation else None
+
+
+def _number(instance: ir.ExternInstance, position: int) -> int:
+    value = instance.args[position]
+    assert isinstance(value, int), (instance.name, value)
+    return int(value)
+
+
+def _register(instance: ir.ExternInstance) -> Register:
+    return Register(instance.name, _number(instance, 0), instance.type_args[0])
+
+
+def _counter(instance: ir.ExternInstance) -> Counter:
+    return Counter(instance.name, _number(instance, 0), str(instance.args[1]))
+
+
+def _meter(instance: ir.ExternInstance) -> Meter:
+    return Meter(instance.name, _number(instance, 0), str(instance.args[1]))
+
+
+def _profile(instance: ir.ExternInstance) -> ActionProfile:
+    if instance.type == "action_profile":
+        return ActionProfile(instance.name, _number(instance, 0))
+    algorithm, width = str(instance.args[0]), _number(instance, 2)
+    return ActionProfile(instance.name, _number(instance, 1), algorithm, width)

@@ -1,0 +1,44 @@
+"""Parser value sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.runtime.errors import TableError
+from gradplane.switch.runtime.keys import Match, key_fields
+
+
+class ParserValueSet:
+    """The members that a select's `value_set` case stands for; empty at the start."""
+
+    def __init__(self, value_set: ir.ValueSet) -> None:
+        self.name = value_set.name
+        self.size = value_set.size
+        self.fields = key_fields(f"value set {value_set.name}", value_set.fields)
+        self.members: list[tuple[Match, ...]] = []
+
+    def replace(self, members: Sequence[Sequence[Match]]) -> None:
+        """Sets all members; raises TableError and changes nothing if one is not possible."""
+        if len(members) > self.size:
+            raise TableError(
+                "RESOURCE_EXHAUSTED",
+                f"value set {self.name}: {len(members)} members for its size of {self.size}",
+            )
+        self.members = [self._canonical(member) for member in members]
+
+    def contains(self, key: Sequence[int]) -> bool:
+        """Whether one of the members matches."""
+        return any(self._matches(member, key) for member in self.members)
+
+    def _canonical(self, member: Sequence[Match]) -> tuple[Match, ...]:
+        if len(member) != len(self.fields):
+            raise TableError(
+                "INVALID_ARGUMENT",
+                f"value set {self.name}: {len(member)} matches given for {len(self.fields)} fields",
+            )
+        return tuple(f.canonical(m) for f, m in zip(self.fields, member, strict=True))
+
+    def _matches(self, member: tuple[Match, ...], key: Sequence[int]) -> bool:
+        triples = zip(self.fields, member, key, strict=True)
+        return all(f.matches(match, value) for f, match, value in triples)

@@ -1,0 +1,81 @@
+"""Places in P4 source text, and the diagnostics that point at them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of one source line: 1-based line and column, `end` is the column after it."""
+
+    file: str
+    line: int
+    column: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+
+NOWHERE = Span("<builtin>", 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One thing to say about the source. `hint` is what would be accepted instead."""
+
+    span: Span
+    message: str
+    level: str = "error"  # "error" | "warning"
+    hint: str = ""
+
+    def render(self, lines: dict[str, list[str]]) -> str:
+        """file:line:column, the message, the source line and a caret under the place."""
+        out = [f"{self.span}: {self.level}: {self.message}"]
+        text = lines.get(self.span.file, [])
+        if 1 <= self.span.line <= len(text):
+            line = text[self.span.line - 1].rstrip("\n")
+            pad = "".join("\t" if c == "\t" else " " for c in line[: self.span.column - 1])
+            width = max(1, min(self.span.end, len(line) + 1) - self.span.column)
+            out += [f"    {line}", f"    {pad}{'^' * width}"]
+        if self.hint:
+            out.append(f"    {self.hint}")
+        return "\n".join(out)
+
+
+class CompileError(Exception):
+    """The program was rejected. `diagnostics` has every error found, in source order."""
+
+    def __init__(self, diagnostics: list[Diagnostic], lines: dict[str, list[str]]) -> None:
+        self.diagnostics = diagnostics
+        self.lines = lines
+        super().__init__("\n".join(d.render(lines) for d in diagnostics))
+
+
+@dataclass(slots=True)
+class Reporter:
+    """Collects a stage's diagnostics so that several errors are told in one go."""
+
+    lines: dict[str, list[str]] = field(default_factory=dict)  # file name -> its source lines
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+    def error(self, span: Span, message: str, hint: str = "") -> None:
+        self._add(Diagnostic(span, message, "error", hint))
+
+    def warning(self, span: Span, message: str, hint: str = "") -> None:
+        self._add(Diagnostic(span, message, "warning", hint))
+
+    def _add(self, diagnostic: Diagnostic) -> None:
+        if diagnostic not in self.diagnostics:
+            self.diagnostics.append(diagnostic)
+
+    @property
+    def errors(self) -> list[Diagnostic]:
+        return [d for d in self.diagnostics if d.level == "error"]
+
+    def stop_on_errors(self) -> None:
+        """End a stage: raise CompileError if any error was reported."""
+        if self.errors:
+            ordered = sorted(self.errors, key=lambda d: (d.span.file, d.span.line, d.span.column))
+            raise CompileError(ordered, self.lines)

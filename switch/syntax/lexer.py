@@ -1,0 +1,139 @@
+"""From pieces of text to tokens: one regular expression, one pass.
+
+`>` is always a token of its own with `joined` telling whether another `>` touches it: whether two
+make a shift or close two type argument lists is for the parser to say.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gradplane.switch.source import Reporter, Span
+from gradplane.switch.syntax.preprocess import Piece
+
+KEYWORDS = frozenset(
+    {
+        "_", "abstract", "action", "bit", "bool", "break", "const", "continue", "control",
+        "default", "else", "enum", "error", "exit", "extern", "false", "for", "header",
+        "header_union", "if", "in", "inout", "int", "match_kind", "out", "package", "parser",
+        "return", "select", "string", "struct", "switch", "table", "this", "transition", "true",
+        "tuple", "typedef", "value_set", "varbit", "void",
+    }
+)
+
+# Longer ones first: the regular expression takes the first that fits.
+OPERATORS = [
+    "&&&", "|+|=", "|-|=", "<<=", ">>=", "|+|", "|-|", "...", "{#}", "..", "+:", "++", "<<", "<=",
+    ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+", "-", "*",
+    "/", "%", "&", "|", "^", "~", "!", "=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ";", ":",
+    "?", ".", "@",
+]
+
+_TOKEN = re.compile(
+    r"[ \t\f\v]*+(?:"
+    r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+    r"|(?P<operator>" + "|".join(re.escape(op) for op in OPERATORS) + ")"
+    r"|(?P<newline>\n)"
+    r"|(?P<number>[0-9][A-Za-z0-9_]*)"
+    r'|(?P<string>"(?:\\.|[^"\\\n])*"?)'
+    r"|(?P<bad>[^ \t\f\v])"
+    r"|\Z)",
+    re.S,
+)
+_INTEGER = re.compile(
+    r"(?:([0-9]+)([ws]))?"
+    r"(?:0[xX]([0-9a-fA-F_]+)|0[oO]([0-7_]+)|0[bB]([01_]+)|0[dD]([0-9_]+)|([0-9][0-9_]*))"
+)
+_BASES = {3: 16, 4: 8, 5: 2, 6: 10, 7: 10}  # group of _INTEGER: base
+_ESCAPE = re.compile(r'\\([\\"n])')
+MAX_DIGITS = 4000
+
+
+@dataclass(slots=True)
+class Token:
+    """`kind` is "name", "integer", "text", "end", or the keyword or operator itself.
+
+    Other kinds are "bad", a character that P4 does not use, and "broken", text that has been
+    reported already. `value` is an integer's (value, width or None, signed), or a string's text
+    without escapes.
+    """
+
+    kind: str
+    text: str
+    span: Span
+    value: tuple[int, int | None, bool] | str = ""
+    joined: bool = False  # `>` with another `>` right behind it
+
+
+def tokenize(pieces: Iterable[Piece], reporter: Reporter) -> list[Token]:
+    """All tokens of a program, an "end" token last. Errors go to `reporter`."""
+    tokens: list[Token] = []
+    for piece in pieces:
+        _Lexer(piece, reporter, tokens).run()
+    last = tokens[-1].span if tokens else Span("", 1, 1, 1)
+    after = Span(last.file, last.line, last.end, last.end + 1)
+    tokens.append(Token("end", "", after))
+    return tokens
+
+
+class _Lexer:
+    def __init__(self, piece: Piece, reporter: Reporter, tokens: list[Token]) -> None:
+        self._piece = piece
+        self._reporter = reporter
+        self._tokens = tokens
+
+    def run(self) -> None:
+        piece, emit = self._piece, self._tokens.append
+        text, file, line = piece.text, piece.file, piece.line
+        shift = piece.column  # column of offset 0 of this line
+        for match in _TOKEN.finditer(text):
+            group = match.lastgroup
+            if group is None:
+                continue
+            end = match.end()
+            if group == "newline":
+                line += 1
+                shift = 1 - end
+                continue
+            found = match[group]
+            if piece.width is None:
+                span = Span(file, line, shift + end - len(found), shift + end)
+            else:
+                span = Span(file, piece.line, piece.column, piece.column + piece.width)
+            if group == "operator":
+                emit(Token(found, found, span, joined=found == ">" and text[end : end + 1] == ">"))
+            elif group == "name":
+                emit(Token(found if found in KEYWORDS else "name", found, span))
+            elif group == "number":
+                emit(Token("integer", found, span, self._integer(found, span)))
+            elif group == "string":
+                emit(self._string(found, span))
+            else:
+                emit(Token("bad", found, span))
+
+    def _integer(self, text: str, span: Span) -> tuple[int, int | None, bool]:
+        match = _INTEGER.fullmatch(text)
+        group = match.lastindex if match else None
+        digits = match[group].replace("_", "") if match and group else ""
+        if not match or not group or not digits or len(text) > MAX_DIGITS:
+            shown = text if len(text) <= 40 else text[:37] + "..."
+            hint = "like 255, 0xFF, 0b1010, 1_000, 8w255 (8 bits) or 8s0x7F (8 bits, signed)"
+            self._reporter.error(span, f'"{shown}" is not an integer', hint)
+            return 0, None, False
+        width = int(match[1]) if match[1] else None
+        return int(digits, _BASES[group]), width, match[2] == "s"
+
+    def _string(self, text: str, span: Span) -> Token:
+        if len(text) < 2 or not text.endswith('"') or _ends_in_escape(text):
+            self._reporter.error(span, 'this string has no closing " on its line')
+            return Token("broken", text, span)
+        value = _ESCAPE.sub(lambda m: "\n" if m[1] == "n" else m[1], text[1:-1])
+        return Token("text", text, span, value)
+
+
+def _ends_in_escape(text: str) -> bool:
+    """Whether the last quote is an escaped one: an odd number of backslashes stands before it."""
+    body = text[:-1]
+    return (len(body) - len(body.rstrip("\\"))) % 2 == 1

@@ -1,0 +1,46 @@
+"""The parser of P4_16 (specification 1.2.5, appendix "P4 grammar"): recursive descent by hand.
+
+One class, in layers, each in its file: parser_stream (tokens, errors, scopes), parser_types,
+parser_expressions, parser_statements, parser_tables, parser_declarations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from gradplane.switch.source import Reporter
+from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.lexer import tokenize
+from gradplane.switch.syntax.macros import Defines
+from gradplane.switch.syntax.parser_declarations import DeclarationParser
+from gradplane.switch.syntax.preprocess import preprocess
+
+
+def parse_file(
+    path: str | Path,
+    include_dirs: Iterable[str | Path] = (),
+    defines: Defines | None = None,
+    text: str | None = None,
+) -> tuple[ast.Program, Reporter]:
+    """Read a P4_16 program; with `text`, that instead of the file's content.
+
+    `defines` are {"NAME": value} or ["NAME=value", "NAME"]. core.p4 and v1model.p4 are found by
+    themselves, after `include_dirs`. The reporter holds the source lines and any warnings.
+    Raises CompileError with every syntax error found.
+    """
+    pieces, reporter = preprocess(path, include_dirs, defines or (), text)
+    tokens = tokenize(pieces, reporter)
+    program = DeclarationParser(tokens, reporter).program()
+    reporter.stop_on_errors()
+    return program, reporter
+
+
+def parse_text(
+    text: str,
+    name: str = "<text>",
+    include_dirs: Iterable[str | Path] = (),
+    defines: Defines | None = None,
+) -> tuple[ast.Program, Reporter]:
+    """The same for a program at hand; `name` stands for the file in messages."""
+    return parse_file(name, include_dirs, defines, text)

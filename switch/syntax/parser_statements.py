@@ -1,0 +1,287 @@
+"""Statements, and the declarations that stand among them (grammar: statementOrDeclaration)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+
+from gradplane.switch.source import Span
+from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.parser_expressions import ExpressionParser
+
+ASSIGNMENTS = frozenset(
+    {"=", "+=", "-=", "|+|=", "|-|=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="}
+)
+_TARGETS = (ast.Name, ast.Member, ast.Index, ast.Slice)
+
+
+class StatementParser(ExpressionParser):
+    @abstractmethod
+    def object_body(self) -> list[ast.Decl]:
+        """`{ functions and instances }` of an instantiation with abstract methods."""
+
+    # -- blocks ----------------------------------------------------------------------------------
+
+    def block(self, annotations: list[ast.Annotation] | None = None) -> ast.Block:
+        start = self.expect("{").span
+        self.deeper()
+        self.open_scope()
+        body = self.items(self.statement)
+        self.close_scope()
+        self.depth -= 1
+        self.expect("}")
+        return ast.Block(body, annotations or [], span=start)
+
+    def statement(self) -> ast.Stmt:
+        """A statement, or a declaration of a constant, variable or instance."""
+        annotations = self.annotations()
+        read = self._STATEMENTS.get(self.tok.kind)
+        if read is not None and not annotations:
+            return read(self)
+        if self.tok.kind == "{":
+            return self.block(annotations)
+        if self.tok.kind == "for":
+            return self._for(annotations)
+        if self.tok.kind == "const":
+            return self._declared(self.constant(annotations))
+        if self.starts_declaration():
+            return self._declaration_or_call(annotations)
+        if annotations:
+            self.fail("{", "for", "a declaration")
+        result = self._simple_statement()
+        self.expect(";")
+        return result
+
+    @staticmethod
+    def _declared(decl: ast.Decl) -> ast.Stmt:
+        return ast.DeclStmt(decl, span=decl.span)
+
+    def starts_declaration(self) -> bool:
+        """Whether `T x`, `T<..> x` or `T(..) x` starts here rather than an expression.
+
+        `name name` can only be a declaration, so it counts as one even if the type is unknown.
+        """
+        if self.tok.kind == "name" and self.peek().kind == "name":
+            return True
+        return self.at_type() and self.peek(2 if self.tok.kind == "." else 1).kind != "."
+
+    def _declaration_or_call(self, annotations: list[ast.Annotation]) -> ast.Stmt:
+        start = self.tok.span
+        ref = self.type_ref()
+        if self.at("."):
+            return self._direct_application(ref)
+        return self._declared(self.typed_declaration(annotations, start, ref))
+
+    def _direct_application(self, ref: ast.TypeRef) -> ast.Stmt:
+        """`C<T>.apply(...);`, the type already read."""
+        self.advance()
+        member = ast.Member(ast.TypeExpr(ref, span=ref.span), self.name().text, span=ref.span)
+        args = self.arguments()
+        call = ast.Call(member, [], args, span=self.span_from(ref.span))
+        self.expect(";")
+        return ast.CallStmt(call, span=call.span)
+
+    # -- declarations of values ------------------------------------------------------------------
+
+    def constant(self, annotations: list[ast.Annotation]) -> ast.ConstDecl:
+        start = self.expect("const").span
+        ref = self.type_ref()
+        head = self.head(start, annotations)
+        self.expect("=")
+        value = self.expression()
+        self.expect(";")
+        return ast.ConstDecl(ref=ref, value=value, **head)
+
+    def typed_declaration(
+        self, annotations: list[ast.Annotation], start: Span, ref: ast.TypeRef
+    ) -> ast.Decl:
+        """The rest of a variable or an instance whose type has been read."""
+        if self.at("("):
+            return self.instantiation(annotations, start, ref)
+        variable = self._variable(annotations, start, ref)
+        self.expect(";")
+        return variable
+
+    def _variable(
+        self, annotations: list[ast.Annotation], start: Span, ref: ast.TypeRef
+    ) -> ast.VarDecl:
+        head = self.head(start, annotations)
+        init = self.expression() if self.accept("=") else None
+        return ast.VarDecl(ref=ref, init=init, **head)
+
+    def instantiation(
+        self, annotations: list[ast.Annotation], start: Span, ref: ast.TypeRef
+    ) -> ast.Instantiation:
+        args = self.arguments()
+        head = self.head(start, annotations)
+        body = self.object_body() if self.accept("=") else None
+        self.expect(";")
+        return ast.Instantiation(ref=ref, args=args, body=body, **head)
+
+    # -- simple statements -----------------------------------------------------------------------
+
+    def _simple_statement(self) -> ast.Stmt:
+        """An assignment or a call, without its ";"."""
+        if self.tok.kind not in self._PRIMARY:
+            self.fail("a statement")
+        target = self.postfix()
+        if self.tok.kind in ASSIGNMENTS:
+            return self._assignment(target)
+        if isinstance(target, ast.Call):
+            return ast.CallStmt(target, span=target.span)
+        self.fail("an assignment operator", "(", ".", "[")
+
+    def _assignment(self, target: ast.Expr) -> ast.Stmt:
+        if not isinstance(target, _TARGETS):
+            hint = "a variable, field, element or slice can stand here"
+            self.fail_at(target.span, "this cannot be assigned to", hint)
+        op = self.advance().kind
+        value = self.expression()
+        return ast.Assign(target, op, value, span=self.span_from(target.span))
+
+    def _empty(self) -> ast.Stmt:
+        return ast.Empty(span=self.advance().span)
+
+    def _break(self) -> ast.Stmt:
+        return ast.Break(span=self._keyword_alone())
+
+    def _continue(self) -> ast.Stmt:
+        return ast.Continue(span=self._keyword_alone())
+
+    def _exit(self) -> ast.Stmt:
+        return ast.Exit(span=self._keyword_alone())
+
+    def _keyword_alone(self) -> Span:
+        span = self.advance().span
+        self.expect(";")
+        return span
+
+    def _return(self) -> ast.Stmt:
+        start = self.advance().span
+        value = None if self.at(";") else self.expression()
+        span = self.span_from(start)
+        self.expect(";")
+        return ast.Return(value, span=span)
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def _if(self) -> ast.Stmt:
+        """A chain of else-ifs is read in a loop: long chains are ordinary in generated code."""
+        first = last = self._if_then()
+        links = 0
+        while self.accept("else"):
+            if self.tok.kind != "if":
+                last.other = self._branch()
+                break
+            last.other = following = self._if_then()
+            last = following
+            self.chained(links := links + 1)
+        return first
+
+    def _if_then(self) -> ast.If:
+        start = self.expect("if").span
+        self.expect("(")
+        cond = self.expression()
+        self.expect(")")
+        span = self.span_from(start)
+        return ast.If(cond, self._branch(), span=span)
+
+    def _branch(self) -> ast.Stmt:
+        """A statement under a condition or loop, where no declaration may stand."""
+        if self.tok.kind == "{":
+            return self.block()
+        self.deeper()
+        result = self.statement()
+        self.depth -= 1
+        if isinstance(result, ast.DeclStmt):
+            hint = "put it in { }"
+            self.fail_at(result.span, "a declaration cannot stand alone here", hint)
+        return result
+
+    def _switch(self) -> ast.Stmt:
+        start = self.advance().span
+        self.expect("(")
+        subject = self.expression()
+        self.expect(")")
+        span = self.span_from(start)
+        self.expect("{")
+        cases = self.items(self._case)
+        self.expect("}")
+        return ast.Switch(subject, cases, span=span)
+
+    def _case(self) -> ast.SwitchCase:
+        label: ast.Expr
+        if self.at("default"):
+            label = ast.DefaultKey(span=self.advance().span)
+        else:
+            label = self.expression()
+        self.expect(":")
+        if self.tok.kind not in ("{", "@"):
+            return ast.SwitchCase(label, None, span=label.span)
+        return ast.SwitchCase(label, self.block(self.annotations()), span=label.span)
+
+    # -- loops -----------------------------------------------------------------------------------
+
+    def _for(self, annotations: list[ast.Annotation]) -> ast.Stmt:
+        start = self.advance().span
+        self.expect("(")
+        self.open_scope()
+        loop: ast.Stmt
+        if self.tok.kind == "name" and self.peek().kind == "in":
+            token = self.advance()
+            loop = self._for_in(start, ast.Name(token.text, span=token.span), annotations)
+        else:
+            loop = self._for_declared(start, annotations)
+        self.close_scope()
+        return loop
+
+    def _for_declared(self, start: Span, annotations: list[ast.Annotation]) -> ast.Stmt:
+        init = [] if self.at(";") else [self._for_part()]
+        match init:
+            case [ast.DeclStmt(decl=ast.VarDecl(init=None) as variable)] if self.at("in"):
+                return self._for_in(start, variable, annotations)
+        return self._for_classic(start, init, annotations)
+
+    def _for_part(self) -> ast.Stmt:
+        """`T x`, `T x = e`, an assignment or a call."""
+        annotations = self.annotations()
+        start = self.tok.span
+        if self.starts_declaration():
+            return self._declared(self._variable(annotations, start, self.type_ref()))
+        if annotations:
+            self.fail("a type")
+        return self._simple_statement()
+
+    def _for_in(
+        self, start: Span, var: ast.VarDecl | ast.Expr, annotations: list[ast.Annotation]
+    ) -> ast.Stmt:
+        self.expect("in")
+        collection = self.expression()
+        if self.accept(".."):
+            high = self.expression()
+            collection = ast.Range(collection, high, span=self.span_from(collection.span))
+        self.expect(")")
+        span = self.span_from(start)
+        return ast.ForIn(var, collection, self._branch(), annotations, span=span)
+
+    def _for_classic(
+        self, start: Span, init: list[ast.Stmt], annotations: list[ast.Annotation]
+    ) -> ast.Stmt:
+        while init and self.accept(","):
+            init.append(self._for_part())
+        self.expect(";")
+        cond = self.expression()
+        self.expect(";")
+        update = self.comma_list(self._simple_statement, ")")
+        span = self.span_from(start)
+        return ast.For(init, cond, update, self._branch(), annotations, span=span)
+
+    _STATEMENTS: dict[str, Callable[[StatementParser], ast.Stmt]] = {
+        ";": _empty,
+        "break": _break,
+        "continue": _continue,
+        "exit": _exit,
+        "return": _return,
+        "if": _if,
+        "switch": _switch,
+    }

@@ -1,0 +1,114 @@
+"""Tables: keys, action lists, entries and other properties (grammar: tableDeclaration)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.parser_statements import StatementParser
+
+T = TypeVar("T")
+
+
+class TableParser(StatementParser):
+    def table(self, annotations: list[ast.Annotation]) -> ast.TableDecl:
+        start = self.expect("table").span
+        table = ast.TableDecl(
+            key=[],
+            actions=[],
+            entries=[],
+            const_entries=False,
+            properties=[],
+            **self.head(start, annotations),
+        )
+        self.expect("{")
+        self.items(lambda: self._property(table))
+        self.expect("}")
+        return table
+
+    def _property(self, table: ast.TableDecl) -> None:
+        """One property, put where it belongs in `table`."""
+        annotations = self.annotations()
+        const = self.accept("const") is not None
+        plain = not annotations and not const
+        if plain and self.accept_word("key"):
+            table.key += self._braced_list(self._key_element)
+        elif plain and self.accept_word("actions"):
+            table.actions += self._braced_list(self._listed_action)
+        elif self.accept_word("entries"):
+            table.const_entries |= const
+            table.entries += self._braced_list(self._entry)
+        else:
+            self._named_property(table, annotations, const)
+
+    def _braced_list(self, parse: Callable[[], T]) -> list[T]:
+        self.expect("=")
+        self.expect("{")
+        found = self.items(parse)
+        self.expect("}")
+        return found
+
+    def _named_property(
+        self, table: ast.TableDecl, annotations: list[ast.Annotation], const: bool
+    ) -> None:
+        if self.tok.kind != "name":
+            self.fail("a property")
+        name = self.advance()
+        self.expect("=")
+        if name.text == "default_action":
+            table.default_action = self._action_ref(annotations)
+            table.const_default = const
+        else:
+            value = self.expression()
+            span = self.span_from(name.span)
+            table.properties.append(
+                ast.TableProperty(name.text, value, const, annotations, span=span)
+            )
+        self.expect(";")
+
+    def _key_element(self) -> ast.KeyElement:
+        expr = self.expression()
+        self.expect(":")
+        kind = self.name().text
+        span = self.span_from(expr.span)
+        annotations = self.annotations()
+        self.expect(";")
+        return ast.KeyElement(expr, kind, annotations, span=span)
+
+    def _listed_action(self) -> ast.ActionRef:
+        action = self._action_ref(self.annotations())
+        self.expect(";")
+        return action
+
+    def _action_ref(self, annotations: list[ast.Annotation]) -> ast.ActionRef:
+        start = self.tok.span
+        dot = self.accept(".") is not None
+        name = self.name().text
+        args = self.arguments() if self.at("(") else None
+        return ast.ActionRef(name, args, annotations, dot, span=self.span_from(start))
+
+    def _entry(self) -> ast.TableEntry:
+        const = self.accept("const") is not None
+        priority = self._priority()
+        keyset = self.keyset()
+        self.expect(":")
+        action = self._action_ref([])
+        annotations = self.annotations()
+        span = self.span_from(keyset.span)
+        self.expect(";")
+        return ast.TableEntry(keyset, action, annotations, const, priority, span=span)
+
+    def _priority(self) -> ast.Expr | None:
+        """`priority = 10 :` or `priority = (expression) :`."""
+        if not (self.tok.text == "priority" and self.peek().kind == "="):
+            return None
+        self.advance()
+        self.advance()
+        if self.accept("("):
+            value = self.expression()
+            self.expect(")")
+        else:
+            value = self.integer()
+        self.expect(":")
+        return value

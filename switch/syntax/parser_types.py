@@ -1,0 +1,191 @@
+"""Types as written, parameters and arguments (grammar: typeRef, parameterList, argumentList)."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TypedDict
+
+from gradplane.switch.source import Span
+from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.lexer import Token
+from gradplane.switch.syntax.parser_stream import TokenStream
+
+SIZED = frozenset({"bit", "int", "varbit"})
+BASE_TYPES = SIZED | {"bool", "error", "match_kind", "string", "void"}
+
+
+class Head(TypedDict):
+    """The fields that every declaration has."""
+
+    name: str
+    annotations: list[ast.Annotation]
+    name_span: Span
+    span: Span
+
+
+class TypeParser(TokenStream, ABC):
+    @abstractmethod
+    def expression(self) -> ast.Expr:
+        """Any expression."""
+
+    @abstractmethod
+    def annotations(self) -> list[ast.Annotation]:
+        """Zero or more annotations."""
+
+    def name(self) -> Token:
+        return self.expect("name")
+
+    def head(
+        self, start: Span, annotations: list[ast.Annotation], is_type: bool = False
+    ) -> Head:
+        """Read and declare the name of a declaration that began at `start`."""
+        name = self.name()
+        (self.declare_type if is_type else self.declare_value)(name.text)
+        span = self._joined(start, name.span)
+        return Head(name=name.text, annotations=annotations, name_span=name.span, span=span)
+
+    # -- types -----------------------------------------------------------------------------------
+
+    def starts_type(self, token: Token, after: Token) -> bool:
+        """Whether a type starts here: a keyword, or a name declared as a type."""
+        if token.kind == ".":
+            return self.is_type(after, top=True)
+        if token.kind == "name" and token.text == "list" and after.kind == "<":
+            return True
+        return token.kind in BASE_TYPES or token.kind == "tuple" or self.is_type(token)
+
+    def at_type(self) -> bool:
+        return self.starts_type(self.tok, self.peek())
+
+    def type_ref(self) -> ast.TypeRef:
+        """Any type. A name counts as one here even if it is not declared: check will say so."""
+        self.deeper()
+        span = self.tok.span
+        ref: ast.TypeRef
+        if self.tok.kind in BASE_TYPES:
+            ref = self._base_type()
+        elif self.tok.kind == "tuple":
+            self.advance()
+            ref = ast.TupleTypeRef(args=self.type_arguments(), span=self.span_from(span))
+        elif self.tok.text == "list" and self.peek().kind == "<":
+            ref = self._list_type()
+        elif self.tok.kind in ("name", "."):
+            ref = self._named_type()
+        else:
+            self.fail("a type")
+        self.depth -= 1
+        return ref
+
+    def _base_type(self) -> ast.TypeRef:
+        token = self.advance()
+        width: ast.Expr | None = None
+        if token.kind in SIZED and self.accept("<"):
+            width = self._width()
+            self.expect(">")
+        elif token.kind == "varbit":
+            self.fail()
+        return ast.BaseTypeRef(token.kind, width, span=self.span_from(token.span))
+
+    def _width(self) -> ast.Expr:
+        """`8`, or any expression in parentheses."""
+        if self.accept("("):
+            width = self.expression()
+            self.expect(")")
+            return width
+        if self.at("integer"):
+            return self.integer()
+        if self.tok.kind == "name":
+            self.fail_at(
+                self.tok.span,
+                f'found "{self.tok.text}", expected one of: "(", an integer',
+                f"a width that is not a plain integer stands in parentheses: <({self.tok.text})>",
+            )
+        self.fail()
+
+    def integer(self) -> ast.IntLit:
+        token = self.expect("integer")
+        assert isinstance(token.value, tuple), token
+        value, width, signed = token.value
+        return ast.IntLit(value, width, signed, span=token.span)
+
+    def _list_type(self) -> ast.TypeRef:
+        span = self.advance().span
+        self.expect("<")
+        element = self.type_argument()
+        self.expect(">")
+        return ast.ListTypeRef(element, span=self.span_from(span))
+
+    def _named_type(self) -> ast.TypeRef:
+        ref: ast.TypeRef = self.named_type()
+        while self.accept("["):
+            size = self.expression()
+            self.expect("]")
+            ref = ast.StackTypeRef(ref, size, span=self.span_from(ref.span))
+        return ref
+
+    def named_type(self) -> ast.NamedTypeRef:
+        """`Name`, `.Name`, `Name<...>`."""
+        span = self.tok.span
+        dot = self.accept(".") is not None
+        name = self.name().text
+        args = self.type_arguments() if self.at("<") else []
+        return ast.NamedTypeRef(name, dot, args, span=self.span_from(span))
+
+    def type_arguments(self) -> list[ast.TypeRef]:
+        """`<A, B>`, brackets included."""
+        self.expect("<")
+        return self.comma_list(self.type_argument, ">")
+
+    def type_argument(self) -> ast.TypeRef:
+        if self.at("_"):
+            return ast.DontCareTypeRef(span=self.advance().span)
+        return self.type_ref()
+
+    def type_parameters(self) -> list[str]:
+        """`<T, U>` or nothing; the names are types from here on in the current scope."""
+        if not self.accept("<"):
+            return []
+        names = [t.text for t in self.comma_list(self.name, ">")]
+        self.declare_types(names)
+        return names
+
+    # -- parameters ------------------------------------------------------------------------------
+
+    def parameters(self) -> list[ast.Param]:
+        """`(in T x, ...)`, brackets included."""
+        self.expect("(")
+        return self.comma_list(self._parameter, ")")
+
+    def _parameter(self) -> ast.Param:
+        annotations = self.annotations()
+        start = self.tok.span
+        direction = ""
+        if self.tok.kind in ("in", "out", "inout"):
+            direction = self.advance().kind
+        ref = self.type_ref()
+        head = self.head(start, annotations)
+        default = self.expression() if self.accept("=") else None
+        return ast.Param(ref=ref, direction=direction, default=default, **head)
+
+    # -- arguments -------------------------------------------------------------------------------
+
+    def arguments(self) -> list[ast.Argument]:
+        """`(a, name = b, _)`, brackets included."""
+        self.expect("(")
+        return self.comma_list(self._argument, ")")
+
+    def _argument(self) -> ast.Argument:
+        start = self.tok.span
+        name = None
+        if self.tok.kind == "name" and self.peek().kind == "=":
+            name = self.advance().text
+            self.advance()
+        value = None if self.accept("_") else self.expression()
+        return ast.Argument(value, name, span=self.span_from(start))
+
+    @staticmethod
+    def _joined(start: Span, end: Span) -> Span:
+        """From `start` to `end` where both are on a line, else `end` (a declaration's name)."""
+        if start.line == end.line and start.file == end.file and start.column <= end.column:
+            return Span(start.file, start.line, start.column, end.end)
+        return end

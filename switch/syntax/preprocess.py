@@ -1,0 +1,353 @@
+"""From files to pieces of text: comments, conditions, includes and macros are dealt with here.
+
+A piece is a stretch of source that the lexer reads as it is. Text without a macro becomes one
+large piece and costs next to nothing; each macro use becomes a piece of its own whose tokens all
+have the place of the use. So every token's place is a place in the file as the user wrote it.
+
+    #define PORT 5            pieces:  "bit<9> p = "    prog.p4:2:1
+    bit<9> p = PORT;                   "5"              prog.p4:2:12, width 4
+                                       ";"              prog.p4:2:16
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradplane.switch.source import Reporter, Span
+from gradplane.switch.syntax.macros import Defines, MacroError, Macros
+
+STOCK_INCLUDES = Path(__file__).resolve().parent.parent / "include"
+MAX_INCLUDES = 64
+
+_STRING = r'"(?:\\.|[^"\\\n])*"'
+_COMMENT = re.compile(_STRING + r"|//(?:\\\n|[^\n])*|/\*.*?\*/|/\*", re.S)
+_DIRECTIVE = re.compile(r"^[ \t]*#(?:\\[ \t]*\n|[^\n])*", re.M)
+_CONTINUED = re.compile(r"\\(?=[ \t]*\n)")
+_WORD = re.compile(_STRING + r"|\d\w*|[A-Za-z_]\w*")
+_BRACKET = re.compile(_STRING + r"|[()]")
+_OPEN = re.compile(r"\s*\(")
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text from one place. With a `width`, all of it stands at that place (a macro's use)."""
+
+    text: str
+    file: str
+    line: int
+    column: int
+    width: int | None = None
+
+
+@dataclass(slots=True)
+class _File:
+    """A file being read. #line changes `name` and `shift`, what is told to the user."""
+
+    path: Path
+    name: str
+    shift: int = 0
+
+
+@dataclass(slots=True)
+class _Condition:
+    """An open #if. `live`: this branch is read; `done`: no later branch will be."""
+
+    opened: Span
+    live: bool
+    done: bool
+    last: bool = False  # after #else
+
+
+def preprocess(
+    path: str | Path,
+    include_dirs: Iterable[str | Path] = (),
+    defines: Defines = (),
+    text: str | None = None,
+    reporter: Reporter | None = None,
+) -> tuple[list[Piece], Reporter]:
+    """Read `path` (or `text` under its name) and all it includes. Raises CompileError."""
+    run = Preprocessor(include_dirs, defines, reporter or Reporter())
+    pieces = run.run(Path(path), str(path), text)
+    run.reporter.stop_on_errors()
+    return pieces, run.reporter
+
+
+class Preprocessor:
+    """One run over a program. Errors are collected in `reporter`."""
+
+    def __init__(
+        self, include_dirs: Iterable[str | Path], defines: Defines, reporter: Reporter
+    ) -> None:
+        self.reporter = reporter
+        self._dirs = [Path(d) for d in include_dirs] + [STOCK_INCLUDES]
+        self._macros = Macros()
+        self._defines = defines
+        self._pieces: list[Piece] = []
+        self._open: list[_File] = []
+        self._once: set[Path] = set()
+        self._conditions: list[_Condition] = []
+
+    def run(self, path: Path, name: str, text: str | None) -> list[Piece]:
+        """The pieces of the program in `path`, or in `text` when given."""
+        place = Span(name, 1, 1, 1)
+        try:
+            self._macros = Macros(self._defines)
+        except MacroError as error:
+            self.reporter.error(place, f"a define given from outside: {error}")
+        content = self._read(path, place) if text is None else text
+        if content is not None:
+            self._file(_File(path, name), content)
+        return self._pieces
+
+    def _read(self, path: Path, place: Span) -> str | None:
+        try:
+            return path.read_text(encoding="utf-8-sig", errors="replace")
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            self.reporter.error(place, f'cannot read "{path}": {reason}')
+            return None
+
+    def _file(self, file: _File, text: str) -> None:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+        self.reporter.lines[file.name] = text.split("\n")
+        self._open.append(file)
+        outer, self._conditions = self._conditions, []
+        text = self._without_comments(text)
+        position, line = 0, 1
+        for match in _DIRECTIVE.finditer(text):
+            self._text(text[position : match.start()], line)
+            line += text.count("\n", position, match.start())
+            self._directive(match.group(), line)
+            line += match.group().count("\n")
+            position = match.end()
+        self._text(text[position:], line)
+        for condition in self._conditions:
+            self.reporter.error(condition.opened, "this condition has no #endif")
+        self._conditions = outer
+        self._open.pop()
+
+    def _without_comments(self, text: str) -> str:
+        """Comments become blanks, so that nothing behind them moves."""
+
+        def blank(match: re.Match[str]) -> str:
+            found = match.group()
+            if found[0] == '"':
+                return found
+            if found == "/*":
+                line = text.count("\n", 0, match.start()) + 1
+                column = match.start() - text.rfind("\n", 0, match.start())
+                self.reporter.error(self._span(line, column, 2), "this comment is never closed")
+            return re.sub(r"[^\n]", " ", found)
+
+        return _COMMENT.sub(blank, text)
+
+    # -- ordinary text and macro uses ------------------------------------------------------------
+
+    @property
+    def _live(self) -> bool:
+        return all(c.live for c in self._conditions)
+
+    def _text(self, text: str, line: int) -> None:
+        """Cut text that starts at the head of `line` into pieces, one for each macro use."""
+        if not self._live:
+            return
+        if "\\" in text:
+            text = _CONTINUED.sub(" ", text)
+        done = 0
+        for word in _WORD.finditer(text):
+            name = word.group()
+            if word.start() < done or name not in self._macros:
+                continue
+            end = self._use_end(text, word, line)
+            if end is None:
+                continue
+            self._verbatim(text, done, word.start(), line)
+            self._use(text[word.start() : end], self._at(text, word.start(), line, len(name)))
+            done = end
+        self._verbatim(text, done, len(text), line)
+
+    def _use_end(self, text: str, word: re.Match[str], line: int) -> int | None:
+        """Where the macro use ends, its arguments included; None if it lacks them."""
+        if not self._macros.takes_arguments(word.group()):
+            return word.end()
+        opening = _OPEN.match(text, word.end())
+        if opening is None:
+            return word.end() if self._macros.is_plain(word.group()) else None
+        depth = 0
+        for bracket in _BRACKET.finditer(text, opening.end() - 1):
+            depth += {"(": 1, ")": -1}.get(bracket.group(), 0)
+            if depth == 0:
+                return bracket.end()
+        place = self._at(text, word.start(), line, len(word.group()))
+        self.reporter.error(place, f'the arguments of macro "{word.group()}" lack a ")"')
+        return len(text)
+
+    def _use(self, use: str, place: Span) -> None:
+        try:
+            text = self._macros.expand(use, place.line)
+        except MacroError as error:
+            self.reporter.error(place, str(error))
+            return
+        width = place.end - place.column
+        self._pieces.append(Piece(text, place.file, place.line, place.column, width))
+
+    def _verbatim(self, text: str, start: int, end: int, line: int) -> None:
+        if start < end:
+            place = self._at(text, start, line, 0)
+            self._pieces.append(Piece(text[start:end], place.file, place.line, place.column))
+
+    def _at(self, text: str, offset: int, line: int, width: int) -> Span:
+        line += text.count("\n", 0, offset)
+        return self._span(line, offset - text.rfind("\n", 0, offset), width)
+
+    def _span(self, line: int, column: int, width: int) -> Span:
+        file = self._open[-1]
+        return Span(file.name, line + file.shift, column, column + width)
+
+    # -- directives ------------------------------------------------------------------------------
+
+    def _directive(self, text: str, line: int) -> None:
+        indent = len(text) - len(text.lstrip())
+        place = self._span(line, indent + 1, len(text.split("\n")[0].rstrip()) - indent)
+        joined = re.sub(r"\\[ \t]*\n", " ", text).strip()
+        keyword, body = re.fullmatch(r"#\s*(\w*)(.*)", joined, re.S).groups()  # type: ignore[union-attr]
+        try:
+            if keyword in _CONDITIONAL:
+                _CONDITIONAL[keyword](self, body.strip(), place)
+            elif self._live:
+                self._plain_directive(keyword, body.strip(), place)
+        except MacroError as error:
+            self.reporter.error(place, str(error))
+
+    def _plain_directive(self, keyword: str, body: str, place: Span) -> None:
+        if keyword in _PLAIN:
+            _PLAIN[keyword](self, body, place)
+        elif keyword.isdigit():
+            self._line(f"{keyword} {body}", place)
+        elif keyword:
+            known = ", ".join(f"#{name}" for name in sorted(_CONDITIONAL | _PLAIN))
+            self.reporter.error(place, f'unknown directive "#{keyword}"', f"known: {known}")
+
+    def _define(self, body: str, place: Span) -> None:
+        self._macros.define(body)
+
+    def _undef(self, body: str, place: Span) -> None:
+        self._macros.undefine(_name(body, "#undef"))
+
+    def _error(self, body: str, place: Span) -> None:
+        self.reporter.error(place, f"#error {body}".strip())
+
+    def _warning(self, body: str, place: Span) -> None:
+        self.reporter.warning(place, f"#warning {body}".strip())
+
+    def _pragma(self, body: str, place: Span) -> None:
+        if body == "once":
+            self._once.add(self._open[-1].path.resolve())
+
+    def _line(self, body: str, place: Span) -> None:
+        """`#line 12 "file.p4"`, or the same as other preprocessors leave it, `# 12 "file.p4" 2`."""
+        match = re.match(r'(\d{1,9})(?:\s+"([^"]*)")?', body)
+        if match is None:
+            raise MacroError("#line needs a line number, then possibly a file name in quotes")
+        file = self._open[-1]
+        here = place.line - file.shift
+        file.shift = int(match[1]) - here - 1
+        file.name = match[2] or file.name
+
+    def _include(self, body: str, place: Span) -> None:
+        if body[:1] not in ('"', "<"):
+            body = self._macros.expand(body, place.line).strip()
+        match = re.fullmatch(r'"([^"]+)"|<([^>]+)>', body)
+        if match is None:
+            raise MacroError('#include needs a file name, as "name" or <name>')
+        if len(self._open) > MAX_INCLUDES:
+            raise MacroError(f"includes are nested deeper than {MAX_INCLUDES} files")
+        dirs = ([self._open[-1].path.parent] if match[1] else []) + self._dirs
+        name = match[1] or match[2]
+        found = next((d / name for d in dirs if _is_file(d / name)), None)
+        if found is None:
+            where = ", ".join(str(d) for d in dirs)
+            self.reporter.error(place, f'cannot find "{name}"', f"looked in: {where}")
+        elif found.resolve() not in self._once:
+            content = self._read(found, place)
+            if content is not None:
+                self._file(_File(found, str(found)), content)
+
+    # -- conditions ------------------------------------------------------------------------------
+
+    def _if(self, body: str, place: Span) -> None:
+        self._open_condition(place, lambda: self._macros.holds(body, place.line))
+
+    def _ifdef(self, body: str, place: Span) -> None:
+        self._open_condition(place, lambda: _name(body, "#ifdef") in self._macros)
+
+    def _ifndef(self, body: str, place: Span) -> None:
+        self._open_condition(place, lambda: _name(body, "#ifndef") not in self._macros)
+
+    def _open_condition(self, place: Span, holds: Callable[[], bool]) -> None:
+        """Where the text around is skipped, so is every branch: `holds` is not even asked."""
+        skipped = not self._live
+        condition = _Condition(place, live=False, done=True)
+        self._conditions.append(condition)
+        if not skipped:
+            condition.live = condition.done = holds()
+
+    def _elif(self, body: str, place: Span) -> None:
+        condition = self._innermost("#elif")
+        condition.live = False
+        if not condition.done:
+            condition.live = condition.done = self._macros.holds(body, place.line)
+
+    def _else(self, body: str, place: Span) -> None:
+        condition = self._innermost("#else")
+        condition.live, condition.done, condition.last = not condition.done, True, True
+
+    def _endif(self, body: str, place: Span) -> None:
+        self._innermost("#endif")
+        self._conditions.pop()
+
+    def _innermost(self, keyword: str) -> _Condition:
+        if not self._conditions:
+            raise MacroError(f"{keyword} without an #if before it")
+        condition = self._conditions[-1]
+        if condition.last and keyword != "#endif":
+            raise MacroError(f"{keyword} after #else")
+        return condition
+
+
+_Handler = Callable[[Preprocessor, str, Span], None]
+
+_CONDITIONAL: dict[str, _Handler] = {
+    "if": Preprocessor._if,
+    "ifdef": Preprocessor._ifdef,
+    "ifndef": Preprocessor._ifndef,
+    "elif": Preprocessor._elif,
+    "else": Preprocessor._else,
+    "endif": Preprocessor._endif,
+}
+_PLAIN: dict[str, _Handler] = {
+    "define": Preprocessor._define,
+    "undef": Preprocessor._undef,
+    "include": Preprocessor._include,
+    "error": Preprocessor._error,
+    "warning": Preprocessor._warning,
+    "pragma": Preprocessor._pragma,
+    "line": Preprocessor._line,
+}
+
+
+def _name(body: str, directive: str) -> str:
+    match = re.match(r"[A-Za-z_]\w*", body)
+    if match is None:
+        raise MacroError(f"{directive} needs a name")
+    return match.group()
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name no file can have: too long, or with a NUL in it
+        return False

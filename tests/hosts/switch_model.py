@@ -1,0 +1,157 @@
+"""DESIGN.md's "Aggregation, the switch's rules" as plain Python, to compare implementations with.
+
+One job a model. What leaves is (receiving worker, UDP payload); a result of a quorum goes to all.
+`lose_pass(worker, header, number)` may say that a packet is lost on its way into pass `number`.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from gradplane.hosts import wire
+from gradplane.hosts.wire import Header, Type
+
+LANES_A_PASS = 128
+Out = list[tuple[int, bytes]]
+
+
+@dataclass
+class Member:
+    """What the job table knows of a worker."""
+
+    worker: int
+    port: int
+
+
+@dataclass
+class Stage:
+    """Round, bitmap, count and closed flag of a slot's norm, or of one pass over its sums."""
+
+    round: int = 0
+    bitmap: int = 0
+    count: int = 0
+    closed: bool = False
+    norm: int = 0
+    sums: list[int] = field(default_factory=list)
+
+    def enter(self, round: int) -> None:
+        """A higher round starts anew."""
+        if round > self.round:
+            self.round, self.bitmap, self.count, self.closed = round, 0, 0, False
+            self.norm, self.sums = 0, [0] * LANES_A_PASS
+
+    def add(self, bit: int, quorum: int) -> bool:
+        """Whether this bit is new and the stage open; closes at the quorum."""
+        if self.closed or self.bitmap & bit:
+            return False
+        self.bitmap, self.count = self.bitmap | bit, self.count + 1
+        self.closed = self.count == quorum
+        return True
+
+
+class SwitchModel:
+    """One job's slots."""
+
+    def __init__(
+        self,
+        job: int,
+        members: Sequence[Member],
+        quorum: int,
+        slots: int,
+        table: Sequence[int],
+        sum_bits: int = 8,
+        lose_pass: Callable[[int, Header, int], bool] = lambda worker, header, number: False,
+    ) -> None:
+        self.job, self.quorum, self.slots, self.sum_bits = job, quorum, slots, sum_bits
+        self.members = {(m.worker, m.port): m for m in members}
+        self.table = [*table, *[0] * (16 - len(table))]
+        self.passes = wire.LANES[sum_bits] // LANES_A_PASS
+        self.norms = [Stage() for _ in range(slots)]
+        self.sums = [[Stage() for _ in range(self.passes)] for _ in range(slots)]
+        self.lose_pass = lose_pass
+
+    def receive(self, port: int, payload: bytes) -> Out:
+        """A UDP payload for port 18256 that came in on `port`: what leaves because of it."""
+        try:
+            header, body = wire.parse(payload)
+        except wire.WireError:
+            return []
+        member = self.members.get((header.worker, port))
+        wrong = header.passed or header.sum_bits != self.sum_bits or header.job != self.job
+        if member is None or wrong or header.slot >= self.slots:
+            return []
+        if header.type is Type.NORM:
+            return self._norm(member, header)
+        if header.type is Type.INDICES:
+            return self._indices(member, header, wire.unpack_indices(body))
+        if header.type is Type.STATUS and not header.flags:
+            return self._status(member, header)
+        return []
+
+    def _norm(self, member: Member, header: Header) -> Out:
+        stage = self.norms[header.slot]
+        if not wire.is_norm(header.norm):
+            return []
+        if header.round < stage.round:
+            return self._notice(member, header, stage)
+        stage.enter(header.round)
+        was_closed = stage.closed
+        if stage.add(1 << member.worker, self.quorum):
+            stage.norm = max(stage.norm, header.norm)
+        if not stage.closed:
+            return []
+        result = self._answer(Type.NORM_RESULT, header, stage)
+        return [(member.worker, result)] if was_closed else self._all(result)
+
+    def _indices(self, member: Member, header: Header, indices: np.ndarray) -> Out:
+        bit, closed_by_this = 1 << member.worker, False
+        for number, stage in enumerate(self.sums[header.slot]):
+            if number and self.lose_pass(member.worker, header, number):
+                return []
+            if header.round < stage.round:
+                return self._notice(member, header, stage)
+            stage.enter(header.round)
+            if stage.count == 0:
+                stage.norm = header.norm
+            if stage.norm != header.norm:
+                return []
+            was_closed = stage.closed
+            if stage.add(bit, self.quorum):
+                lanes = indices[number * LANES_A_PASS : (number + 1) * LANES_A_PASS]
+                for lane, index in enumerate(lanes):
+                    stage.sums[lane] += self.table[index]
+            closed_by_this = stage.closed and not was_closed
+        return self._sums(member, header, closed_by_this)
+
+    def _sums(self, member: Member, header: Header, closed_by_this: bool) -> Out:
+        stages = self.sums[header.slot]
+        if not all(stage.closed and stage.round == header.round for stage in stages):
+            return []
+        sums = np.array([value for stage in stages for value in stage.sums])
+        assert sums.max() < 2**self.sum_bits, "a sum overflowed"
+        body = wire.pack_sums(sums, self.sum_bits)
+        result = self._answer(Type.SUMS, header, stages[-1]) + body
+        return self._all(result) if closed_by_this else [(member.worker, result)]
+
+    def _notice(self, member: Member, header: Header, stage: Stage) -> Out:
+        return [(member.worker, self._answer(Type.STRAGGLER, header, stage))]
+
+    def _status(self, member: Member, header: Header) -> Out:
+        stage = self.sums[header.slot][-1]
+        flags = wire.STATUS_ANSWER | (wire.STATUS_CLOSED if stage.closed else 0)
+        return [(member.worker, self._answer(Type.STATUS, header, stage, flags))]
+
+    def _answer(self, kind: Type, header: Header, stage: Stage, flags: int = 0) -> bytes:
+        return replace(
+            header,
+            type=kind,
+            worker=stage.count,
+            round=stage.round,
+            bitmap=stage.bitmap,
+            norm=stage.norm,
+            flags=flags,
+        ).pack()
+
+    def _all(self, payload: bytes) -> Out:
+        return [(worker, payload) for worker, _ in sorted(self.members)]

@@ -1,0 +1,120 @@
+"""A host's end of its link: losses, delays, counts."""
+
+from dataclasses import asdict
+
+import pytest
+from host_configs import make_hosts, make_job
+
+from gradplane.hosts.actions import Send
+from gradplane.hosts.link import Link, Port, aggregation_payload, stream_payload
+from gradplane.hosts.segments import Ack, Data
+from gradplane.hosts.wire import Header, Type
+
+PORT = 20001
+PEER = ("10.0.0.254", 18256)
+
+
+class Environment:
+    def __init__(self):
+        self.sent, self.calls, self.records = [], [], []
+
+    def now(self):
+        return 1_000
+
+    def send(self, datagram):
+        self.sent.append(datagram)
+
+    def call_at(self, at, callback):
+        self.calls.append((at, callback))
+
+    def record(self, kind, **fields):
+        self.records.append((kind, fields))
+
+
+def packet(kind, round_=1, body=b""):
+    return Header(kind, 1, 0, 0, round_, 8).pack() + body
+
+
+def make_link(*impairments):
+    env = Environment()
+    link = Link(make_hosts(make_job(), impairments)[0], env)
+    got = []
+    link.ports[PORT] = Port(lambda *datagram: got.append(datagram), aggregation_payload)
+    return env, link, got
+
+
+def send(link, payload):
+    link.send(Send(PORT, *PEER, payload))
+
+
+def traffic(link):
+    return {key: value for key, value in asdict(link.ports[PORT].take_traffic()).items() if value}
+
+
+def test_traffic_tells_headers_from_payload_and_starts_anew_when_taken():
+    env, link, got = make_link()
+    send(link, packet(Type.NORM))
+    send(link, packet(Type.INDICES, body=bytes(512)))
+    link.receive(PORT, *PEER, packet(Type.SUMS, body=bytes(1024)))
+    assert traffic(link) == {
+        "packets_up": 2,
+        "packets_down": 1,
+        "payload_up": 512,
+        "payload_down": 1024,
+        "wire_up": 512 + 2 * (24 + 8 + 20 + 14),
+        "wire_down": 1024 + 24 + 8 + 20 + 14,
+    }
+    assert traffic(link) == {}
+    assert len(env.sent) == 2 and len(got) == 1
+
+
+def test_what_is_lost_on_the_link_was_sent_and_is_in_the_traffic():
+    env, link, got = make_link({"model": "nth", "n": 1})
+    send(link, packet(Type.INDICES, body=bytes(512)))
+    link.receive(PORT, *PEER, packet(Type.SUMS, body=bytes(1024)))
+    assert env.sent == [] and got == []
+    counted = traffic(link)
+    assert (counted["payload_up"], counted["payload_down"]) == (512, 1024)
+    assert [(kind, f["direction"], f["verdict"]) for kind, f in env.records] == [
+        ("verdict", "up", "drop"),
+        ("verdict", "down", "drop"),
+    ]
+
+
+def test_a_straggler_sends_later_in_its_rounds():
+    env, link, _ = make_link({"model": "straggler", "workers": [0], "delay_ms": 2, "rounds": [5]})
+    for number in (4, 5):
+        link.start_round(number)
+        send(link, packet(Type.NORM, round_=number))
+    assert [datagram.payload for datagram in env.sent] == [packet(Type.NORM, round_=4)]
+    ((at, callback),) = env.calls
+    assert at == 2_001_000
+    callback()
+    assert env.sent[1].payload == packet(Type.NORM, round_=5)
+
+
+def test_what_a_left_out_straggler_does_not_send_is_no_traffic():
+    env, link, _ = make_link({"model": "straggler", "workers": [0], "leave_out": True})
+    link.start_round(0)
+    send(link, packet(Type.INDICES, body=bytes(512)))
+    assert env.sent == [] and traffic(link) == {}
+    assert env.records[0][1]["verdict"] == "leave out"
+
+
+def test_datagrams_for_a_port_that_is_not_open_are_counted():
+    _, link, got = make_link()
+    link.receive(PORT + 1, *PEER, b"hello")
+    assert link.strays == 1 and got == []
+
+
+@pytest.mark.parametrize(
+    ("payload", "size"),
+    [
+        (Data(1, 0, 0, 0, 1, b"x" * 40).pack(), 40),
+        (Ack(1, 1, 3, 0).pack(), 0),
+        (b"", 0),
+        (bytes(60), 0),
+    ],
+)
+def test_acknowledgements_carry_no_payload(payload, size):
+    assert stream_payload(payload) == size

@@ -1,0 +1,142 @@
+"""Topologies as data: the naming rule, and what is refused, in whole sentences."""
+
+import pytest
+
+from gradplane.topologies import Host, Link, Switch, Topology, TopologyError, build, kinds
+
+
+def test_star_follows_the_naming_rule():
+    star = build("star", workers=2, servers=1)
+    assert [(h.name, h.ip, h.mac) for h in star.hosts] == [
+        ("h1", "10.0.0.1", "00:00:00:00:00:01"),
+        ("h2", "10.0.0.2", "00:00:00:00:00:02"),
+        ("h3", "10.0.0.3", "00:00:00:00:00:03"),
+    ]
+    assert star.switches == (Switch("s1", "10.0.0.254", "00:00:00:00:00:fe"),)
+    assert {port: link.name for port, link in star.ports("s1").items()} == {
+        1: "h1-s1",
+        2: "h2-s1",
+        3: "h3-s1",
+    }
+    assert star.attachment("h3") == ("s1", 3)
+    assert star.host["h2"].mac == "00:00:00:00:00:02"
+
+
+def test_host_sixteen_has_a_hexadecimal_mac():
+    assert Host.numbered(16).mac == "00:00:00:00:00:10"
+
+
+def test_rates_delays_and_queues_for_all_or_for_each():
+    star = build("star", workers=2, rate="10Mbit", delay=["1ms", 500], queue=[5, 6])
+    assert [(link.rate, link.delay, link.queue) for link in star.links] == [
+        (10_000_000, 1_000_000, 5),
+        (10_000_000, 500, 6),
+    ]
+    assert build("star", workers=1, rate="1.5 Gbit").links[0].rate == 1_500_000_000
+
+
+def test_no_rate_is_no_limit():
+    link = build("star", workers=1).links[0]
+    assert (link.rate, link.delay, link.queue) == (None, 0, 1000)
+
+
+def test_kinds_are_found_by_file_name():
+    assert "star" in kinds()
+    assert not {"description", "sim", "mininet_net", "network", "units"} & set(kinds())
+
+
+STAR_OPTIONS = "delay, queue, rate, servers, workers"
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("strar", {}, f"no topology 'strar': did you mean 'star'? there is: {', '.join(kinds())}"),
+        ("no/way", {}, f"no topology 'no/way': there is: {', '.join(kinds())}"),
+        (
+            "star",
+            {"workers": 2, "delays": 1},
+            f"topology star has no option 'delays': did you mean 'delay'? there is: {STAR_OPTIONS}",
+        ),
+        ("star", {}, "topology star needs workers"),
+        (
+            "star",
+            {"workers": 0},
+            "workers = 0, servers = 0: a star has 1 worker or more, and 253 hosts at most",
+        ),
+        (
+            "star",
+            {"workers": 253, "servers": 1},
+            "workers = 253, servers = 1: a star has 1 worker or more, and 253 hosts at most",
+        ),
+        (
+            "star",
+            {"workers": 1, "rate": "10Mb"},
+            "rate = '10Mb': expected a number with a unit (bit, kbit, mbit, gbit),"
+            " such as '100Mbit'",
+        ),
+        (
+            "star",
+            {"workers": 1, "rate": 0},
+            "rate = 0: a rate is more than 0 bit/s; leave it out for no limit",
+        ),
+        (
+            "star",
+            {"workers": 2, "delay": ["1ms", -1]},
+            "delay[1] = -1: expected a number with a unit (ns, us, ms, s), such as '2ms'",
+        ),
+        (
+            "star",
+            {"workers": 2, "delay": ["1ms"]},
+            "delay has 1 values for 2 hosts: give one for each",
+        ),
+        ("star", {"workers": 1, "queue": 0}, "queue = 0: a queue holds 1 packet or more"),
+    ],
+)
+def test_what_cannot_be_is_refused(kind, options, message):
+    with pytest.raises(TopologyError) as error:
+        build(kind, **options)
+    assert str(error.value) == message
+
+
+H1, H2, S1 = Host.numbered(1), Host.numbered(2), Switch("s1")
+LINK = Link("h1", "s1", 0, 1)
+
+
+@pytest.mark.parametrize(
+    ("hosts", "links", "message"),
+    [
+        ((H1, H1), (LINK,), "name h1 is used 2 times, once is allowed"),
+        (
+            (H1, Host("h2", "10.0.0.1", "00:00:00:00:00:02")),
+            (LINK,),
+            "address 10.0.0.1 is used 2 times, once is allowed",
+        ),
+        (
+            (H1, Host("h2", "10.0.0.2", "00:00:00:00:00:01")),
+            (LINK,),
+            "MAC address 00:00:00:00:00:01 is used 2 times, once is allowed",
+        ),
+        ((H1,), (LINK, LINK), "link h1-s1 is used 2 times, once is allowed"),
+        (
+            (H1, H2),
+            (LINK, Link("h2", "s1", 0, 1)),
+            "interface s1-eth1 is used 2 times, once is allowed",
+        ),
+        (
+            (H1,),
+            (LINK, Link("s1", "s2", 2, 1)),
+            "a link leads to 's2', which does not exist: there is: h1, s1",
+        ),
+        ((H1, H2), (LINK,), "host h2 has interfaces []: a host has exactly one, numbered 0"),
+        (
+            (Host("h1", "10.0.0.300", "00:00:00:00:00:01"),),
+            (LINK,),
+            "host h1: '10.0.0.300' is no IPv4 address",
+        ),
+    ],
+)
+def test_a_wrong_description_is_refused(hosts, links, message):
+    with pytest.raises(TopologyError) as error:
+        Topology("mine", hosts, (S1,), links)
+    assert str(error.value) == message

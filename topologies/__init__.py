@@ -1,0 +1,37 @@
+"""Networks: one description (`star`, ...), two ways to run it (Mininet, simulated).
+
+`P4Switch` is there for one's own Mininet scripts:
+
+    from gradplane.topologies import P4Switch
+    net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradplane.topologies.description import Host, Link, Switch, Topology, build, kinds
+from gradplane.topologies.errors import NetworkError, TopologyError
+
+if TYPE_CHECKING:
+    from gradplane.topologies.p4switch import P4Switch
+
+__all__ = [
+    "Host",
+    "Link",
+    "NetworkError",
+    "P4Switch",
+    "Switch",
+    "Topology",
+    "TopologyError",
+    "build",
+    "kinds",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "P4Switch":  # mininet is imported only by those who use it
+        from gradplane.topologies.p4switch import P4Switch
+
+        return P4Switch
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,197 @@
+"""What a network looks like: hosts, switches and links as plain data, checked without root.
+
+Mininet's naming rule: hosts h1, h2, ..., switches s1, s2, ...; interface N of a node is `h1-ethN`;
+a host's only interface is eth0, a switch's ports count from 1. Host N has 10.0.0.N and MAC N.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import ipaddress
+import pkgutil
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from gradplane.topologies.errors import TopologyError, nearest
+
+MAX_HOSTS = 253
+"""10.0.0.1 ... 10.0.0.253; .254 is the switch's own address."""
+
+SWITCH_IP = "10.0.0.254"
+SWITCH_MAC = "00:00:00:00:00:fe"
+QUEUE = 1000
+"""Packets a link holds in each direction: Linux's txqueuelen for Ethernet."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A host with one interface, `name-eth0`."""
+
+    name: str
+    ip: str
+    mac: str
+
+    @classmethod
+    def numbered(cls, number: int) -> Host:
+        """Host `number`, 1-based, by the naming rule."""
+        return cls(f"h{number}", f"10.0.0.{number}", f"00:00:00:00:00:{number:02x}")
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A switch; `ip` and `mac` are its own, where aggregation packets go."""
+
+    name: str
+    ip: str = SWITCH_IP
+    mac: str = SWITCH_MAC
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link between port `a_port` of node `a` and port `b_port` of node `b`; the same both ways.
+
+    rate is in bit/s (None: no limit), delay in ns one way, queue in packets each way. Direction
+    "up" is from a to b: from the host to the switch.
+    """
+
+    a: str
+    b: str
+    a_port: int
+    b_port: int
+    rate: int | None = None
+    delay: int = 0
+    queue: int = QUEUE
+
+    @property
+    def name(self) -> str:
+        return f"{self.a}-{self.b}"
+
+    def other_end(self, node: str) -> tuple[str, int]:
+        """(node, port) at the end that is not `node`."""
+        return (self.b, self.b_port) if node == self.a else (self.a, self.a_port)
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A checked network. Raises TopologyError where names repeat or a link leads nowhere."""
+
+    kind: str
+    hosts: tuple[Host, ...]
+    switches: tuple[Switch, ...]
+    links: tuple[Link, ...]
+
+    def __post_init__(self) -> None:
+        _check_unique("name", self._names())
+        _check_unique("address", [host.ip for host in self.hosts])
+        _check_unique("MAC address", [host.mac for host in self.hosts])
+        _check_unique("link", [link.name for link in self.links])
+        _check_unique("interface", [f"{node}-eth{port}" for node, port in self._ends()])
+        for node, _ in self._ends():
+            self._check_node(node)
+        for host in self.hosts:
+            self._check_host(host)
+
+    def _names(self) -> list[str]:
+        return [host.name for host in self.hosts] + [switch.name for switch in self.switches]
+
+    def _ends(self) -> Iterator[tuple[str, int]]:
+        for link in self.links:
+            yield link.a, link.a_port
+            yield link.b, link.b_port
+
+    def _check_node(self, name: str) -> None:
+        known = self._names()
+        if name not in known:
+            raise TopologyError(
+                f"a link leads to {name!r}, which does not exist: {nearest(name, known)}"
+            )
+
+    def _check_host(self, host: Host) -> None:
+        _check_address(host)
+        ports = [port for node, port in self._ends() if node == host.name]
+        if ports != [0]:
+            raise TopologyError(
+                f"host {host.name} has interfaces {ports}: a host has exactly one, numbered 0"
+            )
+
+    @cached_property
+    def host(self) -> dict[str, Host]:
+        """The hosts by name."""
+        return {host.name: host for host in self.hosts}
+
+    def ports(self, switch: str) -> dict[int, Link]:
+        """The switch's links by its port number."""
+        links = {link.b_port: link for link in self.links if link.b == switch}
+        links.update({link.a_port: link for link in self.links if link.a == switch})
+        return dict(sorted(links.items()))
+
+    def attachment(self, host: str) -> tuple[str, int]:
+        """(switch, port) that a host hangs on."""
+        return next(
+            link.other_end(host) for link in self.links if host in (link.a, link.b)
+        )
+
+
+def build(kind: str, /, **options: Any) -> Topology:
+    """The topology of that kind: `build("star", workers=4)`.
+
+    A kind is a file of this folder with a function of the file's name. Raises TopologyError for an
+    unknown kind or option, with the nearest one there is, and for values that cannot be.
+    """
+    function = _find(kind)
+    known = inspect.signature(function).parameters
+    for option in options:
+        if option not in known:
+            raise TopologyError(
+                f"topology {kind} has no option {option!r}: {nearest(option, known)}"
+            )
+    missing = [
+        name for name, p in known.items() if p.default is p.empty and name not in options
+    ]
+    if missing:
+        raise TopologyError(f"topology {kind} needs {', '.join(missing)}")
+    return function(**options)
+
+
+def kinds() -> list[str]:
+    """The names of all kinds of topology there are."""
+    package = importlib.import_module("gradplane.topologies")
+    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
+    return sorted(name for name in names if _function(name) is not None)
+
+
+def _find(kind: str) -> Callable[..., Topology]:
+    function = _function(kind) if kind.isidentifier() else None
+    if function is None:
+        raise TopologyError(f"no topology {kind!r}: {nearest(kind, kinds())}")
+    return function
+
+
+def _function(kind: str) -> Callable[..., Topology] | None:
+    path = f"gradplane.topologies.{kind}"
+    try:
+        module = importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name == path:
+            return None
+        raise
+    function: Callable[..., Topology] | None = getattr(module, kind, None)
+    return function
+
+
+def _check_address(host: Host) -> None:
+    try:
+        ipaddress.IPv4Address(host.ip)
+    except ValueError:
+        raise TopologyError(f"host {host.name}: {host.ip!r} is no IPv4 address") from None
+
+
+def _check_unique(what: str, values: Sequence[str]) -> None:
+    for value in values:
+        if values.count(value) > 1:
+            raise TopologyError(
+                f"{what} {value} is used {values.count(value)} times, once is allowed"
+            )

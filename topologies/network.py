@@ -1,0 +1,94 @@
+"""What both networks offer, Mininet and the simulated one.
+
+    with network as net:                        # starts switches, links, hosts
+        configure(net.switch_addresses["s1"], ...)
+        net.run(host_configs, on_record, deadline)
+        net.link_counters()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+from gradplane.hosts.config import HostConfig
+from gradplane.topologies.description import Topology
+from gradplane.topologies.errors import NetworkError
+
+Record = dict[str, Any]
+OnRecord = Callable[[Record], None]
+
+
+@dataclass(frozen=True)
+class SwitchConfig:
+    """How every switch of a network runs.
+
+    program: P4 source. latency: ns through the pipeline; recirculation_rate: bit/s, None for no
+    limit (both in the simulated network only: a real one takes the time it takes). pcap: a folder
+    that gets a file for each port; None for none.
+    """
+
+    program: Path
+    include_dirs: tuple[Path, ...] = ()
+    defines: tuple[tuple[str, str], ...] = ()
+    engine: str = "interpreter"
+    seed: int = 0
+    latency: int = 1000
+    recirculation_rate: int | None = None
+    pcap: Path | None = None
+
+
+@dataclass(frozen=True)
+class LinkCounters:
+    """What went over a link. "up" is from its first end to its second: from a host to the switch.
+
+    Bytes are those of whole Ethernet frames, without preamble and checksum.
+    """
+
+    link: str
+    up_packets: int
+    up_bytes: int
+    up_dropped: int
+    down_packets: int
+    down_bytes: int
+    down_dropped: int
+
+
+class Network(Protocol):
+    """A context manager; everything that it started ends with it."""
+
+    topology: Topology
+
+    @property
+    def switch_addresses(self) -> Mapping[str, str]:
+        """Each switch's P4Runtime server, "127.0.0.1:PORT", by the switch's name."""
+
+    def run(
+        self, hosts: Sequence[HostConfig], on_record: OnRecord, deadline: float | None = None
+    ) -> None:
+        """Run the hosts to their end, handing on their log records as they come.
+
+        deadline: seconds of the experiment's time. Raises NetworkError when it passes, or when a
+        host or a switch fails.
+        """
+
+    def link_counters(self) -> list[LinkCounters]:
+        """What each link carried so far, in the topology's order."""
+
+    def cli(self) -> None:
+        """A prompt on the running network, until the user leaves it."""
+
+    def __enter__(self) -> Network: ...
+
+    def __exit__(self, *error: object) -> None: ...
+
+
+def check_hosts(topology: Topology, hosts: Sequence[HostConfig]) -> None:
+    """Raises NetworkError for a configuration of a host that the topology does not have."""
+    for config in hosts:
+        host = topology.host.get(config.name)
+        if host is None or host.ip != config.ip:
+            known = ", ".join(f"{h.name} {h.ip}" for h in topology.hosts)
+            raise NetworkError(f"no host {config.name} {config.ip} in the topology: {known}")
