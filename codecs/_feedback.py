@@ -125,4 +125,5 @@ class ErrorFeedback(Codec):
             raise CodecError("error feedback needs the state of start(n) or of the last call")
         if state.error.shape != x.shape:
             raise CodecError(f"the residual has {state.error.size} values, the vector {x.size}")
-        return x + state.error
+        with np.errstate(over="ignore"):
+            return check_vector(x + state.error)

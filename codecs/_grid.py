@@ -151,7 +151,7 @@ class GridCodec(Codec):
         if not self.rotate:
             return float(np.abs(values).max())
         norm = _hadamard.norm(values)
-        if norm > np.finfo(np.float32).max:
+        if norm > float(np.finfo(np.float32).max):
             raise CodecError(
                 f"the norm of values {part.start} to {part.stop - 1} is {norm:.3g}, "
                 "beyond float32: scale the vector down"

@@ -34,7 +34,9 @@ def _text(part: int | str) -> str:
 
 
 def mix(z: Any) -> Any:
-    """SplitMix64's output function on uint64 (arrays here; Numba compiles the same lines)."""
+    """SplitMix64's output function on uint64: arrays here; Numba compiles the same lines.
+
+    Numba's cached kernels do not notice a change here: remove codecs/__pycache__ after one."""
     z = (z ^ (z >> _S1)) * _M1
     z = (z ^ (z >> _S2)) * _M2
     return z ^ (z >> _S3)

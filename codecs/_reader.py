@@ -20,9 +20,8 @@ class Reader:
         size = np.dtype(dtype).itemsize * count
         if self._at + size > len(self._data):
             left = len(self._data) - self._at
-            raise CodecError(
-                f"truncated: {what}, {size} bytes from byte {self._at} on, but {left} are left"
-            )
+            at = self._at
+            raise CodecError(f"truncated: {what}, {size} bytes from byte {at} on, {left} left")
         items = np.frombuffer(self._data, dtype, count, self._at)
         self._at += size
         return items

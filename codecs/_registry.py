@@ -20,13 +20,13 @@ def get(name: str, **params: Any) -> Codec:
     """The codec of that name; CodecError says what exists if a name or value is unknown."""
     known = names()
     if name not in known:
-        raise CodecError(f"no codec {name!r}{_nearest(name, known)}; there are {', '.join(known)}")
+        raise CodecError(f"no codec {name!r}{_nearest(name, known)} there are {', '.join(known)}")
     kind = _load(name)
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for param in params:
         if param not in known:
             listed = f"its parameters: {', '.join(known)}" if known else "it has none"
-            raise CodecError(f"{name} has no parameter {param!r}{_nearest(param, known)}; {listed}")
+            raise CodecError(f"{name} has no parameter {param!r}{_nearest(param, known)} {listed}")
     return kind(**params)
 
 
@@ -45,4 +45,4 @@ def _load(name: str) -> type[Codec]:
 
 def _nearest(word: str, known: list[str]) -> str:
     match = difflib.get_close_matches(word, known, 1, 0.5)
-    return f", did you mean {match[0]!r}?" if match else ""
+    return f", did you mean {match[0]!r}?" if match else ";"

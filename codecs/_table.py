@@ -1,4 +1,4 @@
-"""Optimal lookup tables T_{b,g,p} (THC, section 5.2 and appendix B), exact for odd and even g.
+"""Optimal lookup tables T_{b,g,p} (THC, section 5.2 and appendix B), exact for any b, g and p.
 
 A table is 0 = T[0] < T[1] < ... < T[2^b - 1] = g: the points kept of g + 1 evenly spaced ones
 over [-t_p, t_p]. A value a between two kept neighbours i < j is rounded to one of them without
@@ -13,8 +13,8 @@ points is the best unbiased choice, as (a - i)(j - a) shrinks when either end mo
 it, tables are the paths of 2^b - 1 edges from 0 to g in the graph that has an edge from each i to
 each j > i, and a path's cost is the sum of its edges' weights, each a function of the edge alone.
 What follows the first edge (i, j) of a cheapest path of k edges is a cheapest path of k - 1 edges
-from j, or replacing it would make the whole cheaper; induction on k. No symmetry is used: for even
-g the best table can be lopsided.
+from j, or replacing it would make the whole cheaper; induction on k. Symmetry is not assumed, as
+the best table can be lopsided: T_{2,4,1/32} = 0 1 2 4, and for odd g too, T_{2,7,1/2} = 0 2 4 7.
 
 Of tables whose costs agree to 12 digits (a lopsided one and its mirror image do) the
 lexicographically smallest is taken, so rounding errors cannot choose.

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import finsy
 from finsy.proto import p4i
@@ -36,9 +36,26 @@ class Pipeline:
 def parse_p4info(text: bytes) -> p4i.P4Info:
     """P4Info from protobuf text. Raises ControllerError where it is not."""
     try:
-        return text_format.Parse(text.decode(), p4i.P4Info())
+        info: p4i.P4Info = text_format.Parse(text.decode(), p4i.P4Info())
+        return info
     except (UnicodeDecodeError, text_format.ParseError) as error:
         raise ControllerError(f"the P4Info is not protobuf text: {error}") from error
+
+
+def _existing(error: finsy.P4ClientError) -> list[int]:
+    """Which updates of an insert failed only because the entity is there; else, the error again."""
+    codes = {detail.canonical_code for detail in error.details.values()}
+    if codes != {finsy.GRPCStatusCode.ALREADY_EXISTS}:
+        raise error
+    return list(error.details)
+
+
+def _name_in_full(entity: Any, schema: finsy.P4Schema) -> None:
+    """finsy takes a name in full or as the P4Info's alias, and gives the alias."""
+    if isinstance(entity, finsy.P4TableEntry):
+        entity.table_id = schema.tables[entity.table_id].name
+    elif isinstance(entity, finsy.P4CounterEntry):
+        entity.counter_id = schema.counters[entity.counter_id].name
 
 
 class Connection:
@@ -56,7 +73,7 @@ class Connection:
         self._switch: finsy.Switch | None = None
 
     async def __aenter__(self) -> Connection:
-        # finsy reports what a server lacks (gNMI, say) as warnings; they go where logging is set up.
+        # finsy warns of what a server lacks, such as gNMI: only for those who set logging up.
         logging.getLogger("finsy").addHandler(logging.NullHandler())
         await self._open(self._options(), None)
         return self
@@ -66,11 +83,11 @@ class Connection:
 
     @property
     def schema(self) -> finsy.P4Schema:
-        return self._open_switch.p4info
-
-    @property
-    def has_program(self) -> bool:
-        return self.schema.exists
+        """Raises SwitchError where no program is loaded."""
+        schema = self._open_switch.p4info
+        if not schema.exists:
+            raise SwitchError(f"{self.address}: the switch runs no program yet: load one first")
+        return schema
 
     async def load(self, pipeline: Pipeline, force: bool = False) -> None:
         """Run this program. If it runs already it goes on, with all its state, unless `force`."""
@@ -83,10 +100,11 @@ class Connection:
         """Insert the entities; those that exist are modified instead."""
         switch = self._primary()
         for batch in self._batches(entities):
-            try:
-                await switch.insert(batch)
-            except finsy.P4ClientError as error:
-                await self._modify_existing(batch, error)
+            with self._in_words("insert"):
+                try:
+                    await switch.insert(batch)
+                except finsy.P4ClientError as error:
+                    await switch.modify([batch[index] for index in _existing(error)])
 
     async def remove(self, entities: Iterable[Entity]) -> None:
         """Delete the entities; those that do not exist are no error."""
@@ -96,17 +114,14 @@ class Connection:
                 await switch.delete(batch, strict=False)
 
     async def read(self, pattern: E) -> AsyncIterator[E]:
-        """All entities that match the pattern, a wildcard in what it leaves out."""
+        """All entities that match the pattern, a wildcard in what it leaves out; names in full."""
+        # finsy declares its async generators as coroutines.
+        schema = self.schema
+        found = cast(AsyncIterator[E], self._open_switch.read(pattern))
         with self._in_words("read"):
-            async for entity in self._open_switch.read(pattern):
+            async for entity in found:
+                _name_in_full(entity, schema)
                 yield entity
-
-    async def _modify_existing(self, batch: list[Entity], error: finsy.P4ClientError) -> None:
-        codes = {index: detail.canonical_code for index, detail in error.details.items()}
-        if not codes or set(codes.values()) != {finsy.GRPCStatusCode.ALREADY_EXISTS}:
-            raise self._refused("insert", error) from error
-        with self._in_words("modify"):
-            await self._open_switch.modify([batch[index] for index in codes])
 
     def _options(self, **options: Any) -> finsy.SwitchOptions:
         return finsy.SwitchOptions(device_id=self._device_id, **options)
@@ -129,6 +144,8 @@ class Connection:
         return self._switch
 
     def _primary(self) -> finsy.Switch:
+        """The session, if there is a program and we may write."""
+        _ = self.schema
         if not self._open_switch.is_primary:
             raise SwitchError(
                 f"{self.address}: another controller (election id"

@@ -5,7 +5,7 @@
         await controller.install_local("10.0.0.254", "00:00:00:00:00:fe")
         await controller.install_job(plan)
 
-Installing what is there already changes nothing, so a controller that was away simply does it again.
+Installing what is there already changes nothing: a controller that was away just does it again.
 """
 
 from __future__ import annotations

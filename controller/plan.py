@@ -92,7 +92,12 @@ class JobPlan:
     @property
     def claim(self) -> Claim:
         """What no other job may have."""
-        return Claim(self.number, range(self.slot_base, self.slot_base + self.slots), self.group)
+        return Claim(self.number, self.slot_range, self.group)
+
+    @property
+    def slot_range(self) -> range:
+        """The slots that are its own."""
+        return range(self.slot_base, self.slot_base + self.slots)
 
     def _check_workers(self) -> None:
         numbers = [member.worker for member in self.workers]

@@ -21,9 +21,7 @@ class Setup:
     jobs: Sequence[JobPlan]
 
 
-def configure(
-    address: str, pipeline: Pipeline, setup: Setup, target: str = "embedded"
-) -> None:
+def configure(address: str, pipeline: Pipeline, setup: Setup, target: str = "embedded") -> None:
     """Load the program and install the setup. All jobs are checked before the first is installed.
 
     Raises ControllerError. To be called where no event loop runs.

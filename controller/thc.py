@@ -43,7 +43,7 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
     """What the loaded program has room for. Raises ControllerError where it is not thc.p4."""
     try:
         slots = schema.registers[_SLOTS].size
-        bitmap = schema.actions[_ADMIT].params["bit"].bitwidth
+        bitmap = schema.actions[_ADMIT].params["worker_bit"].bitwidth
         table, action = next(iter(lookup_tables(schema).items()))
         sum_bits = schema.tables[table].actions[action].params["value"].bitwidth
     except (ValueError, StopIteration) as error:
@@ -146,7 +146,7 @@ def claim(member: finsy.P4TableEntry) -> Claim:
 
 
 def events(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[int, dict[str, int]]:
-    """Each job's events by name, from `Controller.counters()`, without those that never happened."""
+    """Each job's events by name, from `Controller.counters()`; without what never happened."""
     found: dict[int, dict[str, int]] = {}
     for index, data in counters.get(EVENTS, {}).items():
         job, event = divmod(index, EVENTS_PER_JOB)

@@ -15,14 +15,18 @@ __version__ = "0.1.0"
 __all__ = ["__version__", "replay", "run"]
 
 
-def run(experiment: str | Path | Experiment, out: str | Path | None = None, **options: Any) -> Summary:
+def run(
+    experiment: str | Path | Experiment, out: str | Path | None = None, **options: Any
+) -> Summary:
     """Run an experiment and return its summary; see gradplane.runner.run for the options."""
     from gradplane import runner
 
     return runner.run(experiment, out, **options)
 
 
-def replay(folder: str | Path, settings: Sequence[str] = (), **options: Any) -> ReplayResult | Summary:
+def replay(
+    folder: str | Path, settings: Sequence[str] = (), **options: Any
+) -> ReplayResult | Summary:
     """Re-enact a recorded run; see gradplane.replayer.replay."""
     from gradplane import replayer
 

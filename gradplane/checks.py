@@ -109,7 +109,7 @@ def _impairments(experiment: Experiment) -> Iterator[Problem]:
     hosts = [host.name for host in placement.topology(experiment).hosts]
     for index, spec in enumerate(experiment.impairment):
         if spec.get("link", "*") not in ("*", *hosts):
-            text = f"no link {spec['link']!r}: {nearest(str(spec['link']), hosts)}, or \"*\" for all"
+            text = f'no link {spec["link"]!r}: {nearest(str(spec["link"]), hosts)}, or "*" for all'
             yield ("impairment", index, "link"), text
         for job in experiment.job:
             problems = list(_first_error("", lambda: _try_impairment(spec, job.size)))  # noqa: B023

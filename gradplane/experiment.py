@@ -5,6 +5,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from gradplane import programs
 from gradplane.checks import problems_of
 from gradplane.schema import Experiment, Job, NamedModel
 from gradplane.tomlfile import Document, ExperimentError, override, read
@@ -26,7 +27,7 @@ def load(
     override(document, settings)
     if seed is not None:
         override(document, [f"seed={seed}", f"job.seed={seed}", f"impairment.seed={seed}"])
-    experiment = resolve(_validated(document))
+    experiment = _with_program(resolve(_validated(document)), document, source)
     problems = [f"{document.place(key)}: {text}" for key, text in problems_of(experiment)]
     if problems:
         raise ExperimentError("\n".join(problems))
@@ -52,6 +53,22 @@ def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
             "pull": pull,
         }
     )
+
+
+def _with_program(
+    experiment: Experiment, document: Document, source: str | Path | Experiment
+) -> Experiment:
+    """One of our programs by its name, one's own by its whole path; relative ones are the file's."""
+    folder = Path() if isinstance(source, Experiment) else Path(source).parent
+    if experiment.switch.program in programs.shipped():
+        return experiment
+    try:
+        program = programs.find(experiment.switch.program, folder)
+    except ExperimentError as error:
+        place = document.place(("switch", "program"))
+        raise ExperimentError(f"{place}: {error}") from None
+    switch = experiment.switch.model_copy(update={"program": str(program)})
+    return experiment.model_copy(update={"switch": switch})
 
 
 def _document(source: str | Path | Experiment) -> Document:

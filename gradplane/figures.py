@@ -80,9 +80,7 @@ def timeline(
     return _svg(figure)
 
 
-def _stack(
-    axes: Axes, verdicts: Mapping[str, Mapping[int, int]], rounds: int, width: int
-) -> None:
+def _stack(axes: Axes, verdicts: Mapping[str, Mapping[int, int]], rounds: int, width: int) -> None:
     floor = np.zeros(-(-rounds // width))
     for colour, (label, counts) in zip(_stack_colours(), sorted(verdicts.items()), strict=False):
         heights = np.zeros_like(floor)
@@ -162,7 +160,9 @@ def _markers(points: int) -> dict[str, Any]:
 def _svg(figure: Figure) -> str:
     """The figure without XML's preamble; equal figures give equal text."""
     buffer = io.StringIO()
-    with rc_context({"svg.fonttype": "none", "svg.hashsalt": "gradplane", "font.family": "sans-serif"}):
+    with rc_context(
+        {"svg.fonttype": "none", "svg.hashsalt": "gradplane", "font.family": "sans-serif"}
+    ):
         figure.savefig(buffer, format="svg", transparent=True, metadata={"Date": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]

@@ -20,6 +20,10 @@ TRAFFIC = ("packets_up", "packets_down", "payload_up", "payload_down", "wire_up"
 _ARRIVALS = ("arrival", "norm", "epoch", "stall")
 
 
+class StallError(Exception):
+    """No round ended for too long; the message names who waits for what, and who is missing."""
+
+
 @dataclass
 class JobTally:
     """What is known of a job so far. Times in ns since the experiment's start."""
@@ -31,7 +35,9 @@ class JobTally:
     loss: float = 0.0
     missed: int = 0
     synchronised: int = 0  # epochs after which parameters were copied
-    accuracies: dict[int, float] = field(default_factory=dict)  # by worker: the latest on the test rows
+    accuracies: dict[int, float] = field(
+        default_factory=dict
+    )  # by worker: the latest on the test rows
     weights: dict[int, str] = field(default_factory=dict)  # by worker: the final parameters' digest
     done: set[int] = field(default_factory=set)
     traffic: Counter[str] = field(default_factory=Counter)
@@ -49,11 +55,19 @@ class JobTally:
 
 
 class Recorder:
-    """A context manager: call it with each record; `on_round` is called after each whole round."""
+    """A context manager: call it with each record; `on_round` is called after each whole round.
+
+    patience: ns that may pass without a round's end while workers say that they wait."""
 
     def __init__(
-        self, folder: Path, workers: list[int], on_round: Callable[["Recorder", int], None]
+        self,
+        folder: Path,
+        workers: list[int],
+        on_round: Callable[["Recorder", int], None],
+        patience: int,
     ) -> None:
+        self._patience = patience
+        self._progress = 0  # when the last round ended, ns
         self.jobs = [JobTally(count) for count in workers]
         self.verdicts: Counter[tuple[str, str]] = Counter()  # by (verdict, direction)
         self.stalls: dict[tuple[int, int], Record] = {}  # by (job, worker): the last
@@ -109,6 +123,7 @@ class Recorder:
             self._release(number)
             line = self._held[number] = merge(records)
             _count(job, line)
+            self._progress = max(self._progress, job.finished)
             self._on_round(self, number)
 
     def _epoch(self, record: Record) -> None:
@@ -132,6 +147,13 @@ class Recorder:
 
     def _stall(self, record: Record) -> None:
         self.stalls[record["job"], record["worker"]] = record
+        if record["at"] - self._progress > self._patience:
+            raise StallError(self._stalled())
+
+    def _stalled(self) -> str:
+        recent = [r for r in self.stalls.values() if r["at"] > self._progress]
+        lines = [f"stalled: no round ended for {self._patience / 1e9:g} s"]
+        return "\n".join(lines + [_waiting(record) for record in recent])
 
     def _release(self, job: int) -> None:
         """The job's last line is complete."""
@@ -144,6 +166,15 @@ class Recorder:
 
     def _write(self, file: str, record: Record) -> None:
         self._files[file].write(json.dumps(record, separators=(",", ":")) + "\n")
+
+
+def _waiting(record: Record) -> str:
+    missing = record["missing"]
+    names = ", ".join(map(str, missing or [])) if missing is not None else "not known"
+    return (
+        f"  job {record['job']}, worker {record['worker']} waits for slot {record['slot']},"
+        f" round {record['round']}; missing workers: {names}"
+    )
 
 
 def merge(records: list[Record]) -> Record:

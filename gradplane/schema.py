@@ -105,6 +105,7 @@ class Experiment(Section):
 
     name: str = Field("experiment", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     seed: int = Field(1, ge=0, lt=2**63)
+    patience_s: float = Field(60.0, gt=0)
     topology: Topology = Topology()
     switch: Switch = Switch()
     job: tuple[Job, ...] = Field((Job(),), strict=False)

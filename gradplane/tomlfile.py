@@ -90,9 +90,7 @@ def _value(text: str) -> Any:
         return text.strip()
 
 
-def _assign(
-    document: Document, node: Any, key: Key, done: Key, value: Any, place: str
-) -> None:
+def _assign(document: Document, node: Any, key: Key, done: Key, value: Any, place: str) -> None:
     """Set `key` below node, in every element of an array that the key does not index."""
     head, rest = key[0], key[1:]
     if isinstance(node, list):

@@ -244,8 +244,7 @@ _COMMON = ("model", "link", "direction", "flow", "seed")
 
 
 def make_model(spec: Spec, place: Place) -> Model | None:
-    """The spec's model, None if it is not for this link. ConfigError names what is wrong with it.
-    """
+    """The spec's model, None if it is not for this link. ConfigError names what is wrong with it."""
     name = spec.get("model")
     if name not in MODELS:
         raise ConfigError(f"impairment: model = {name!r}: it must be one of {', '.join(MODELS)}")

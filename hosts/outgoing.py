@@ -83,8 +83,7 @@ class Outgoing:
         return max(overdue, key=lambda segment: segment.attempts)
 
     def restarted(self, ack: Ack) -> bool:
-        """Whether the acknowledgement is by another incarnation of the peer than the earlier ones.
-        """
+        """Whether the acknowledgement is by another incarnation of the peer than the earlier ones."""
         if self._receiver is None:
             self._receiver = ack.receiver
         return ack.receiver > self._receiver

@@ -55,8 +55,14 @@ class Partition:
     """
 
     def __init__(
-        self, job: JobConfig, codec: Codec, ticket: int, index: int, first: int, x: Floats, state:
-        Any
+        self,
+        job: JobConfig,
+        codec: Codec,
+        ticket: int,
+        index: int,
+        first: int,
+        x: Floats,
+        state: Any,
     ) -> None:
         self._codec, self._x, self.state = codec, x, state
         self.ticket, self.index, self.first = ticket, index, first

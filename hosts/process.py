@@ -6,6 +6,7 @@ it waits for a line "go ORIGIN": the time.monotonic_ns() that all hosts count fr
 standard input ends, which also happens when whoever started it dies.
 """
 
+import contextlib
 import json
 import sys
 from pathlib import Path
@@ -17,7 +18,13 @@ from gradplane.codecs import Codec
 from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
 from gradplane.hosts.host import Host
 from gradplane.hosts.job_codec import make_codec, push_codec
+from gradplane.hosts.loading import LoadError
+from gradplane.hosts.results import ReduceError
 from gradplane.hosts.sockets import SocketEnvironment
+from gradplane.hosts.training import TrainingError
+from gradplane.hosts.worker import HostError
+
+_EXPECTED = (ConfigError, LoadError, TrainingError, ReduceError, HostError, OSError)
 
 
 def run(path: Path, commands: TextIO, answers: TextIO) -> None:
@@ -97,9 +104,11 @@ def main(arguments: list[str]) -> int:
     if len(arguments) != 1:
         print("usage: python -m gradplane.hosts CONFIG.json", file=sys.stderr)
         return 2
+    answers = sys.stdout
     try:
-        run(Path(arguments[0]), sys.stdin, sys.stdout)
-    except (ValueError, RuntimeError, OSError) as error:
+        with contextlib.redirect_stdout(sys.stderr):  # what one's own model may print
+            run(Path(arguments[0]), sys.stdin, answers)
+    except _EXPECTED as error:
         print(f"gradplane.hosts {arguments[0]}: {error}", file=sys.stderr)
         return 1
     return 0

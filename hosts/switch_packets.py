@@ -19,9 +19,7 @@ class SwitchPackets:
     def make(self, kind: Type, chunk: Chunk, norm: int = 0, body: bytes = b"") -> Send:
         """A packet about a chunk."""
         job = self._job
-        header = Header(
-            kind, job.number, self._worker, chunk.slot, chunk.round, job.sum_bits, norm
-        )
+        header = Header(kind, job.number, self._worker, chunk.slot, chunk.round, job.sum_bits, norm)
         return Send(self._source_port, *job.aggregator, header.pack() + body)
 
     def number(self, header: Header) -> int:

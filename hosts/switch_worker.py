@@ -76,7 +76,7 @@ class SwitchWorker:
         """Start reducing float32[n]. All workers use the same tickets, in the same order, equal n.
 
         `tensor` says which error feedback is used; a tensor keeps its n and has one reduce in
-        flight at a time. Raises ReduceError where these rules break and for values that are not finite.
+        flight at a time. Raises ReduceError where these rules break, and for non-finite values.
         """
         vector = checked_vector(vector, self._worker, ticket)
         self._check(ticket, tensor, vector.size)
@@ -162,20 +162,18 @@ class SwitchWorker:
             self._advance(chain, now)
 
     def _advance(self, chain: int, now: int) -> None:
-        """Start the chain's next chunk that is not done, if it may."""
+        """Start the chain's next chunk that is not done, if its partition is encoded."""
         while chunk := self._find(self._turn[chain]):
+            part = chunk.part
+            if part.phase is Phase.NEW and chunk.number == part.first:
+                self._start_partition(part, now)
+            if part.phase in (Phase.NEW, Phase.NORM) or chunk.started:
+                return
+            chunk.started = True
             if not chunk.count:
-                self._start(chunk, now)
+                self._attempt(chunk, now)
                 return
             self._end(chunk, now)  # the others' result came before its turn
-
-    def _start(self, chunk: Chunk, now: int) -> None:
-        part = chunk.part
-        if part.phase is Phase.NEW and chunk.number == part.first:
-            self._start_partition(part, now)
-        elif part.phase in (Phase.SENDING, Phase.SILENT) and not chunk.started:
-            chunk.started = True
-            self._attempt(chunk, now)
 
     def _attempt(self, chunk: Chunk, now: int) -> None:
         part = chunk.part

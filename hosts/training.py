@@ -125,7 +125,8 @@ class _Learner:
     def __init__(self, job: JobConfig, worker: int, data: Data) -> None:
         self.job, self.worker, self.data = job, worker, data
         self.model: Model = models.build(job.model, job.model_args, data.features, data.classes)
-        self.parameters = _checked(job.model, self.model.parameters(job.seed))
+        self.parameters = self.model.parameters(job.seed)
+        _check_vector(job.model, "parameters(seed)", self.parameters)
         self.velocity = np.zeros_like(self.parameters)
         self.rounds = 0
 
@@ -136,12 +137,13 @@ class _Learner:
     def gradient(self, rows: npt.NDArray[np.int64]) -> tuple[float, Floats]:
         x, y = self.data.train_x[rows], self.data.train_y[rows]
         loss, gradient = self.model.loss_and_gradient(self.parameters, x, y)
+        _check_vector(self.job.model, "loss_and_gradient()[1]", gradient, self.parameters.size)
         if not np.isfinite(gradient).all():
             raise TrainingError(
                 f"job {self.job.number}, worker {self.worker}, round {self.rounds}: the gradient"
                 f" is not finite (loss {loss}): training diverged, lower lr ({self.job.lr})"
             )
-        return loss, gradient
+        return float(loss), gradient
 
     def update(self, mean: Floats) -> None:
         self.velocity = np.float32(self.job.momentum) * self.velocity + mean
@@ -156,11 +158,13 @@ class _Learner:
         }
 
 
-def _checked(name: str, parameters: object) -> Floats:
-    if not isinstance(parameters, np.ndarray):
-        found = type(parameters).__name__
-    elif parameters.dtype != np.float32 or parameters.ndim != 1 or not parameters.size:
-        found = f"{parameters.dtype}{list(parameters.shape)}"
+def _check_vector(model: str, what: str, vector: object, n: int | None = None) -> None:
+    """LoadError if one's own model made something else than float32[n], n > 0."""
+    if isinstance(vector, np.ndarray):
+        shapes_fit = vector.ndim == 1 and vector.size == (n or max(vector.size, 1))
+        if shapes_fit and vector.dtype == np.float32:
+            return
+        found = f"{vector.dtype}{list(vector.shape)}"
     else:
-        return parameters
-    raise LoadError(f"model {name}: parameters(seed) must be float32[n], got {found}")
+        found = type(vector).__name__
+    raise LoadError(f"model {model}: {what} must be float32[{n or 'n'}], got {found}")

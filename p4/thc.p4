@@ -50,8 +50,9 @@ const verdict_t MULTICAST = 4;      // to all workers of the job
 header recirculation_t {
     bit<9>  ingress_port;
     bit<1>  complete;       // every pass so far was closed when read
-    bit<1>  collecting;     // the last pass closed before earlier ones were read: read them again
-    bit<13> unused;
+    bit<1>  collecting;     // only reads: some passes were read before they closed
+    bit<1>  closing;        // collecting, and has closed the last pass
+    bit<12> unused;
 }
 
 struct headers_t {
@@ -91,8 +92,9 @@ struct metadata_t {
     bit<1>  closed;
     bit<32> norm;
     update_t update;
-    bit<1>  closing;        // this packet closed the cell
+    bit<1>  closing;        // this packet closed the cell (collecting: the last pass)
     bit<1>  complete;
+    bit<1>  collecting;
     bit<1>  duplicate;
     bit<4>  event;
 }
@@ -271,6 +273,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         if (hdr.recirculation.isValid()) {
             meta.port = hdr.recirculation.ingress_port;
             meta.complete = hdr.recirculation.complete;
+            meta.collecting = hdr.recirculation.collecting;
+            meta.closing = hdr.recirculation.closing;
             meta.local = 1;
         } else {
             port_in.count((bit<32>) standard_metadata.ingress_port);
@@ -280,8 +284,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
             }
         }
 
-        if (meta.local == 1 && hdr.agg.isValid()
-                && standard_metadata.parser_error == error.NoError) {
+        if (meta.local == 1 && hdr.agg.isValid()) {
             members.apply();
             meta.sender = hdr.agg.worker;
             meta.cell = (bit<32>) (meta.slot_base + hdr.agg.slot);
@@ -292,6 +295,8 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 meta.event = EVENT_SPOOFED_PASS;
             } else if (hdr.agg.slot >= meta.slots) {
                 meta.event = EVENT_BAD_SLOT;
+            } else if (standard_metadata.parser_error != error.NoError) {
+                meta.event = EVENT_BAD_FORMAT;
             } else if (!hdr.recirculation.isValid()
                     && (hdr.agg.version != AGGREGATION_VERSION || hdr.agg.sum_bits != SUM_BITS
                         || hdr.agg.flags != 0
@@ -316,7 +321,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         meta.event = EVENT_LATE;
                         answer(ANSWER, TYPE_NORM_RESULT, 1);
                     } else if (hdr.agg.round == meta.round
-                            && meta.bitmap & meta.bit_of_worker != 0) {
+                            && (meta.bitmap & meta.bit_of_worker) != 0) {
                         meta.event = EVENT_DUPLICATE;
                     } else {
                         meta.event = EVENT_ACCEPTED;
@@ -380,13 +385,13 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         meta.count = 0;
                         meta.closed = 0;
                     } else if (meta.closed == 0) {
-                        if (meta.bitmap & meta.bit_of_worker == 0) {
+                        if ((meta.bitmap & meta.bit_of_worker) == 0) {
                             meta.update = UPDATE_ADD;
                         } else {
                             meta.duplicate = 1;
                         }
                     }
-                    if (hdr.recirculation.isValid() && hdr.recirculation.collecting == 1) {
+                    if (meta.collecting == 1) {
                         meta.update = UPDATE_NONE;      // its codes are gone
                     }
                     if (meta.update != UPDATE_NONE) {
@@ -410,36 +415,33 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     EACH_BLOCK(BLOCK_APPLY)
                     hdr.codes.setInvalid();
 
-                    // 3. What next.
+                    // 3. What next. The last pass closes after all others, so once it is closed
+                    // the result is there; but passes read before they closed are read again.
                     if (hdr.agg.pass != PASSES - 1) {
                         meta.verdict = RECIRCULATE;
                         hdr.agg.pass = hdr.agg.pass + 1;
                     } else {
-                        if (meta.update != UPDATE_NONE) {
+                        if (meta.update != UPDATE_NONE || meta.closing == 1) {
                             meta.event = EVENT_ACCEPTED;
                         } else if (meta.duplicate == 1) {
                             meta.event = EVENT_DUPLICATE;
                         } else {
                             meta.event = EVENT_LATE;
                         }
-                        if (hdr.recirculation.collecting == 1) {
-                            if (meta.complete == 1) {
-                                meta.event = EVENT_SUMS;
+                        if (meta.closed == 1 && meta.complete == 1) {
+                            if (meta.closing == 1) {
+                                events.count((bit<32>) (hdr.agg.job ++ EVENT_SUMS));
                                 answer(MULTICAST, TYPE_SUMS, 0);
+                            } else {
+                                answer(ANSWER, TYPE_SUMS, 0);
                             }
-                        } else if (meta.closing == 1 && meta.complete == 1) {
-                            events.count((bit<32>) (hdr.agg.job ++ EVENT_SUMS));
-                            answer(MULTICAST, TYPE_SUMS, 0);
-                        } else if (meta.closing == 1) {
-                            // Every pass is closed now, but some were read before they were.
+                        } else if (meta.closed == 1 && meta.collecting == 0) {
                             meta.verdict = RECIRCULATE;
                             meta.complete = 1;
-                            hdr.recirculation.collecting = 1;
+                            meta.collecting = 1;
                             hdr.agg.pass = 0;
                             hdr.done.pop_front(PASSES - 1);
                             hdr.sums.setInvalid();
-                        } else if (meta.complete == 1) {
-                            answer(ANSWER, TYPE_SUMS, 0);
                         }
                     }
                 }
@@ -450,13 +452,12 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         }
 
         if (meta.verdict == RECIRCULATE) {
-            if (!hdr.recirculation.isValid()) {
-                hdr.recirculation.setValid();
-                hdr.recirculation.collecting = 0;
-                hdr.recirculation.unused = 0;
-            }
+            hdr.recirculation.setValid();
             hdr.recirculation.ingress_port = meta.port;
             hdr.recirculation.complete = meta.complete;
+            hdr.recirculation.collecting = meta.collecting;
+            hdr.recirculation.closing = meta.collecting & meta.closing;
+            hdr.recirculation.unused = 0;
             standard_metadata.egress_spec = RECIRCULATION_PORT;
         } else {
             hdr.recirculation.setInvalid();

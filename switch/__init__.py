@@ -1,0 +1,33 @@
+"""A P4_16 switch in Python: compiler, engines, P4Runtime.
+
+`Switch` runs a program; what goes wrong is a CompileError, TableError or SwitchError.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gradplane.switch.runtime.errors import SwitchError, TableError
+    from gradplane.switch.runtime.meters import MeterConfig
+    from gradplane.switch.source import CompileError
+    from gradplane.switch.switch import Recirculated, Switch
+
+__all__ = ["CompileError", "MeterConfig", "Recirculated", "Switch", "SwitchError", "TableError"]
+
+# Loaded on first use, so that one part of the package does not import all others.
+_HOMES = {
+    "CompileError": "source",
+    "MeterConfig": "runtime.meters",
+    "Recirculated": "switch",
+    "Switch": "switch",
+    "SwitchError": "runtime.errors",
+    "TableError": "runtime.errors",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

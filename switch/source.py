@@ -18,6 +18,9 @@ class Span:
         return f"{self.file}:{self.line}:{self.column}"
 
 
+MAX_ERRORS = 100
+MAX_SHOWN = 200  # characters of a source line
+
 NOWHERE = Span("<builtin>", 0, 0, 0)
 
 
@@ -35,13 +38,22 @@ class Diagnostic:
         out = [f"{self.span}: {self.level}: {self.message}"]
         text = lines.get(self.span.file, [])
         if 1 <= self.span.line <= len(text):
-            line = text[self.span.line - 1].rstrip("\n")
-            pad = "".join("\t" if c == "\t" else " " for c in line[: self.span.column - 1])
-            width = max(1, min(self.span.end, len(line) + 1) - self.span.column)
+            line, column = _excerpt(text[self.span.line - 1].rstrip("\n"), self.span.column)
+            pad = "".join("\t" if c == "\t" else " " for c in line[: column - 1])
+            room = max(1, len(line) + 1 - column)
+            width = max(1, min(self.span.end - self.span.column, room))
             out += [f"    {line}", f"    {pad}{'^' * width}"]
         if self.hint:
             out.append(f"    {self.hint}")
         return "\n".join(out)
+
+
+def _excerpt(line: str, column: int) -> tuple[str, int]:
+    """A line too long to show is cut to what stands around the column."""
+    if len(line) <= MAX_SHOWN:
+        return line, column
+    start = max(0, min(column - 1 - MAX_SHOWN // 2, len(line) - MAX_SHOWN))
+    return line[start : start + MAX_SHOWN], column - start
 
 
 class CompileError(Exception):
@@ -67,8 +79,11 @@ class Reporter:
         self._add(Diagnostic(span, message, "warning", hint))
 
     def _add(self, diagnostic: Diagnostic) -> None:
+        """Nobody reads more than MAX_ERRORS: with the last of them the stage ends."""
         if diagnostic not in self.diagnostics:
             self.diagnostics.append(diagnostic)
+            if len(self.errors) >= MAX_ERRORS:
+                self.stop_on_errors()
 
     @property
     def errors(self) -> list[Diagnostic]:

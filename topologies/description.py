@@ -122,6 +122,12 @@ class Topology:
         """The hosts by name."""
         return {host.name: host for host in self.hosts}
 
+    @cached_property
+    def arp(self) -> dict[str, str]:
+        """Everybody's MAC address by IP address, the switches' own included."""
+        hosts = {host.ip: host.mac for host in self.hosts}
+        return hosts | {switch.ip: switch.mac for switch in self.switches}
+
     def ports(self, switch: str) -> dict[int, Link]:
         """The switch's links by its port number."""
         links = {link.b_port: link for link in self.links if link.b == switch}
@@ -130,9 +136,7 @@ class Topology:
 
     def attachment(self, host: str) -> tuple[str, int]:
         """(switch, port) that a host hangs on."""
-        return next(
-            link.other_end(host) for link in self.links if host in (link.a, link.b)
-        )
+        return next(link.other_end(host) for link in self.links if host in (link.a, link.b))
 
 
 def build(kind: str, /, **options: Any) -> Topology:
@@ -148,9 +152,7 @@ def build(kind: str, /, **options: Any) -> Topology:
             raise TopologyError(
                 f"topology {kind} has no option {option!r}: {nearest(option, known)}"
             )
-    missing = [
-        name for name, p in known.items() if p.default is p.empty and name not in options
-    ]
+    missing = [name for name, p in known.items() if p.default is p.empty and name not in options]
     if missing:
         raise TopologyError(f"topology {kind} needs {', '.join(missing)}")
     return function(**options)

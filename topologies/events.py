@@ -35,6 +35,10 @@ class EventQueue:
         heapq.heappush(self._events, event)
         return event
 
+    def clear(self) -> None:
+        """Nothing is to happen any more."""
+        self._events.clear()
+
     def step(self) -> bool:
         """Let the next call happen; False if there is none."""
         while self._events:

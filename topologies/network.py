@@ -1,15 +1,15 @@
 """What both networks offer, Mininet and the simulated one.
 
-    with network as net:                        # starts switches, links, hosts
-        configure(net.switch_addresses["s1"], ...)
-        net.run(host_configs, on_record, deadline)
-        net.link_counters()
+with network as net:                        # starts switches, links, hosts
+    configure(net.switch_addresses["s1"], ...)
+    net.run(host_configs, on_record, deadline)
+    net.link_counters()
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -54,6 +54,11 @@ class LinkCounters:
     down_packets: int
     down_bytes: int
     down_dropped: int
+
+    def __sub__(self, earlier: LinkCounters) -> LinkCounters:
+        """What came since."""
+        pairs = zip(astuple(self)[1:], astuple(earlier)[1:], strict=True)
+        return LinkCounters(self.link, *(now - before for now, before in pairs))
 
 
 class Network(Protocol):

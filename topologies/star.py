@@ -1,9 +1,9 @@
 """The star: every host on a switch of its own port.
 
-    h1 ──1┐
-    h2 ──2┤
-    ...   s1        workers first, then servers
-    hN ──N┘
+h1 ──1┐
+h2 ──2┤
+...   s1        workers first, then servers
+hN ──N┘
 """
 
 from __future__ import annotations
@@ -46,9 +46,7 @@ def star(
     return Topology("star", hosts, (Switch("s1"),), links)
 
 
-def _each(
-    value: Any, count: int, where: str, parse: Callable[[Any, str], int]
-) -> list[int]:
+def _each(value: Any, count: int, where: str, parse: Callable[[Any, str], int]) -> list[int]:
     """`value` parsed, once for each of `count` hosts; a list has one value for each already."""
     if not isinstance(value, (list, tuple)):
         return [parse(value, where)] * count

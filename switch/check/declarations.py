@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gradplane.switch.check.kinds import ANY, AnyType, BlockType, ExternType, TypeVar
 from gradplane.switch.check.statements import always_returns, storable
 from gradplane.switch.ir.types import VOID, Type
+from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class DeclarationChecker:
                 self.c.types.declared(decl)
         self.c.scopes.declare(decl)
 
-    def _members(self, members: list[tuple[str, ast.Span]], into: list[str], what: str) -> None:
+    def _members(self, members: list[tuple[str, Span]], into: list[str], what: str) -> None:
         for name, span in members:
             if name in into:
                 self.c.reporter.error(span, f"{what} {name} is declared twice")

@@ -7,8 +7,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.convert import settle
-from gradplane.switch.check.expressions import EnumValue, describe
+from gradplane.switch.check.describe import describe
+from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.kinds import ANY, ActionRun, ExternType
+from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
@@ -68,7 +70,7 @@ class StatementChecker:
         if isinstance(target, ExternType):
             self.c.error(s.target, f"{describe(s.target)} is an extern object: it is not assigned")
             return
-        self.c.exprs.require_lvalue(s.target, "the left side")
+        require_lvalue(self.c, s.target, "the left side")
         if s.op == "=":
             self.c.exprs.value(s.value)
             self.c.exprs.coerce(s.value, target, "the value assigned")
@@ -178,7 +180,7 @@ class StatementChecker:
                 wanted = s.var.type or ANY
             else:
                 wanted = self.c.exprs.value(s.var)
-                self.c.exprs.require_lvalue(s.var, "the loop's variable")
+                require_lvalue(self.c, s.var, "the loop's variable")
             self._element_fits(s, wanted, element)
             self.check(s.body)
 

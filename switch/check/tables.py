@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.calls import match_arguments
-from gradplane.switch.check.expressions import describe
+from gradplane.switch.check.arguments import match_arguments
+from gradplane.switch.check.describe import describe
 from gradplane.switch.check.kinds import ANY, ParamType, Signature
+from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.ir.types import (
     BOOL,
@@ -99,8 +100,8 @@ class TableChecker:
         bound = self._arguments(ref, action.name, params, ref.args or [])
         if bound is None:
             return None
-        ref.info = ActionUse(action, bound, [])
-        return ref.info
+        use = ref.info = ActionUse(action, bound, [])
+        return use
 
     def _arguments(
         self,
@@ -119,7 +120,7 @@ class TableChecker:
             if p.direction in ("out", "inout"):
                 if arg.type != p.type:
                     self.c.error(arg, f"{what} must be of type {p.type}, not {arg.type}")
-                self.c.exprs.require_lvalue(arg, what)
+                require_lvalue(self.c, arg, what)
             else:
                 self.c.exprs.coerce(arg, p.type, what)
         return args

@@ -38,6 +38,7 @@ from gradplane.switch.ir.types import (
     Varbit,
     Void,
 )
+from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -241,7 +242,7 @@ class TypeResolver:
         return enum
 
     def _enum_value(
-        self, decl: ast.EnumDecl, t: Bits, name: str, expr: ast.Expr | None, span: ast.Span
+        self, decl: ast.EnumDecl, t: Bits, name: str, expr: ast.Expr | None, span: Span
     ) -> int:
         if expr is None:
             self.c.reporter.error(span, f"member {name} of enum {decl.name} needs a value")
@@ -266,8 +267,8 @@ class TypeResolver:
             self.c.error(f.ref, f"a {decl.kind} cannot have a field of type {t}", allowed)
         return Field(f.name, t, self.c.annotations(f.annotations))
 
-    def _check_distinct(self, owner: str, names: list[tuple[str, ast.Span]]) -> None:
-        seen: dict[str, ast.Span] = {}
+    def _check_distinct(self, owner: str, names: list[tuple[str, Span]]) -> None:
+        seen: dict[str, Span] = {}
         for name, span in names:
             if name in seen:
                 self.c.reporter.error(

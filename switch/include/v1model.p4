@@ -156,12 +156,15 @@ extern Checksum16 {
 // The checksum of data against, or into, a field; nothing where the condition is false.
 extern void verify_checksum<T, O>(in bool condition, in T data, in O checksum, HashAlgorithm algo);
 @pure
-extern void update_checksum<T, O>(in bool condition, in T data, inout O checksum, HashAlgorithm algo);
+extern void update_checksum<T, O>(in bool condition, in T data, inout O checksum,
+        HashAlgorithm algo);
 
 // The same over data and then all bytes that the parser left.
-extern void verify_checksum_with_payload<T, O>(in bool condition, in T data, in O checksum, HashAlgorithm algo);
+extern void verify_checksum_with_payload<T, O>(in bool condition, in T data, in O checksum,
+        HashAlgorithm algo);
 @noSideEffects
-extern void update_checksum_with_payload<T, O>(in bool condition, in T data, inout O checksum, HashAlgorithm algo);
+extern void update_checksum_with_payload<T, O>(in bool condition, in T data, inout O checksum,
+        HashAlgorithm algo);
 
 // -- copies of the packet -----------------------------------------------------------------------
 

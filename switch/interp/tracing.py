@@ -7,7 +7,7 @@ from typing import Any
 from gradplane.switch.interp import trace
 from gradplane.switch.interp.frame import Env, Load
 from gradplane.switch.interp.statements import Code, Statements, TableObserver
-from gradplane.switch.interp.values import plain
+from gradplane.switch.interp.values import is_composite, plain
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import String
@@ -43,9 +43,7 @@ class TracedStatements(Statements):
         told = super().observer(s, table)
         names = [field.name for field in table.fields]
 
-        def observe(
-            env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData
-        ) -> None:
+        def observe(env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData) -> None:
             action = table.table.actions[data.index].action
             params = {p.name: v for p, v in zip(action.params, data.args, strict=True)}
             event = trace.Applied(
@@ -111,7 +109,10 @@ class TracedStatements(Statements):
         return Code(run)
 
     def _reader(self, e: ir.Expr) -> Load:
-        """Evaluates to a plain value."""
+        """Evaluates to a plain value; a struct variable, often large, to its name."""
+        if isinstance(e, ir.Var) and is_composite(e.type):
+            name = e.name
+            return lambda env: name
         load, kind = self.load(e), e.type
         if isinstance(kind, String):
             return load

@@ -95,7 +95,10 @@ def _fields_copier(t: Fields) -> Callable[[list[Value]], list[Value]]:
 
 
 def plain(t: Type, value: Value) -> Value:
-    """A value for traces and JSON: numbers, lists, dicts by field name; None: invalid header."""
+    """A value for traces and JSON: numbers, lists, dicts by field name; None: invalid header.
+
+    Tuples, which are structs named "tuple<...>", become lists.
+    """
     if isinstance(t, Header):
         return _plain_fields(t, value.fields) if value.valid else None
     if isinstance(t, Union):
@@ -108,5 +111,7 @@ def plain(t: Type, value: Value) -> Value:
     return value[1] if isinstance(value, tuple) else value
 
 
-def _plain_fields(t: Fields, values: list[Value]) -> dict[str, Value]:
+def _plain_fields(t: Fields, values: list[Value]) -> Value:
+    if t.name.startswith("tuple<"):
+        return [plain(f.type, v) for f, v in zip(t.fields, values, strict=True)]
     return {f.name: plain(f.type, v) for f, v in zip(t.fields, values, strict=True)}

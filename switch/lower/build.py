@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from functools import reduce
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir import ops
@@ -118,4 +117,7 @@ def equal(a: ir.Expr, b: ir.Expr) -> ir.Expr:
 
 
 def _all(conditions: Iterable[ir.Expr]) -> ir.Expr:
-    return reduce(lambda a, b: binary("&&", a, b), conditions, TRUE)
+    out: ir.Expr = TRUE
+    for condition in conditions:
+        out = binary("&&", out, condition)
+    return out

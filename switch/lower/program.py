@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from gradplane.switch.check.calls import CallInfo
+from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.kinds import BlockType, ExternType, TypeVar
@@ -20,6 +20,7 @@ from gradplane.switch.ir.types import (
     bit_width,
 )
 from gradplane.switch.lower.body import Body
+from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.env import (
     PACKET,
     ActionInstance,
@@ -119,7 +120,7 @@ class Lowering:
         assert isinstance(t, ExternType)
         args = [self._constructor_value(a, env) for a in info.args if a is not None]
         type_args = [erase(a) for a in t.args]
-        instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)  # type: ignore[arg-type]
+        instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)
         self.externs.append(instance)
         return instance
 
@@ -154,7 +155,9 @@ class Lowering:
         self.reporter.error(arg.span, "a constructor's argument must be a number or an instance")
         return 0
 
-    def elaborate(self, decl: ast.ParserDecl | ast.ControlDecl, env: Env, body: Body) -> None:
+    def elaborate(
+        self, decl: ast.ParserDecl | ast.ControlDecl, env: Env, body: CallLowering
+    ) -> None:
         """Makes the objects a block declares, once per instance."""
         for member in decl.locals:
             match member:
@@ -189,8 +192,9 @@ class Lowering:
                     if decl.name == "main" and isinstance(bound, PackageInstance):
                         main = bound.package
         if main is None:
+            last = self.program.declarations[-1] if self.program.declarations else self.program
             self.reporter.error(
-                self.program.span,
+                last.span,
                 "the program has no package `main`",
                 "end it with an instantiation such as V1Switch(...) main;",
             )

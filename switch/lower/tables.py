@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.calls import CallInfo
+from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.tables import ActionUse, key_name
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Fields
@@ -13,7 +13,7 @@ from gradplane.switch.lower.erase import erase, type_name
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
-    from gradplane.switch.lower.body import Body
+    from gradplane.switch.lower.calls import CallLowering
     from gradplane.switch.lower.program import Lowering
 
 DEFAULT_SIZE = 1024
@@ -22,7 +22,9 @@ DEFAULT_SIZE = 1024
 class TableLowering:
     """Makes the IR of one table in the environment of its control instance."""
 
-    def __init__(self, lowering: Lowering, decl: ast.TableDecl, env: Env, body: Body) -> None:
+    def __init__(
+        self, lowering: Lowering, decl: ast.TableDecl, env: Env, body: CallLowering
+    ) -> None:
         self.p = lowering
         self.decl = decl
         self.env = env
@@ -174,7 +176,7 @@ class TableLowering:
         return None
 
 
-def match_of(body: Body, e: ast.Expr) -> ir.Match:
+def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:
     """One component of a keyset."""
     match e:
         case ast.DefaultKey():

@@ -15,6 +15,7 @@ from gradplane.switch.p4runtime.device_config import Source, parse_device_config
 from gradplane.switch.p4runtime.errors import RpcError
 from gradplane.switch.p4runtime.ids import P4InfoError
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
+from gradplane.switch.runtime.errors import SwitchError
 from gradplane.switch.runtime.messages import Message
 from gradplane.switch.source import CompileError, Diagnostic
 
@@ -24,7 +25,7 @@ Outputs = list[tuple[int, bytes]]
 _DIFFERENCES_SHOWN = 5
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False, repr=False)
 class Device:
     """Device `id`. `compile` and `start` make a switch of a pushed program.
 
@@ -110,11 +111,15 @@ class Device:
         except P4InfoError as error:
             raise RpcError("INVALID_ARGUMENT", str(error)) from error
         _check_agreement(config, catalog)
+        try:
+            switch = self.start(program)
+        except SwitchError as error:
+            raise RpcError("INVALID_ARGUMENT", str(error)) from error
         kept = p4r.ForwardingPipelineConfig()
         kept.CopyFrom(config)
         if not kept.p4info.ListFields():
             kept.p4info.CopyFrom(catalog.p4info)
-        return Pipeline(catalog, self.start(program), kept)
+        return Pipeline(catalog, switch, kept)
 
 
 def _check_agreement(config: p4r.ForwardingPipelineConfig, catalog: Catalog) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from finsy.proto import p4i
@@ -115,7 +115,7 @@ class _Builder:
         for table in self.program.tables:
             if not is_hidden(table.annotations):
                 self._table(table)
-        for action in _top_level_first(self.program.actions):
+        for action in _in_p4c_order(self.program.actions):
             if not is_hidden(action.annotations):
                 self._action(action)
         for extern in self.program.externs:
@@ -326,9 +326,15 @@ class _Builder:
         return wire_width(t, type_name, self.program.types)
 
 
-def _top_level_first(actions: Iterable[ir.Action]) -> list[ir.Action]:
-    """p4c tells a control's copies of top-level actions (NoAction) before its own."""
-    return sorted(actions, key=lambda action: "." in action.name)
+def _in_p4c_order(actions: Sequence[ir.Action]) -> list[ir.Action]:
+    """Control by control, each in the order of its source; top-level ones (NoAction) first."""
+    controls = [action.name.rpartition(".")[0] for action in actions]
+
+    def place(action: ir.Action) -> tuple[bool, int, int, int]:
+        control = action.name.rpartition(".")[0]
+        return bool(control), controls.index(control), action.span.line, action.span.column
+
+    return sorted(actions, key=place)
 
 
 def _annotate(out: Any, annotations: Annotations, told: tuple[str, ...] = ()) -> None:

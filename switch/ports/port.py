@@ -155,7 +155,7 @@ def _speak(opened: socket.socket, interface: str) -> None:
 
 
 def _open(interface: str, configure: Callable[[socket.socket, str], None]) -> socket.socket:
-    names = [name for _, name in socket.if_nameindex()]
+    names = sorted(name for _, name in socket.if_nameindex())
     if interface not in names:
         raise PortError(
             f'interface "{interface}" does not exist; there are: {", ".join(names)}. Create it'

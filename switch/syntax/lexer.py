@@ -13,15 +13,14 @@ from dataclasses import dataclass
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax.preprocess import Piece
 
-KEYWORDS = frozenset(
-    {
-        "_", "abstract", "action", "bit", "bool", "break", "const", "continue", "control",
-        "default", "else", "enum", "error", "exit", "extern", "false", "for", "header",
-        "header_union", "if", "in", "inout", "int", "match_kind", "out", "package", "parser",
-        "return", "select", "string", "struct", "switch", "table", "this", "transition", "true",
-        "tuple", "typedef", "value_set", "varbit", "void",
-    }
-)
+# fmt: off
+KEYWORDS = frozenset({
+    "_", "abstract", "action", "bit", "bool", "break", "const", "continue", "control", "default",
+    "else", "enum", "error", "exit", "extern", "false", "for", "header", "header_union", "if", "in",
+    "inout", "int", "match_kind", "out", "package", "parser", "return", "select", "string",
+    "struct", "switch", "table", "this", "transition", "true", "tuple", "typedef", "value_set",
+    "varbit", "void",
+})
 
 # Longer ones first: the regular expression takes the first that fits.
 OPERATORS = [
@@ -30,6 +29,7 @@ OPERATORS = [
     "/", "%", "&", "|", "^", "~", "!", "=", "<", ">", "(", ")", "[", "]", "{", "}", ",", ";", ":",
     "?", ".", "@",
 ]
+# fmt: on
 
 _TOKEN = re.compile(
     r"[ \t\f\v]*+(?:"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import pcpp
@@ -16,7 +17,7 @@ from gradplane.switch.syntax.conditions import ConditionError, evaluate
 
 Defines = Mapping[str, object] | Iterable[str]
 
-MAX_TOKENS = 100_000  # an expansion larger than this is a mistake (or an attack), not a program
+MAX_TOKENS = 200_000  # an expansion larger than this is a mistake (or an attack), not a program
 MAX_NESTING = 100  # macros expanded inside macros
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*([A-Za-z_]\w*)\s*\)|([A-Za-z_]\w*))")
 _PARAMETER = r"\s*(?:[A-Za-z_]\w*(?:\.\.\.)?|\.\.\.)\s*"
@@ -28,6 +29,10 @@ class MacroError(Exception):
     """A definition, use or condition that cannot be worked out; the text says why."""
 
 
+class MacroExplosion(MacroError):
+    """An expansion without end, for all that matters: no use to try the next one."""
+
+
 class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
     def on_error(self, file: object, line: object, msg: str) -> NoReturn:
         raise MacroError(msg)
@@ -37,7 +42,7 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
             raise MacroError(f"macros are nested deeper than {MAX_NESTING} levels")
         self.budget -= len(tokens)
         if self.budget < 0:
-            raise MacroError(f"a macro expands to more than {MAX_TOKENS} tokens")
+            raise MacroExplosion(f"a macro expands to more than {MAX_TOKENS} tokens")
         return list(super().expand_macros(tokens, list(expanding_from)))
 
 
@@ -76,12 +81,19 @@ class Macros:
             raise MacroError("#define needs a name, then a blank or parameters in parentheses")
         self._engine.define(self._tokens(text.strip(), 0))
 
+    def enter(self, file: str) -> None:
+        """Give __FILE__ the name of the file that is read now."""
+        quoted = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
+        self.define(f'__FILE__ "{quoted}"')
+
     def undefine(self, name: str) -> None:
         self._engine.macros.pop(name, None)
 
     def expand(self, text: str, line: int) -> str:
         """The replacement of one macro use; `line` is what __LINE__ gives in it."""
-        return "".join(t.value for t in self._engine.expand_macros(self._tokens(text, line)))
+        tokens = self._engine.expand_macros(self._tokens(text, line))
+        gaps = ["" if _touch(a, b) else " " for a, b in pairwise(tokens)]
+        return "".join(t.value + gap for t, gap in zip(tokens, [*gaps, ""], strict=False))
 
     def holds(self, condition: str, line: int) -> bool:
         """Whether a condition as written after #if is true."""
@@ -101,6 +113,16 @@ class Macros:
         for token in tokens:
             token.lineno = line
         return tokens
+
+
+def _touch(left: Any, right: Any) -> bool:
+    """Whether two tokens were written side by side, or come from one token made by ##.
+
+    Others stay apart: a sign from a macro and one before it are not `++`.
+    """
+    if right.lexpos == left.lexpos:
+        return bool((left.value + right.value).replace("_", "x").isalnum())
+    return bool(right.lexpos == left.lexpos + len(left.value))
 
 
 def split_defines(defines: Defines) -> list[tuple[str, str]]:

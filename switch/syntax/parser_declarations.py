@@ -81,7 +81,7 @@ class DeclarationParser(TableParser):
         head = self.head(start, annotations, is_type=True)
         self.expect("{")
         read = self._plain_member if plain else self._valued_member
-        members = self.comma_list(read, "}", trailing=True)
+        members = self.comma_list(read, "}", trailing=True, empty=False)
         return ast.EnumDecl(underlying=underlying, members=members, **head)
 
     def _plain_member(self) -> tuple[str, ast.Expr | None, Span]:
@@ -104,7 +104,7 @@ class DeclarationParser(TableParser):
     def _member_names(self) -> tuple[Token, list[tuple[str, Span]]]:
         keyword = self.advance()
         self.expect("{")
-        names = self.comma_list(self.name, "}", trailing=True)
+        names = self.comma_list(self.name, "}", trailing=True, empty=False)
         return keyword, [(name.text, name.span) for name in names]
 
     # -- typedef and type ------------------------------------------------------------------------
@@ -179,7 +179,9 @@ class DeclarationParser(TableParser):
 
     def object_body(self) -> list[ast.Decl]:
         self.expect("{")
+        self.deeper()
         body = self.items(lambda: self._function_or_instance(self.annotations()))
+        self.depth -= 1
         self.expect("}")
         return body
 
@@ -261,7 +263,7 @@ class DeclarationParser(TableParser):
 
     def _parser_element(self, parser: ast.ParserDecl) -> None:
         annotations = self.annotations()
-        if self.tok.text == "state" and self.peek().kind == "name":
+        if self.tok.text == "state":
             parser.states.append(self._state(annotations))
         elif parser.states:
             self.fail("state")
@@ -314,9 +316,7 @@ class DeclarationParser(TableParser):
             **head,
         )
 
-    def _body_of(
-        self, parse: Callable[[], None], needed: Callable[[], object], what: str
-    ) -> None:
+    def _body_of(self, parse: Callable[[], None], needed: Callable[[], object], what: str) -> None:
         """The elements up to "}"; without errors in them, `needed` must have come to be."""
         errors = len(self.reporter.diagnostics)
         self.items(parse)

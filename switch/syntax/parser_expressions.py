@@ -46,9 +46,7 @@ class ExpressionParser(TypeParser):
         self.tried.append("an operator")
         return operands[0]
 
-    def _reduce(
-        self, operands: list[ast.Expr], waiting: list[tuple[int, str]], level: int
-    ) -> None:
+    def _reduce(self, operands: list[ast.Expr], waiting: list[tuple[int, str]], level: int) -> None:
         """Build the operators that bind at least as tightly as the one that comes next."""
         while waiting and waiting[-1][0] >= level:
             right = operands.pop()
@@ -276,16 +274,6 @@ class ExpressionParser(TypeParser):
         """Whether the parentheses here are the whole keyset: a ":" follows the closing one."""
         close = self.closing(self.index, "(", ")")
         return close is not None and self.tokens[close + 1].kind == ":"
-
-    def closing(self, index: int, opening: str, closing: str) -> int | None:
-        """The index of the token that closes the bracket at `index`."""
-        depth = 0
-        for at in range(index, len(self.tokens) - 1):
-            kind = self.tokens[at].kind
-            depth += (kind == opening) - (kind == closing)
-            if depth == 0:
-                return at
-        return None
 
     def simple_keyset(self) -> ast.Expr:
         if self.at("default") or self.at("_"):

@@ -12,6 +12,7 @@ from gradplane.switch.syntax.parser_expressions import ExpressionParser
 ASSIGNMENTS = frozenset(
     {"=", "+=", "-=", "|+|=", "|-|=", "*=", "/=", "%=", "<<=", ">>=", "&=", "^=", "|="}
 )
+_TARGET_STARTS = frozenset({"name", ".", "this", "("})
 _TARGETS = (ast.Name, ast.Member, ast.Index, ast.Slice)
 
 
@@ -122,7 +123,7 @@ class StatementParser(ExpressionParser):
 
     def _simple_statement(self) -> ast.Stmt:
         """An assignment or a call, without its ";"."""
-        if self.tok.kind not in self._PRIMARY:
+        if self.tok.kind not in _TARGET_STARTS:
             self.fail("a statement")
         target = self.postfix()
         if self.tok.kind in ASSIGNMENTS:
@@ -213,6 +214,8 @@ class StatementParser(ExpressionParser):
         label: ast.Expr
         if self.at("default"):
             label = ast.DefaultKey(span=self.advance().span)
+        elif self.tok.kind == "{":
+            self.fail("an expression without braces")
         else:
             label = self.expression()
         self.expect(":")

@@ -24,6 +24,7 @@ TOP_LEVEL = frozenset(
 )
 STOP = TOP_LEVEL | {"}", "end"}
 _BRACES = {"{": 1, "}": -1}
+_GOES_ON = frozenset({"else", ":", ")", ",", ";"})  # behind a "}", more of the same construct
 _LABELS = {"name": "a name", "integer": "an integer", "text": "a string", "end": "end of file"}
 
 
@@ -84,11 +85,6 @@ class TokenStream:
             self.fail(kind)
         return self.advance()
 
-    def expect_word(self, word: str) -> Token:
-        if not self.at_word(word):
-            self.fail()
-        return self.advance()
-
     def previous(self) -> Token:
         return self.tokens[max(self.index - 1, 0)]
 
@@ -101,12 +97,16 @@ class TokenStream:
 
     # -- lists -----------------------------------------------------------------------------------
 
-    def comma_list(self, parse: Callable[[], T], close: str, trailing: bool = False) -> list[T]:
-        """`parse` "," `parse` ... up to and with `close`; may be empty."""
+    def comma_list(
+        self, parse: Callable[[], T], close: str, trailing: bool = False, empty: bool = True
+    ) -> list[T]:
+        """`parse` "," `parse` ... up to and with `close`."""
         items: list[T] = []
-        while not (self.at(close) and (not items or trailing)):
+        if empty and self.accept(close):
+            return items
+        while True:
             items.append(parse())
-            if not self.accept(","):
+            if not self.accept(",") or (trailing and self.at(close)):
                 break
         self.expect(close)
         return items
@@ -121,8 +121,6 @@ class TokenStream:
             try:
                 found.append(parse())
             except SyntaxFailure:
-                if self._attempting:
-                    raise
                 self.depth = depth
                 del self._scopes[scopes:]
                 self._recover(mark)
@@ -132,14 +130,31 @@ class TokenStream:
 
     def _recover(self, mark: int) -> None:
         """Skip the rest of what began at `mark`: past its ";" or "{ }", or up to the outer "}"."""
-        braces = sum(_BRACES.get(t.kind, 0) for t in self.tokens[mark : self.index])
+        depth = sum(_BRACES.get(t.kind, 0) for t in self.tokens[mark : self.index])
+        head = self._end_of_for(mark)  # a ";" in the brackets of a `for` ends nothing
         while self.tok.kind not in TOP_LEVEL and self.tok.kind != "end":
-            if braces <= 0 and self.tok.kind == "}":
+            if depth <= 0 and self.tok.kind == "}":
                 return
             kind = self.advance().kind
-            braces += _BRACES.get(kind, 0)
-            if braces <= 0 and kind in (";", "}") and self.tok.kind != "else":
+            depth += _BRACES.get(kind, 0)
+            ends = kind == ";" or (kind == "}" and self.tok.kind not in _GOES_ON)
+            if depth <= 0 and ends and self.index > head:
                 return
+
+    def _end_of_for(self, mark: int) -> int:
+        if self.tokens[mark].kind != "for":
+            return -1
+        return self.closing(mark + 1, "(", ")") or -1
+
+    def closing(self, index: int, opening: str, closing: str) -> int | None:
+        """The index of the token that closes the bracket at `index`."""
+        depth = 0
+        for at in range(index, len(self.tokens) - 1):
+            kind = self.tokens[at].kind
+            depth += (kind == opening) - (kind == closing)
+            if depth == 0:
+                return at
+        return None
 
     # -- errors ----------------------------------------------------------------------------------
 

@@ -31,10 +31,11 @@ class TableParser(StatementParser):
         """One property, put where it belongs in `table`."""
         annotations = self.annotations()
         const = self.accept("const") is not None
-        plain = not annotations and not const
-        if plain and self.accept_word("key"):
+        if (annotations or const) and self.tok.text in ("key", "actions"):
+            self.fail_at(self.tok.span, f'"{self.tok.text}" takes no annotation and no "const"')
+        if self.accept_word("key"):
             table.key += self._braced_list(self._key_element)
-        elif plain and self.accept_word("actions"):
+        elif self.accept_word("actions"):
             table.actions += self._braced_list(self._listed_action)
         elif self.accept_word("entries"):
             table.const_entries |= const

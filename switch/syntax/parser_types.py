@@ -35,9 +35,7 @@ class TypeParser(TokenStream, ABC):
     def name(self) -> Token:
         return self.expect("name")
 
-    def head(
-        self, start: Span, annotations: list[ast.Annotation], is_type: bool = False
-    ) -> Head:
+    def head(self, start: Span, annotations: list[ast.Annotation], is_type: bool = False) -> Head:
         """Read and declare the name of a declaration that began at `start`."""
         name = self.name()
         (self.declare_type if is_type else self.declare_value)(name.text)
@@ -145,7 +143,7 @@ class TypeParser(TokenStream, ABC):
         """`<T, U>` or nothing; the names are types from here on in the current scope."""
         if not self.accept("<"):
             return []
-        names = [t.text for t in self.comma_list(self.name, ">")]
+        names = [t.text for t in self.comma_list(self.name, ">", empty=False)]
         self.declare_types(names)
         return names
 

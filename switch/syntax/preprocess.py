@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradplane.switch.source import Reporter, Span
-from gradplane.switch.syntax.macros import Defines, MacroError, Macros
+from gradplane.switch.syntax.macros import Defines, MacroError, MacroExplosion, Macros
 
 STOCK_INCLUDES = Path(__file__).resolve().parent.parent / "include"
 MAX_INCLUDES = 64
@@ -114,6 +114,7 @@ class Preprocessor:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
         self.reporter.lines[file.name] = text.split("\n")
         self._open.append(file)
+        self._macros.enter(file.name)
         outer, self._conditions = self._conditions, []
         text = self._without_comments(text)
         position, line = 0, 1
@@ -128,6 +129,8 @@ class Preprocessor:
             self.reporter.error(condition.opened, "this condition has no #endif")
         self._conditions = outer
         self._open.pop()
+        if self._open:
+            self._macros.enter(self._open[-1].name)
 
     def _without_comments(self, text: str) -> str:
         """Comments become blanks, so that nothing behind them moves."""
@@ -189,7 +192,7 @@ class Preprocessor:
         try:
             text = self._macros.expand(use, place.line)
         except MacroError as error:
-            self.reporter.error(place, str(error))
+            self._failed(error, place)
             return
         width = place.end - place.column
         self._pieces.append(Piece(text, place.file, place.line, place.column, width))
@@ -220,7 +223,12 @@ class Preprocessor:
             elif self._live:
                 self._plain_directive(keyword, body.strip(), place)
         except MacroError as error:
-            self.reporter.error(place, str(error))
+            self._failed(error, place)
+
+    def _failed(self, error: MacroError, place: Span) -> None:
+        self.reporter.error(place, str(error))
+        if isinstance(error, MacroExplosion):
+            self.reporter.stop_on_errors()
 
     def _plain_directive(self, keyword: str, body: str, place: Span) -> None:
         if keyword in _PLAIN:
@@ -256,6 +264,7 @@ class Preprocessor:
         here = place.line - file.shift
         file.shift = int(match[1]) - here - 1
         file.name = match[2] or file.name
+        self._macros.enter(file.name)
 
     def _include(self, body: str, place: Span) -> None:
         if body[:1] not in ('"', "<"):

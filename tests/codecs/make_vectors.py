@@ -1,6 +1,6 @@
-"""Writes vectors/*.json from the slow reference. Run by hand, and only when the format is meant to change.
+"""Writes vectors/*.json from the slow reference. Run by hand, when the format is meant to change:
 
-    python tests/codecs/make_vectors.py
+python tests/codecs/make_vectors.py
 """
 
 import json

@@ -1,4 +1,4 @@
-"""One battery over all codecs there are: adding a codec adds its cases, and its vectors file must exist."""
+"""One battery over all codecs: adding a codec adds its cases, and its vectors file must exist."""
 
 import inspect
 import json
@@ -126,7 +126,10 @@ def test_values_that_are_not_finite_are_refused(codec: Codec, value: float, text
     [
         ([1.0], "expected a float32 array, got list"),
         (np.zeros(3), "expected float32 of shape (n,), got float64 of shape (3,)"),
-        (np.zeros((2, 2), np.float32), "expected float32 of shape (n,), got float32 of shape (2, 2)"),
+        (
+            np.zeros((2, 2), np.float32),
+            "expected float32 of shape (n,), got float32 of shape (2, 2)",
+        ),
         (np.zeros(3, ">f4"), "expected float32 of shape (n,), got >f4 of shape (3,)"),
     ],
 )

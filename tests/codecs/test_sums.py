@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from thc_reference import Grid
 
 from gradplane import codecs
-from gradplane.codecs import Codec, CodecError, _hadamard, key
+from gradplane.codecs import Codec, CodecError, _hadamard, _table, key
 from gradplane.codecs._grid import GridCodec
 
 CODECS = [
@@ -61,7 +61,8 @@ def test_rounding_is_unbiased_within_the_clamped_range(codec: Codec) -> None:
     x[5] = 40  # clamped, where the range is the norm's
     shared = codec.local(x)
     grid = Grid(codec.bits, list(codec.table), getattr(codec, "p", None) if codec.rotate else None)
-    expected = grid.positions(x.tolist(), codec.lanes(48), float(shared[0]), key(9, "rotation", 0) % 2**32)
+    spin = key(9, "rotation", 0) % 2**32
+    expected = grid.positions(x.tolist(), codec.lanes(48), float(shared[0]), spin)
     values = [table_values(codec, x, shared, seed=9, worker=w) for w in range(workers)]
     table = np.array(codec.table)
     for lane, position in enumerate(expected):
@@ -112,9 +113,11 @@ def test_missing_lanes_are_zero_before_the_inverse_rotation() -> None:
     counts[128:192] -= 1
     sums[128:192] = sum(table_values(codec, x, shared, 8, worker=w) for w in range(2))[128:192]
     spin = key(key(8, "rotation", 0) & 0xFFFFFFFF, "signs")
-    y = codec.decode_sum(sums, 256, counts, shared, 8)  # all 256 lanes' values, to rotate again
-    lanes = _hadamard.rotate(y, 256, spin, 1.0)
-    assert np.abs(lanes[64:128]).max() < 1e-4 < np.abs(lanes[128:]).min()
+    y = codec.decode_sum(sums, 256, counts, shared, 8)  # the padding's values, too
+    lanes = _hadamard.rotate(y, 256, spin, 1 / 16)
+    top = _table.threshold(1 / 32) / 16 * shared[0]
+    expected = top * (2 * sums / np.maximum(counts, 1) / 30 - 1) * (counts > 0)
+    np.testing.assert_allclose(lanes, expected, atol=1e-5)
     assert np.array_equal(y[:200], codec.decode_sum(sums, 200, counts, shared, 8))
 
 
@@ -249,8 +252,8 @@ def test_damaged_bytes_are_named() -> None:
     for changed, text in (
         (b"\0\0\xc0\x7f" + data[4:], "statistic nan of partition 0 is not a magnitude"),
         (data[:-1] + b"\x19", "code 9 at lane 3 does not fit 2 bits"),
-        (data[:6], "truncated: rotation seed of partition 0, 4 bytes from byte 4 on, but 2 are left"),
-        (data[:9], "truncated: codes of partition 0, 2 bytes from byte 8 on, but 1 are left"),
+        (data[:6], "truncated: rotation seed of partition 0, 4 bytes from byte 4 on, 2 left"),
+        (data[:9], "truncated: codes of partition 0, 2 bytes from byte 8 on, 1 left"),
     ):
         with pytest.raises(CodecError) as caught:
             codec.decode(changed, 4)

@@ -53,6 +53,14 @@ def test_no_table_is_better_for_four_bits(g: int) -> None:
     assert optimal_table(4, g, 1 / 32) == best(4, g, 1 / 32)
 
 
+@pytest.mark.parametrize("g, p, table", [(4, 1 / 32, (0, 1, 2, 4)), (7, 1 / 2, (0, 2, 4, 7))])
+def test_symmetric_tables_can_be_worse(g: int, p: float, table: tuple[int, ...]) -> None:
+    """The paper assumes symmetry for odd g."""
+    symmetric = min(cost((0, k, g - k, g), p) for k in range(1, (g + 1) // 2))
+    assert optimal_table(2, g, p) == table
+    assert cost(table, p) < 0.99 * symmetric
+
+
 def test_even_granularity_can_make_the_best_table_lopsided() -> None:
     table = optimal_table(4, 30, 1 / 32)
     assert table == (0, 3, 5, 7, 9, 11, 13, 14, 15, 17, 19, 21, 23, 25, 27, 30)

@@ -1,6 +1,6 @@
-"""THC and uniform THC once more: pure Python, one value at a time, exact fractions where they decide.
+"""THC and uniform THC once more: pure Python, value by value, exact fractions where they decide.
 
-Nothing of gradplane is used, except that tables are given. Slow on purpose.
+Nothing of gradplane is used; tables are given. Slow on purpose.
 """
 
 import hashlib

@@ -1,7 +1,8 @@
 """DESIGN.md's "Aggregation, the switch's rules" as plain Python, to compare implementations with.
 
-One job a model. What leaves is (receiving worker, UDP payload); a result of a quorum goes to all.
-`lose_pass(worker, header, number)` may say that a packet is lost on its way into pass `number`.
+One job a model. What leaves is (receiving worker, UDP payload). receive() takes a packet through all
+its passes at once; begin() and step() take it through one by one, so that other packets can come between.
+`lose_pass(worker, header, number)` may say that a packet is lost on its way into pass `number` > 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,6 +23,16 @@ class Member:
 
     worker: int
     port: int
+
+
+@dataclass
+class Flight:
+    """An indices packet between two passes."""
+
+    member: Member
+    header: Header
+    indices: np.ndarray
+    number: int = 0  # the next pass
 
 
 @dataclass
@@ -73,6 +84,13 @@ class SwitchModel:
 
     def receive(self, port: int, payload: bytes) -> Out:
         """A UDP payload for port 18256 that came in on `port`: what leaves because of it."""
+        flight = self.begin(port, payload)
+        while isinstance(flight, Flight):
+            flight = self.step(flight)
+        return flight
+
+    def begin(self, port: int, payload: bytes) -> Flight | Out:
+        """The start of receive(): a packet that is to make passes, or what leaves at once."""
         try:
             header, body = wire.parse(payload)
         except wire.WireError:
@@ -84,10 +102,33 @@ class SwitchModel:
         if header.type is Type.NORM:
             return self._norm(member, header)
         if header.type is Type.INDICES:
-            return self._indices(member, header, wire.unpack_indices(body))
+            return Flight(member, header, wire.unpack_indices(body))
         if header.type is Type.STATUS and not header.flags:
             return self._status(member, header)
         return []
+
+    def step(self, flight: Flight) -> Flight | Out:
+        """One pass over 128 lanes."""
+        member, header, number = flight.member, flight.header, flight.number
+        if number and self.lose_pass(member.worker, header, number):
+            return []
+        stage = self.sums[header.slot][number]
+        if header.round < stage.round:
+            return self._notice(member, header, stage)
+        stage.enter(header.round)
+        if stage.count == 0:
+            stage.norm = header.norm
+        if stage.norm != header.norm:
+            return []
+        was_closed = stage.closed
+        if stage.add(1 << member.worker, self.quorum):
+            lanes = flight.indices[number * LANES_A_PASS : (number + 1) * LANES_A_PASS]
+            for lane, index in enumerate(lanes):
+                stage.sums[lane] += self.table[index]
+        closed = stage.closed and not was_closed
+        if number + 1 < self.passes:
+            return Flight(member, header, flight.indices, number + 1)
+        return self._sums(member, header, closed)
 
     def _norm(self, member: Member, header: Header) -> Out:
         stage = self.norms[header.slot]
@@ -103,26 +144,6 @@ class SwitchModel:
             return []
         result = self._answer(Type.NORM_RESULT, header, stage)
         return [(member.worker, result)] if was_closed else self._all(result)
-
-    def _indices(self, member: Member, header: Header, indices: np.ndarray) -> Out:
-        bit, closed_by_this = 1 << member.worker, False
-        for number, stage in enumerate(self.sums[header.slot]):
-            if number and self.lose_pass(member.worker, header, number):
-                return []
-            if header.round < stage.round:
-                return self._notice(member, header, stage)
-            stage.enter(header.round)
-            if stage.count == 0:
-                stage.norm = header.norm
-            if stage.norm != header.norm:
-                return []
-            was_closed = stage.closed
-            if stage.add(bit, self.quorum):
-                lanes = indices[number * LANES_A_PASS : (number + 1) * LANES_A_PASS]
-                for lane, index in enumerate(lanes):
-                    stage.sums[lane] += self.table[index]
-            closed_by_this = stage.closed and not was_closed
-        return self._sums(member, header, closed_by_this)
 
     def _sums(self, member: Member, header: Header, closed_by_this: bool) -> Out:
         stages = self.sums[header.slot]

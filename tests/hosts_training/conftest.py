@@ -1,6 +1,7 @@
-"""Makes this folder's helper modules importable."""
+"""Makes the helper modules of this folder and of tests/hosts importable."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+HERE = Path(__file__).parent
+sys.path[:0] = [str(HERE), str(HERE.parent / "hosts")]

@@ -2,23 +2,26 @@
 
 import json
 import os
+import socket
 import subprocess
 import sys
+import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from host_configs import make_hosts, make_job
-from virtual_network import Network
+from virtual_network import Network, make_switch
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
-def net(request):
-    """The first three bytes of loopback addresses that no other test run uses."""
-    number = os.getpid() % 2**16
-    return f"127.{number >> 8 | 1}.{number & 255}"
+def net():
+    """The first three bytes of loopback addresses that no other test process uses."""
+    number = os.getpid() % 2**15
+    return f"127.{128 + (number >> 8)}.{number & 255}"
 
 
 @pytest.fixture
@@ -92,6 +95,49 @@ def test_training_through_a_server_gives_the_weights_of_the_virtual_network(net,
     for record in rounds:
         assert 0 < record["started"] + job.compute_ns <= record["computed"] < record["finished"]
         assert record["payload_up"] == record["payload_down"] == 4 * 4060 + 20
+
+
+def test_training_through_a_switch_survives_losses(net, start, tmp_path):
+    """The switch is the model of tests/hosts, on a socket of this process, in a thread."""
+    job = make_job(
+        net=net, workers=2, reliability="retransmit", epochs=1, batch=120, timeout_ns=20_000_000
+    )
+    losses = [{"model": "nth", "n": 10}]
+    configs = make_hosts(job, losses, log_folder=tmp_path)
+    with switch_on_a_socket(job):
+        run_to_the_end(configs, start)
+    weights = [[r["weights"] for r in log_of(config) if r["kind"] == "round"] for config in configs]
+    network = Network(job.aggregator[0], make_switch(job))
+    for config in make_hosts(job):
+        network.add(config)
+    network.run()
+    virtual = [r["weights"] for r in network.records if r["kind"] == "round" and not r["worker"]]
+    assert weights == [virtual, virtual]
+    verdicts = [r for config in configs for r in log_of(config) if r["kind"] == "verdict"]
+    assert len(verdicts) > 5
+
+
+@contextmanager
+def switch_on_a_socket(job):
+    switch = make_switch(job)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
+        opened.bind(job.aggregator)
+
+        def serve():
+            while True:
+                payload, sender = opened.recvfrom(65535)
+                if not payload:
+                    return
+                for ip, port, answer in switch(*sender, payload):
+                    opened.sendto(answer, (ip, port))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield
+        finally:
+            opened.sendto(b"", job.aggregator)
+            thread.join()
 
 
 def test_the_end_of_input_ends_the_process_before_and_after_go(net, start, tmp_path):

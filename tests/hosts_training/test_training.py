@@ -191,3 +191,26 @@ def test_a_model_with_unusable_parameters_is_refused(body, found, tmp_path, monk
     assert str(caught.value) == (
         f"model {name}:Net: parameters(seed) must be float32[n], got {found}"
     )
+
+
+@pytest.mark.parametrize(
+    ("gradient", "found"),
+    [("params.astype(float)", "float64[6]"), ("params[:5]", "float32[5]"), ("None", "NoneType")],
+)
+def test_a_model_whose_gradient_does_not_fit_is_refused(gradient, found, tmp_path, monkeypatch):
+    name = f"own_gradient_{abs(hash(gradient))}"
+    (tmp_path / f"{name}.py").write_text(
+        "import numpy as np\n"
+        "class Net:\n"
+        "    tensors = ()\n"
+        "    def __init__(self, features, classes): pass\n"
+        "    def parameters(self, seed): return np.zeros(6, np.float32)\n"
+        f"    def loss_and_gradient(self, params, x, y): return 0.5, {gradient}\n"
+        "    def predict(self, params, x): raise AssertionError\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(LoadError) as caught:
+        next(train(job(model=f"{name}:Net"), 0))
+    assert str(caught.value) == (
+        f"model {name}:Net: loss_and_gradient()[1] must be float32[6], got {found}"
+    )

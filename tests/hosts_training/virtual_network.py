@@ -3,6 +3,9 @@
 import heapq
 import itertools
 
+from switch_model import Member, SwitchModel
+
+from gradplane import codecs
 from gradplane.hosts.host import Host
 
 DELAY_NS = 10_000
@@ -81,3 +84,17 @@ class HostEnvironment:
 
     def record(self, kind, **fields):
         self._network.records.append({"kind": kind, "ip": self._ip} | fields)
+
+
+def make_switch(job):
+    """The model, by addresses: worker w is on the switch's port w + 1."""
+    name, params = job.codec
+    members = [Member(worker, worker + 1) for worker in range(job.workers)]
+    table = codecs.get(name, **params).table
+    model = SwitchModel(job.number, members, job.quorum, job.slots, table, job.sum_bits)
+
+    def receive(ip, source_port, payload):
+        worker = job.worker_addresses.index((ip, source_port))
+        return [(*job.worker_addresses[w], out) for w, out in model.receive(worker + 1, payload)]
+
+    return receive

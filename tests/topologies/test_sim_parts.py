@@ -127,8 +127,8 @@ def _channel(rate=None, delay=0, limit=10):
 
 def test_a_channel_takes_its_time_for_every_bit():
     events, out, channel = _channel(rate=8_000_000, delay=500)  # a byte a microsecond
-    channel.send(b"12345")
-    channel.send(b"123")
+    channel.send(b"12345", len(b"12345"))
+    channel.send(b"123", len(b"123"))
     while events.step():
         pass
     assert out == [(5_500, b"12345"), (8_500, b"123")]
@@ -138,8 +138,8 @@ def test_a_channel_takes_its_time_for_every_bit():
 def test_a_full_queue_drops_the_last_and_counts():
     events, out, channel = _channel(rate=8_000_000, limit=2)
     for frame in (b"1", b"2", b"3"):
-        channel.send(frame)
-    events.at(1_000, lambda: channel.send(b"4"))
+        channel.send(frame, len(frame))
+    events.at(1_000, lambda: channel.send(b"4", len(b"4")))
     while events.step():
         pass
     assert [frame for _, frame in out] == [b"1", b"2", b"4"]
@@ -148,7 +148,7 @@ def test_a_full_queue_drops_the_last_and_counts():
 
 def test_a_duration_is_rounded_up():
     events, out, channel = _channel(rate=3_000_000_000)
-    channel.send(b"1")
+    channel.send(b"1", len(b"1"))
     events.step()
     assert out == [(3, b"1")]
 

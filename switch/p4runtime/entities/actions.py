@@ -20,9 +20,11 @@ _FORMS = {
 
 def read_action(table: TableInfo, message: p4r.Action, default: bool = False) -> ActionData:
     """An action of the table with all its parameters; `default`: to be its default action."""
-    choice = find(table.actions, message.action_id, "action", table.name)
+    choice = find(table.actions, message.action_id, "action", f"table {table.name}")
     _check_scope(table, choice, default)
-    return ActionData(choice.index, _read_params(choice, message, f"{table.name}: {choice.info}"))
+    return ActionData(
+        choice.index, _read_params(choice, message, f"table {table.name}: action {choice.info}")
+    )
 
 
 def show_action(table: TableInfo, data: ActionData) -> p4r.Action:
@@ -41,7 +43,9 @@ def read_target(table: TableInfo, message: p4r.TableAction, default: bool = Fals
     if form not in allowed:
         given = _FORMS.get(form or "", "nothing")
         choices = " or ".join(_FORMS[f] for f in allowed)
-        raise RpcError("INVALID_ARGUMENT", f"{table.name}: an entry takes {choices}, not {given}")
+        raise RpcError(
+            "INVALID_ARGUMENT", f"table {table.name}: an entry takes {choices}, not {given}"
+        )
     match form:
         case "action":
             return read_action(table, message.action, default)
@@ -86,7 +90,7 @@ def _check_scope(table: TableInfo, choice: TableAction, default: bool) -> None:
     if choice.scope == wrong:
         place = "an entry" if default else "the default action"
         raise RpcError(
-            "PERMISSION_DENIED", f"{table.name}: action {choice.info} may only be {place}"
+            "PERMISSION_DENIED", f"table {table.name}: action {choice.info} may only be {place}"
         )
 
 
@@ -117,7 +121,8 @@ def _read_one_shot(table: TableInfo, message: p4r.ActionProfileActionSet) -> One
     for one in message.action_profile_actions:
         if one.weight <= 0:
             raise RpcError(
-                "INVALID_ARGUMENT", f"{table.name}: weight {one.weight} of an action is not above 0"
+                "INVALID_ARGUMENT",
+                f"table {table.name}: weight {one.weight} of an action is not above 0",
             )
         actions.append((read_action(table, one.action), one.weight, watch_port(one)))
     return OneShot(tuple(actions))

@@ -63,7 +63,7 @@ def write_direct(
     """Counter: as given, else 0 for a new entry and unchanged for others. Meter: as given."""
     undo: list[Undo] = []
     if message.HasField("counter_data"):
-        undo.append(direct.set_counter(*counter_values(message.counter_data, info.name)))
+        undo.append(direct.set_counter(*counter_values(message.counter_data, f"table {info.name}")))
     elif insert:
         undo.append(direct.set_counter(0, 0))
     if info.table.meter is not None:

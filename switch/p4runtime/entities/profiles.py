@@ -189,7 +189,8 @@ def _chosen(p: Pipeline, number: int) -> Collection[Extern]:
 
 def _told(p: Pipeline, extern: Extern) -> p4i.ActionProfile:
     profiles = p.catalog.p4info.action_profiles
-    return next(told for told in profiles if told.preamble.id == extern.id)
+    told: p4i.ActionProfile = next(told for told in profiles if told.preamble.id == extern.id)
+    return told
 
 
 def _table(p: Pipeline, extern: Extern) -> TableInfo:

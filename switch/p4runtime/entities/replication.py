@@ -18,6 +18,7 @@ _Message = TypeVar("_Message", bound=Message)
 _Kept = TypeVar("_Kept")
 
 _ID_BITS = 16  # of multicast groups and replica instances, in v1model and as PSA's default
+_SESSION_BITS = 15  # simple_switch's limit
 
 
 def write_replication(p: Pipeline, kind: int, message: p4r.PacketReplicationEngineEntry) -> Undo:
@@ -87,8 +88,8 @@ def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
 def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Undo:
     number, sessions = message.session_id, p.state.clone_sessions
     what = f"clone session {number}"
-    if number == 0:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: 0 stands for all sessions when reading")
+    if not 0 < number < 1 << _SESSION_BITS:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to 32767")
     _check_presence(kind, what, number in sessions)
     former, told = sessions.get(number), p.sessions.get(number)
     if kind == p4r.Update.DELETE:

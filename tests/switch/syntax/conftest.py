@@ -14,8 +14,8 @@ _HIDDEN = {"span", "name_span", "transition_span"}
 
 
 def show(value: object) -> str:
-    """A tree as text: expressions and types fully bracketed, all else as Node(field=value)."""
-    short = _EXPRESSIONS.get(type(value))
+    """A tree as text: P4 with all brackets for types, expressions, statements; else Node(...)."""
+    short = _SHORT.get(type(value))
     if short is not None:
         return short(value)
     if isinstance(value, ast.Node):
@@ -73,7 +73,46 @@ def _argument(e: ast.Argument) -> str:
     return value if e.name is None else f"{e.name} = {value}"
 
 
-_EXPRESSIONS: dict[type, Callable] = {
+def _notes(node: ast.Block | ast.Decl | ast.For | ast.ForIn) -> str:
+    return "".join(f"@{a.name}({a.body}) " if a.body else f"@{a.name} " for a in node.annotations)
+
+
+def _variable(d: ast.VarDecl | ast.ConstDecl) -> str:
+    value = d.value if isinstance(d, ast.ConstDecl) else d.init
+    const = "const " * isinstance(d, ast.ConstDecl)
+    given = "" if value is None else f" = {show(value)}"
+    return f"{_notes(d)}{const}{show(d.ref)} {d.name}{given}"
+
+
+def _instance(d: ast.Instantiation) -> str:
+    body = "" if d.body is None else f" = {show(d.body)}"
+    return f"{_notes(d)}{show(d.ref)}({', '.join(show(a) for a in d.args)}) {d.name}{body}"
+
+
+def _block(b: ast.Block) -> str:
+    return _notes(b) + "{ " + "".join(show(s) + " " for s in b.body) + "}"
+
+
+def _if(s: ast.If) -> str:
+    other = "" if s.other is None else f" else {show(s.other)}"
+    return f"if ({show(s.cond)}) {show(s.then)}{other}"
+
+
+def _switch(s: ast.Switch) -> str:
+    cases = [f"{show(c.label)}: " + (show(c.body) + " " if c.body else "") for c in s.cases]
+    return f"switch ({show(s.subject)}) {{ {''.join(cases)}}}"
+
+
+def _for(s: ast.For) -> str:
+    init, update = (", ".join(show(p).rstrip(";") for p in ps) for ps in (s.init, s.update))
+    return f"{_notes(s)}for ({init}; {show(s.cond)}; {update}) {show(s.body)}"
+
+
+def _for_in(s: ast.ForIn) -> str:
+    return f"{_notes(s)}for ({show(s.var)} in {show(s.collection)}) {show(s.body)}"
+
+
+_SHORT: dict[type, Callable] = {
     ast.IntLit: _int,
     ast.BoolLit: lambda e: str(e.value).lower(),
     ast.StringLit: lambda e: repr(e.value),
@@ -102,6 +141,22 @@ _EXPRESSIONS: dict[type, Callable] = {
     ast.TupleTypeRef: lambda t: "tuple<" + ", ".join(show(a) for a in t.args) + ">",
     ast.ListTypeRef: lambda t: f"list<{show(t.element)}>",
     ast.DontCareTypeRef: lambda t: "_",
+    ast.VarDecl: _variable,
+    ast.ConstDecl: _variable,
+    ast.Instantiation: _instance,
+    ast.DeclStmt: lambda s: show(s.decl) + ";",
+    ast.Assign: lambda s: f"{show(s.target)} {s.op} {show(s.value)};",
+    ast.CallStmt: lambda s: f"{show(s.call)};",
+    ast.Block: _block,
+    ast.If: _if,
+    ast.Switch: _switch,
+    ast.For: _for,
+    ast.ForIn: _for_in,
+    ast.Return: lambda s: "return;" if s.value is None else f"return {show(s.value)};",
+    ast.Exit: lambda s: "exit;",
+    ast.Break: lambda s: "break;",
+    ast.Continue: lambda s: "continue;",
+    ast.Empty: lambda s: ";",
 }
 
 

@@ -1,0 +1,24 @@
+PYTHON := .venv/bin/python
+LINT_DIR := .cache/lint
+
+.PHONY: install demo test lint bench fuzz clean
+
+install:
+	@scripts/install
+
+# The main job: four workers on Mininet train through a P4 switch that sums their gradients.
+demo: install
+	@$(PYTHON) -m gradplane run experiments/thc-star.toml
+
+test: lint
+	$(PYTHON) -m pytest -q -n 2 --dist loadgroup
+
+# mypy runs where the room `codecs` does not hide the standard library's module of that name.
+lint: install
+	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff format --check .
+	@mkdir -p $(LINT_DIR) && ln -sfn ../../gradplane $(LINT_DIR)/gradplane
+	cd $(LINT_DIR) && ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p gradplane
+
+clean:
+	rm -rf .venv .cache .mypy_cache .ruff_cache runs *.egg-info build

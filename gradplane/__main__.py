@@ -1,0 +1,5 @@
+"""python -m gradplane"""
+
+from gradplane.cli import main
+
+main()

@@ -1,0 +1,237 @@
+"""The command line. Exit status: 0 ok, 1 failed or rejected, 2 wrong usage.
+
+What a command needs is imported inside it, so that --help is there at once.
+"""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradplane import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    help="P4 switch and network emulator for in-network aggregation of compressed gradients.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+codecs_app = typer.Typer(help="Compression codecs: list them, or measure them.")
+p4_app = typer.Typer(
+    help="P4_16 programs: check them, or show what they contain.", no_args_is_help=True
+)
+app.add_typer(codecs_app, name="codecs")
+app.add_typer(p4_app, name="p4")
+
+Settings = Annotated[
+    list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key: job.quorum=3")
+]
+Out = Annotated[Path | None, typer.Option(help="The run folder; it must not exist")]
+Includes = Annotated[list[Path], typer.Option("-I", help="Folder of includes")]
+Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
+Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False)]
+
+
+def main() -> None:
+    """The command `gradplane`."""
+    # One's own models and data are module:object, found from the current folder.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        app(prog_name="gradplane")
+    except KeyboardInterrupt:
+        _fail("interrupted")
+    except Exception as error:
+        if not (_ours(error) or isinstance(error, OSError)):
+            raise
+        _fail(str(error))
+
+
+def _ours(error: BaseException) -> bool:
+    """Whether it was raised for the user to read; anything else is a fault of ours."""
+    return any(kind.__module__.startswith("gradplane.") for kind in type(error).__mro__)
+
+
+def _fail(message: str) -> None:
+    print(message if "\n" in message else f"gradplane: {message}", file=sys.stderr)
+    sys.exit(1)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"gradplane {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it, end")
+    ] = False,
+) -> None:
+    """P4 switch and network emulator for in-network aggregation of compressed gradients."""
+
+
+@app.command()
+def run(
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml", show_default=False)],
+    net: Annotated[
+        str | None, typer.Option(metavar="mininet|sim", help="Default: mininet where possible")
+    ] = None,
+    out: Out = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the experiment's")] = None,
+    settings: Settings = [],  # noqa: B006  (typer copies it)
+    cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
+) -> None:
+    """Run an experiment and write its run folder."""
+    from gradplane import runner, tables
+
+    if net not in (None, *runner.NETWORKS):
+        raise typer.BadParameter(f"use {' or '.join(runner.NETWORKS)}", param_hint="--net")
+    summary = runner.run(
+        experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True
+    )
+    console = _console()
+    console.print(tables.results(summary))
+    _say(console, f"report: {summary.report}")
+
+
+@app.command()
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
+    settings: Settings = [],  # noqa: B006
+    out: Out = None,
+) -> None:
+    """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
+    from gradplane import replayer, tables
+    from gradplane.summary import Summary
+
+    console = _console()
+    result = replayer.replay(folder, settings, out=out, console=True)
+    if isinstance(result, Summary):
+        console.print(tables.results(result))
+        _say(console, f"report: {result.report}")
+        return
+    _say(console, result.text())
+    if not result.equal:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="The HTML file to write")] = None,
+) -> None:
+    """Write the report of a run, or the comparison of several."""
+    from gradplane import report as reports
+
+    _say(_console(), f"report: {reports.write(folders, out)}")
+
+
+@codecs_app.callback(invoke_without_command=True)
+def list_codecs(context: typer.Context) -> None:
+    """List the codecs with their parameters."""
+    if context.invoked_subcommand is None:
+        from gradplane import tables
+
+        _console().print(tables.codecs())
+
+
+@codecs_app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...")] = None,
+    values: Annotated[int, typer.Option(min=1, help="Length of the vector")] = 1 << 20,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+) -> None:
+    """Ratio, error and speed on a lognormal(0, 1) vector."""
+    from gradplane import tables
+
+    _console().print(tables.bench(names, values, seed))
+
+
+@p4_app.command()
+def check(program: Program, include: Includes = [], define: Defines = []) -> None:  # noqa: B006
+    """Compile a program and say what is wrong with it."""
+    from gradplane import programs
+
+    compiled = programs.compiled(program, include, define)
+    for warning in compiled.warnings:
+        print(warning.render(compiled.reporter.lines), file=sys.stderr)
+    print(f"{program}: ok")
+
+
+@p4_app.command()
+def info(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    p4info: Annotated[bool, typer.Option("--p4info", help="As P4Runtime's P4Info text")] = False,
+) -> None:
+    """Show a program's tables, actions, registers and counters."""
+    from gradplane import programs, tables
+
+    compiled = programs.compiled(program, include, define)
+    if p4info:
+        print(programs.p4info(compiled.program), end="")
+    else:
+        _console().print(tables.program(compiled.program))
+
+
+@app.command()
+def trace(
+    program: Program,
+    packet: Annotated[str, typer.Option(metavar="HEX", help="The packet, from Ethernet on")],
+    port: Annotated[int, typer.Option(min=0, max=511, help="Where it comes in")] = 1,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
+) -> None:
+    """Send one packet through a program and tell everything that happens to it."""
+    from gradplane import programs
+
+    try:
+        data = bytes.fromhex(packet)
+    except ValueError as error:
+        raise typer.BadParameter(f"not hexadecimal: {error}", param_hint="--packet") from None
+    print(programs.trace(program, include, define, port, data, json), end="")
+
+
+@app.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    add_help_option=False,
+)
+def switch(context: typer.Context) -> None:
+    """Run a P4 switch on network interfaces, with simple_switch_grpc's options."""
+    from gradplane.switch import daemon
+
+    raise typer.Exit(daemon.main(context.args))
+
+
+@app.command()
+def shell(
+    address: Annotated[str, typer.Option(help="The switch's P4Runtime server")] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option(min=0)] = 0,
+    election_id: Annotated[int, typer.Option(min=1, help="The highest connected may write")] = 100,
+    script: Annotated[
+        Path | None, typer.Option(help="Run this Python file instead of a prompt")
+    ] = None,
+) -> None:
+    """Open p4runtime-shell on a running switch; installs it in a place of its own first."""
+    from gradplane.shell import open_shell
+
+    raise typer.Exit(open_shell(address, device_id, election_id, script=script))
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _say(console: "Console", text: str) -> None:
+    """Whole lines, for people and for pipes."""
+    console.print(text, soft_wrap=True, markup=False)

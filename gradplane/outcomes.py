@@ -1,0 +1,59 @@
+"""What became of each packet's worth of a run, from its arrivals.jsonl: all that a replay needs to know."""
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+Place = tuple[int, int]
+"""Slot and the slot's round."""
+
+
+@dataclass
+class Outcome:
+    """Of a norm or of a chunk: who is in the result, who had it in time."""
+
+    bitmap: int | None = None  # None: nobody ever got the result
+    digest: str | None = None  # of the sums
+    in_time: set[int] = field(default_factory=set)
+
+    def contains(self, worker: int) -> bool:
+        """Whether the worker's packet is in the result."""
+        return self.bitmap is not None and bool(self.bitmap >> worker & 1)
+
+
+@dataclass
+class JobOutcomes:
+    """One job's. What is not there was of no consequence: nobody waited for it."""
+
+    norms: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
+    chunks: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
+    pushes: dict[int, int] = field(default_factory=dict)  # by ticket: who is in a server's mean
+    sources: dict[int, int | None] = field(default_factory=dict)  # by epoch: whose parameters
+
+    def add(self, line: dict[str, Any]) -> None:
+        """Take one line."""
+        if line["kind"] == "epoch":
+            self.sources[line["epoch"]] = line["source"]
+        elif line["kind"] == "norm":
+            self._result(self.norms, line)
+        elif line["kind"] == "arrival" and line["slot"] is None:
+            self.pushes[line["ticket"]] = int(line["bitmap"], 16)
+        elif line["kind"] == "arrival":
+            self._result(self.chunks, line)
+
+    def _result(self, outcomes: dict[Place, Outcome], line: dict[str, Any]) -> None:
+        outcome = outcomes[line["slot"], line["round"]]
+        if line["result"] != "lost":
+            outcome.bitmap = int(line["bitmap"], 16)
+            outcome.digest = line.get("digest")
+        if line["result"] == "in time":
+            outcome.in_time.add(line["worker"])
+
+
+def read(lines: Iterable[dict[str, Any]]) -> dict[int, JobOutcomes]:
+    """The outcomes of each job."""
+    jobs: dict[int, JobOutcomes] = defaultdict(JobOutcomes)
+    for line in lines:
+        jobs[line["job"]].add(line)
+    return jobs

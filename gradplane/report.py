@@ -1,0 +1,306 @@
+"""report.html: one file with everything inside, for one run or several side by side."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gradplane import figures
+from gradplane.report_style import PAGE
+from gradplane.rundata import RunData
+from gradplane.rundir import REPORT
+
+Rows = Sequence[Sequence[str]]
+
+
+def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
+    """Write the report of one run folder, or the comparison of several, and return its path.
+
+    `out` defaults to report.html in the folder, or comparison.html in the first one. Raises
+    FolderError if a folder is no finished run."""
+    runs = [RunData.read(folder) for folder in folders]
+    default = REPORT if len(runs) == 1 else "comparison.html"
+    path = Path(out) if out else runs[0].folder / default
+    path.write_text(single(runs[0]) if len(runs) == 1 else comparison(runs), "utf-8")
+    return path
+
+
+def single(run: RunData) -> str:
+    """The page of one run."""
+    summary = run.summary
+    parts = [
+        _cards(run),
+        _section("Accuracy", _accuracy(run)),
+        _section("Traffic", _traffic(run)),
+        _section("Losses and stragglers", _timeline(run)),
+        _section("Switch counters", _counters(summary)),
+        _section("Final weights", _weights(summary)),
+        _section("Experiment", _details("experiment.toml", run.experiment_text)),
+        _section("Machine", _table(("", ""), _machine_rows(run.machine))),
+    ]
+    where = "Mininet" if summary["network"] == "mininet" else "the simulated network"
+    lead = f"{summary['rounds']} rounds on {where}, seed {summary['seed']}"
+    return _page(summary["name"], lead, parts)
+
+
+def comparison(runs: Sequence[RunData]) -> str:
+    """The page of several runs."""
+    names = [run.name for run in runs]
+    rows = [[label, *(read(run) for run in runs)] for label, read in _FACTS]
+    parts = [
+        _differing(runs),
+        _section("Results", _table(("", *names), rows)),
+        _section("Accuracy", _grid(*_overlays(runs))),
+        _section("Traffic", figures.traffic(*_run_bars(runs))),
+    ]
+    return _page("Comparison", f"{len(runs)} runs", parts)
+
+
+# One run
+
+
+def _cards(run: RunData) -> str:
+    summary, base = run.summary, run.summary.get("baseline")
+    traffic, values = summary["jobs"][0]["traffic"], summary["jobs"][0]["values"]
+    against = f"baseline {base['test_accuracy']:.1%}" if base else "no baseline"
+    cards = [
+        ("Test accuracy", f"{summary['test_accuracy']:.1%}", against),
+        ("Payload up", *_saving(traffic["payload_up"], values)),
+        ("Payload down", *_saving(traffic["payload_down"], values)),
+        ("Speed", f"{summary['rounds_per_second']:,.3g}/s", _speed(summary, base)),
+        ("Losses injected", f"{_drops(summary):,}", _of_packets(summary)),
+    ]
+    items = "".join(
+        f'<div class="card"><h3>{escape(title)}</h3><p class="big">{escape(value)}</p>'
+        f"<p>{escape(note)}</p></div>"
+        for title, value, note in cards
+    )
+    return f'<div class="cards">{items}</div>'
+
+
+def _saving(payload: float, values: int) -> tuple[str, str]:
+    ratio = 4 * values / payload if payload else 0
+    return f"{ratio:.2f}× less", f"{payload:,.0f} B, as float32 {4 * values:,} B"
+
+
+def _speed(summary: dict[str, Any], base: dict[str, Any] | None) -> str:
+    rounds = "rounds, in virtual time" if summary["network"] == "sim" else "rounds"
+    return rounds + (f"; baseline {base['rounds_per_second']:,.3g}/s" if base else "")
+
+
+def _drops(summary: dict[str, Any]) -> int:
+    kinds = summary["losses_injected"]
+    return sum(sum(kinds[kind].values()) for kind in kinds if kind != "delay")
+
+
+def _of_packets(summary: dict[str, Any]) -> str:
+    parts = []
+    for kind, ways in summary["losses_injected"].items():
+        counts = ", ".join(f"{count:,} {way}" for way, count in sorted(ways.items(), reverse=True))
+        parts.append(f"{kind}: {counts}")
+    missed = sum(job["missed"] for job in summary["jobs"])
+    return "; ".join([*parts, f"{missed:,} results missed"])
+
+
+def _accuracy(run: RunData) -> str:
+    pairs = [("this run", figures.RUN, run.metrics)]
+    if run.baseline_metrics:
+        pairs.append(("baseline", figures.BASELINE, run.baseline_metrics))
+    return _grid(*_curves(pairs))
+
+
+def _curves(named: Iterable[tuple[str, str, list[dict[str, Any]]]]) -> list[str]:
+    """Accuracy over rounds, over time, and loss over rounds."""
+    by_round, by_time, loss = [], [], []
+    for label, colour, lines in named:
+        for job in sorted({line["job"] for line in lines}):
+            own = [line for line in lines if line["job"] == job]
+            name = label if len({line["job"] for line in lines}) == 1 else f"{label}, job {job}"
+            ends = [line for line in own if "test_accuracy" in line]
+            accuracy = [line["test_accuracy"] for line in ends]
+            by_round.append((name, colour, [line["round"] + 1 for line in ends], accuracy))
+            start = min(line["started"] for line in own)
+            seconds = [(line["finished"] - start) / 1e9 for line in ends]
+            by_time.append((name, colour, seconds, accuracy))
+            losses = [line["loss"] for line in own]
+            loss.append((name, colour, [line["round"] + 1 for line in own], losses))
+    return [
+        figures.curves(by_round, "round", "test accuracy", percent=True),
+        figures.curves(by_time, "seconds", "test accuracy", percent=True),
+        figures.curves(loss, "round", "training loss"),
+    ]
+
+
+def _traffic(run: RunData) -> str:
+    summary = run.summary
+    up, down = _bars("this run", summary["jobs"][0])
+    ups, downs = [up], [down]
+    if "baseline" in summary:
+        up, down = _bars("baseline", summary["baseline"]["jobs"][0])
+        ups, downs = [*ups, up], [*downs, down]
+    plain = ("values as float32", 4.0 * summary["jobs"][0]["values"], 0.0)
+    note = (
+        "What crosses a worker's link in a round, counted at the hosts. Headers are Ethernet, IPv4, UDP"
+        " and the protocol's own; packets without payload, such as norms, are headers only."
+    )
+    links = _table(
+        ("link", "up, packets", "up, bytes", "down, packets", "down, bytes", "dropped by queues"),
+        [_link_row(link) for link in summary["links"]],
+    )
+    figure = figures.traffic([*ups, plain], [*downs, plain])
+    return f"<p>{note}</p>{figure}<h3>On the links, the whole run</h3>{links}"
+
+
+def _bars(label: str, job: dict[str, Any]) -> tuple[figures.Bar, figures.Bar]:
+    traffic = job["traffic"]
+    return (
+        (label, traffic["payload_up"], traffic["headers_up"]),
+        (label, traffic["payload_down"], traffic["headers_down"]),
+    )
+
+
+def _link_row(link: dict[str, Any]) -> list[str]:
+    numbers = ("up_packets", "up_bytes", "down_packets", "down_bytes")
+    dropped = link["up_dropped"] + link["down_dropped"]
+    return [link["link"], *(f"{link[key]:,}" for key in numbers), f"{dropped:,}"]
+
+
+def _timeline(run: RunData) -> str:
+    found = run.verdicts_by_round()
+    missed = _missed(run)
+    if not run.verdicts and not missed.any():
+        return "<p>None were injected, and every worker had every result in time.</p>"
+    named = {f"{kind}, {way}": counts for (kind, way), counts in found.items()}
+    note = (
+        "Above: what the impairments did in each round. Below: results that did not come in time."
+    )
+    rest = Counter(v["type"] for v in run.verdicts if v["type"] in ("stream", "ack", "other"))
+    outside = f" Outside of rounds, on streams: {sum(rest.values()):,} packets." if rest else ""
+    return f"<p>{note}{outside}</p>{figures.timeline(named, missed, missed.shape[1])}"
+
+
+def _missed(run: RunData) -> np.ndarray[Any, Any]:
+    """Results that each worker missed in each round, int[workers, rounds]; jobs one below another."""
+    rounds = 1 + max(line["round"] for line in run.metrics)
+    rows = []
+    for job in sorted({line["job"] for line in run.metrics}):
+        lines = [line for line in run.metrics if line["job"] == job]
+        table = np.zeros((len(lines[0]["workers"]), rounds), np.int64)
+        for line in lines:
+            table[:, line["round"]] = [worker["missed"] for worker in line["workers"]]
+        rows.append(table)
+    return np.concatenate(rows)
+
+
+def _counters(summary: dict[str, Any]) -> str:
+    switch = summary["switch"]
+    names = [job["name"] for job in summary["jobs"]]
+    events = switch["events"]
+    kinds = list(dict.fromkeys(kind for job in events.values() for kind in job))
+    rows = [
+        [kind, *(f"{events.get(str(n), {}).get(kind, 0):,}" for n in range(len(names)))]
+        for kind in kinds
+    ]
+    ports = [
+        [
+            port,
+            *(f"{data[key]:,}" for key in ("in_packets", "in_bytes", "out_packets", "out_bytes")),
+        ]
+        for port, data in switch["ports"].items()
+    ]
+    heads = ("port", "in, packets", "in, bytes", "out, packets", "out, bytes")
+    return _grid(_table(("event", *names), rows), _table(heads, ports))
+
+
+def _weights(summary: dict[str, Any]) -> str:
+    rows = [
+        [job["name"], worker, f"<code>{escape(digest)}</code>"]
+        for job in summary["jobs"]
+        for worker, digest in job["weights"].items()
+    ]
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
+    head = "<thead><tr><th>job</th><th>worker</th><th>digest</th></tr></thead>"
+    return f"<div class='wide'><table>{head}<tbody>{body}</tbody></table></div>"
+
+
+def _machine_rows(machine: dict[str, Any]) -> Rows:
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    rest = [[key, str(machine[key])] for key in ("cpu", "blas", "platform")]
+    return [*rest, ["versions", versions]]
+
+
+# Several runs
+
+
+def _fact(run: RunData, key: str) -> float:
+    return float(run.summary["jobs"][0]["traffic"][key])
+
+
+_FACTS = (
+    ("network", lambda run: run.summary["network"]),
+    ("seed", lambda run: str(run.summary["seed"])),
+    ("test accuracy", lambda run: f"{run.summary['test_accuracy']:.2%}"),
+    ("rounds", lambda run: f"{run.summary['rounds']:,}"),
+    ("rounds a second", lambda run: f"{run.summary['rounds_per_second']:,.3g}"),
+    ("payload up, B", lambda run: f"{_fact(run, 'payload_up'):,.0f}"),
+    ("headers up, B", lambda run: f"{_fact(run, 'headers_up'):,.0f}"),
+    ("payload down, B", lambda run: f"{_fact(run, 'payload_down'):,.0f}"),
+    ("headers down, B", lambda run: f"{_fact(run, 'headers_down'):,.0f}"),
+    ("losses injected", lambda run: f"{_drops(run.summary):,}"),
+)
+
+
+def _differing(runs: Sequence[RunData]) -> str:
+    """A warning where the runs are not from equal machines; else nothing."""
+    different = []
+    for key in ("versions", "cpu", "blas", "platform"):
+        if any(run.machine[key] != runs[0].machine[key] for run in runs):
+            different.append(key)
+    if not different:
+        return ""
+    return (
+        f'<p class="warning">These runs differ in {escape(", ".join(different))}: their accuracies can be'
+        " compared, their speeds and digests cannot.</p>"
+    )
+
+
+def _overlays(runs: Sequence[RunData]) -> list[str]:
+    colours = figures.PALETTE
+    return _curves((run.name, colours[n % len(colours)], run.metrics) for n, run in enumerate(runs))
+
+
+def _run_bars(runs: Sequence[RunData]) -> tuple[list[figures.Bar], list[figures.Bar]]:
+    pairs = [_bars(run.name, run.summary["jobs"][0]) for run in runs]
+    plain = ("values as float32", 4.0 * runs[0].summary["jobs"][0]["values"], 0.0)
+    return [*(up for up, _ in pairs), plain], [*(down for _, down in pairs), plain]
+
+
+# HTML
+
+
+def _page(title: str, lead: str, parts: Iterable[str]) -> str:
+    return PAGE.substitute(title=escape(title), lead=escape(lead), body="\n".join(parts))
+
+
+def _section(title: str, body: str) -> str:
+    return f"<section><h2>{escape(title)}</h2>{body}</section>"
+
+
+def _grid(*items: str) -> str:
+    return '<div class="grid">' + "".join(f"<div>{item}</div>" for item in items) + "</div>"
+
+
+def _table(head: Sequence[str], rows: Rows) -> str:
+    heads = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+    )
+    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="wide">{table}</div>'
+
+
+def _details(title: str, text: str) -> str:
+    return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"

@@ -1,0 +1,204 @@
+"""Runs an experiment: checks, network, controller, hosts, baseline, and the run folder."""
+
+import dataclasses
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from gradplane import isolate, placement, programs, report, rundir
+from gradplane.controller.connection import Pipeline
+from gradplane.controller.simple import configure, read_counters
+from gradplane.controller.thc import events
+from gradplane.experiment import Experiment, ExperimentError, load
+from gradplane.hosts import data as datasets
+from gradplane.hosts import models
+from gradplane.machine import describe, one_blas_thread
+from gradplane.progress import Show, show
+from gradplane.recorder import Recorder
+from gradplane.summary import Summary, outcome
+from gradplane.topologies.network import Network, SwitchConfig
+
+NETWORKS = ("mininet", "sim")
+
+
+def run(
+    experiment: str | Path | Experiment,
+    out: str | Path | None = None,
+    *,
+    net: str | None = None,
+    settings: Sequence[str] = (),
+    seed: int | None = None,
+    cli: bool = False,
+    console: bool = False,
+) -> Summary:
+    """Run an experiment file (or an Experiment) and return its summary.
+
+    out: the run folder, which must not exist (default: runs/NAME-N). net: "mininet" or "sim"; by
+    default mininet where the machine allows it. settings: `KEY=VALUE` overrides. seed: instead of the
+    experiment's. cli: open Mininet's prompt on the network before the hosts start. console: show
+    progress on standard output. Several may run at once, in threads or processes.
+
+    Raises ExperimentError, PlanError or CompileError before anything is started or written, and what
+    network, controller and hosts raise; then the run folder has a failure.txt that says why.
+    """
+    resolved = load(experiment, settings, seed)
+    pipeline = _compiled(resolved)
+    network = choose_network(net, _console(console))
+    if cli and network != "mininet":
+        raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
+    folder = rundir.create(out, resolved.name)
+    rundir.write_experiment(folder, resolved)
+    task = (resolved, pipeline, folder.resolve(), network, cli, console)
+    try:
+        if network == "mininet":
+            values = isolate.call(_execute, *task, keep=[folder.resolve()])
+        else:
+            values = _execute(*task)
+    except BaseException as error:
+        rundir.write_failure(folder, f"{type(error).__name__}: {error}".rstrip(": "))
+        raise
+    rundir.write_summary(folder, values)
+    report.write([folder])
+    return Summary(folder, values)
+
+
+def choose_network(net: str | None, console: Console | None) -> str:
+    """ "mininet" or "sim". Without a choice of the user's the simulated network is said in a line.
+
+    Raises ExperimentError for another name, or for mininet where it cannot be had."""
+    if net not in (None, *NETWORKS):
+        raise ExperimentError(f"no network {net!r}: use {' or '.join(NETWORKS)}")
+    if net == "sim":
+        return "sim"
+    possible, reason = _mininet_possible()
+    if possible:
+        return "mininet"
+    if net == "mininet":
+        raise ExperimentError(f"Mininet cannot be used here: {reason}; or use --net sim")
+    if console is not None:
+        console.print(f"On the simulated network: {reason}", soft_wrap=True, highlight=False)
+    return "sim"
+
+
+def _mininet_possible() -> tuple[bool, str]:
+    if shutil.which("mnexec") is None:
+        return False, "Mininet's mnexec is missing (Debian: apt-get install mininet)"
+    return isolate.can_isolate()
+
+
+def _compiled(experiment: Experiment) -> Pipeline:
+    """The experiment's program, compiled as the switch will; CompileError if it is wrong."""
+    program = programs.find(experiment.switch.program)
+    return programs.pipeline(program, placement.defines(experiment))
+
+
+def _console(wanted: bool) -> Console | None:
+    return Console() if wanted else None
+
+
+def _execute(
+    experiment: Experiment, pipeline: Pipeline, folder: Path, network: str, cli: bool, console: bool
+) -> dict[str, Any]:
+    """All of the run that needs the network; returns summary.json's values."""
+    with one_blas_thread():
+        screen = _console(console)
+        values = _train(experiment, pipeline, folder, network, cli, screen, "run")
+        if experiment.output.baseline:
+            inner = folder / rundir.BASELINE
+            inner.mkdir()
+            plain = placement.baseline(experiment)
+            base = _train(plain, pipeline, inner, network, False, screen, "baseline")
+            # The accuracies come first in the file, as they are what one looks for.
+            values = {"test_accuracy": values["test_accuracy"], "baseline": base} | values
+        about = {"name": experiment.name, "network": network, "seed": experiment.seed}
+        return values | about | describe()
+
+
+def _train(
+    experiment: Experiment,
+    pipeline: Pipeline,
+    folder: Path,
+    network: str,
+    cli: bool,
+    screen: Console | None,
+    title: str,
+) -> dict[str, Any]:
+    """Train once, on a network of its own: what it came to."""
+    scales = [scale(experiment, n) for n in range(len(experiment.job))]
+    with _network(experiment, network, folder) as net:
+        address = net.switch_addresses["s1"]
+        configure(address, pipeline, placement.setup(experiment), experiment.switch.target)
+        if cli:
+            net.cli()
+        with show(screen, title, [rounds for rounds, _ in scales]) as on_round:
+            recorder = _record(experiment, folder, net, on_round)
+        counters = _switch_counters(read_counters(address, experiment.switch.target))
+        links = [dataclasses.asdict(link) for link in net.link_counters()]
+    values = outcome(experiment, recorder, {"switch": counters, "links": links})
+    for job, (_, size) in zip(values["jobs"], scales, strict=True):
+        job["values"] = size
+    return values
+
+
+def _record(experiment: Experiment, folder: Path, net: Network, on_round: Show) -> Recorder:
+    sizes = [job.size for job in experiment.job]
+    with Recorder(folder, sizes, on_round, round(experiment.patience_s * 1e9)) as recorder:
+        net.run(placement.host_configs(experiment), recorder)
+    return recorder
+
+
+def _network(experiment: Experiment, network: str, folder: Path) -> Network:
+    config = switch_config(experiment, folder)
+    topology = placement.topology(experiment)
+    if network == "sim":
+        from gradplane.topologies.sim import SimNetwork
+
+        return SimNetwork(topology, config)
+    from gradplane.topologies.mininet_net import MininetNetwork
+
+    return MininetNetwork(topology, config)
+
+
+def switch_config(experiment: Experiment, folder: Path) -> SwitchConfig:
+    """How the switches run; `folder` takes their packet captures."""
+    section, program = experiment.switch, programs.find(experiment.switch.program)
+    return SwitchConfig(
+        program=program,
+        include_dirs=programs.include_dirs(program),
+        defines=tuple(placement.defines(experiment).items()),
+        engine=section.engine,
+        seed=experiment.seed,
+        latency=round(section.latency_us * 1000),
+        recirculation_rate=round(section.recirculation_mbit * 1e6),
+        pcap=folder if experiment.output.pcap else None,
+    )
+
+
+def scale(experiment: Experiment, number: int) -> tuple[int, int]:
+    """How many rounds a job trains, and how many values its gradient has."""
+    job = placement.job_config(experiment, number)
+    data = datasets.build(job.data, job.data_args, job.seed)
+    batches = datasets.batches(len(data.train_y), job.workers, 0, job.batch, job.seed, 0)
+    model = models.build(job.model, job.model_args, data.features, data.classes)
+    return job.epochs * len(batches), len(model.parameters(job.seed))
+
+
+def _switch_counters(counters: dict[str, dict[int, dict[str, int]]]) -> dict[str, Any]:
+    """Events by job, and what went through each port."""
+    ports: dict[str, dict[str, int]] = {}
+    for way in ("in", "out"):
+        block = "ThcIngress" if way == "in" else "ThcEgress"
+        for port, data in counters.get(f"{block}.port_{way}", {}).items():
+            row = ports.setdefault(str(port), dict.fromkeys(_PORT_KEYS, 0))
+            row |= {f"{way}_{kind}": count for kind, count in data.items()}
+    return {
+        "events": {str(job): counts for job, counts in sorted(events(counters).items())},
+        "not_admitted": counters.get("ThcIngress.unknown_member", {}).get(0, {}).get("packets", 0),
+        "ports": dict(sorted(ports.items(), key=lambda item: int(item[0]))),
+    }
+
+
+_PORT_KEYS = ("in_packets", "in_bytes", "out_packets", "out_bytes")

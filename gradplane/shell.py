@@ -1,0 +1,134 @@
+"""p4runtime-shell, the stock P4Runtime client, on a running switch.
+
+It needs protobuf below 3.21, which would break PyTorch and others beside it, so it lives in an
+environment of its own under the user's cache folder, made at first use.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+_PINS = (
+    "p4runtime-shell==0.0.6",
+    "protobuf<3.21",
+    "googleapis-common-protos<1.74",  # later ones want a later protobuf
+    "setuptools<81",  # has pkg_resources, which old packages import; Python 3.12 comes without
+)
+_COMPLETE = "complete"
+# The shell's own main(), with a script in the place of its prompt. Its threads must be torn down
+# whatever the script does, hence no exception leaves `run`.
+_SCRIPT = """
+import sys, traceback
+from p4runtime_sh import shell
+path, status = sys.argv.pop(1), 0
+def run(user_ns, **_):
+    global status
+    try:
+        exec(compile(open(path).read(), path, "exec"), dict(user_ns, __name__="__main__"))
+    except BaseException:
+        traceback.print_exc()
+        status = 1
+shell.start_ipython = run
+shell.main()
+sys.stdout.flush()
+sys.exit(status)
+"""
+
+
+class ShellError(Exception):
+    """The shell's environment could not be made."""
+
+
+def open_shell(
+    address: str,
+    device_id: int = 0,
+    election_id: int = 100,
+    config: tuple[Path | str, Path | str] | None = None,
+    script: Path | str | None = None,
+) -> int:
+    """The shell on the switch at `address` ("127.0.0.1:9559"), until the user leaves; its status.
+
+    config: P4Info (text) and device config files to load first. script: a Python file to run
+    instead of a prompt, with the shell's names (table_entry, ...); status 1 if it raises.
+    election_id: the highest among all connected controllers may write. Raises ShellError where the
+    environment cannot be made.
+    """
+    python = ensure_environment() / "bin" / "python"
+    start = ["-m", "p4runtime_sh"] if script is None else ["-c", _SCRIPT, str(script)]
+    options = ["--grpc-addr", address, "--device-id", str(device_id)]
+    options += ["--election-id", f"0,{election_id}"]
+    if config is not None:
+        options += ["--config", ",".join(map(str, config))]
+    return subprocess.call([str(python), "-I", *start, *options])
+
+
+def ensure_environment(folder: Path | None = None) -> Path:
+    """The folder of a working environment; makes it, or makes it anew where it is damaged.
+
+    Safe to call from many processes at once. Raises ShellError, with pip's words, where it cannot.
+    """
+    folder = folder or _default_folder()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with _locked(folder.with_name(folder.name + ".lock")):
+        if not _works(folder):
+            shutil.rmtree(folder, ignore_errors=True)
+            _make(folder)
+    return folder
+
+
+def _default_folder() -> Path:
+    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return Path(cache) / "gradplane" / f"p4runtime-shell-0.0.6-python{version}"
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """The kernel lets go of the lock when its holder dies."""
+    with path.open("w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _works(folder: Path) -> bool:
+    """Whether it was finished for these pins, and its Python is still there."""
+    complete = folder / _COMPLETE
+    if not complete.is_file() or complete.read_text().split() != list(_PINS):
+        return False
+    return _run([folder / "bin" / "python", "-I", "-c", "import p4runtime_sh"]) == ""
+
+
+def _make(folder: Path) -> None:
+    print(f"installing {_PINS[0]} into {folder}, once", file=sys.stderr, flush=True)
+    try:
+        venv.create(folder, with_pip=True)
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise ShellError(
+            f"no virtual environment in {folder}: {error}; on Debian: apt-get install python3-venv"
+        ) from error
+    pip: list[Path | str] = [folder / "bin" / "python", "-I", "-m", "pip", "install", "--quiet"]
+    failure = _run([*pip, "--disable-pip-version-check", *_PINS])
+    if failure:
+        raise ShellError(
+            f"{_PINS[0]} could not be installed into {folder}; pip says:\n{failure}\n"
+            "Check that pip reaches a package index, and try again."
+        )
+    (folder / _COMPLETE).write_text("\n".join(_PINS))
+
+
+def _run(argv: Sequence[Path | str]) -> str:
+    """Nothing if the program ends well, else the last it said."""
+    try:
+        done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    except OSError as error:
+        return str(error)
+    said = (done.stdout + done.stderr).strip().splitlines()[-15:]
+    return "" if done.returncode == 0 else "\n".join(said) or f"status {done.returncode}"

@@ -1,0 +1,143 @@
+-- Wireshark dissector for gradplane's aggregation packets (UDP port 18256).
+--
+-- Wireshark: put this file into the folder "Personal Lua Plugins" (Help > About > Folders).
+-- tshark:    tshark -X lua_script:gradplane.lua -r run.pcap -Y 'gradplane.type == 4'
+--
+-- Every field can be filtered for: gradplane.slot == 3 && gradplane.round > 2. Indices and sums are
+-- one field each, with all values in the text; gradplane.sum.max and gradplane.sum.total filter sums.
+
+local gradplane = Proto("gradplane", "gradplane aggregation")
+
+local PORT, HEADER_SIZE, VERSION = 18256, 24, 1
+local NORM, NORM_RESULT, INDICES, SUMS, STRAGGLER, PARTIAL, STATUS = 1, 2, 3, 4, 5, 6, 7
+local A_LINE = 16
+
+local types = {
+  [NORM] = "norm", [NORM_RESULT] = "norm result", [INDICES] = "indices", [SUMS] = "sums",
+  [STRAGGLER] = "straggler notice", [PARTIAL] = "partial sums", [STATUS] = "status",
+}
+
+local f = gradplane.fields
+f.version = ProtoField.uint8("gradplane.version", "Version", base.DEC, nil, 0xf0)
+f.type = ProtoField.uint8("gradplane.type", "Type", base.DEC, types, 0x0f)
+f.flags = ProtoField.uint8("gradplane.flags", "Flags", base.HEX)
+f.answer = ProtoField.bool("gradplane.flags.answer", "Answer", 8, nil, 0x01)
+f.closed = ProtoField.bool("gradplane.flags.closed", "Closed", 8, nil, 0x02)
+f.job = ProtoField.uint8("gradplane.job", "Job")
+f.worker = ProtoField.uint8("gradplane.worker", "Worker (results: workers summed)")
+f.slot = ProtoField.uint16("gradplane.slot", "Slot")
+f.pass = ProtoField.uint8("gradplane.pass", "Pass")
+f.sum_bits = ProtoField.uint8("gradplane.sum_bits", "Bits of a sum")
+f.round = ProtoField.uint32("gradplane.round", "Round")
+f.bitmap = ProtoField.uint64("gradplane.bitmap", "Workers in", base.HEX)
+f.norm = ProtoField.float("gradplane.norm", "Norm")
+f.indices = ProtoField.bytes("gradplane.indices", "Indices")
+f.sums = ProtoField.bytes("gradplane.sums", "Sums")
+f.sum_max = ProtoField.uint16("gradplane.sum.max", "Largest sum")
+f.sum_total = ProtoField.uint32("gradplane.sum.total", "Total of the sums")
+
+local short = ProtoExpert.new(
+  "gradplane.short", "Fewer bytes than the type needs", expert.group.MALFORMED, expert.severity.ERROR)
+local unknown = ProtoExpert.new(
+  "gradplane.unknown", "Unknown version, type or sum_bits", expert.group.PROTOCOL,
+  expert.severity.WARN)
+gradplane.experts = { short, unknown }
+
+local function body_size(kind, sum_bits)
+  if kind == INDICES then return sum_bits == 16 and 256 or 512 end
+  if kind == SUMS or kind == PARTIAL then return 1024 end
+  return 0
+end
+
+-- The values of a body as numbers: 4-bit indices, or sums of 8 or 16 bits.
+local function values_of(body, kind, sum_bits)
+  local values = {}
+  if kind == INDICES then
+    for i = 0, body:len() - 1 do
+      local byte = body(i, 1):uint()
+      values[#values + 1] = math.floor(byte / 16)
+      values[#values + 1] = byte % 16
+    end
+  else
+    local size = sum_bits == 16 and 2 or 1
+    for i = 0, body:len() - size, size do values[#values + 1] = body(i, size):uint() end
+  end
+  return values
+end
+
+-- One line of the tree for every A_LINE values.
+local function add_lines(tree, body, values)
+  local bytes = body:len() / #values
+  for first = 1, #values, A_LINE do
+    local last = math.min(first + A_LINE - 1, #values)
+    local text = table.concat(values, " ", first, last)
+    local start = math.floor((first - 1) * bytes)
+    local range = body(start, math.ceil((last - first + 1) * bytes))
+    tree:add(range, string.format("%4d: %s", first - 1, text))
+  end
+end
+
+local function add_sum_statistics(tree, body, values)
+  local largest, total = 0, 0
+  for _, value in ipairs(values) do
+    largest = math.max(largest, value)
+    total = total + value
+  end
+  tree:add(f.sum_max, body, largest):set_generated()
+  tree:add(f.sum_total, body, total):set_generated()
+end
+
+local function add_body(tree, body, kind, sum_bits)
+  local values = values_of(body, kind, sum_bits)
+  local field = kind == INDICES and f.indices or f.sums
+  local branch = tree:add(field, body)
+  branch:append_text(string.format(" (%d values)", #values))
+  add_lines(branch, body, values)
+  if kind ~= INDICES then add_sum_statistics(branch, body, values) end
+end
+
+local function add_header(tree, buffer)
+  tree:add(f.version, buffer(0, 1))
+  tree:add(f.type, buffer(0, 1))
+  local flags = tree:add(f.flags, buffer(1, 1))
+  flags:add(f.answer, buffer(1, 1))
+  flags:add(f.closed, buffer(1, 1))
+  tree:add(f.job, buffer(2, 1))
+  tree:add(f.worker, buffer(3, 1))
+  tree:add(f.slot, buffer(4, 2))
+  tree:add(f.pass, buffer(6, 1))
+  tree:add(f.sum_bits, buffer(7, 1))
+  tree:add(f.round, buffer(8, 4))
+  tree:add(f.bitmap, buffer(12, 8))
+  tree:add(f.norm, buffer(20, 4))
+end
+
+function gradplane.dissector(buffer, packet, root)
+  packet.cols.protocol = "gradplane"
+  local tree = root:add(gradplane, buffer())
+  if buffer:len() < HEADER_SIZE then
+    tree:add_proto_expert_info(short)
+    return buffer:len()
+  end
+  local version, kind = math.floor(buffer(0, 1):uint() / 16), buffer(0, 1):uint() % 16
+  local sum_bits = buffer(7, 1):uint()
+  local info = string.format("%s, job %d, worker %d, slot %d, round %d",
+    types[kind] or ("type " .. kind), buffer(2, 1):uint(), buffer(3, 1):uint(),
+    buffer(4, 2):uint(), buffer(8, 4):uint())
+  packet.cols.info = info
+  tree:append_text(": " .. info)
+  add_header(tree, buffer)
+  if version ~= VERSION or not types[kind] or (sum_bits ~= 8 and sum_bits ~= 16) then
+    tree:add_proto_expert_info(unknown)
+    return buffer:len()
+  end
+  local size = body_size(kind, sum_bits)
+  if buffer:len() < HEADER_SIZE + size then
+    tree:add_proto_expert_info(short)
+  elseif size > 0 then
+    add_body(tree, buffer(HEADER_SIZE, size), kind, sum_bits)
+  end
+  return buffer:len()
+end
+
+DissectorTable.get("udp.port"):add(PORT, gradplane)

@@ -1,0 +1,440 @@
+"""v1model's externs: one row each, with where it may be called and what it does.
+
+A builder takes a call and gives the closure that executes it. What has effects later (clone,
+resubmit, ...) is noted on the packet, which the traffic manager reads.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gradplane.switch.arch.calls import Builder, Call, collector, refuse
+from gradplane.switch.arch.v1packet import DROP_PORT, V1Packet
+from gradplane.switch.interp.frame import Env, Load, Run
+from gradplane.switch.interp.statements import Abort, Observer, Statements
+from gradplane.switch.interp.trace import Logged, value_text
+from gradplane.switch.interp.values import copier, plain
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Fields, Type
+from gradplane.switch.runtime.entries import Entry
+from gradplane.switch.runtime.hashes import HASHES, pack_bits
+from gradplane.switch.runtime.messages import Digest
+from gradplane.switch.runtime.tables import MatchTable
+
+log = logging.getLogger("gradplane.switch")
+
+ANYWHERE = frozenset({"p", "vr", "ig", "eg", "ck", "dep"})
+
+
+@dataclass(frozen=True, slots=True)
+class Extern:
+    """`places`: the package parameters of the blocks that may call it."""
+
+    build: Builder
+    places: frozenset[str] = ANYWHERE
+
+
+# -- arrays -------------------------------------------------------------------------------------
+
+
+def _register_read(call: Call) -> Run:
+    register = call.state.registers[call.instance.name]
+    cells, size, store, index = register.cells, register.size, call.out(0), call.arg(1)
+
+    def run(env: Env) -> None:
+        at = index(env)
+        store(env, cells[at] if 0 <= at < size else 0)
+
+    return run
+
+
+def _register_write(call: Call) -> Run:
+    register = call.state.registers[call.instance.name]
+    cells, size, index, value = register.cells, register.size, call.arg(0), call.arg(1)
+
+    def run(env: Env) -> None:
+        at = index(env)
+        if 0 <= at < size:
+            cells[at] = value(env)
+
+    return run
+
+
+def _count(call: Call) -> Run:
+    counter, index = call.state.counters[call.instance.name], call.arg(0)
+    return lambda env: counter.add(index(env), env[0].length)
+
+
+def _execute_meter(call: Call) -> Run:
+    meter, index, store = call.state.meters[call.instance.name], call.arg(0), call.out(1)
+    clock = call.state.clock
+    return lambda env: store(env, meter.execute(index(env), clock(), env[0].length))
+
+
+def _read_direct_meter(call: Call) -> Run:
+    store, name = call.out(0), call.instance.name
+    return lambda env: store(env, env[0].colours.get(name, 0))
+
+
+def _nothing(call: Call) -> Run:
+    """direct_counter.count: the table counts each hit, called or not."""
+    return lambda env: None
+
+
+# -- numbers ------------------------------------------------------------------------------------
+
+
+def _random(call: Call) -> Run:
+    store, low, high = call.out(0), call.arg(1), call.arg(2)
+    between = call.state.chance.between
+    return lambda env: store(env, between(low(env), high(env)))
+
+
+def _hash(call: Call) -> Run:
+    store, base, limit = call.out(0), call.arg(2), call.arg(4)
+    compute = _hasher(call, algorithm=1, data=3)
+
+    def run(env: Env) -> None:
+        most = limit(env)
+        store(env, base(env) + (compute(env) % most if most else 0))
+
+    return run
+
+
+def _hasher(call: Call, algorithm: int, data: int) -> Load:
+    name, fields = call.name(algorithm), call.data(data)
+    if name == "random":
+        draw = call.state.chance.draw
+        return lambda env: draw()
+    compute = _algorithm(call, name)
+    return lambda env: compute(fields(env))
+
+
+def _algorithm(call: Call, name: str) -> Callable[[bytes], int]:
+    if name not in HASHES:
+        raise refuse(
+            call.stmt.span,
+            f"{call.stmt.name}: algorithm {name} is not implemented",
+            f"implemented: {', '.join(sorted(HASHES))}",
+        )
+    return HASHES[name]
+
+
+def _verify_checksum(call: Call) -> Run:
+    return _verify(call, lambda packet: b"")
+
+
+def _verify_with_payload(call: Call) -> Run:
+    return _verify(call, lambda packet: packet.payload())
+
+
+def _verify(call: Call, payload: Callable[[V1Packet], bytes]) -> Run:
+    cond, data, expected = call.arg(0), call.data(1), call.arg(2)
+    compute, width = _algorithm(call, call.name(3)), call.stmt.args[2].type
+
+    def run(env: Env) -> None:
+        if cond(env):
+            computed = compute(data(env) + payload(env[0]))
+            if _fit(width, computed) != expected(env):
+                env[0].checksum_error = True
+
+    return run
+
+
+def _update_checksum(call: Call) -> Run:
+    return _update(call, lambda packet: b"")
+
+
+def _update_with_payload(call: Call) -> Run:
+    return _update(call, lambda packet: packet.payload())
+
+
+def _update(call: Call, payload: Callable[[V1Packet], bytes]) -> Run:
+    cond, data, store = call.arg(0), call.data(1), call.out(2)
+    compute = _algorithm(call, call.name(3))
+
+    def run(env: Env) -> None:
+        if cond(env):
+            store(env, compute(data(env) + payload(env[0])))
+
+    return run
+
+
+def _fit(t: Type, number: int) -> int:
+    width = getattr(t, "width", 1)
+    return number & ((1 << width) - 1)
+
+
+def _checksum16(call: Call) -> Run:
+    store, data, compute = call.result(), call.data(0), HASHES["csum16"]
+    return lambda env: store(env, compute(data(env)))
+
+
+# -- the packet's way ---------------------------------------------------------------------------
+
+
+def _mark_to_drop(call: Call) -> Run:
+    metadata = call.statements.load(_standard_metadata(call))
+    spec, group = (_field(call, name) for name in ("egress_spec", "mcast_grp"))
+
+    def run(env: Env) -> None:
+        fields = metadata(env)
+        fields[spec] = DROP_PORT
+        fields[group] = 0
+
+    return run
+
+
+def _standard_metadata(call: Call) -> ir.Expr:
+    if not call.stmt.args:
+        raise refuse(
+            call.stmt.span,
+            "mark_to_drop() without arguments is not implemented",
+            "write mark_to_drop(standard_metadata)",
+        )
+    return call.stmt.args[0]
+
+
+def _field(call: Call, name: str) -> int:
+    t = call.stmt.args[0].type
+    index = t.index(name) if isinstance(t, Fields) else None
+    if index is None:
+        raise refuse(call.stmt.span, f"{t} has no field {name}")
+    return index
+
+
+def _clone(call: Call) -> Run:
+    return _note_clone(call, lambda env: 0)
+
+
+def _clone_preserving(call: Call) -> Run:
+    return _note_clone(call, call.arg(2))
+
+
+def _clone_data(call: Call) -> Run:
+    _need_no_data(call, 2, "clone_preserving_field_list")
+    return _note_clone(call, lambda env: 0)
+
+
+def _note_clone(call: Call, field_list: Load) -> Run:
+    """The last call counts."""
+    session = call.arg(1)
+
+    def run(env: Env) -> None:
+        env[0].clone = session(env), field_list(env)
+
+    return run
+
+
+def _resubmit(call: Call) -> Run:
+    _need_no_data(call, 0, "resubmit_preserving_field_list")
+    return _noted("resubmit", lambda env: 0)
+
+
+def _resubmit_preserving(call: Call) -> Run:
+    return _noted("resubmit", call.arg(0))
+
+
+def _recirculate(call: Call) -> Run:
+    _need_no_data(call, 0, "recirculate_preserving_field_list")
+    return _noted("recirculate", lambda env: 0)
+
+
+def _recirculate_preserving(call: Call) -> Run:
+    return _noted("recirculate", call.arg(0))
+
+
+def _truncate(call: Call) -> Run:
+    return _noted("truncate", call.arg(0))
+
+
+def _noted(what: str, value: Load) -> Run:
+    return lambda env: setattr(env[0], what, value(env))
+
+
+def _need_no_data(call: Call, position: int, instead: str) -> None:
+    """The old forms took fields to preserve; they are accepted where they preserve nothing."""
+    t = call.stmt.args[position].type
+    if not isinstance(t, Fields) or t.fields:
+        raise refuse(
+            call.stmt.span,
+            f"{call.stmt.name} with data to preserve is not implemented",
+            f"mark the metadata fields with @field_list(n) and call {instead}",
+        )
+
+
+# -- messages -----------------------------------------------------------------------------------
+
+
+def _digest(call: Call) -> Run:
+    load, kind = call.arg(1), call.stmt.args[1].type
+    copy, name = copier(kind), str(kind)
+
+    def run(env: Env) -> None:
+        env[0].digests.append(Digest(name, kind, copy(load(env))))
+
+    return run
+
+
+def _assert(call: Call) -> Run:
+    check, what = call.arg(0), f"{call.stmt.span}: {call.stmt.name} failed"
+
+    def run(env: Env) -> None:
+        if not check(env):
+            raise Abort(what)
+
+    return run
+
+
+def _log_msg(call: Call) -> Run:
+    form, values = call.name(0), _plain_values(call)
+
+    def run(env: Env) -> None:
+        events = env[0].events
+        if events is not None or log.isEnabledFor(logging.INFO):
+            message = _formatted(form, [value_text(v) for v in values(env)])
+            log.info("%s", message)
+            if events is not None:
+                events.append(Logged(message, span=call.stmt.span))
+
+    return run
+
+
+def _plain_values(call: Call) -> Load:
+    if len(call.stmt.args) == 1:
+        return lambda env: []
+    load, kind = call.arg(1), call.stmt.args[1].type
+
+    def values(env: Env) -> list[object]:
+        value = plain(kind, load(env))
+        if isinstance(value, dict):
+            return list(value.values())
+        return value if isinstance(value, list) else [value]
+
+    return values
+
+
+def _formatted(form: str, values: list[str]) -> str:
+    """Each {} in turn becomes a value; those left over are added at the end."""
+    pieces = form.split("{}")
+    out = pieces[0]
+    for i, piece in enumerate(pieces[1:]):
+        out += (values[i] if i < len(values) else "{}") + piece
+    return " ".join([out, *values[len(pieces) - 1 :]])
+
+
+# -- the table ----------------------------------------------------------------------------------
+
+INGRESS, EGRESS = frozenset({"ig"}), frozenset({"eg"})
+
+EXTERNS: dict[tuple[str, str], Extern] = {
+    ("register", "read"): Extern(_register_read),
+    ("register", "write"): Extern(_register_write),
+    ("counter", "count"): Extern(_count),
+    ("direct_counter", "count"): Extern(_nothing),
+    ("meter", "execute_meter"): Extern(_execute_meter),
+    ("direct_meter", "read"): Extern(_read_direct_meter),
+    ("Checksum16", "get"): Extern(_checksum16),
+    ("", "random"): Extern(_random),
+    ("", "hash"): Extern(_hash),
+    ("", "verify_checksum"): Extern(_verify_checksum),
+    ("", "verify_checksum_with_payload"): Extern(_verify_with_payload),
+    ("", "update_checksum"): Extern(_update_checksum),
+    ("", "update_checksum_with_payload"): Extern(_update_with_payload),
+    ("", "mark_to_drop"): Extern(_mark_to_drop),
+    ("", "clone"): Extern(_clone, INGRESS | EGRESS),
+    ("", "clone_preserving_field_list"): Extern(_clone_preserving, INGRESS | EGRESS),
+    ("", "clone3"): Extern(_clone_data, INGRESS | EGRESS),
+    ("", "resubmit"): Extern(_resubmit, INGRESS),
+    ("", "resubmit_preserving_field_list"): Extern(_resubmit_preserving, INGRESS),
+    ("", "recirculate"): Extern(_recirculate, EGRESS),
+    ("", "recirculate_preserving_field_list"): Extern(_recirculate_preserving, EGRESS),
+    ("", "truncate"): Extern(_truncate),
+    ("", "digest"): Extern(_digest),
+    ("", "assert"): Extern(_assert),
+    ("", "assume"): Extern(_assert),
+    ("", "log_msg"): Extern(_log_msg),
+}
+
+INSTANCES = frozenset(
+    {"register", "counter", "direct_counter", "meter", "direct_meter", "action_profile",
+     "action_selector", "Checksum16"}
+)  # fmt: skip
+
+
+class V1Externs:
+    """What the statements' compiler asks of v1model (interp.statements.Externs)."""
+
+    def call(self, call: ir.CallExtern, statements: Statements) -> Run:
+        owner = call.instance.type if call.instance else ""
+        return EXTERNS[owner, call.name].build(Call(call, statements))
+
+    def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
+        """Direct counter and meter, and the time of the last hit."""
+        steps: list[Observer] = []
+        if table.table.counter is not None:
+            steps.append(_counting(table))
+        if table.table.meter is not None:
+            steps.append(_metering(table, table.table.meter, statements))
+        if table.table.support_timeout:
+            steps.append(_timing(statements))
+        if not steps:
+            return None
+
+        def observe(env: Env, entry: Entry | None) -> None:
+            for step in steps:
+                step(env, entry)
+
+        return observe
+
+    def selection(self, table: ir.Table, statements: Statements) -> Load:
+        """The action selector's hash over the table's selector keys, cut to its output width."""
+        profile = statements.state.tables[table.name].profile
+        assert profile is not None, table.name
+        keys = [k.expr for k in table.keys if k.match_kind == "selector"]
+        if not profile.algorithm or not keys:
+            return lambda env: 0
+        if profile.algorithm == "random":
+            draw = statements.state.chance.draw
+            return lambda env: draw()
+        compute, mask = HASHES[profile.algorithm], (1 << profile.output_width) - 1
+        collectors = [collector(key, statements) for key in keys]
+
+        def select(env: Env) -> int:
+            parts: list[tuple[int, int]] = []
+            for collect in collectors:
+                collect(env, parts)
+            return compute(pack_bits(parts)) & mask
+
+        return select
+
+
+def _counting(table: MatchTable) -> Observer:
+    def count(env: Env, entry: Entry | None) -> None:
+        (table.default_counter if entry is None else entry.counter).add(env[0].length)
+
+    return count
+
+
+def _metering(table: MatchTable, instance: ir.ExternInstance, statements: Statements) -> Observer:
+    by_packets, clock, name = instance.args[0] == "packets", statements.state.clock, instance.name
+
+    def meter(env: Env, entry: Entry | None) -> None:
+        cell = table.default_meter if entry is None else entry.meter
+        amount = 1 if by_packets else env[0].length
+        env[0].colours[name] = cell.execute(clock(), amount)
+
+    return meter
+
+
+def _timing(statements: Statements) -> Observer:
+    clock = statements.state.clock
+
+    def touch(env: Env, entry: Entry | None) -> None:
+        if entry is not None:
+            entry.last_hit_ns = clock()
+            entry.idle_told = False
+
+    return touch

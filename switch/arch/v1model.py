@@ -1,0 +1,432 @@
+"""v1model as simple_switch runs it: its blocks and, between them, the traffic manager.
+
+parser, verify checksum, ingress; then clone, digests, resubmit or multicast or drop or unicast;
+egress; then clone, drop, compute checksum and deparser, recirculate or send. (behavioral-model,
+docs/simple_switch.md and targets/simple_switch/simple_switch.cpp.) A copy's metadata starts from
+zero but for what simple_switch sets, and the fields of the preserved list.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from gradplane.switch.arch.calls import source_lines
+from gradplane.switch.arch.fieldlists import FieldLists
+from gradplane.switch.arch.v1externs import EXTERNS, INSTANCES, V1Externs
+from gradplane.switch.arch.v1packet import DROP_PORT, InstanceType, StandardMetadata, V1Packet
+from gradplane.switch.interp.blocks import Block, control_block, parser_block
+from gradplane.switch.interp.frame import Env, Frame
+from gradplane.switch.interp.statements import Abort, Statements
+from gradplane.switch.interp.trace import (
+    Copied,
+    Dropped,
+    Entered,
+    Event,
+    Rejected,
+    Sent,
+)
+from gradplane.switch.interp.tracing import TracedStatements
+from gradplane.switch.interp.values import copier, maker
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Bool
+from gradplane.switch.ir.walk import blocks, statements
+from gradplane.switch.runtime.messages import Fault
+from gradplane.switch.runtime.state import Replica, State
+from gradplane.switch.source import CompileError, Diagnostic
+
+BLOCKS = ("p", "vr", "ig", "eg", "ck", "dep")
+PASS_LIMIT = 1000  # times that a packet and its copies may be processed one after the other
+
+Output = tuple[int, bytes]
+Values = list[Any]  # headers, user metadata, standard metadata
+"""The packet's values as the blocks' parameters have them."""
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A packet about to be parsed: from a port, resubmitted or recirculated.
+
+    `meta`: preserved user metadata, None where all is zero. `passes`: how often the packet it
+    comes from was processed before.
+    """
+
+    port: int
+    packet: bytes
+    instance_type: InstanceType = InstanceType.NORMAL
+    meta: Any = None
+    passes: int = 0
+
+
+@dataclass(slots=True)
+class _Departure:
+    """A packet queued for egress."""
+
+    packet: V1Packet
+    values: Values
+    replica: Replica
+    passes: int
+
+
+@dataclass(slots=True)
+class Result:
+    """What one pass gave: packets that leave, and packets that come in again."""
+
+    outputs: list[Output] = field(default_factory=list)
+    again: list[Arrival] = field(default_factory=list)
+
+
+class V1Model:
+    """A loaded program. `run` takes one arrival through; raises CompileError when made if the
+    program uses what is not implemented."""
+
+    def __init__(self, program: ir.Program, state: State) -> None:
+        problems = check(program)
+        if problems:
+            raise CompileError(problems, source_lines([p.span for p in problems]))
+        self.program = program
+        self.state = state
+        self._plain = _Pipeline(program, state, Statements)
+        self._traced: _Pipeline | None = None
+
+    def run(self, arrival: Arrival, events: list[Event] | None = None) -> Result:
+        """Processes a packet to its end, its clones and replicas included.
+
+        `events`, if given, gets what happens. Never raises, whatever the packet.
+        """
+        return _Pass(self._pipeline(events), events).run(arrival)
+
+    def _pipeline(self, events: list[Event] | None) -> _Pipeline:
+        if events is None:
+            return self._plain
+        if self._traced is None:
+            self._traced = _Pipeline(self.program, self.state, TracedStatements)
+        return self._traced
+
+
+class _Pipeline:
+    """The compiled blocks and the types of what passes between them."""
+
+    def __init__(self, program: ir.Program, state: State, kind: Callable[..., Statements]) -> None:
+        self.state = state
+        self.errors = program.errors
+        compiler = kind(Frame(), state, _codes(program), V1Externs())
+        args = program.package.args
+        parser = args["p"]
+        assert isinstance(parser, ir.Parser)
+        self.parser = parser_block(parser, compiler)
+        self.vr, self.ig, self.eg, self.ck, self.dep = (
+            control_block(_control(args[name]), compiler) for name in BLOCKS[1:]
+        )
+        headers, meta, standard = (p.var.type for p in parser.params)
+        self.makers = [maker(headers), maker(meta), maker(standard)]
+        self.copiers = [copier(headers), copier(meta), copier(standard)]
+        self.standard = StandardMetadata(standard)
+        self.lists = FieldLists(meta)
+        self.env: Env = compiler.frame.new()
+
+    def start(self) -> Values:
+        return [make() for make in self.makers]
+
+    def copy(self, values: Values) -> Values:
+        return [copy(value) for copy, value in zip(self.copiers, values, strict=True)]
+
+    def call(self, block: Block, packet: V1Packet, values: Values) -> Any:
+        """Runs a block on the first of the values, as many as it has parameters."""
+        env = self.env
+        env[0] = packet
+        for slot, value in zip(block.slots, values, strict=False):
+            env[slot] = value
+        result = block.run(env)
+        for i, slot in enumerate(block.slots):
+            values[i] = env[slot]
+        return result
+
+
+class _Pass:
+    """One arrival's way through a pipeline."""
+
+    def __init__(self, pipeline: _Pipeline, events: list[Event] | None) -> None:
+        self.pipeline = pipeline
+        self.state = pipeline.state
+        self.standard = pipeline.standard
+        self.events = events
+        self.result = Result()
+        self.queue: deque[_Departure] = deque()
+        self.made = 0  # copies made in this pass
+
+    def run(self, arrival: Arrival) -> Result:
+        if arrival.passes >= PASS_LIMIT:
+            self.fault(f"a packet came round {PASS_LIMIT} times")
+            return self.result
+        try:
+            self.ingress(arrival)
+        except Abort as abort:
+            self.fault(str(abort))
+        while self.queue:
+            try:
+                self.egress(self.queue.popleft())
+            except Abort as abort:
+                self.fault(str(abort))
+        return self.result
+
+    # -- ingress --------------------------------------------------------------------------------
+
+    def ingress(self, arrival: Arrival) -> None:
+        pipeline, state = self.pipeline, self.state
+        packet = V1Packet(arrival.packet, self.events)
+        values = self.arrived(arrival)
+        self.enter("parser")
+        error = pipeline.call(pipeline.parser, packet, values)
+        self.standard.put(values[2], parser_error=error)
+        if error:
+            self.note(Rejected, pipeline.errors[error])
+        pipeline.call(pipeline.vr, packet, values)
+        self.standard.put(values[2], checksum_error=int(packet.checksum_error))
+        self.enter("ingress")
+        pipeline.call(pipeline.ig, packet, values)
+        if packet.clone is not None:
+            self.clone_ingress(arrival, packet, values)
+        for digest in packet.digests:
+            state.tell(digest)
+        self.after_ingress(arrival, packet, values)
+
+    def arrived(self, arrival: Arrival) -> Values:
+        """The values that parsing starts from."""
+        values = self.pipeline.start()
+        if arrival.meta is not None:
+            values[1] = arrival.meta
+        fields = values[2]
+        self.standard.put(
+            fields, instance_type=arrival.instance_type, packet_length=len(arrival.packet)
+        )
+        if arrival.instance_type == InstanceType.NORMAL:
+            now = self.state.microseconds() & 0xFFFF_FFFF_FFFF
+            self.standard.put(fields, ingress_port=arrival.port, ingress_global_timestamp=now)
+        return values
+
+    def after_ingress(self, arrival: Arrival, packet: V1Packet, values: Values) -> None:
+        group = self.standard.get(values[2], "mcast_grp")
+        port = self.standard.get(values[2], "egress_spec")
+        if packet.resubmit is not None:
+            self.note(Copied, f"resubmitted, preserving field list {packet.resubmit}")
+            self.come_again(
+                InstanceType.RESUBMITTED, arrival.packet, packet.resubmit, values, arrival.passes
+            )
+        elif group:
+            self.multicast(group, packet, values, arrival.passes)
+        elif port == DROP_PORT:
+            self.drop("ingress: egress_spec is 511")
+        else:
+            self.standard.put(values[2], instance_type=InstanceType.NORMAL)
+            rid = self.standard.get(values[2], "egress_rid")
+            self.queue.append(_Departure(packet, values, Replica(port, rid), arrival.passes))
+
+    def multicast(self, group: int, packet: V1Packet, values: Values, passes: int) -> None:
+        replicas = self.state.multicast.get(group, [])
+        ports = ", ".join(str(r.port) for r in replicas)
+        if not replicas:
+            self.drop(f"multicast group {group} has no members")
+            return
+        self.note(Copied, f"multicast group {group} to ports {ports}")
+        self.standard.put(values[2], instance_type=InstanceType.REPLICATED)
+        self.replicate(replicas, packet, values, passes)
+
+    def replicate(
+        self, replicas: Iterable[Replica], packet: V1Packet, values: Values, passes: int
+    ) -> None:
+        """Queues a copy for each; the originals are not used further."""
+        for replica in replicas:
+            copy = self.pipeline.copy(values)
+            self.queue.append(_Departure(packet.copy(), copy, replica, passes))
+
+    # -- copies ---------------------------------------------------------------------------------
+
+    def clone_ingress(self, arrival: Arrival, packet: V1Packet, values: Values) -> None:
+        """To egress as it arrived: the packet is parsed anew."""
+        assert packet.clone is not None
+        session, field_list = packet.clone
+        clone = V1Packet(arrival.packet, self.events)
+        fresh = self.pipeline.start()
+        self.standard.put(fresh[2], ingress_port=arrival.port)
+        if session in self.state.clone_sessions:
+            self.enter(f"parser, for the clone to session {session}")
+            self.pipeline.call(self.pipeline.parser, clone, fresh)
+        kind = InstanceType.INGRESS_CLONE
+        self.clone(kind, packet.clone, clone, [fresh[0], *values[1:]], arrival.passes)
+
+    def clone_egress(self, departure: _Departure, values: Values) -> None:
+        """To egress again as it is now, headers included."""
+        packet = departure.packet
+        assert packet.clone is not None
+        kind = InstanceType.EGRESS_CLONE
+        self.clone(kind, packet.clone, packet.copy(), values, departure.passes)
+
+    def clone(
+        self,
+        kind: InstanceType,
+        call: tuple[int, int],
+        packet: V1Packet,
+        values: Values,
+        passes: int,
+    ) -> None:
+        session_id, field_list = call
+        session = self.state.clone_sessions.get(session_id)
+        if session is None:
+            self.note(Copied, f"not cloned: there is no clone session {session_id}")
+            return
+        if passes + 1 >= PASS_LIMIT:
+            self.fault(f"a packet was cloned {PASS_LIMIT} times in a row")
+            return
+        ports = ", ".join(str(r.port) for r in session.replicas)
+        self.note(Copied, f"cloned to session {session_id}, ports {ports}")
+        packet.truncate = session.truncate or None
+        values = [values[0], self.preserved(field_list, values[1]), self.pipeline.makers[2]()]
+        self.standard.put(values[2], instance_type=kind)
+        self.replicate(session.replicas, packet, values, passes + 1)
+
+    def come_again(
+        self, kind: InstanceType, data: bytes, field_list: int, values: Values, passes: int
+    ) -> None:
+        meta = self.preserved(field_list, values[1])
+        self.result.again.append(Arrival(0, data, kind, meta, passes + 1))
+
+    def preserved(self, field_list: int, meta: Any) -> Any:
+        """New metadata with only a list's fields kept."""
+        fresh = self.pipeline.makers[1]()
+        self.pipeline.lists.copy(field_list, meta, fresh)
+        return fresh
+
+    # -- egress ---------------------------------------------------------------------------------
+
+    def egress(self, departure: _Departure) -> None:
+        pipeline, packet, values = self.pipeline, departure.packet, departure.values
+        self.enter(f"egress, port {departure.replica.port}")
+        self.departing(departure)
+        packet.clone = None
+        pipeline.call(pipeline.eg, packet, values)
+        if packet.clone is not None:
+            self.clone_egress(departure, values)
+        if self.standard.get(values[2], "egress_spec") == DROP_PORT:
+            self.drop("egress: egress_spec is 511")
+            return
+        data = self.deparsed(packet, values)
+        if packet.recirculate is not None:
+            self.note(Copied, f"recirculated, preserving field list {packet.recirculate}")
+            self.come_again(
+                InstanceType.RECIRCULATED, data, packet.recirculate, values, departure.passes
+            )
+            return
+        self.result.outputs.append((departure.replica.port, data))
+        if self.events is not None:
+            self.events.append(Sent(departure.replica.port, data))
+
+    def departing(self, departure: _Departure) -> None:
+        """Sets the standard metadata that egress finds."""
+        packet, now = departure.packet, self.state.microseconds()
+        self.standard.put(
+            departure.values[2],
+            egress_port=departure.replica.port,
+            egress_rid=departure.replica.instance,
+            egress_spec=0,
+            packet_length=(packet.length + packet.grown // 8) & 0xFFFF_FFFF,
+            egress_global_timestamp=now & 0xFFFF_FFFF_FFFF,
+            enq_timestamp=now & 0xFFFF_FFFF,
+            enq_qdepth=0,
+            deq_timedelta=0,
+            deq_qdepth=0,
+        )
+
+    def deparsed(self, packet: V1Packet, values: Values) -> bytes:
+        pipeline = self.pipeline
+        pipeline.call(pipeline.ck, packet, values)
+        pipeline.call(pipeline.dep, packet, values)
+        data = packet.output()
+        return data if packet.truncate is None else data[: packet.truncate]
+
+    # -- what is told ---------------------------------------------------------------------------
+
+    def enter(self, block: str) -> None:
+        self.note(Entered, block)
+
+    def note(self, kind: Callable[[str], Event], text: str) -> None:
+        if self.events is not None:
+            self.events.append(kind(text))
+
+    def drop(self, reason: str) -> None:
+        self.state.drops[reason] += 1
+        self.note(Dropped, reason)
+
+    def fault(self, reason: str) -> None:
+        """Drops a packet for what its program should not have done, and tells of it."""
+        self.drop(reason)
+        self.state.tell(Fault(f"packet dropped: {reason}"))
+
+
+# -- checks when a program is loaded ------------------------------------------------------------
+
+
+def check(program: ir.Program) -> list[Diagnostic]:
+    """What the program uses that v1model, or this implementation of it, does not have."""
+    return [*_instances(program), *_calls(program)]
+
+
+def _instances(program: ir.Program) -> Iterable[Diagnostic]:
+    for instance in program.externs:
+        if instance.type not in INSTANCES:
+            hint = f"implemented: {', '.join(sorted(INSTANCES))}"
+            what = f"extern {instance.type} is not implemented by v1model"
+            yield Diagnostic(instance.span, what, hint=hint)
+        elif instance.type == "register":
+            cell = instance.type_args[0]
+            if not isinstance(cell, Bits | Bool):
+                what = f"register of {cell}: a cell must be bit<W>, int<W> or bool"
+                yield Diagnostic(instance.span, what)
+
+
+def _calls(program: ir.Program) -> Iterable[Diagnostic]:
+    for place, block in blocks(program.package):
+        for stmt in statements(block):
+            if isinstance(stmt, ir.CallExtern):
+                yield from _call(place, stmt)
+
+
+def _call(place: str, call: ir.CallExtern) -> Iterable[Diagnostic]:
+    owner = call.instance.type if call.instance else ""
+    name = f"{owner}.{call.name}" if owner else call.name
+    extern = EXTERNS.get((owner, call.name))
+    if extern is None:
+        if owner in INSTANCES or not owner:
+            yield Diagnostic(call.span, f"extern {name} is not implemented by v1model")
+        return
+    if place not in extern.places:
+        allowed = " and ".join(_PLACES[p] for p in BLOCKS if p in extern.places)
+        what = f"{name} may be called in {allowed} only, not in {_PLACES[place]}"
+        yield Diagnostic(call.span, what)
+    if call.name.startswith("clone") and place in _CLONES:
+        kind = call.args[0]
+        if isinstance(kind, ir.Const) and kind.value != _CLONES[place]:
+            what = f"{name}: in {_PLACES[place]} the clone type must be {_CLONES[place]}"
+            yield Diagnostic(call.span, f"{what}, not {kind.value}")
+
+
+_CLONES = {"ig": "I2E", "eg": "E2E"}
+_PLACES = {
+    "p": "the parser",
+    "vr": "the checksum verification",
+    "ig": "the ingress control",
+    "eg": "the egress control",
+    "ck": "the checksum computation",
+    "dep": "the deparser",
+}
+
+
+def _codes(program: ir.Program) -> dict[str, int]:
+    return {name: code for code, name in enumerate(program.errors)}
+
+
+def _control(arg: object) -> ir.Control:
+    assert isinstance(arg, ir.Control), arg
+    return arg

@@ -1,0 +1,67 @@
+"""A packet on its way through v1model, and its standard metadata."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Any
+
+from gradplane.switch.interp.packet import Packet
+from gradplane.switch.ir.types import Fields, Type
+from gradplane.switch.runtime.messages import Digest
+
+DROP_PORT = 511
+
+
+class InstanceType(IntEnum):
+    """standard_metadata.instance_type, as simple_switch numbers it."""
+
+    NORMAL = 0
+    INGRESS_CLONE = 1
+    EGRESS_CLONE = 2
+    RECIRCULATED = 4
+    REPLICATED = 5
+    RESUBMITTED = 6
+
+
+class V1Packet(Packet):
+    """`clone`: (session, field list) of the last call; `resubmit`, `recirculate`: the last call's
+    field list; None: not called. `truncate`: most bytes that leave.
+    """
+
+    __slots__ = ("clone", "resubmit", "recirculate", "truncate", "checksum_error", "digests",
+                 "colours")  # fmt: skip
+
+    def __init__(self, data: bytes, events: list[Any] | None = None) -> None:
+        super().__init__(data, events)
+        self.clone: tuple[int, int] | None = None
+        self.resubmit: int | None = None
+        self.recirculate: int | None = None
+        self.truncate: int | None = None
+        self.checksum_error = False
+        self.digests: list[Digest] = []
+        self.colours: dict[str, int] = {}  # of direct meters
+
+    def copy(self) -> V1Packet:
+        """The same input and parser position for a further way through egress."""
+        twin = V1Packet(self.data, self.events)
+        twin.position = self.position
+        twin.length = self.length
+        twin.grown = self.grown
+        twin.truncate = self.truncate
+        return twin
+
+
+class StandardMetadata:
+    """Positions of the fields in a program's standard_metadata_t; `put` skips absent ones."""
+
+    def __init__(self, t: Type) -> None:
+        assert isinstance(t, Fields), t
+        self._index = {f.name: i for i, f in enumerate(t.fields)}
+
+    def put(self, fields: list[Any], **values: int) -> None:
+        for name, value in values.items():
+            if name in self._index:
+                fields[self._index[name]] = value
+
+    def get(self, fields: list[Any], name: str) -> int:
+        return int(fields[self._index[name]]) if name in self._index else 0

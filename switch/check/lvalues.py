@@ -1,0 +1,56 @@
+"""What can be assigned to (specification, section 6.7)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.kinds import ANY
+from gradplane.switch.ir.types import Fields, Stack, Tuple
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.check.checker import Checker
+
+
+def is_lvalue(e: ast.Expr) -> bool:
+    """Whether a checked expression names storage that may be written here."""
+    match e:
+        case ast.Name(decl=ast.VarDecl()):
+            return True
+        case ast.Name(decl=ast.Param(direction=direction)):
+            return direction in ("out", "inout")
+        case ast.Member(base=base, name=name):
+            if isinstance(base.type, Stack):
+                return name in ("next", "last") and is_lvalue(base)
+            return isinstance(base.type, Fields) and is_lvalue(base)
+        case ast.Index(base=base):
+            return isinstance(base.type, Stack) and is_lvalue(base)
+        case ast.Slice(base=base):
+            return is_lvalue(base)
+    return False
+
+
+def require_lvalue(c: Checker, e: ast.Expr, what: str) -> bool:
+    """Says so where `e` cannot be written."""
+    if e.type == ANY or is_lvalue(e):
+        return True
+    c.error(e, f"{what} must be something that can be assigned to", _reason(e))
+    return False
+
+
+def _reason(e: ast.Expr) -> str:
+    match root(e):
+        case ast.Name(decl=ast.ConstDecl(name=name)):
+            return f"{name} is a constant"
+        case ast.Name(decl=ast.Param(name=name, direction="in" | "" as direction)):
+            return f"{name} is a parameter of direction {direction or 'directionless'}"
+    if isinstance(e, ast.Index) and isinstance(e.base.type, Tuple):
+        return "the elements of a tuple cannot be changed one by one"
+    return ""
+
+
+def root(e: ast.Expr) -> ast.Expr:
+    """The expression that members, indexes and slices start from."""
+    while isinstance(e, ast.Member | ast.Index | ast.Slice):
+        e = e.base
+    return e

@@ -1,0 +1,174 @@
+"""Tables and action profiles as `Switch.table(...)` and `Switch.profile(...)` hand them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from threading import RLock
+from typing import Any
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Bool
+from gradplane.switch.matching import match_of, number
+from gradplane.switch.naming import resolve
+from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, Target
+from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.keys import Match
+from gradplane.switch.runtime.profiles import ActionProfile, Weighted
+from gradplane.switch.runtime.tables import MatchTable
+
+
+class Table:
+    """One table's entries. Names may be suffixes; raises SwitchError with the way out.
+
+    `match` maps field names to values (fields left out match anything); see
+    gradplane.switch.matching for the forms. A table with an action profile takes `member` or
+    `group` in place of `action`.
+    """
+
+    def __init__(self, table: MatchTable, lock: RLock) -> None:
+        self.state = table
+        self._lock = lock
+        self._where = f"table {table.table.name}"
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def add(
+        self,
+        match: Mapping[str, Any],
+        action: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        priority: int | None = None,
+        *,
+        member: int | None = None,
+        group: int | None = None,
+    ) -> Entry:
+        """Adds an entry. Where a priority is needed and none is given it is 1; larger wins."""
+        entry = self._entry(match, priority, self._target(action, params, member, group))
+        with self._lock:
+            self.state.insert(entry)
+        return entry
+
+    def modify(
+        self,
+        match: Mapping[str, Any],
+        action: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        priority: int | None = None,
+        *,
+        member: int | None = None,
+        group: int | None = None,
+    ) -> None:
+        """Gives the entry with this match (and priority) another action."""
+        entry = self._entry(match, priority, self._target(action, params, member, group))
+        with self._lock:
+            self.state.modify(entry)
+
+    def remove(self, match: Mapping[str, Any], priority: int | None = None) -> None:
+        """Removes the entry with this match (and priority)."""
+        with self._lock:
+            self.state.delete(self._entry(match, priority, ActionData(0)))
+
+    def clear(self) -> None:
+        """Removes all entries but those that are constant in the source."""
+        with self._lock:
+            self.state.clear()
+
+    def set_default(
+        self, action: str | None = None, params: Mapping[str, Any] | None = None
+    ) -> None:
+        """Sets the action on a miss; without arguments: back to the source's."""
+        data = None if action is None else action_data(self.state.table, action, params)
+        with self._lock:
+            self.state.set_default(data)
+
+    def entries(self) -> list[Entry]:
+        """All entries, oldest first."""
+        return list(self.state.entries())
+
+    def _entry(self, match: Mapping[str, Any], priority: int | None, target: Target) -> Entry:
+        if priority is None:
+            priority = int(self.state.with_priority)
+        return Entry(self._matches(match), target, priority)
+
+    def _matches(self, match: Mapping[str, Any]) -> tuple[Match, ...]:
+        given: dict[str, Any] = {}
+        names = [f.name for f in self.state.fields]
+        for name, value in match.items():
+            given[resolve("match field", name, names, self._where)] = value
+        return tuple(match_of(f, given.get(f.name)) for f in self.state.fields)
+
+    def _target(
+        self,
+        action: str | None,
+        params: Mapping[str, Any] | None,
+        member: int | None,
+        group: int | None,
+    ) -> Target:
+        given = [x for x in (action, member, group) if x is not None]
+        if len(given) != 1:
+            raise SwitchError(f"{self._where}: give one of action, member and group")
+        if action is not None:
+            return action_data(self.state.table, action, params)
+        return MemberRef(member) if member is not None else GroupRef(group or 0)
+
+
+class Profile:
+    """An action profile's members and an action selector's groups."""
+
+    def __init__(self, profile: ActionProfile, tables: list[MatchTable], lock: RLock) -> None:
+        self.state = profile
+        self._tables = tables
+        self._lock = lock
+
+    def add_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
+        """Adds a member; `action` is one of the tables' that use the profile."""
+        if not self._tables:
+            raise SwitchError(f"action profile {self.state.name}: no table uses it")
+        data = action_data(self._tables[0].table, action, params)
+        with self._lock:
+            self._tables[0].check_action(data)
+            self.state.add_member(id, data)
+
+    def remove_member(self, id: int) -> None:
+        with self._lock:
+            self.state.delete_member(id)
+
+    def add_group(self, id: int, members: Iterable[int | tuple[int, int]]) -> None:
+        """Adds a group of members; (member, weight) for one that gets more than its share."""
+        weighted = [Weighted(*m) if isinstance(m, tuple) else Weighted(m) for m in members]
+        with self._lock:
+            self.state.add_group(id, weighted)
+
+    def remove_group(self, id: int) -> None:
+        with self._lock:
+            self.state.delete_group(id)
+
+
+def action_data(
+    table: ir.Table, action: str, params: Mapping[str, Any] | None = None
+) -> ActionData:
+    """An action of a table with its parameters, by name. Raises SwitchError."""
+    where = f"table {table.name}"
+    names = [choice.action.name for choice in table.actions]
+    name = resolve("action", action, names, where)
+    index = names.index(name)
+    wanted = table.actions[index].action.params
+    where = f"{where}: action {name}"
+    given: dict[str, Any] = {}
+    for key, value in (params or {}).items():
+        given[resolve("parameter", key, [p.name for p in wanted], where)] = value
+    missing = [p.name for p in wanted if p.name not in given]
+    if missing:
+        raise SwitchError(f"{where}: no value for {', '.join(missing)}")
+    return ActionData(index, tuple(_argument(p, given[p.name], where) for p in wanted))
+
+
+def _argument(param: ir.Var, value: Any, where: str) -> int:
+    what = f"{where}: parameter {param.name}"
+    n = number(value, what)
+    width = param.type.width if isinstance(param.type, Bits) else 1
+    signed = isinstance(param.type, Bits) and param.type.signed
+    if isinstance(param.type, Bits | Bool) and isinstance(value, bytes) and signed:
+        n = n - (1 << width) if n >> (width - 1) & 1 else n
+    return n

@@ -1,0 +1,302 @@
+"""LLVM assembly, written as text: a module, its functions, and structured control flow.
+
+Operands are strings ("%t3", "7"), types are LLVM's ("i9", "ptr"). Text is several times faster to
+make than objects, and LLVM's own parser checks it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+Operand = str
+Args = Sequence[tuple[str, Operand]]
+
+WORDS = "@state"  # the pointers and numbers that the engine fills in when the code is loaded
+
+
+class Module:
+    """Functions, constants and the state words of one program."""
+
+    def __init__(self) -> None:
+        self._functions: dict[str, Function] = {}
+        self._declared: dict[str, str] = {}
+        self._constants: list[str] = []
+        self._words: dict[str, int] = {}
+        self._zeros = 8
+
+    def function(
+        self, name: str, result: str, params: Args, exported: bool = False, attributes: str = ""
+    ) -> Function:
+        """A new function; `params` are (type with attributes, name) pairs."""
+        assert name not in self._functions, name
+        made = Function(self, name, result, params, exported, attributes)
+        self._functions[name] = made
+        return made
+
+    def has(self, name: str) -> bool:
+        return name in self._functions
+
+    def declare(self, name: str, result: str, types: Sequence[str]) -> str:
+        """A function defined elsewhere: an intrinsic or one of the C library."""
+        self._declared[name] = f"declare {result} @{name}({', '.join(types)})"
+        return name
+
+    def constant(self, kind: str, values: Sequence[int]) -> Operand:
+        """A constant array."""
+        name = f"@c{len(self._constants)}"
+        items = ", ".join(f"{kind} {v}" for v in values)
+        array = f"[{len(values)} x {kind}]"
+        self._constants.append(f"{name} = private unnamed_addr constant {array} [{items}], align 16")
+        return name
+
+    def zeros(self, size: int) -> Operand:
+        """At least `size` bytes of zeros."""
+        self._zeros = max(self._zeros, size)
+        return "@zeros"
+
+    def word(self, name: str) -> int:
+        """The position of a state word, allotted on first use."""
+        return self._words.setdefault(name, len(self._words))
+
+    @property
+    def words(self) -> dict[str, int]:
+        """Positions of the state words by name."""
+        return self._words
+
+    def text(self) -> str:
+        """The module in LLVM's assembly language."""
+        count = max(len(self._words), 1)
+        parts = [
+            f"{WORDS} = global [{count} x i64] zeroinitializer, align 64",
+            f"@zeros = private unnamed_addr constant [{self._zeros} x i8] zeroinitializer, align 64",
+            *self._constants,
+            *self._declared.values(),
+            *(f.text() for f in self._functions.values()),
+            "!0 = !{}",
+        ]
+        return "\n".join(parts) + "\n"
+
+
+class Function:
+    """A function being written. What follows a terminator goes to a block that nothing enters."""
+
+    def __init__(
+        self,
+        module: Module,
+        name: str,
+        result: str,
+        params: Args,
+        exported: bool = False,
+        attributes: str = "",
+    ) -> None:
+        self.module = module
+        self.name = name
+        self.result = result
+        listed = ", ".join(f"{kind} {operand}" for kind, operand in params)
+        linkage = "" if exported else "internal "
+        self._head = f"define {linkage}{result} @{name}({listed}) nounwind {attributes}{{"
+        self._allocas: list[str] = []
+        self._lines: list[str] = []
+        self._count = 0
+        self._open = True
+
+    def text(self) -> str:
+        body = [self._head, "entry:", *self._allocas, "br label %body", "body:", *self._lines]
+        if self._open:
+            body.append("unreachable")
+        return "\n".join([*body, "}"])
+
+    # -- instructions ---------------------------------------------------------------------------
+
+    def do(self, text: str) -> None:
+        """An instruction without result."""
+        if not self._open:
+            self.at(self.label())
+        self._lines.append(text)
+
+    def op(self, text: str) -> Operand:
+        """An instruction with a result."""
+        if not self._open:
+            self.at(self.label())
+        self._count += 1
+        name = f"%t{self._count}"
+        self._lines.append(f"{name} = {text}")
+        return name
+
+    def binary(self, op: str, kind: str, a: Operand, b: Operand | int) -> Operand:
+        return self.op(f"{op} {kind} {a}, {b}")
+
+    def compare(self, how: str, kind: str, a: Operand, b: Operand | int) -> Operand:
+        return self.op(f"icmp {how} {kind} {a}, {b}")
+
+    def select(self, cond: Operand, kind: str, a: Operand, b: Operand | int) -> Operand:
+        return self.op(f"select i1 {cond}, {kind} {a}, {kind} {b}")
+
+    def load(self, kind: str, address: Operand, align: int = 0) -> Operand:
+        return self.op(f"load {kind}, ptr {address}{_align(align)}")
+
+    def store(self, kind: str, value: Operand | int, address: Operand, align: int = 0) -> None:
+        self.do(f"store {kind} {value}, ptr {address}{_align(align)}")
+
+    def add(self, address: Operand, offset: Operand | int) -> Operand:
+        """Address plus bytes."""
+        if offset == 0:
+            return address
+        return self.op(f"getelementptr i8, ptr {address}, i64 {offset}")
+
+    def item(self, address: Operand, kind: str, index: Operand | int) -> Operand:
+        """Address of an array's element."""
+        return self.op(f"getelementptr {kind}, ptr {address}, i64 {index}")
+
+    def resize(self, value: Operand, width: int, to: int, signed: bool = False) -> Operand:
+        """An integer of another width."""
+        if width == to:
+            return value
+        how = "trunc" if to < width else "sext" if signed else "zext"
+        return self.op(f"{how} i{width} {value} to i{to}")
+
+    def call(self, result: str, name: str, *args: tuple[str, Operand | int]) -> Operand:
+        text = f"call {result} @{name}({', '.join(f'{k} {v}' for k, v in args)})"
+        if result == "void":
+            self.do(text)
+            return ""
+        return self.op(text)
+
+    def intrinsic(self, name: str, result: str, *args: tuple[str, Operand | int]) -> Operand:
+        """A call of a function that needs declaring first."""
+        self.module.declare(name, result, [kind for kind, _ in args])
+        return self.call(result, name, *args)
+
+    def ret(self, value: Operand | int = "") -> None:
+        self._end(f"ret {self.result} {value}" if self.result != "void" else "ret void")
+
+    # -- memory ---------------------------------------------------------------------------------
+
+    def alloca(self, size: int, align: int = 8) -> Operand:
+        """Uninitialised bytes of the function's frame."""
+        self._count += 1
+        name = f"%t{self._count}"
+        self._allocas.append(f"{name} = alloca [{max(size, 1)} x i8], align {align}")
+        return name
+
+    def variable(self, kind: str, value: Operand | int) -> Variable:
+        """A scalar that changes."""
+        self._count += 1
+        name = f"%t{self._count}"
+        self._allocas.append(f"{name} = alloca {kind}")
+        made = Variable(self, kind, name)
+        made.set(value)
+        return made
+
+    def copy(self, target: Operand, source: Operand, size: Operand | int) -> None:
+        """Copies bytes; the two may be the same."""
+        args = (("ptr", target), ("ptr", source), ("i64", size), ("i1", "false"))
+        self.intrinsic("llvm.memmove.p0.p0.i64", "void", *args)
+
+    def clear(self, target: Operand, size: Operand | int) -> None:
+        args = (("ptr", target), ("i8", 0), ("i64", size), ("i1", "false"))
+        self.intrinsic("llvm.memset.p0.i64", "void", *args)
+
+    def word_address(self, name: str) -> Operand:
+        """Address of a state word."""
+        offset = self.module.word(name)
+        return f"getelementptr inbounds (i64, ptr {WORDS}, i64 {offset})"
+
+    def word(self, name: str, kind: str = "ptr", fixed: bool = True) -> Operand:
+        """A state word; `fixed`: it does not change while native code runs."""
+        suffix = ", !invariant.load !0" if fixed else ""
+        return self.op(f"load {kind}, ptr {self.word_address(name)}, align 8{suffix}")
+
+    # -- control flow ---------------------------------------------------------------------------
+
+    def label(self) -> str:
+        self._count += 1
+        return f"b{self._count}"
+
+    def at(self, label: str) -> None:
+        """Goes on in a block, which is entered from what came before."""
+        if self._open:
+            self._lines.append(f"br label %{label}")
+        self._lines.append(f"{label}:")
+        self._open = True
+
+    def go(self, label: str) -> None:
+        self._end(f"br label %{label}")
+
+    def branch(self, cond: Operand, then: str, other: str, likely: bool | None = None) -> None:
+        self._end(f"br i1 {cond}, label %{then}, label %{other}")
+
+    def choose(self, kind: str, subject: Operand, default: str, cases: Sequence[tuple[int, str]]
+               ) -> None:  # fmt: skip
+        """LLVM's switch."""
+        if not cases:
+            self.go(default)
+            return
+        rows = " ".join(f"{kind} {value}, label %{label}" for value, label in cases)
+        self._end(f"switch {kind} {subject}, label %{default} [{rows}]")
+
+    @contextmanager
+    def when(self, cond: Operand) -> Iterator[None]:
+        """What is written inside is run if `cond`."""
+        then, end = self.label(), self.label()
+        self.branch(cond, then, end)
+        self.at(then)
+        yield
+        self.at(end)
+
+    @contextmanager
+    def unless(self, cond: Operand) -> Iterator[None]:
+        """What is written inside is run if not `cond`."""
+        other, end = self.label(), self.label()
+        self.branch(cond, end, other)
+        self.at(other)
+        yield
+        self.at(end)
+
+    @contextmanager
+    def loop(self) -> Iterator[str]:
+        """Repeats what is written inside; gives the label to leave by."""
+        head, end = self.label(), self.label()
+        self.at(head)
+        yield end
+        self.go(head)
+        self.at(end)
+
+    @contextmanager
+    def count(self, limit: Operand | int, start: Operand | int = 0) -> Iterator[Operand]:
+        """Repeats for i64 numbers from `start` to below `limit`."""
+        number = self.variable("i64", start)
+        with self.loop() as end:
+            current, go_on = number.get(), self.label()
+            self.branch(self.compare("ult", "i64", current, limit), go_on, end)
+            self.at(go_on)
+            yield current
+            number.set(self.binary("add", "i64", current, 1))
+
+    def _end(self, text: str) -> None:
+        if self._open:
+            self._lines.append(text)
+            self._open = False
+
+
+class Variable:
+    """A scalar in memory, which LLVM turns into a register."""
+
+    def __init__(self, function: Function, kind: str, address: Operand) -> None:
+        self.kind = kind
+        self.address = address
+        self._function = function
+
+    def get(self) -> Operand:
+        return self._function.load(self.kind, self.address)
+
+    def set(self, value: Operand | int) -> None:
+        self._function.store(self.kind, value, self.address)
+
+    def increase(self, amount: Operand | int = 1) -> None:
+        self.set(self._function.binary("add", self.kind, self.get(), amount))
+
+
+def _align(align: int) -> str:
+    return f", align {align}" if align else ""

@@ -1,0 +1,359 @@
+"""Calls: functions, actions and sub-controls inlined; tables, externs and packets as statements.
+
+Arguments are bound by reference where nothing can tell the difference, otherwise copied in and
+out in order (specification, section 6.8).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from gradplane.switch.check.arguments import CallInfo
+from gradplane.switch.check.expressions import EnumValue
+from gradplane.switch.check.kinds import substitute
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import STRING, Type, Void
+from gradplane.switch.lower import build
+from gradplane.switch.lower.env import PACKET, ActionInstance, Binding, BlockInstance, Env
+from gradplane.switch.lower.erase import erase, type_name
+from gradplane.switch.lower.expressions import ExpressionLowering, has_call
+from gradplane.switch.lower.paths import independent, overlap, path
+from gradplane.switch.syntax import ast
+
+
+class CallLowering(ExpressionLowering):
+    @abstractmethod
+    def stmts(self, statements: Sequence[ast.Stmt]) -> None:
+        """Emits statements."""
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def _call(self, e: ast.Call) -> ir.Expr:
+        result = self.call(e, wanted=True)
+        assert result is not None, e
+        return result
+
+    def call(self, e: ast.Call, wanted: bool) -> ir.Expr | None:
+        """Emits a call; returns its value if it has one."""
+        info: CallInfo = e.info
+        match info.kind:
+            case "function" | "action":
+                return self._inline_callable(e, info)
+            case "builtin":
+                return self._builtin(info)
+            case "table":
+                self.apply_table(e)
+                return None
+            case "block":
+                self.apply_block(info)
+                return None
+        return self._extern(e, info, wanted)
+
+    def _builtin(self, info: CallInfo) -> ir.Expr | None:
+        assert info.base is not None
+        if info.name == "isValid":
+            return build.valid(self.expr(info.base))
+        target = self.lvalue(info.base)
+        if info.name in ("setValid", "setInvalid"):
+            self.emit(ir.SetValid(target, info.name == "setValid"))
+            return None
+        count = info.args[0]
+        assert count is not None
+        kind = ir.Push if info.name == "push_front" else ir.Pop
+        self.emit(kind(target, count.const))
+        return None
+
+    def apply_table(
+        self,
+        e: ast.Call,
+        hit: ir.Var | None = None,
+        action_run: ir.Var | None = None,
+    ) -> ir.Table:
+        base = e.info.base
+        assert isinstance(base, ast.Name)
+        table = self.env.find(base.decl)
+        assert isinstance(table, ir.Table), base.name
+        self.emit(ir.ApplyTable(table, hit, action_run))
+        return table
+
+    # -- inlining ------------------------------------------------------------------------------
+
+    def _inline_callable(self, e: ast.Call, info: CallInfo) -> ir.Expr | None:
+        """A P4 function, or an action called directly."""
+        decl = info.decl
+        assert isinstance(decl, ast.FunctionDecl | ast.ActionDecl) and decl.body is not None
+        result = None
+        if not isinstance(info.signature.result, Void):
+            result = self.variable(
+                "result", erase(substitute(info.signature.result, self.env.types))
+            )
+        outer = self.env
+        home = self.p.top
+        if isinstance(decl, ast.ActionDecl):
+            found = outer.find(decl)
+            home = found.env if isinstance(found, ActionInstance) else self.p.top
+        variables = self.p.checker.types.variables(decl)
+        types = {
+            v: substitute(t, outer.types) for v, t in zip(variables, info.type_args, strict=False)
+        }
+        inner = home.inner({**home.types, **types})
+        copies = self._bind_arguments(
+            info, decl.params, inner, by_reference=isinstance(decl, ast.FunctionDecl)
+        )
+        self._copy_outs.append(copies)
+        with self.scope(inner), self.returns(result):
+            self.stmts(decl.body.body)
+        self._copy_outs.pop()
+        self.out += copies
+        return result
+
+    def apply_block(self, info: CallInfo) -> None:
+        """A sub-control's body, in place."""
+        instance = self.block_instance(info)
+        env, copies = self.enter_block(info, instance)
+        decl = instance.decl
+        assert isinstance(decl, ast.ControlDecl)
+        self._copy_outs.append(copies)
+        with self.scope(env), self.returns(None):
+            self.initialise(decl.locals, again=instance.sites > 1)
+            with self.scope():
+                self.stmts(decl.body.body)
+        self._copy_outs.pop()
+        self.out += copies
+
+    def block_instance(self, info: CallInfo) -> BlockInstance:
+        if info.constructed is not None:  # C.apply(): an instance of its own, named C
+            return self.p.direct_instance(info, self.env)
+        assert isinstance(info.base, ast.Name)
+        found = self.env.find(info.base.decl)
+        assert isinstance(found, BlockInstance), info.base.name
+        return found
+
+    def enter_block(self, info: CallInfo, instance: BlockInstance) -> tuple[Env, list[ir.Stmt]]:
+        """Binds the arguments and, the first time, makes the block's own objects."""
+        decl = instance.decl
+        if instance.elaborated is None:
+            env = instance.env.inner()
+            env.path = instance.name
+            by_reference = instance.sites == 1 and not self.repeats
+            copies = self._bind_arguments(info, decl.params, env, by_reference)
+            self.p.elaborate(decl, env, self)
+            instance.elaborated = env
+            return env, copies
+        env = instance.elaborated
+        return env, self._rebind_arguments(info, decl.params, env)
+
+    def initialise(self, members: Sequence[ast.Decl], again: bool = False) -> None:
+        """Gives a block's own variables their first values; `again`: it may have run before."""
+        for member in members:
+            if isinstance(member, ast.VarDecl):
+                var = self.env.find(member)
+                assert isinstance(var, ir.Var)
+                if member.init is not None:
+                    self.emit(ir.Assign(var, self.expr(member.init)), member.span)
+                elif again or self.repeats:
+                    self.emit(ir.Assign(var, ir.Zero(var.type)), member.span)
+
+    def _bind_arguments(
+        self, info: CallInfo, params: Sequence[ast.Param], env: Env, by_reference: bool
+    ) -> list[ir.Stmt]:
+        """Binds each parameter; returns the statements that copy results out afterwards."""
+        values = self._argument_values(info)
+        copies: list[ir.Stmt] = []
+        for i, (param, value) in enumerate(zip(params, values, strict=True)):
+            formal = info.signature.params[i]
+            t_checked = substitute(formal.type, self.env.types)
+            if value is None or not isinstance(value, ir.Expr):
+                self._bind_object(param, value, t_checked, env)
+                continue
+            others = [v for j, v in enumerate(values) if j != i and isinstance(v, ir.Expr)]
+            if by_reference and self._shareable(param.direction, value, others):
+                if param.direction == "out":
+                    assert isinstance(value, ir.LValue)
+                    self.emit(ir.Assign(value, ir.Zero(value.type)))
+                env.bind(param, value)
+                continue
+            var = self.variable(param.name, erase(t_checked))
+            env.bind(param, var)
+            self._copy(param.direction, var, value, copies)
+        return copies
+
+    def _bind_object(self, param: ast.Param, value: Binding | None, t: Type, env: Env) -> None:
+        """packet_in, extern instances; or an argument left out: `_` or @optional."""
+        if value is None:
+            env.bind(param, self.spill(ir.Zero(erase(t)), param.name))
+        else:
+            env.bind(param, value)
+
+    def _rebind_arguments(
+        self, info: CallInfo, params: Sequence[ast.Param], env: Env
+    ) -> list[ir.Stmt]:
+        """A further apply of the same instance: its parameters are variables already."""
+        copies: list[ir.Stmt] = []
+        for param, value in zip(params, self._argument_values(info), strict=True):
+            bound = env.find(param)
+            if not (isinstance(bound, ir.LValue) and isinstance(value, ir.Expr)):
+                continue
+            if path(bound) != path(value):
+                self._copy(param.direction, bound, value, copies)
+        return copies
+
+    def _copy(self, direction: str, var: ir.LValue, value: ir.Expr, copies: list[ir.Stmt]) -> None:
+        if direction == "out":
+            if self.repeats:
+                self.emit(ir.Assign(var, ir.Zero(var.type)))
+        else:
+            self.emit(ir.Assign(var, value))
+        if direction in ("out", "inout"):
+            assert isinstance(value, ir.LValue)
+            copies.append(ir.Assign(value, var, span=self._span))
+
+    def _argument_values(self, info: CallInfo) -> list[Binding | None]:
+        """Arguments from left to right: l-values for out and inout, otherwise values or objects."""
+        values: list[Binding | None] = []
+        for i, (arg, param) in enumerate(zip(info.args, info.signature.params, strict=True)):
+            if arg is None:
+                values.append(None)
+            elif param.direction in ("out", "inout"):
+                values.append(self.lvalue(arg))
+            elif (found := self._object(arg)) is not None:
+                values.append(found)
+            else:
+                value = self.expr(arg)
+                later = [a for a in info.args[i + 1 :] if a is not None]
+                if not isinstance(value, ir.Const) and any(map(has_call, later)):
+                    value = self.spill(value)
+                values.append(value)
+        return values
+
+    def _object(self, arg: ast.Expr) -> Binding | None:
+        if isinstance(arg, ast.Name) and arg.decl is not None and arg.const is None:
+            found = self.env.find(arg.decl)
+            if found is not None and not isinstance(found, ir.Expr):
+                return found
+        return None
+
+    def _shareable(self, direction: str, value: ir.Expr, others: Sequence[ir.Expr]) -> bool:
+        """Whether a parameter may simply be another name for its argument."""
+        if isinstance(value, ir.Const):
+            return direction in ("", "in")
+        if not independent(value):
+            return False
+        return not any(overlap(value, o) for o in others)
+
+    # -- externs -------------------------------------------------------------------------------
+
+    def _extern(self, e: ast.Call, info: CallInfo, wanted: bool) -> ir.Expr | None:
+        if info.kind == "method":
+            assert info.base is not None
+            instance = self._object(info.base)
+            if instance is PACKET:
+                return self._packet(e, info)
+        else:
+            instance = None
+            if info.name == "verify":
+                cond, error = self.exprs(*(a for a in info.args if a is not None))
+                self.emit(ir.Verify(cond, error))
+                return None
+            if info.name == "static_assert":
+                return self._static_assert(e, info)
+        assert instance is None or isinstance(instance, ir.ExternInstance), instance
+        args, directions = self._extern_arguments(info)
+        result = None
+        if not isinstance(info.signature.result, Void):
+            result = self.variable(info.name, self.type_of(e))
+        self.emit(
+            ir.CallExtern(
+                instance,
+                info.name,
+                args,
+                directions,
+                result,
+                [erase(substitute(t, self.env.types)) for t in info.type_args],
+            )
+        )
+        return result
+
+    def _extern_arguments(self, info: CallInfo) -> tuple[list[ir.Expr], list[str]]:
+        args: list[ir.Expr] = []
+        for arg, value in zip(info.args, self._argument_values(info), strict=True):
+            if arg is not None and isinstance(arg.const, EnumValue):
+                value = ir.Const(STRING, arg.const.name)
+            if isinstance(value, ir.Expr):
+                args.append(value)
+        return args, [p.direction for p in info.signature.params][: len(args)]
+
+    def _static_assert(self, e: ast.Call, info: CallInfo) -> ir.Expr:
+        cond = info.args[0]
+        assert cond is not None
+        value = self.expr(cond)
+        if not isinstance(value, ir.Const):
+            self.p.reporter.error(e.span, "static_assert needs a value known at compile time")
+        elif not value.value:
+            message = info.args[1].const if len(info.args) > 1 and info.args[1] else ""
+            self.p.reporter.error(e.span, f"static_assert failed: {message}".rstrip(": "))
+        return build.TRUE
+
+    def _packet(self, e: ast.Call, info: CallInfo) -> ir.Expr | None:
+        """Methods of packet_in and packet_out."""
+        match info.name:
+            case "extract":
+                self._extract(info)
+                return None
+            case "emit":
+                assert info.args[0] is not None
+                self.emit(ir.Emit(self.expr(info.args[0])))
+                return None
+            case "advance":
+                assert info.args[0] is not None
+                self.emit(ir.Advance(self.expr(info.args[0])))
+                return None
+        target = self.variable(info.name, self.type_of(e))
+        kind = ir.Lookahead if info.name == "lookahead" else ir.PacketLength
+        self.emit(kind(target))
+        return target
+
+    def _extract(self, info: CallInfo) -> None:
+        target, *size = info.args
+        if target is None:  # extract<T>(_): skips a T
+            t = erase(substitute(info.type_args[0], self.env.types))
+            self.emit(ir.Extract(self.variable("skipped", t)))
+            return
+        place = self.lvalue(target)
+        bits = self.expr(size[0]) if size and size[0] is not None else None
+        self.emit(ir.Extract(place, bits))
+
+    # -- table actions -------------------------------------------------------------------------
+
+    def action_body(
+        self, action: ActionInstance, bound: Sequence[ast.Expr], data: list[ir.Var]
+    ) -> list[ir.Stmt]:
+        """The IR body of an action used by a table. `data` takes its directionless parameters;
+        `bound` are the arguments the table gives for the others."""
+        with self.into([]) as out, self.repeating():
+            inner = action.env.inner()
+            copies: list[ir.Stmt] = []
+            arguments = iter(bound)
+            for param in action.decl.params:
+                assert param.type is not None
+                t = erase(param.type)
+                annotations = self.p.checker.annotations(param.annotations)
+                var = self.p.variable(param.name, t)
+                if not param.direction:
+                    var.annotations, var.type_name = annotations, type_name(param.type)
+                    data.append(var)
+                else:
+                    self.locals.append(var)
+                    arg = next(arguments)
+                    if param.direction == "in":
+                        self.emit(ir.Assign(var, self.expr(arg)))
+                    else:
+                        self._copy(param.direction, var, self.lvalue(arg), copies)
+                inner.bind(param, var)
+            self._copy_outs.append(copies)
+            with self.scope(inner), self.returns(None):
+                self.stmts(action.decl.body.body)
+            self._copy_outs.pop()
+            self.out += copies
+        return out

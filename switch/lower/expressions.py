@@ -1,0 +1,229 @@
+"""Expressions: pure IR with their calls emitted first, in evaluation order."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+from gradplane.switch.check.expressions import EnumValue
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import BOOL, STRING, Bits, Fields, Stack, Struct
+from gradplane.switch.lower import build
+from gradplane.switch.lower.erase import CODE
+from gradplane.switch.lower.frame import Frame
+from gradplane.switch.syntax import ast
+
+
+class ExpressionLowering(Frame):
+    @abstractmethod
+    def call(self, e: ast.Call, wanted: bool) -> ir.Expr | None:
+        """Emits a call; returns its value if it has one."""
+
+    @abstractmethod
+    def apply_table(
+        self, e: ast.Call, hit: ir.Var | None = None, action_run: ir.Var | None = None
+    ) -> ir.Table:
+        """Emits a table's apply, its outcome going to the variables given."""
+
+    # -- expressions ---------------------------------------------------------------------------
+
+    def expr(self, e: ast.Expr) -> ir.Expr:
+        """A pure expression with the value of `e`; its calls are emitted first."""
+        if e.const is not None:
+            return self._constant(e)
+        value: ir.Expr = getattr(self, f"_{type(e).__name__.lower()}")(e)
+        return value
+
+    def exprs(self, *es: ast.Expr) -> list[ir.Expr]:
+        """Operands, evaluated from left to right: one that a later call could change is saved."""
+        out: list[ir.Expr] = []
+        for i, e in enumerate(es):
+            value = self.expr(e)
+            if not isinstance(value, ir.Const) and any(map(has_call, es[i + 1 :])):
+                value = self.spill(value)
+            out.append(value)
+        return out
+
+    def _constant(self, e: ast.Expr) -> ir.Expr:
+        t = self.type_of(e)
+        if isinstance(e.const, EnumValue):
+            return ir.Const(CODE, self.p.member_code(e.const))
+        if isinstance(e.const, str):
+            return ir.Const(STRING, e.const)
+        if t == CODE and not isinstance(e.const, bool):  # an int literal that met no width
+            return ir.Const(Bits(max(32, e.const.bit_length())), e.const)
+        return ir.Const(t, e.const)
+
+    def _name(self, e: ast.Name) -> ir.Expr:
+        bound = self.env.find(e.decl)
+        if bound is None and isinstance(e.decl, ast.ConstDecl):
+            return self.expr(e.decl.value)
+        assert isinstance(bound, ir.Expr), (e.name, bound)
+        return bound
+
+    def _member(self, e: ast.Member) -> ir.Expr:
+        if isinstance(e.base, ast.Call) and e.base.info.kind == "table":
+            return self._apply_result(e.base, e.name)
+        base = self.expr(e.base)
+        if isinstance(base.type, Stack):
+            return self._stack_member(e, base)
+        assert isinstance(base.type, Fields)
+        index = base.type.index(e.name)
+        assert index is not None
+        return build.field(base, index)
+
+    def _stack_member(self, e: ast.Member, base: ir.Expr) -> ir.Expr:
+        assert isinstance(base, ir.LValue) and isinstance(base.type, Stack)
+        match e.name:
+            case "next":
+                return ir.NextOf(base.type.element, base)
+            case "last":
+                return ir.LastOf(base.type.element, base)
+        return ir.LastIndex(Bits(32), base)
+
+    def _apply_result(self, call: ast.Call, name: str) -> ir.Expr:
+        hit = self.variable("hit", BOOL)
+        self.apply_table(call, hit=hit)
+        return build.unary("!", hit) if name == "miss" else hit
+
+    def _index(self, e: ast.Index) -> ir.Expr:
+        base, index = self.exprs(e.base, e.index)
+        if isinstance(base.type, Struct):  # a tuple
+            assert isinstance(index, ir.Const) and isinstance(index.value, int)
+            return build.field(base, index.value)
+        return build.element(base, index)
+
+    def _slice(self, e: ast.Slice) -> ir.Expr:
+        base = self.expr(e.base)
+        return build.slice_of(base, *bounds(e))
+
+    def _unary(self, e: ast.Unary) -> ir.Expr:
+        return build.unary(e.op, self.expr(e.operand))
+
+    def _binary(self, e: ast.Binary) -> ir.Expr:
+        if e.op in ("&&", "||") and has_call(e.right):
+            return self._short_circuit(e)
+        left, right = self.exprs(e.left, e.right)
+        if e.op in ("==", "!="):
+            same = build.equal(left, right)
+            return same if e.op == "==" else build.unary("!", same)
+        return build.binary(e.op, left, right)
+
+    def _short_circuit(self, e: ast.Binary) -> ir.Expr:
+        result = self.spill(self.expr(e.left))
+        with self.into([]) as rest:
+            self.emit(ir.Assign(result, self.expr(e.right)))
+        then, other = (rest, []) if e.op == "&&" else ([], rest)
+        self.emit(ir.If(result, then, other))
+        return result
+
+    def _ternary(self, e: ast.Ternary) -> ir.Expr:
+        if not (has_call(e.then) or has_call(e.other)):
+            cond, then, other = self.exprs(e.cond, e.then, e.other)
+            return build.mux(cond, then, other)
+        cond = self.expr(e.cond)
+        result = self.variable("choice", self.type_of(e))
+        with self.into([]) as then_body:
+            self.emit(ir.Assign(result, self.expr(e.then)))
+        with self.into([]) as other_body:
+            self.emit(ir.Assign(result, self.expr(e.other)))
+        self.emit(ir.If(cond, then_body, other_body))
+        return result
+
+    def _cast(self, e: ast.Cast) -> ir.Expr:
+        target = self.type_of(e)
+        value = self.expr(e.operand)
+        if isinstance(target, Fields | Stack):
+            return value
+        return build.cast(target, value)
+
+    def _listexpr(self, e: ast.ListExpr) -> ir.Expr:
+        dots = bool(e.elements) and isinstance(e.elements[-1], ast.Dots)
+        values = self.exprs(*(e.elements[:-1] if dots else e.elements))
+        t = self.type_of(e)
+        if isinstance(t, Stack):
+            return self._stack_value(t, values)
+        assert isinstance(t, Fields), t
+        rest = [ir.Zero(f.type) for f in t.fields[len(values) :]]
+        return ir.Make(t, [*values, *rest])
+
+    def _stack_value(self, t: Stack, values: Sequence[ir.Expr]) -> ir.Expr:
+        var = self.spill(ir.Zero(t), "stack")
+        for i, v in enumerate(values):
+            target = build.element(var, build.number(Bits(32), i))
+            assert isinstance(target, ir.LValue)
+            self.emit(ir.Assign(target, v))
+        return var
+
+    def _structexpr(self, e: ast.StructExpr) -> ir.Expr:
+        t = self.type_of(e)
+        assert isinstance(t, Fields), t
+        values = dict(
+            zip([n for n, _ in e.fields], self.exprs(*(v for _, v in e.fields)), strict=True)
+        )
+        return ir.Make(t, [values.get(f.name) or ir.Zero(f.type) for f in t.fields])
+
+    def _invalidheader(self, e: ast.InvalidHeader) -> ir.Expr:
+        return ir.Zero(self.type_of(e))
+
+    _dots = _invalidheader
+
+    # -- l-values ------------------------------------------------------------------------------
+
+    def lvalue(self, e: ast.Expr) -> ir.LValue:
+        """The storage `e` names; indexes are evaluated now."""
+        match e:
+            case ast.Index(base=base, index=index):
+                stack, at = self.lvalue(base), self.expr(index)
+                if not isinstance(at, ir.Const):
+                    at = self.spill(at, "index")
+                value = build.element(stack, at)
+            case ast.Member(base=base) if isinstance(base.type, Fields):
+                owner = self.lvalue(base)
+                assert isinstance(owner.type, Fields)
+                index_ = owner.type.index(e.name)
+                assert index_ is not None
+                value = build.field(owner, index_)
+            case ast.Slice(base=base):
+                whole = self.lvalue(base)
+                hi, lo = bounds(e)
+                value = ir.SliceOf(Bits(hi - lo + 1), whole, hi, lo)
+            case _:
+                value = self.expr(e)
+        assert isinstance(value, ir.LValue), value
+        return value
+
+
+def has_call(e: ast.Expr | None) -> bool:
+    """Whether evaluating `e` may have an effect."""
+    match e:
+        case None:
+            return False
+        case _ if e.const is not None:
+            return False
+        case ast.Call(info=info):
+            return not (
+                info.kind == "builtin" and info.name == "isValid" and not has_call(info.base)
+            )
+        case ast.Member(base=x) | ast.Unary(operand=x) | ast.Cast(operand=x):
+            return has_call(x)
+        case ast.Slice(base=x):
+            return has_call(x)
+        case ast.Index(base=x, index=y) | ast.Binary(left=x, right=y):
+            return has_call(x) or has_call(y)
+        case ast.Ternary(cond=x, then=y, other=z):
+            return has_call(x) or has_call(y) or has_call(z)
+        case ast.ListExpr(elements=elements):
+            return any(map(has_call, elements))
+        case ast.StructExpr(fields=fields):
+            return any(has_call(v) for _, v in fields)
+    return False
+
+
+def bounds(e: ast.Slice) -> tuple[int, int]:
+    """High and low bit of a slice, `[lo +: width]` included."""
+    low: int = e.lo.const
+    if e.hi is not None:
+        return e.hi.const, low
+    assert e.width is not None
+    return low + e.width.const - 1, low

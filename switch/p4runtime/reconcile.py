@@ -1,0 +1,105 @@
+"""RECONCILE_AND_COMMIT: a new program that goes on with the old one's state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from finsy.proto import p4r
+
+from gradplane.switch.p4runtime.errors import BatchError, RpcError
+from gradplane.switch.p4runtime.pipeline import Pipeline
+from gradplane.switch.p4runtime.read import read
+from gradplane.switch.p4runtime.write import write
+from gradplane.switch.runtime.entries import ActionData
+
+# In an order in which what is referred to comes first.
+_INSERTED = (
+    p4r.Entity(action_profile_member=p4r.ActionProfileMember()),
+    p4r.Entity(action_profile_group=p4r.ActionProfileGroup()),
+    p4r.Entity(
+        table_entry=p4r.TableEntry(counter_data=p4r.CounterData(), meter_config=p4r.MeterConfig())
+    ),
+    p4r.Entity(
+        packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(
+            multicast_group_entry=p4r.MulticastGroupEntry()
+        )
+    ),
+    p4r.Entity(
+        packet_replication_engine_entry=p4r.PacketReplicationEngineEntry(
+            clone_session_entry=p4r.CloneSessionEntry()
+        )
+    ),
+    p4r.Entity(digest_entry=p4r.DigestEntry()),
+)
+_MODIFIED = (
+    p4r.Entity(value_set_entry=p4r.ValueSetEntry()),
+    p4r.Entity(counter_entry=p4r.CounterEntry()),
+    p4r.Entity(meter_entry=p4r.MeterEntry()),
+    p4r.Entity(register_entry=p4r.RegisterEntry()),
+)
+
+
+def carry_over(old: Pipeline, new: Pipeline) -> None:
+    """Write all of `old`'s state into the fresh `new`; the caller holds the old switch's lock.
+
+    Raises RpcError INVALID_ARGUMENT if the new program has no place for some of it.
+    """
+    for name, table in new.state.tables.items():
+        if name in old.state.tables and not table.table.const_entries:
+            table.clear()
+    updates = list(_updates(old))
+    try:
+        write(new, updates)
+    except BatchError as error:
+        number = next(i for i, e in enumerate(error.errors) if e is not None)
+        cause = error.errors[number]
+        assert cause is not None
+        raise RpcError(
+            "INVALID_ARGUMENT",
+            f"the new program has no place for state of the old one: {cause.message}",
+        ) from error
+
+
+def _updates(old: Pipeline) -> Iterator[p4r.Update]:
+    """What makes a fresh pipeline equal: nothing for what is as the program has it at its start."""
+    for entity in _entities(old, _INSERTED):
+        if not (entity.HasField("table_entry") and entity.table_entry.is_const):
+            yield p4r.Update(type=p4r.Update.INSERT, entity=entity)
+    for entity in _entities(old, _MODIFIED):
+        if not _is_zero(entity):
+            yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
+    for entity in _entities(old, _changed_defaults(old)):
+        yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
+
+
+def _is_zero(entity: p4r.Entity) -> bool:
+    match entity.WhichOneof("entity"):
+        case "counter_entry":
+            data = entity.counter_entry.data
+            return not (data.packet_count or data.byte_count)
+        case "meter_entry":
+            return not entity.meter_entry.HasField("config")
+        case "register_entry":
+            cell = entity.register_entry.data
+            return not (cell.bool or any(cell.bitstring))
+    return False
+
+
+def _changed_defaults(old: Pipeline) -> list[p4r.Entity]:
+    """Queries of the default entries that are no longer the source's."""
+    queries = []
+    for info in old.catalog.tables.values():
+        source = info.table.default
+        if old.state.tables[info.name].default != ActionData(
+            source.index, tuple(map(int, source.args))
+        ):
+            query = p4r.TableEntry(table_id=info.id, is_default_action=True)
+            query.counter_data.SetInParent()
+            query.meter_config.SetInParent()
+            queries.append(p4r.Entity(table_entry=query))
+    return queries
+
+
+def _entities(p: Pipeline, queries: Sequence[p4r.Entity]) -> Iterator[p4r.Entity]:
+    for response in read(p, queries):
+        yield from response.entities

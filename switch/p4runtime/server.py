@@ -1,0 +1,228 @@
+"""The gRPC shell around the service: threads, streams and statuses, and no rules of its own."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any, NamedTuple, NoReturn
+
+import grpc
+from finsy.proto import p4r, p4r_grpc
+
+from gradplane.switch.p4runtime.arbitration import MAX_STREAMS
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.errors import BatchError, RpcError, rpc_status_of
+from gradplane.switch.p4runtime.service import Delivery, P4RuntimeService
+from gradplane.switch.runtime.messages import Message
+
+DEFAULT_ADDRESS = "0.0.0.0:9559"  # the port that IANA gave P4Runtime
+
+_TICK = 0.02  # seconds between looks at digests and idle entries
+_WAITING = 10_000  # responses that may wait for a slow controller; more are dropped
+_LARGEST_MESSAGE = 256 << 20
+_UNARY_THREADS = 8
+_STATUS_KEY = "grpc-status-details-bin"
+
+log = logging.getLogger(__name__)
+
+
+class ServerError(Exception):
+    """The server cannot be started; the text says why and what to do."""
+
+
+class _Stream:
+    """One open StreamChannel: what waits to be sent on it. None ends it."""
+
+    def __init__(self) -> None:
+        self.waiting: queue.Queue[p4r.StreamMessageResponse | RpcError | None] = queue.Queue()
+
+    def send(self, message: p4r.StreamMessageResponse) -> None:
+        if self.waiting.qsize() < _WAITING:
+            self.waiting.put(message)
+
+
+class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
+    """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`."""
+
+    def __init__(self, device: Device, address: str = DEFAULT_ADDRESS) -> None:
+        self.device = device
+        self.service = P4RuntimeService(device)
+        self.address = address
+        self._lock = threading.RLock()  # one request at a time; taken before a switch's lock
+        self._told: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._notifier = threading.Thread(target=self._notify, name="p4runtime notifier")
+        self._pool = ThreadPoolExecutor(MAX_STREAMS + _UNARY_THREADS, "p4runtime")
+        self._server = grpc.server(
+            self._pool,
+            options=[
+                ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
+                ("grpc.max_send_message_length", _LARGEST_MESSAGE),
+                ("grpc.so_reuseport", 0),
+            ],
+        )
+        p4r_grpc.add_P4RuntimeServicer_to_server(self, self._server)
+
+    def start(self) -> int:
+        """Accept requests; the port. Raises ServerError where the address cannot be had."""
+        try:
+            port: int = self._server.add_insecure_port(self.address)
+        except RuntimeError as error:
+            raise ServerError(
+                f"cannot listen on {self.address}: the address is in use or not of this machine;"
+                " choose another with --grpc-server-addr HOST:PORT (port 0: any free one)"
+            ) from error
+        host, _, _ = self.address.rpartition(":")
+        self.address = f"{host}:{port}"
+        self.device.listener = self._tell
+        if self.device.pipeline is not None:
+            self.device.pipeline.state.listener = self.device.listener
+        self._notifier.start()
+        self._server.start()
+        return port
+
+    def stop(self) -> None:
+        """End all streams and refuse new requests."""
+        self._server.stop(grace=0.5).wait()
+        self._told.put(None)
+        self._notifier.join()
+        self._pool.shutdown()
+
+    def __enter__(self) -> P4RuntimeServer:
+        self.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    # -- the RPCs --------------------------------------------------------------------------------
+
+    def Write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> Any:
+        return self._unary(self.service.write, request, context)
+
+    def SetForwardingPipelineConfig(
+        self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+    ) -> Any:
+        return self._unary(self.service.set_pipeline, request, context)
+
+    def GetForwardingPipelineConfig(
+        self, request: p4r.GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
+    ) -> Any:
+        return self._unary(self.service.get_pipeline, request, context)
+
+    def Capabilities(self, request: p4r.CapabilitiesRequest, context: grpc.ServicerContext) -> Any:
+        return self._unary(self.service.capabilities, request, context)
+
+    def Read(
+        self, request: p4r.ReadRequest, context: grpc.ServicerContext
+    ) -> Iterator[p4r.ReadResponse]:
+        """All answers are gathered first: a slow reader must not keep others waiting."""
+        answers: list[p4r.ReadResponse] = []
+        failure: RpcError | None = None
+        with self._lock:
+            try:
+                for answer in self.service.read(request):
+                    answers.append(answer)
+            except RpcError as error:
+                failure = error  # what could be read is sent before it
+        yield from answers
+        if failure is not None:
+            _abort(context, failure)
+
+    def StreamChannel(
+        self, requests: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
+    ) -> Iterator[p4r.StreamMessageResponse]:
+        stream = _Stream()
+        threading.Thread(
+            target=self._listen, args=(stream, requests), name="p4runtime stream", daemon=True
+        ).start()
+        while (item := stream.waiting.get()) is not None:
+            if isinstance(item, RpcError):
+                _abort(context, item)
+            yield item
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def _unary(self, handler: Any, request: Any, context: grpc.ServicerContext) -> Any:
+        try:
+            with self._lock:
+                return handler(request)
+        except RpcError as error:
+            _abort(context, error)
+
+    def _listen(self, stream: _Stream, requests: Iterable[p4r.StreamMessageRequest]) -> None:
+        """A stream's requests, until it ends from either side."""
+        try:
+            for request in requests:
+                with self._lock:
+                    deliveries, outputs = self.service.stream_message(stream, request)
+                    _deliver(deliveries)
+                self.device.transmit(outputs)
+        except RpcError as error:
+            stream.waiting.put(error)
+        except grpc.RpcError:
+            log.debug("a controller went away")
+        except Exception:
+            log.exception("a stream request could not be handled")
+        finally:
+            with self._lock:
+                _deliver(self.service.stream_closed(stream))
+            stream.waiting.put(None)
+
+    def _tell(self, message: Message) -> None:
+        """From the thread that runs packets: only put aside."""
+        if self._told.qsize() < _WAITING:
+            self._told.put(message)
+
+    def _notify(self) -> None:
+        due = time.monotonic()
+        while True:
+            try:
+                message = self._told.get(timeout=_TICK)
+                if message is None:
+                    return
+                self._pass_on(self.service.told, message)
+            except queue.Empty:
+                pass
+            if time.monotonic() >= due:
+                due = time.monotonic() + _TICK
+                self._pass_on(self.service.tick)
+
+    def _pass_on(self, source: Callable[..., list[Delivery]], *message: Message) -> None:
+        try:
+            with self._lock:
+                _deliver(source(*message, time.time_ns()))
+        except Exception:
+            log.exception("a message of the switch could not be passed on: %s", message)
+
+
+def _deliver(deliveries: Iterable[Delivery]) -> None:
+    for stream, message in deliveries:
+        assert isinstance(stream, _Stream)
+        stream.send(message)
+
+
+class _Status(NamedTuple):
+    """What grpc wants to end an RPC with (grpc.Status)."""
+
+    code: grpc.StatusCode
+    details: str
+    trailing_metadata: tuple[tuple[str, bytes], ...]
+
+
+def _abort(context: grpc.ServicerContext, error: RpcError) -> NoReturn:
+    """End the RPC; the details of a BatchError go into the trailing metadata."""
+    trailing: tuple[tuple[str, bytes], ...] = ()
+    if isinstance(error, BatchError):
+        trailing = ((_STATUS_KEY, rpc_status_of(error).SerializeToString()),)
+    context.abort_with_status(_Status(grpc.StatusCode[error.code], error.message, trailing))
+    raise AssertionError("abort_with_status raises")

@@ -1,0 +1,284 @@
+"""The P4Runtime service of one device: messages in, messages out. No I/O, no threads.
+
+Unary requests return their answer or raise RpcError. Stream requests and what the switch tells
+return deliveries, (stream, message) each. One caller at a time: the gRPC shell (server.py) sees
+to that.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+
+from finsy.proto import U128, p4r
+from google.protobuf.message import Message as ProtobufMessage
+
+from gradplane.switch.p4runtime.arbitration import (
+    Arbitration,
+    Client,
+    Notice,
+    Stream,
+    request_role,
+)
+from gradplane.switch.p4runtime.data import show_data
+from gradplane.switch.p4runtime.device import Device, Outputs
+from gradplane.switch.p4runtime.digest_lists import DigestLists
+from gradplane.switch.p4runtime.entities.tables import show_entry
+from gradplane.switch.p4runtime.errors import RpcError, code_number
+from gradplane.switch.p4runtime.packet_io import packet_in_message, packet_out_bytes
+from gradplane.switch.p4runtime.pipeline import Pipeline
+from gradplane.switch.p4runtime.read import read
+from gradplane.switch.p4runtime.reconcile import carry_over
+from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
+from gradplane.switch.p4runtime.write import write
+from gradplane.switch.runtime.messages import Digest, Fault, IdleNotice, Message, PacketIn
+
+API_VERSION = "1.4.0"
+
+log = logging.getLogger(__name__)
+
+Delivery = tuple[Stream, p4r.StreamMessageResponse]
+_Set = p4r.SetForwardingPipelineConfigRequest
+_Get = p4r.GetForwardingPipelineConfigRequest
+
+
+class P4RuntimeService:
+    """Arbitration, requests and notifications of `device`."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self.arbitration = Arbitration(device.id)
+        self._digests: tuple[Pipeline, DigestLists] | None = None
+
+    # -- unary requests --------------------------------------------------------------------------
+
+    def write(self, request: p4r.WriteRequest) -> p4r.WriteResponse:
+        """Raises RpcError for the whole request, BatchError for some of its updates."""
+        rights = self._primary_rights(request)
+        write(self.device.target, request.updates, request.atomicity, rights)
+        return p4r.WriteResponse()
+
+    def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
+        self._check_device(request.device_id)
+        role = self.arbitration.roles.get(request.role)
+        return read(self.device.target, request.entities, role.config if role else FULL_ACCESS)
+
+    def set_pipeline(self, request: _Set) -> p4r.SetForwardingPipelineConfigResponse:
+        rights = self._primary_rights(request)
+        if not rights.can_push_pipeline:
+            raise RpcError("PERMISSION_DENIED", "the role may not push a pipeline")
+        device = self.device
+        if request.action == _Set.COMMIT:
+            device.commit(self._saved(request))
+            return p4r.SetForwardingPipelineConfigResponse()
+        if request.action not in (
+            _Set.VERIFY,
+            _Set.VERIFY_AND_SAVE,
+            _Set.VERIFY_AND_COMMIT,
+            _Set.RECONCILE_AND_COMMIT,
+        ):
+            raise RpcError("INVALID_ARGUMENT", f"action {request.action} is not known")
+        if not request.HasField("config"):
+            raise RpcError("INVALID_ARGUMENT", f"{_action(request)} needs a config; none is given")
+        pipeline = device.prepare(request.config)
+        match request.action:
+            case _Set.VERIFY_AND_SAVE:
+                device.saved = pipeline
+            case _Set.VERIFY_AND_COMMIT:
+                device.commit(pipeline)
+            case _Set.RECONCILE_AND_COMMIT:
+                self._reconcile(pipeline)
+        return p4r.SetForwardingPipelineConfigResponse()
+
+    def get_pipeline(self, request: _Get) -> p4r.GetForwardingPipelineConfigResponse:
+        """No config at all while there is no program."""
+        self._check_device(request.device_id)
+        response = p4r.GetForwardingPipelineConfigResponse()
+        pipeline = self.device.saved or self.device.pipeline
+        if pipeline is None:
+            return response
+        kept, config = pipeline.config, response.config
+        config.SetInParent()
+        if kept.HasField("cookie"):
+            config.cookie.CopyFrom(kept.cookie)
+        if request.response_type in (_Get.ALL, _Get.P4INFO_AND_COOKIE):
+            config.p4info.CopyFrom(kept.p4info)
+        if request.response_type in (_Get.ALL, _Get.DEVICE_CONFIG_AND_COOKIE):
+            config.p4_device_config = kept.p4_device_config
+        return response
+
+    def capabilities(self, request: p4r.CapabilitiesRequest) -> p4r.CapabilitiesResponse:
+        return p4r.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+    # -- streams ---------------------------------------------------------------------------------
+
+    def stream_message(
+        self, stream: Stream, request: p4r.StreamMessageRequest
+    ) -> tuple[list[Delivery], Outputs]:
+        """A message on a stream: what to tell whom, and packets to send through ports.
+
+        Raises RpcError when the stream is to be ended with that status.
+        """
+        match request.WhichOneof("update"):
+            case "arbitration":
+                return _arbitration(self.arbitration.announce(stream, request.arbitration)), []
+            case "packet":
+                return self._packet_out(stream, request.packet)
+            case "digest_ack":
+                return self._digest_ack(stream, request.digest_ack), []
+        error = p4r.StreamError(
+            canonical_code=code_number("INVALID_ARGUMENT"),
+            message="expected arbitration, packet or digest_ack",
+            other=p4r.StreamOtherError(),
+        )
+        return [(stream, p4r.StreamMessageResponse(error=error))], []
+
+    def stream_closed(self, stream: Stream) -> list[Delivery]:
+        return _arbitration(self.arbitration.leave(stream))
+
+    # -- what the switch tells -------------------------------------------------------------------
+
+    def told(self, message: Message, now: int) -> list[Delivery]:
+        """A message of the running switch, for the primaries it concerns; `now`: ns since 1970."""
+        pipeline = self.device.pipeline
+        if pipeline is None:
+            return []
+        match message:
+            case PacketIn(packet=packet):
+                return self._packet_in(packet_in_message(pipeline.catalog, packet))
+            case Digest(name=name, type=t, data=data):
+                known = pipeline.catalog.digests.values()
+                number = next((d.id for d in known if d.name == name), 0)
+                lists = self._digest_lists(pipeline).offer(number, show_data(t, data), now)
+                return self._digest_deliveries(lists)
+            case IdleNotice():
+                return self._idle(pipeline, message, now)
+            case Fault(text=text):
+                log.warning("%s", text)
+        return []
+
+    def tick(self, now: int) -> list[Delivery]:
+        """What is due at `now` ns since 1970: digest lists, and a look for idle entries."""
+        pipeline = self.device.pipeline
+        if pipeline is None:
+            return []
+        with pipeline.switch.lock:
+            pipeline.state.check_idle()
+        return self._digest_deliveries(self._digest_lists(pipeline).tick(now))
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def _primary_rights(self, request: p4r.WriteRequest | _Set) -> RoleConfig:
+        self._check_device(request.device_id)
+        given = request.HasField("election_id")
+        election_id = U128.decode(request.election_id) if given else None
+        role = request_role(request.role, request.role_id)
+        return self.arbitration.check_primary(role, election_id)
+
+    def _check_device(self, device_id: int) -> None:
+        if device_id != self.device.id:
+            raise RpcError(
+                "NOT_FOUND", f"device id {device_id} is not served here, only {self.device.id}"
+            )
+
+    def _saved(self, request: _Set) -> Pipeline:
+        if request.HasField("config"):
+            raise RpcError("INVALID_ARGUMENT", "COMMIT takes no config: it commits the saved one")
+        if self.device.saved is None:
+            raise RpcError("NOT_FOUND", "no config is saved: VERIFY_AND_SAVE comes before COMMIT")
+        return self.device.saved
+
+    def _reconcile(self, pipeline: Pipeline) -> None:
+        old = self.device.pipeline
+        if old is None:
+            self.device.commit(pipeline)
+            return
+        with old.switch.lock:
+            carry_over(old, pipeline)
+            self.device.commit(pipeline)
+
+    def _packet_out(self, stream: Stream, message: p4r.PacketOut) -> tuple[list[Delivery], Outputs]:
+        try:
+            self._need_primary(stream, "send packets")
+            pipeline, port = self.device.pipeline, self.device.cpu_port
+            if pipeline is None or port is None:
+                why = "runs no program" if pipeline is None else "has no CPU port (--cpu-port)"
+                raise RpcError("FAILED_PRECONDITION", f"packet_out: the switch {why}")
+            packet = packet_out_bytes(pipeline.catalog, message)
+        except RpcError as error:
+            details = p4r.PacketOutError(packet_out=message)
+            return [(stream, _stream_error(error, packet_out=details))], []
+        return [], self.device.process(port, packet)
+
+    def _digest_ack(self, stream: Stream, message: p4r.DigestListAck) -> list[Delivery]:
+        pipeline = self.device.pipeline
+        try:
+            self._need_primary(stream, "acknowledge digests")
+            if pipeline is None or message.digest_id not in pipeline.catalog.digests:
+                raise RpcError("INVALID_ARGUMENT", f"no digest has id {message.digest_id}")
+        except RpcError as error:
+            details = p4r.DigestListAckError(digest_list_ack=message)
+            return [(stream, _stream_error(error, digest_list_ack=details))]
+        self._digest_lists(pipeline).acknowledge(message.digest_id, message.list_id)
+        return []
+
+    def _need_primary(self, stream: Stream, what: str) -> None:
+        client = self.arbitration.clients.get(stream)
+        primary = None if client is None else self.arbitration.primary(client.role)
+        if client is None or primary is not client:
+            raise RpcError("PERMISSION_DENIED", f"only a primary controller may {what}")
+
+    def _packet_in(self, message: p4r.PacketIn) -> list[Delivery]:
+        values = {m.metadata_id: m.value for m in message.metadata}
+        return [
+            (client.stream, p4r.StreamMessageResponse(packet=message))
+            for client, rights in self.arbitration.primaries()
+            if rights.receives_packet_ins and _passes(rights, values)
+        ]
+
+    def _digest_lists(self, pipeline: Pipeline) -> DigestLists:
+        """Those of the current pipeline; a new one starts with none."""
+        if self._digests is None or self._digests[0] is not pipeline:
+            self._digests = (pipeline, DigestLists(pipeline.digests))
+        return self._digests[1]
+
+    def _digest_deliveries(self, lists: Sequence[p4r.DigestList]) -> list[Delivery]:
+        return [
+            (client.stream, p4r.StreamMessageResponse(digest=digest))
+            for digest in lists
+            for client in self._primaries_of(digest.digest_id)
+        ]
+
+    def _idle(self, pipeline: Pipeline, notice: IdleNotice, now: int) -> list[Delivery]:
+        info = pipeline.catalog.table_named(notice.table)
+        message = p4r.IdleTimeoutNotification(
+            table_entry=[show_entry(pipeline, info, notice.entry)], timestamp=now
+        )
+        return [
+            (client.stream, p4r.StreamMessageResponse(idle_timeout_notification=message))
+            for client in self._primaries_of(info.id)
+        ]
+
+    def _primaries_of(self, p4_id: int) -> list[Client]:
+        primaries = self.arbitration.primaries()
+        return [client for client, rights in primaries if rights.may_access(p4_id)]
+
+
+def _arbitration(notices: Sequence[Notice]) -> list[Delivery]:
+    return [(stream, p4r.StreamMessageResponse(arbitration=update)) for stream, update in notices]
+
+
+def _stream_error(error: RpcError, **details: ProtobufMessage) -> p4r.StreamMessageResponse:
+    message = p4r.StreamError(
+        canonical_code=code_number(error.code), message=error.message, **details
+    )
+    return p4r.StreamMessageResponse(error=message)
+
+
+def _passes(rights: RoleConfig, values: dict[int, bytes]) -> bool:
+    chosen = rights.packet_in_filter
+    return chosen is None or values.get(chosen[0]) == chosen[1]
+
+
+def _action(request: _Set) -> str:
+    return str(_Set.Action.Name(request.action))

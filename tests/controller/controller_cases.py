@@ -1,0 +1,97 @@
+"""What the controller's tests share: a switch, the program, job plans."""
+
+import asyncio
+from pathlib import Path
+
+from gradplane.controller import Controller, JobPlan, Member, Pipeline
+from gradplane.switch.compiler import compile_program
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.device_config import device_config
+from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+from gradplane.switch.p4runtime.server import P4RuntimeServer
+from gradplane.switch.switch import Switch
+
+THC = Path(__file__).parents[2] / "p4" / "thc.p4"
+TABLE = (0, 1, 2, 4, 6, 8, 11, 13, 17, 19, 22, 24, 26, 28, 29, 30)
+
+
+def pipeline_of(program, **defines):
+    folders = (program.parent, program.parent / "include")
+    info = p4info_text(build_p4info(compile_program(program, folders, defines)))
+    return Pipeline(info.encode(), device_config(program, folders, defines))
+
+
+def thc_pipeline(**defines):
+    return pipeline_of(THC, **defines)
+
+
+class Server:
+    """The embedded switch under P4Runtime on a free port."""
+
+    def __init__(self):
+        self.device = Device(self._compile, Switch, id=0)
+        self._server = P4RuntimeServer(self.device, "127.0.0.1:0")
+
+    @staticmethod
+    def _compile(source):
+        return compile_program(source.file, defines=source.defines, text=source.text)
+
+    @property
+    def address(self):
+        return self._server.address
+
+    @property
+    def state(self):
+        return self.device.pipeline.state
+
+    def __enter__(self):
+        self._server.start()
+        return self
+
+    def __exit__(self, *error):
+        self._server.stop()
+
+    def entries(self, table):
+        """matches -> (action's position, arguments)"""
+        entries = self.state.tables[table].entries()
+        return {
+            tuple(m[0] for m in e.matches): (e.action.index, tuple(e.action.args)) for e in entries
+        }
+
+    def lookup_entries(self, job):
+        """value set by each lookup table for each index of a job; they are all the same."""
+        found = []
+        for name in self.state.tables:
+            if ".lookup" in name:
+                rows = self.entries(name).items()
+                found.append({key[1]: args[0] for key, (_, args) in rows if key[0] == job})
+        assert len(found) == 128 and all(rows == found[0] for rows in found)
+        return found[0]
+
+
+def member(worker, port=None, udp_port=20000):
+    port = worker + 1 if port is None else port
+    return Member(worker, port, f"00:00:00:00:00:{port:02x}", f"10.0.0.{port}", udp_port)
+
+
+def plan(number=0, workers=4, quorum=None, **fields):
+    values = {
+        "quorum": workers if quorum is None else quorum,
+        "slots": 8,
+        "slot_base": 0,
+        "sum_bits": 8,
+        "table": TABLE,
+        "granularity": 30,
+    }
+    members = tuple(member(worker) for worker in range(workers))
+    return JobPlan(number, members, **(values | fields))
+
+
+def session(server, steps, **options):
+    """Runs `steps(controller)` in a session of its own."""
+
+    async def run():
+        async with Controller(server.address, **options) as controller:
+            return await steps(controller)
+
+    return asyncio.run(run())

@@ -1,0 +1,276 @@
+"""The controller against the embedded switch's own P4Runtime server."""
+
+import socket
+
+import pytest
+from controller_cases import TABLE, plan, session, thc_pipeline
+
+from gradplane.controller import (
+    Capacity,
+    Controller,
+    ControllerError,
+    PlanError,
+    Route,
+    Setup,
+    SwitchError,
+    capacity_of,
+    configure,
+    events,
+    read_counters,
+    targets,
+)
+
+IP, MAC = "10.0.0.254", "00:00:00:00:00:fe"
+MEMBERS, RECEIVERS, ROUTES = "ThcIngress.members", "ThcEgress.receivers", "ThcIngress.routes"
+ROUTE = Route("10.0.0.1", 32, 1, "00:00:00:00:00:01")
+
+
+def setup(*jobs, routes=(ROUTE,)):
+    return Setup(IP, MAC, routes, jobs)
+
+
+def test_all_that_a_job_needs_is_installed(server, pipeline):
+    configure(server.address, pipeline, setup(plan(3, workers=2, slot_base=16)))
+    assert server.lookup_entries(3) == dict(enumerate(TABLE))
+    assert server.entries(MEMBERS) == {
+        (3, 0, 1): (0, (2, 2, 16, 8, 4, 1)),
+        (3, 1, 2): (0, (2, 2, 16, 8, 4, 2)),
+    }
+    source = (0xFE, 1, 0x0A0000FE, 0x0A000001, 20000)
+    assert server.entries(RECEIVERS)[3, 0] == (0, source)
+    assert [(r.port, r.instance) for r in server.state.multicast[4]] == [(1, 1), (2, 2)]
+    assert server.entries(ROUTES) == {(0x0A000001,): (0, (1, 1)), (0x0A0000FE,): (1, ())}
+
+
+def test_a_short_table_leaves_the_rest_of_the_indices_to_the_default(server, pipeline):
+    configure(server.address, pipeline, setup(plan(table=(0, 2, 5, 7), granularity=7)))
+    assert server.lookup_entries(0) == {0: 0, 1: 2, 2: 5, 3: 7}
+
+
+def test_installing_twice_changes_nothing(server, pipeline):
+    for _ in range(2):
+        configure(server.address, pipeline, setup(plan()))
+        first = server.state
+    assert server.lookup_entries(0) == dict(enumerate(TABLE))
+    assert server.state is first
+
+
+def test_the_switch_keeps_its_state_while_no_controller_is_there(server, pipeline):
+    configure(server.address, pipeline, setup(plan(2)))
+    server.state.registers["ThcIngress.norm_round"].write(5, 77)
+
+    async def back(controller):
+        assert [claim.number for claim in await controller.jobs()] == [2]
+        await controller.load(pipeline)
+        return await controller.jobs()
+
+    assert [claim.slots for claim in session(server, back)] == [range(0, 8)]
+    assert server.state.registers["ThcIngress.norm_round"].read(5) == 77
+
+
+def test_loading_by_force_starts_anew(server, pipeline):
+    configure(server.address, pipeline, setup(plan()))
+    session(server, lambda controller: controller.load(pipeline, force=True))
+    assert server.entries(MEMBERS) == {}
+
+
+def test_a_changed_job_leaves_nothing_of_the_old(server, pipeline):
+    configure(server.address, pipeline, setup(plan(workers=4), plan(1, slot_base=8)))
+    smaller = plan(workers=2, table=(0, 9), granularity=9, group=40)
+    configure(server.address, pipeline, setup(smaller, plan(1, slot_base=8)))
+    assert {key for key in server.entries(MEMBERS) if key[0] == 0} == {(0, 0, 1), (0, 1, 2)}
+    assert len(server.entries(RECEIVERS)) == 2 + 4
+    assert server.lookup_entries(0) == {0: 0, 1: 9}
+    assert sorted(server.state.multicast) == [2, 40]
+
+
+def test_a_removed_job_is_gone_and_the_other_stays(server, pipeline):
+    configure(server.address, pipeline, setup(plan(0), plan(1, slot_base=8)))
+
+    async def remove(controller):
+        await controller.remove_job(0)
+        await controller.remove_job(0)
+        return await controller.jobs()
+
+    assert [claim.number for claim in session(server, remove)] == [1]
+    assert server.lookup_entries(0) == {}
+    assert server.lookup_entries(1) == dict(enumerate(TABLE))
+    assert sorted(server.state.multicast) == [2]
+    assert all(key[0] == 1 for key in server.entries(RECEIVERS))
+
+
+def test_a_job_that_overlaps_one_on_the_switch_is_refused_and_nothing_installed(server, pipeline):
+    configure(server.address, pipeline, setup(plan(0)))
+
+    async def install(controller):
+        await controller.install_local(IP, MAC)
+        await controller.install_job(plan(1, slot_base=4))
+
+    with pytest.raises(PlanError) as error:
+        session(server, install)
+    assert str(error.value) == (
+        "job 1 (slots 4 to 11) overlaps job 0 (slots 0 to 7): start job 1 at slot 8"
+    )
+    assert server.lookup_entries(1) == {}
+
+
+def test_all_jobs_are_checked_before_the_first_is_installed(server, pipeline):
+    with pytest.raises(PlanError):
+        configure(server.address, pipeline, setup(plan(0), plan(1, slot_base=300)))
+    assert server.entries(MEMBERS) == {}
+
+
+def test_a_job_needs_the_switchs_address(server, pipeline):
+    async def install(controller):
+        await controller.load(pipeline)
+        await controller.install_job(plan())
+
+    with pytest.raises(ControllerError) as error:
+        session(server, install)
+    assert str(error.value) == "install_local first: results need an address to come from"
+
+
+def test_counters_by_name(server, pipeline):
+    configure(server.address, pipeline, setup(plan()))
+    counters = server.state.counters
+    counters["ThcIngress.events"].write(2 * 16 + 5, 7, 0)
+    counters["ThcIngress.events"].write(2 * 16 + 15, 1, 0)
+    counters["ThcIngress.port_in"].write(3, 2, 128)
+    found = read_counters(server.address)
+    assert found == {
+        "ThcIngress.events": {37: {"packets": 7, "bytes": 0}, 47: {"packets": 1, "bytes": 0}},
+        "ThcIngress.port_in": {3: {"packets": 2, "bytes": 128}},
+    }
+    assert events(found) == {2: {"straggler notice": 7, "event 15": 1}}
+
+
+def test_the_event_names_are_the_programs(pipeline):
+    """The constants of p4/thc.p4, in its order."""
+    from controller_cases import THC
+
+    from gradplane.controller.thc import EVENT_NAMES
+
+    constants = [line for line in THC.read_text().splitlines() if "const bit<4> EVENT_" in line]
+    assert len(constants) == len(EVENT_NAMES)
+
+
+@pytest.mark.parametrize(("defines", "capacity"), [
+    ({}, Capacity(256, 8, 64)),
+    ({"SUM_BITS": "16", "SLOTS": "512"}, Capacity(512, 16, 64)),
+])
+def test_capacity_is_read_from_the_p4info(defines, capacity):
+    assert capacity_of(thc_pipeline(**defines).p4info) == capacity
+
+
+def test_sixteen_bit_sums(server):
+    wide = plan(workers=16, sum_bits=16)
+    configure(server.address, thc_pipeline(SUM_BITS="16"), setup(wide))
+    assert server.lookup_entries(0) == dict(enumerate(TABLE))
+
+
+def test_a_switch_that_is_not_there():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{probe.getsockname()[1]}"
+    with pytest.raises(SwitchError) as error:
+        read_counters(address)
+    text = str(error.value)
+    assert text.startswith(f"{address}: connect refused: UNAVAILABLE: ")
+    assert text.endswith(" (is the switch running, and is this its P4Runtime address?)")
+
+
+def test_a_switch_without_a_program(server):
+    async def install(controller):
+        await controller.install_local(IP, MAC)
+
+    with pytest.raises(SwitchError) as error:
+        session(server, install)
+    assert str(error.value) == (
+        f"{server.address}: the switch runs no program yet: load one first"
+    )
+
+
+def test_another_program(server, tmp_path):
+    from controller_cases import pipeline_of
+
+    program = tmp_path / "other.p4"
+    program.write_text(OTHER)
+
+    async def install(controller):
+        await controller.load(pipeline_of(program))
+        return controller.capacity
+
+    with pytest.raises(ControllerError) as error:
+        session(server, install)
+    assert str(error.value) == (
+        "the program on the switch (other.p4) is not p4/thc.p4, which this controller is for:"
+        " no registers present; you asked for 'ThcIngress.norm_round'?"
+    )
+
+
+def test_a_program_with_an_error(server, pipeline):
+    from dataclasses import replace
+
+    with pytest.raises(SwitchError) as error:
+        session(server, lambda c: c.load(replace(pipeline, device_config=b"control C() {")))
+    assert str(error.value).startswith(
+        f"{server.address}: load the program refused: INVALID_ARGUMENT: pushed.p4:1:"
+    )
+
+
+def test_p4info_that_is_none(server, pipeline):
+    from dataclasses import replace
+
+    with pytest.raises(ControllerError) as error:
+        session(server, lambda c: c.load(replace(pipeline, p4info=b"tables { nonsense }")))
+    assert str(error.value).startswith("the P4Info is not protobuf text: 1:")
+
+
+def test_only_one_controller_may_write(server, pipeline):
+    configure(server.address, pipeline, setup())
+
+    async def second(first):
+        async with Controller(server.address) as other:
+            await other.install_routes([ROUTE])
+
+    with pytest.raises(SwitchError) as error:
+        session(server, second)
+    assert str(error.value) == (
+        f"{server.address}: another controller (election id 10) is the primary one: end it first"
+    )
+
+
+def test_a_refused_entry_is_named(server, pipeline):
+    with pytest.raises(SwitchError) as error:
+        configure(server.address, pipeline, setup(routes=[Route("10.0.0.0", 33, 1, MAC)]))
+    assert str(error.value).startswith(f"{server.address}: insert: 'ThcIngress.routes'")
+
+
+def test_the_wrong_device(server, pipeline):
+    with pytest.raises(SwitchError) as error:
+        session(server, lambda controller: controller.counters(), device_id=9)
+    assert "device id 9 is not served here, only 0" in str(error.value)
+
+
+def test_targets_are_found_by_file_name():
+    assert "embedded" in targets.names()
+    with pytest.raises(ControllerError) as error:
+        targets.get("embeded")
+    assert str(error.value) == f"no target 'embeded': there is {', '.join(targets.names())}"
+
+
+OTHER = """
+#include <core.p4>
+#include <v1model.p4>
+struct headers_t {}
+struct meta_t {}
+parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    state start { transition accept; }
+}
+control V(inout headers_t h, inout meta_t m) { apply {} }
+control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {} }
+control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {} }
+control C(inout headers_t h, inout meta_t m) { apply {} }
+control D(packet_out p, in headers_t h) { apply {} }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""

@@ -1,0 +1,171 @@
+"""What cannot work is refused before anything starts, with the numbers and the way out."""
+
+import pytest
+from controller_cases import TABLE, member, plan
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradplane.controller import Capacity, PlanError, allocate, check
+
+CAPACITY = Capacity(slots=256, sum_bits=8, workers=64)
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"workers": 16},
+            "job 0: granularity 30 × 16 workers = 480 does not fit 8-bit sums:"
+            " use sum_bits = 16 or granularity ≤ 15",
+        ),
+        (
+            {"workers": 16, "quorum": 9},
+            "job 0: granularity 30 × 9 workers = 270 does not fit 8-bit sums:"
+            " use sum_bits = 16 or granularity ≤ 28",
+        ),
+        (
+            {"sum_bits": 16, "table": (0, 20000), "granularity": 20000},
+            "job 0: granularity 20000 × 4 workers = 80000 does not fit 16-bit sums:"
+            " use granularity ≤ 16383",
+        ),
+        (
+            {"workers": 300, "sum_bits": 8},
+            "job 0: granularity 30 × 300 workers = 9000 does not fit 8-bit sums:"
+            " use sum_bits = 16",
+        ),
+        ({"quorum": 5}, "job 0: quorum 5 of 4 workers: choose 1 to 4"),
+        ({"quorum": 0}, "job 0: quorum 0 of 4 workers: choose 1 to 4"),
+        ({"number": 256}, "job 256: a job's number is 0 to 255"),
+        ({"number": -1}, "job -1: a job's number is 0 to 255"),
+        ({"sum_bits": 32}, "job 0: sum_bits = 32: sums have 8 or 16 bits"),
+        ({"workers": 0, "quorum": 1}, "job 0: worker numbers []: they are 0 to 0, each once"),
+        (
+            {"table": tuple(range(17)), "granularity": 16},
+            "job 0: a lookup table of 17 values: four-bit indices reach 16,"
+            " use a codec of 4 bits or fewer",
+        ),
+        (
+            {"table": (), "granularity": 0},
+            "job 0: a lookup table of 0 values: four-bit indices reach 16,"
+            " use a codec of 4 bits or fewer",
+        ),
+        (
+            {"table": (0, 3), "granularity": 4},
+            "job 0: lookup table [0, 3] for granularity 4: its values run from 0 or more to the"
+            " granularity",
+        ),
+        (
+            {"slots": 1},
+            "job 0: slots 0 to 0: a job has 2 slots or more (two banks alternate), counted from 0",
+        ),
+    ],
+)
+def test_a_plan_that_no_program_could_do(fields, message):
+    with pytest.raises(PlanError) as error:
+        plan(**fields)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        (
+            (member(0), member(0, port=2)),
+            "job 0: worker numbers [0, 0]: they are 0 to 1, each once",
+        ),
+        ((member(0), member(2)), "job 0: worker numbers [0, 2]: they are 0 to 1, each once"),
+        (
+            (member(0), member(1, port=1)),
+            "job 0: two workers receive at 10.0.0.1 port 20000: give each its own",
+        ),
+    ],
+)
+def test_workers_are_told_apart(members, message):
+    good = plan(workers=2)
+    fields = {name: getattr(good, name) for name in good.__dataclass_fields__}
+    with pytest.raises(PlanError) as error:
+        type(good)(**(fields | {"workers": members}))
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (
+            {"workers": 65, "table": (0, 1), "granularity": 1},
+            "job 0: 65 workers do not fit a bitmap of 64 bits: use 64 workers or fewer",
+        ),
+        (
+            {"slot_base": 250},
+            "job 0: slots 250 to 257 reach beyond the program's 256: compile it with SLOTS = 512,"
+            " or use fewer",
+        ),
+        (
+            {"sum_bits": 16},
+            "job 0: 16-bit sums on a program compiled for 8: compile it with SUM_BITS = 16, or use"
+            " sum_bits = 8",
+        ),
+    ],
+)
+def test_a_plan_that_this_program_cannot_do(fields, message):
+    with pytest.raises(PlanError) as error:
+        check([plan(**fields)], CAPACITY)
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize(
+    ("second", "message"),
+    [
+        ({"number": 0, "slot_base": 8}, "job 0 exists twice: give each job its own number"),
+        (
+            {"number": 1, "slot_base": 7},
+            "job 1 (slots 7 to 14) overlaps job 0 (slots 0 to 7): start job 1 at slot 8",
+        ),
+        (
+            {"number": 1, "slot_base": 8, "group": 1},
+            "jobs 0 and 1 share multicast group 1: give each its own",
+        ),
+    ],
+)
+def test_jobs_that_get_in_each_others_way(second, message):
+    with pytest.raises(PlanError) as error:
+        check([plan(), plan(**second)], CAPACITY)
+    assert str(error.value) == message
+
+
+def test_what_fits_is_taken():
+    check([plan(), plan(1, slot_base=8, workers=8), plan(2, slot_base=248, slots=8)], CAPACITY)
+    assert plan(7).group == 8
+    assert plan(table=TABLE[:4], granularity=4).table == (0, 1, 2, 4)
+
+
+@given(st.integers(1, 64), st.integers(1, 300), st.sampled_from([8, 16]))
+def test_a_sum_never_leaves_its_lane(workers, granularity, sum_bits):
+    fits = granularity * workers < 2**sum_bits
+    fields = {"sum_bits": sum_bits, "table": (0, granularity), "granularity": granularity}
+    try:
+        plan(workers=workers, **fields)
+    except PlanError:
+        assert not fits
+    else:
+        assert fits
+
+
+@given(st.lists(st.integers(2, 60), max_size=6))
+def test_allocated_slots_are_apart(slots):
+    if sum(slots) > CAPACITY.slots:
+        with pytest.raises(PlanError):
+            allocate(slots, CAPACITY)
+        return
+    bases = allocate(slots, CAPACITY)
+    sizes = zip(slots, bases, strict=True)
+    check([plan(n, slots=s, slot_base=b) for n, (s, b) in enumerate(sizes)], CAPACITY)
+
+
+def test_too_many_slots():
+    with pytest.raises(PlanError) as error:
+        allocate([200, 100], CAPACITY)
+    assert str(error.value) == (
+        "200 + 100 = 300 slots do not fit the program's 256: compile it with SLOTS = 512,"
+        " or give the jobs fewer"
+    )

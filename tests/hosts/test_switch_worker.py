@@ -1,0 +1,368 @@
+"""Single events and their answers; the properties over whole runs are in test_switch_properties.py."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from memory_network import AGGREGATOR, HOP, TIMEOUT, MemoryNetwork, make_job
+
+from gradplane import codecs
+from gradplane.hosts import wire
+from gradplane.hosts.actions import CancelTimer, Deliver, Record, Send, SetTimer
+from gradplane.hosts.digest import digest
+from gradplane.hosts.results import ReduceError
+from gradplane.hosts.switch_worker import SwitchWorker
+from gradplane.hosts.wire import Header, Type
+
+X = np.linspace(-1, 1, 3000, dtype=np.float32)  # 4096 lanes, 4 chunks
+NORM = wire.norm_bits(np.float32(50))
+
+
+def sent(actions):
+    return [wire.parse(action.payload)[0] for action in actions if isinstance(action, Send)]
+
+
+def of(actions, kind):
+    return [action for action in actions if isinstance(action, kind)]
+
+
+def answer(worker, kind, slot, round, body=b"", now=0, **fields):
+    fields = {"count": 4, "bitmap": 15, "norm": NORM} | fields
+    header = Header(kind, 3, fields.pop("count"), slot, round, 8, **fields)
+    return worker.receive(*AGGREGATOR, header.pack() + body, now)
+
+
+def sums(worker, slot, round, value=0, **fields):
+    return answer(worker, Type.SUMS, slot, round, bytes([value]) * 1024, **fields)
+
+
+def started(**changes):
+    """A worker whose norm is answered: chunks 0 and 1 are in flight."""
+    worker = SwitchWorker(make_job(**changes), 1)
+    worker.reduce(0, X, 0)
+    answer(worker, Type.NORM_RESULT, 0, 1)
+    return worker
+
+
+def test_a_reduce_starts_with_the_norm():
+    worker = SwitchWorker(make_job(), 1)
+    actions = worker.reduce(0, X, 5)
+    norm = codecs.get("thc").local(X)
+    assert sent(actions) == [Header(Type.NORM, 3, 1, 0, 1, 8, wire.norm_bits(norm[0]))]
+    assert of(actions, Send)[0].source_port == 20003
+    assert of(actions, SetTimer) == [SetTimer(("norm", 0), 5 + TIMEOUT)]
+
+
+def test_the_norm_lets_a_window_of_chunks_out():
+    worker = SwitchWorker(make_job(), 1)
+    worker.reduce(0, X, 0)
+    actions = answer(worker, Type.NORM_RESULT, 0, 1, now=9)
+    chunks = [(h.type, h.slot, h.round, h.norm) for h in sent(actions)]
+    assert chunks == [(Type.INDICES, 0, 1, NORM), (Type.INDICES, 1, 1, NORM)]
+    assert of(actions, CancelTimer) == [CancelTimer(("norm", 0))]
+    assert [timer.at for timer in of(actions, SetTimer)] == [9 + TIMEOUT] * 2
+    assert of(actions, Record)[0].fields == {
+        "job": 3,
+        "worker": 1,
+        "ticket": 0,
+        "partition": 0,
+        "slot": 0,
+        "round": 1,
+        "result": "in time",
+        "norm": NORM,
+        "bitmap": "000000000000000f",
+        "at": 9,
+    }
+
+
+def test_a_result_lets_the_next_chunk_of_its_chain_out():
+    worker = started()
+    actions = sums(worker, 1, 1, 60, now=7)
+    assert [(h.slot, h.round) for h in sent(actions)] == [(3, 1)]
+    assert of(actions, Record)[0].fields == {
+        "job": 3,
+        "worker": 1,
+        "ticket": 0,
+        "slot": 1,
+        "round": 1,
+        "result": "in time",
+        "count": 4,
+        "bitmap": "000000000000000f",
+        "digest": digest(bytes([60]) * 1024),
+        "attempts": 1,
+        "notices": 0,
+        "at": 7,
+    }
+    assert sums(worker, 1, 1, 60) == [], "a duplicate is no news"
+
+
+def test_delivery_is_the_mean_by_the_codecs_arithmetic():
+    worker = started(error_feedback=False)
+    for slot in range(3):
+        assert not of(sums(worker, slot, 1, 10 * slot), Deliver)
+    (delivered,) = of(sums(worker, 3, 1, 30), Deliver)
+    result, values = delivered.result, np.repeat(np.arange(4) * 10, 1024)
+    seed = codecs.key(7, "job", 3, "reduce", 0, 0)
+    shared = np.array([50], np.float32)
+    expected = codecs.get("thc").decode_sum(values, 3000, 4, shared, seed)
+    assert delivered.ticket == 0
+    assert np.array_equal(result.mean, expected)
+    assert (result.counts.tolist(), result.missed) == ([4, 4, 4, 4], 0)
+    assert result.gradient == digest(X)
+    assert result.sums == digest(values.astype(np.uint8))
+
+
+def test_reduces_share_the_slots_in_order():
+    worker = started()
+    assert worker.reduce(1, X, 0, tensor=1) == []
+    for slot in range(4):
+        actions = sums(worker, slot, 1)
+    assert [(h.type, h.slot, h.round) for h in sent(actions)] == []
+    assert worker.reduce(2, X, 0) == []
+
+
+def test_the_next_reduce_starts_its_norm_in_its_first_chunks_slot():
+    worker = started()
+    worker.reduce(1, X, 0, tensor=1)
+    sums(worker, 0, 1)
+    actions = sums(worker, 2, 1)
+    assert [(h.type, h.slot, h.round) for h in sent(actions)] == [(Type.NORM, 0, 2)]
+
+
+def test_an_empty_vector_is_delivered_at_once():
+    actions = SwitchWorker(make_job(), 0).reduce(3, np.zeros(0, np.float32), 0)
+    (delivered,) = of(actions, Deliver)
+    assert (delivered.ticket, delivered.result.mean.size, delivered.result.missed) == (3, 0, 0)
+
+
+def test_retransmission_backs_off_and_asks_for_the_status():
+    worker, now, waits = started(), 0, []
+    for _ in range(7):
+        actions = worker.timer(("chunk", 0), now)
+        assert [h.type for h in sent(actions)] == [Type.STATUS, Type.INDICES]
+        (timer,) = [t for t in of(actions, SetTimer) if t.key == ("chunk", 0)]
+        waits.append((timer.at - now) // TIMEOUT)
+        now = timer.at
+    assert waits == [2, 4, 8, 16, 16, 16, 16]
+
+
+def test_lossy_gives_a_chunk_up_and_goes_on():
+    worker = started(reliability="lossy")
+    actions = worker.timer(("chunk", 0), TIMEOUT)
+    assert [(h.type, h.slot) for h in sent(actions)] == [(Type.STATUS, 0), (Type.INDICES, 2)]
+    assert worker.timer(("chunk", 0), TIMEOUT) == [], "a timer of a chunk that is done"
+
+
+def test_lossy_uses_a_late_result_until_delivery():
+    worker = started(reliability="lossy")
+    for chunk in (0, 1, 2):
+        worker.timer(("chunk", chunk), TIMEOUT)
+    (record,) = of(sums(worker, 0, 1), Record)
+    assert record.fields["result"] == "in time"
+    actions = worker.timer(("chunk", 3), 2 * TIMEOUT)
+    (delivered,) = of(actions, Deliver)
+    assert (delivered.result.counts.tolist(), delivered.result.missed) == ([4, 0, 0, 0], 3)
+    lost = [r.fields["slot"] for r in of(actions, Record) if r.fields.get("result") == "lost"]
+    assert lost == [1, 2, 3]
+    (record,) = of(sums(worker, 1, 1, now=9 * TIMEOUT), Record)
+    assert (record.fields["result"], record.fields["at"]) == ("late", 9 * TIMEOUT)
+    assert sums(worker, 1, 1) == []
+
+
+def test_lossy_without_a_norm_sends_nothing_and_keeps_everything():
+    worker = SwitchWorker(make_job(reliability="lossy", retries=2), 1)
+    worker.reduce(0, X, 0)
+    for _ in range(2):
+        assert sent(worker.timer(("norm", 0), 0))[0].type is Type.NORM
+    actions = worker.timer(("norm", 0), 0)
+    assert sent(actions) == []
+    assert [r.fields["result"] for r in of(actions, Record) if r.kind == "norm"] == ["lost"]
+    late = answer(worker, Type.NORM_RESULT, 0, 1)
+    assert [r.fields["result"] for r in of(late, Record)] == ["late"]
+    for chunk in range(4):
+        actions = worker.timer(("chunk", chunk), 0)
+        assert all(h.type is Type.STATUS for h in sent(actions))
+    (delivered,) = of(actions, Deliver)
+    assert not delivered.result.mean.any()
+    again = sent(worker.reduce(1, X, 0))
+    assert again[0].slot == 0 and again[0].round == 2, "the chunks were counted"
+    assert wire.norm_value(again[0].norm) == codecs.get("thc").local(2 * X)[0]
+
+
+def test_a_silent_worker_uses_the_others_results():
+    worker = SwitchWorker(make_job(reliability="lossy", quorum=3, retries=0), 3)
+    worker.reduce(0, X, 0)
+    worker.timer(("norm", 0), 0)
+    for slot in range(4):
+        actions = sums(worker, slot, 1, 40, count=3, bitmap=7)
+    (delivered,) = of(actions, Deliver)
+    assert (delivered.result.counts.tolist(), delivered.result.mean.any()) == ([3, 3, 3, 3], True)
+
+
+@pytest.mark.parametrize("reliability, quorum", [("lossy", 4), ("retransmit", 3)])
+def test_a_notice_of_a_later_round_ends_a_chunk(reliability, quorum):
+    worker = started(reliability=reliability, quorum=quorum)
+    assert answer(worker, Type.STRAGGLER, 0, 1, count=0, bitmap=0) == []
+    actions = answer(worker, Type.STRAGGLER, 0, 2, count=1, bitmap=1)
+    assert [(h.type, h.slot) for h in sent(actions)] == [(Type.INDICES, 2)]
+
+
+def test_with_a_full_quorum_only_a_result_ends_a_chunk():
+    worker = started()
+    assert answer(worker, Type.STRAGGLER, 0, 9) == []
+    (arrived, *_) = of(sums(worker, 0, 1), Record)
+    assert arrived.fields["notices"] == 1
+
+
+def test_a_notice_in_the_norm_stage_silences_the_partition():
+    worker = SwitchWorker(make_job(quorum=3), 1)
+    worker.reduce(0, X, 0)
+    actions = answer(worker, Type.STRAGGLER, 0, 2)
+    assert sent(actions) == []
+    assert [t.key for t in of(actions, SetTimer)] == [("chunk", 0), ("chunk", 1)]
+
+
+def test_a_result_of_a_later_round_ends_a_chunk():
+    worker = started(reliability="lossy")
+    assert [h.slot for h in sent(sums(worker, 0, 2))] == [2]
+
+
+def test_results_that_come_before_their_turn_are_kept():
+    worker = started(quorum=3)
+    for slot in (2, 3):
+        assert of(sums(worker, slot, 1, count=3, bitmap=13), Record)
+    assert sent(sums(worker, 0, 1)) == []
+    (delivered,) = of(sums(worker, 1, 1), Deliver)
+    assert delivered.result.counts.tolist() == [4, 4, 3, 3]
+
+
+@pytest.mark.parametrize(
+    "round, bitmap, missing",
+    [(1, 0b0110, [0, 3]), (1, 0b1111, []), (0, 0b1111, [0, 1, 2, 3]), (2, 0b1, None)],
+)
+def test_a_stall_names_who_is_missing(round, bitmap, missing):
+    worker = started()
+    worker.timer(("chunk", 1), TIMEOUT)
+    actions = answer(
+        worker, Type.STATUS, 1, round, bitmap=bitmap, flags=1, count=0, now=TIMEOUT + 9
+    )
+    stall = {"job": 3, "worker": 1, "slot": 1, "round": 1, "missing": missing, "at": TIMEOUT + 9}
+    assert [r.fields for r in of(actions, Record)] == [stall]
+
+
+def test_a_stall_without_an_answer_names_nobody():
+    worker = started()
+    worker.timer(("chunk", 1), 0)
+    (record,) = of(worker.timer(("status", 1), TIMEOUT), Record)
+    assert (record.kind, record.fields["missing"]) == ("stall", None)
+
+
+GOOD = Header(Type.SUMS, 3, 4, 0, 1, 8, NORM, 15)
+
+
+@pytest.mark.parametrize(
+    "reason, header, body",
+    [
+        ("malformed", GOOD, bytes(1023)),
+        ("another job", replace(GOOD, job=4), bytes(1024)),
+        ("another job", replace(GOOD, sum_bits=16), bytes(1024)),
+        ("no such slot", replace(GOOD, slot=4), bytes(1024)),
+        ("no such slot", replace(GOOD, round=0), bytes(1024)),
+        ("no result", replace(GOOD, type=Type.INDICES), bytes(512)),
+        ("no result", replace(GOOD, passed=1), bytes(1024)),
+        ("no result", replace(GOOD, type=Type.STATUS), b""),
+        ("count", replace(GOOD, worker=3), bytes(1024)),
+        ("count", replace(GOOD, worker=0, bitmap=0), bytes(1024)),
+        ("count", replace(GOOD, bitmap=0x1E), bytes(1024)),
+        ("another norm", replace(GOOD, norm=NORM + 1), bytes(1024)),
+        ("sums beyond the table", GOOD, bytes(1023) + b"\x79"),
+        ("sums beyond the table", replace(GOOD, worker=1, bitmap=1), b"\x1f" + bytes(1023)),
+    ],
+)
+def test_packets_that_make_no_sense_are_counted(reason, header, body):
+    worker = started()
+    assert worker.receive(*AGGREGATOR, header.pack() + body, 0) == []
+    assert worker.refused == {reason: 1}
+
+
+def test_strangers_are_refused():
+    worker = started()
+    assert worker.receive("10.0.0.3", 18256, GOOD.pack() + bytes(1024), 0) == []
+    assert worker.refused == {"stranger": 1}
+
+
+@pytest.mark.parametrize("norm", [0x7F800000, 0xBF800000])
+def test_a_norm_that_is_none_is_refused(norm):
+    worker = SwitchWorker(make_job(), 1)
+    worker.reduce(0, X, 0)
+    assert answer(worker, Type.NORM_RESULT, 0, 1, norm=norm) == []
+    assert worker.refused == {"another norm": 1}
+
+
+@pytest.mark.parametrize(
+    "ticket, vector, tensor, message",
+    [
+        (
+            0,
+            X,
+            1,
+            "worker 1, ticket 0, tensor 1: ticket 0 is reducing tensor 0: wait for its result",
+        ),
+        (
+            1,
+            X,
+            0,
+            "worker 1, ticket 1, tensor 0: ticket 0 is reducing tensor 0: wait for its result",
+        ),
+        (
+            1,
+            X.astype(float),
+            1,
+            "worker 1, ticket 1: expected float32 of shape (n,), got float64 (3000,)",
+        ),
+        (
+            1,
+            np.array([0, np.nan], np.float32),
+            1,
+            "worker 1, ticket 1: nan at index 1: did the training diverge?",
+        ),
+    ],
+)
+def test_reduces_that_cannot_start(ticket, vector, tensor, message):
+    worker = started()
+    with pytest.raises(ReduceError, match=f"^{re.escape(message)}$"):
+        worker.reduce(ticket, vector, 0, tensor)
+
+
+def test_a_tensor_keeps_its_size():
+    network = MemoryNetwork(make_job())
+    network.reduce(0, [X] * 4)
+    network.run()
+    message = "worker 0, ticket 1, tensor 0: 10 values, earlier 3000: use another tensor number"
+    with pytest.raises(ReduceError, match=f"^{message}$"):
+        network.workers[0].reduce(1, X[:10], network.now)
+
+
+def test_codecs_without_a_statistic_skip_the_norm_stage(monkeypatch):
+    monkeypatch.setattr(
+        codecs.get("uniform_thc").__class__, "local", lambda self, x, state=None: None
+    )
+    worker = SwitchWorker(make_job(codec=("uniform_thc", {"bits": 4}), error_feedback=False), 0)
+    monkeypatch.setattr(
+        codecs.get("uniform_thc").__class__,
+        "codes",
+        lambda self, x, shared, seed, state, worker: (
+            np.zeros(self.lanes(x.size), np.uint8),
+            state,
+        ),
+    )
+    assert [h.type for h in sent(worker.reduce(0, X, 0))] == [Type.INDICES] * 2
+
+
+def test_time_is_only_an_argument():
+    """A run in which everything arrives after HOP ends when the last result does."""
+    network = MemoryNetwork(make_job())
+    network.reduce(0, [X] * 4)
+    network.run()
+    assert max(r["at"] for r in network.of_kind("arrival")) == (2 + 4) * HOP

@@ -1,0 +1,107 @@
+import re
+import struct
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradplane.hosts import wire
+from gradplane.hosts.wire import Header, Type, WireError
+
+HEADERS = st.builds(
+    Header,
+    type=st.sampled_from(Type),
+    job=st.integers(0, 255),
+    worker=st.integers(0, 255),
+    slot=st.integers(0, 2**16 - 1),
+    round=st.integers(0, 2**32 - 1),
+    sum_bits=st.sampled_from([8, 16]),
+    norm=st.integers(0, 2**32 - 1),
+    bitmap=st.integers(0, 2**64 - 1),
+    flags=st.integers(0, 255),
+    passed=st.integers(0, 255),
+)
+
+
+def test_header_bytes_as_in_the_design():
+    header = Header(Type.SUMS, 0x0A, 0x0B, 0x1122, 0x33445566, 8, 0x3FC00000, 0x0102030405060708, 3)
+    assert header.pack().hex(" ") == (
+        "14 03 0a 0b 11 22 00 08 33 44 55 66 01 02 03 04 05 06 07 08 3f c0 00 00"
+    )
+
+
+@given(HEADERS)
+def test_parse_inverts_pack(header):
+    body = bytes(wire.body_size(header.type, header.sum_bits))
+    assert wire.parse(header.pack() + body) == (header, body)
+
+
+@pytest.mark.parametrize(
+    "payload, message",
+    [
+        (b"", "0 bytes, the header alone takes 24"),
+        (bytes(23), "23 bytes, the header alone takes 24"),
+        (b"\x21" + bytes(23), "version 2, known is 1"),
+        (b"\x10" + bytes(23), "type 0, known are 1 to 7"),
+        (b"\x18" + bytes(23), "type 8, known are 1 to 7"),
+        (b"\x11" + bytes(23), "sum_bits 0, known are 8 and 16"),
+        (
+            Header(Type.NORM, 0, 0, 0, 1, 8).pack() + b"x",
+            "NORM: 1 bytes after the header, expected 0",
+        ),
+        (
+            Header(Type.INDICES, 0, 0, 0, 1, 8).pack() + bytes(511),
+            "INDICES: 511 bytes after the header, expected 512",
+        ),
+        (
+            Header(Type.INDICES, 0, 0, 0, 1, 16).pack() + bytes(512),
+            "INDICES: 512 bytes after the header, expected 256",
+        ),
+        (
+            Header(Type.SUMS, 0, 0, 0, 1, 16).pack(),
+            "SUMS: 0 bytes after the header, expected 1024",
+        ),
+    ],
+)
+def test_what_is_no_packet(payload, message):
+    with pytest.raises(WireError, match=f"^{re.escape(message)}$"):
+        wire.parse(payload)
+
+
+def test_field_that_does_not_fit():
+    with pytest.raises(WireError, match="job=256"):
+        Header(Type.NORM, 256, 0, 0, 1, 8).pack()
+
+
+@pytest.mark.parametrize("sum_bits, lanes", [(8, 1024), (16, 512)])
+def test_indices(sum_bits, lanes):
+    indices = np.arange(lanes - 3, dtype=np.uint8) % 16
+    body = wire.pack_indices(indices, sum_bits)
+    assert len(body) == lanes // 2
+    assert body[:2] == b"\x01\x23"
+    assert wire.unpack_indices(body).tolist() == [*indices.tolist(), 0, 0, 0]
+
+
+def test_sums_are_in_network_order():
+    sums = np.arange(512) + 300
+    body = wire.pack_sums(sums, 16)
+    assert body[:4] == struct.pack(">HH", 300, 301)
+    assert wire.unpack_sums(body, 16).tolist() == sums.tolist()
+    assert wire.unpack_sums(bytes(range(256)) * 4, 8)[255] == 255
+
+
+@given(st.floats(0, width=32), st.floats(0, width=32))
+def test_norms_compare_as_their_bits(a, b):
+    if b > 0 or a > 0:  # -0.0 and 0.0
+        assert (abs(a) < abs(b)) == (wire.norm_bits(abs(a)) < wire.norm_bits(abs(b)))
+    assert wire.norm_value(wire.norm_bits(a)) == np.float32(a)
+
+
+@pytest.mark.parametrize(
+    "norm, usable",
+    [(0.0, True), (1e-45, True), (3.4e38, True), (-0.0, False), (-1.0, False)]
+    + [(float("inf"), False), (float("nan"), False)],
+)
+def test_usable_norms(norm, usable):
+    assert wire.is_norm(wire.norm_bits(norm)) == usable

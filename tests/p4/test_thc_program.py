@@ -1,0 +1,296 @@
+"""p4/thc.p4 against the rules as plain Python (switch_model.py) and against codec arithmetic."""
+
+import functools
+import struct
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from switch_model import Flight, Member, SwitchModel
+from thc_switch import CODEC, JOB, OVERHEAD, SLOTS, ThcSwitch, frame
+
+from gradplane.hosts import wire
+from gradplane.hosts.wire import Header, Type
+
+WORKERS = 4
+TABLE = np.array(CODEC.table)
+NORMS = [wire.norm_bits(1.0), wire.norm_bits(2.5)]
+
+
+@functools.cache
+def codes(worker: int, slot: int, round: int, lanes: int = 1024) -> np.ndarray:
+    """What a worker sends in a slot's round: uint8[lanes]."""
+    rng = np.random.default_rng([worker, slot, round])
+    return rng.integers(0, 16, lanes, dtype=np.uint8)
+
+
+def indices(worker: int, slot: int, round: int, norm: int = NORMS[0], sum_bits: int = 8) -> bytes:
+    header = Header(Type.INDICES, JOB, worker, slot, round, sum_bits, norm)
+    values = codes(worker, slot, round, wire.LANES[sum_bits])
+    return header.pack() + wire.pack_indices(values, sum_bits)
+
+
+def short(kind: Type, worker: int, slot: int, round: int, norm: int = 0) -> bytes:
+    return Header(kind, JOB, worker, slot, round, 8, norm).pack()
+
+
+def model(quorum: int, sum_bits: int = 8) -> SwitchModel:
+    members = [Member(w, w + 1) for w in range(WORKERS)]
+    return SwitchModel(JOB, members, quorum, SLOTS, CODEC.table, sum_bits)
+
+
+# -- one packet after the other -----------------------------------------------------------------
+
+kinds = st.sampled_from([Type.INDICES, Type.INDICES, Type.INDICES, Type.NORM, Type.STATUS])
+packets = st.tuples(
+    kinds,
+    st.integers(0, WORKERS - 1),
+    st.integers(0, 1),  # slot
+    st.integers(1, 3),  # round
+    st.sampled_from([NORMS[0], NORMS[0], NORMS[0], NORMS[1]]),
+    st.sampled_from([None, None, None, 1, 4, 7]),  # the pass it is lost before
+)
+
+
+def lossy_send(switch: ThcSwitch, port: int, payload: bytes, lost: int | None) -> list:
+    """Sends a payload that does not come back for pass `lost`."""
+    if lost is None:
+        return switch.send(port, payload)
+    arrival: object = frame(port - 1, payload)
+    for _ in range(lost):
+        out, again = switch.step(port, arrival)  # type: ignore[arg-type]
+        if not again:
+            return out
+        arrival = again[0]
+    return []
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, WORKERS), st.lists(packets, min_size=5, max_size=40))
+def test_every_answer_is_the_models(quorum: int, sequence: list) -> None:
+    switch, reference = ThcSwitch(WORKERS, quorum), model(quorum)
+    for kind, worker, slot, round, norm, lost in sequence:
+        if kind is Type.INDICES:
+            payload = indices(worker, slot, round, norm)
+        else:
+            payload = short(kind, worker, slot, round, norm if kind is Type.NORM else 0)
+        reference.lose_pass = lambda w, h, number, lost=lost: number == lost
+        expected = sorted(reference.receive(worker + 1, payload))
+        assert lossy_send(switch, worker + 1, payload, lost) == expected
+
+
+@pytest.mark.parametrize("sum_bits", [8, 16])
+def test_a_round_of_all_workers(sum_bits: int) -> None:
+    switch = ThcSwitch(WORKERS, WORKERS, sum_bits)
+    outs = [switch.send(w + 1, indices(w, 0, 1, sum_bits=sum_bits)) for w in range(WORKERS)]
+    assert outs[:-1] == [[], [], []]
+    bodies = {payload for _, payload in outs[-1]}
+    assert [w for w, _ in outs[-1]] == list(range(WORKERS)) and len(bodies) == 1
+    header, body = wire.parse(bodies.pop())
+    assert (header.type, header.worker, header.bitmap) == (Type.SUMS, WORKERS, 0b1111)
+    sent = [codes(w, 0, 1, wire.LANES[sum_bits]) for w in range(WORKERS)]
+    expected = TABLE[np.stack(sent)].sum(axis=0)
+    assert (wire.unpack_sums(body, sum_bits) == expected).all()
+
+
+# -- packets between the passes of others -------------------------------------------------------
+
+
+class Interleaved:
+    """Flights through switch and model in lock-step, one pass at a time, in any order."""
+
+    def __init__(self, quorum: int) -> None:
+        self.switch, self.reference = ThcSwitch(WORKERS, quorum), model(quorum)
+        self.flights: list[tuple[int, Flight, object]] = []
+        self.results: dict[tuple[int, int], set[bytes]] = defaultdict(set)
+        self.truth: dict[tuple[int, int, int], tuple[int, list[int]]] = {}
+
+    def start(self, worker: int, slot: int, round: int) -> None:
+        payload = indices(worker, slot, round)
+        flight = self.reference.begin(worker + 1, payload)
+        assert isinstance(flight, Flight)
+        self.flights.append((worker + 1, flight, frame(worker, payload)))
+
+    def advance(self, at: int, lost: bool) -> None:
+        port, flight, arrival = self.flights.pop(at % len(self.flights))
+        if lost and flight.number:
+            return
+        self._collect(self.switch.step(port, arrival), port, flight)  # type: ignore[arg-type]
+        moved = self.reference.step(flight)
+        stage = self.reference.sums[flight.header.slot][flight.number]
+        if stage.closed and stage.round == flight.header.round:
+            key = (flight.header.slot, flight.header.round, flight.number)
+            self.truth.setdefault(key, (stage.bitmap, list(stage.sums)))
+        if isinstance(moved, Flight) and self._again:
+            self.flights.append((port, moved, self._again[0]))
+
+    def _collect(self, step: tuple, port: int, flight: Flight) -> None:
+        out, self._again = step
+        if flight.number == self.reference.passes - 1:
+            while self._again:  # reads the passes again that were open when it came by
+                more, self._again = self.switch.step(port, self._again[0])
+                out += more
+        for _, payload in out:
+            header, _ = wire.parse(payload)
+            if header.type is Type.SUMS:
+                self.results[header.slot, header.round].add(payload)
+
+    def check(self) -> None:
+        """All copies of a result are the same, and the sums those of the workers counted."""
+        for (slot, round), copies in self.results.items():
+            assert len(copies) == 1
+            header, body = wire.parse(copies.pop())
+            passes = [self.truth[slot, round, p] for p in range(self.reference.passes)]
+            assert header.bitmap == passes[-1][0]
+            assert header.worker == header.bitmap.bit_count()
+            sums = [value for _, values in passes for value in values]
+            assert wire.unpack_sums(body, 8).tolist() == sums
+            for p, (bitmap, values) in enumerate(passes):
+                sent = [codes(w, slot, round) for w in range(WORKERS) if bitmap >> w & 1]
+                lanes = np.stack(sent)[:, 128 * p : 128 * (p + 1)]
+                assert values == TABLE[lanes].sum(axis=0).tolist()
+
+
+moves = st.one_of(
+    st.tuples(st.just("start"), st.integers(0, WORKERS - 1), st.integers(0, 1), st.integers(1, 2)),
+    st.tuples(st.just("step"), st.integers(0, 30), st.sampled_from([False] * 15 + [True])),
+    st.tuples(st.just("step"), st.integers(0, 30), st.just(False)),
+    st.tuples(st.just("step"), st.integers(0, 30), st.just(False)),
+)
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(1, WORKERS), st.lists(moves, min_size=20, max_size=160))
+def test_packets_between_passes(quorum: int, sequence: list) -> None:
+    run = Interleaved(quorum)
+    for move, *args in sequence:
+        if move == "start":
+            run.start(*args)
+        elif run.flights:
+            run.advance(*args)
+    while run.flights:
+        run.advance(0, False)
+    run.check()
+
+
+def test_whoever_closes_the_last_pass_has_the_whole_result() -> None:
+    """Worker 1 overtakes worker 0 after the first pass; worker 0 closes the last one."""
+    switch = ThcSwitch(2, 2)
+    slow = [frame(0, indices(0, 0, 1))]
+    _, again = switch.step(1, slow[0])
+    fast: object = frame(1, indices(1, 0, 1))
+    for _ in range(7):
+        _, on = switch.step(2, fast)  # type: ignore[arg-type]
+        fast = on[0]
+    out, passes = [], 0
+    pending = {1: again[0], 2: fast}
+    for port in [1] * 7 + [2]:
+        more, on = switch.step(port, pending[port])  # type: ignore[arg-type]
+        out += more
+        pending[port] = on[0] if on else None
+    while pending[2] is not None:
+        more, on = switch.step(2, pending[2])  # type: ignore[arg-type]
+        out, passes = out + more, passes + 1
+        pending[2] = on[0] if on else None
+    expected = TABLE[np.stack([codes(0, 0, 1), codes(1, 0, 1)])].sum(axis=0)
+    assert [w for w, _ in out] == [0, 1]
+    assert all((wire.unpack_sums(p[24:], 8) == expected).all() for _, p in out)
+    assert passes == 8
+
+
+# -- packets that must not do anything ----------------------------------------------------------
+
+good = indices(0, 0, 1)
+
+
+def altered(offset: int, value: int) -> bytes:
+    return good[:offset] + bytes([value]) + good[offset + 1 :]
+
+
+@pytest.mark.parametrize(
+    ("payload", "event"),
+    [
+        (altered(6, 3), 10),  # a pass that was not recirculated
+        (altered(5, SLOTS), 8),
+        (altered(7, 16), 9),  # sum_bits
+        (altered(0, 0x23), 9),  # version
+        (altered(1, 1), 9),  # flags
+        (good[:-1], 9),
+        (good + b"\0", 9),
+        (good[:24], 9),
+        (short(Type.SUMS, 0, 0, 1), 12),  # only a switch sends those
+        (altered(0, 0x1F)[:24], 12),
+        (short(Type.NORM, 0, 0, 1, 0x80000000), 7),
+        (short(Type.NORM, 0, 0, 1, 0x7F800000), 7),
+        (short(Type.NORM, 0, 0, 1, 0x7FC00001), 7),
+    ],
+)
+def test_refused_and_counted(payload: bytes, event: int) -> None:
+    switch = ThcSwitch(1, 1)
+    assert switch.send(1, payload) == []
+    assert switch.events() == {event: 1}
+    assert [w for w, _ in switch.send(1, good)] == [0]
+
+
+def test_a_norm_unlike_the_slots_is_refused() -> None:
+    switch = ThcSwitch(2, 2)
+    switch.send(1, indices(0, 0, 1, NORMS[0]))
+    assert switch.send(2, indices(1, 0, 1, NORMS[1])) == []
+    assert switch.events() == {0: 1, 6: 1}
+
+
+def test_only_members_on_their_own_port_are_let_in() -> None:
+    switch = ThcSwitch(2, 1)
+    assert switch.send(2, good) == []  # worker 0's packet on worker 1's port
+    other_job = good[:2] + bytes([JOB + 1]) + good[3:]
+    assert switch.send(1, other_job) == []
+    assert switch.switch.counter("unknown_member").read(0)[0] == 2
+    assert switch.events() == {}
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.binary(max_size=120), st.integers(0, 80), st.integers(1, 6))
+def test_noise_never_completes_a_slot(noise: bytes, at: int, port: int) -> None:
+    switch = noise_switch()
+    whole = frame(0, good)
+    packet = whole[:at] + noise + (whole[at + len(noise) :] if len(noise) % 2 else b"")
+    if packet[: len(whole)] == whole[: len(packet)] and port == 1:
+        return
+    for _, out in switch.switch.process(port, packet):
+        assert len(out) < OVERHEAD + 24 + 1024 or out[42] != 0x14
+
+
+@functools.cache
+def noise_switch() -> ThcSwitch:
+    return ThcSwitch(2, 2)
+
+
+# -- everything else is forwarded ---------------------------------------------------------------
+
+
+def test_ordinary_traffic_is_routed() -> None:
+    switch = ThcSwitch(2, 2).switch
+    packet = frame(0, b"hello", to="10.0.0.2", port=53)
+    [(port, out)] = switch.process(1, packet)
+    assert port == 2
+    assert out[:6] == bytes.fromhex("000000000002") and out[22] == 63
+    assert out[34:] == packet[34:]
+    assert switch.process(1, frame(0, b"hello", to="10.0.0.9", port=53)) == []
+
+
+def test_aggregation_packets_for_others_are_routed() -> None:
+    """A parameter server may use the same port: only the switch's own address is aggregated."""
+    switch = ThcSwitch(2, 2).switch
+    for payload in (good, good[:30], b"x"):
+        [(port, out)] = switch.process(1, frame(0, payload, to="10.0.0.2"))
+        assert port == 2 and out[OVERHEAD:] == payload
+
+
+def test_a_broken_checksum_is_dropped() -> None:
+    switch = ThcSwitch(1, 1).switch
+    packet = bytearray(frame(0, good))
+    packet[24] ^= 0x55
+    assert switch.process(1, bytes(packet)) == []
+    assert struct.unpack(">H", packet[24:26])[0]

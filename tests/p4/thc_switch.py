@@ -1,0 +1,120 @@
+"""p4/thc.p4 on the embedded switch with one job installed, spoken to in UDP payloads."""
+
+import functools
+import struct
+from collections.abc import Sequence
+
+from gradplane import codecs
+from gradplane.switch import Recirculated, Switch
+from gradplane.switch.compiler import compile_program
+from gradplane.switch.ir import nodes as ir
+
+CODEC = codecs.get("thc")
+JOB, SLOT_BASE, SLOTS, GROUP = 3, 5, 4, 7
+OVERHEAD = 14 + 20 + 8  # bytes before the UDP payload
+
+Out = list[tuple[int, bytes]]
+
+
+def checksum(header: bytes) -> int:
+    total = sum(struct.unpack(">10H", header))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+def frame(worker: int, payload: bytes, to: str = "10.0.0.254", port: int = 18256) -> bytes:
+    """A worker's datagram as an Ethernet frame."""
+    source, target = (bytes(map(int, ip.split("."))) for ip in (f"10.0.0.{worker + 1}", to))
+    udp = struct.pack(">HHHH", 20000 + JOB, port, 8 + len(payload), 0) + payload
+    ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), worker, 0, 64, 17, 0) + source + target
+    ip = ip[:10] + struct.pack(">H", checksum(ip)) + ip[12:]
+    ethernet = bytes.fromhex("0000000000fe") + bytes([0, 0, 0, 0, 0, worker + 1])
+    return ethernet + b"\x08\x00" + ip + udp
+
+
+@functools.cache
+def program(sum_bits: int) -> ir.Program:
+    return compile_program("p4/thc.p4", defines={"SUM_BITS": str(sum_bits), "SLOTS": "16"})
+
+
+class ThcSwitch:
+    """Worker w sits on port w + 1. Its job has slots SLOT_BASE ... of the switch."""
+
+    def __init__(
+        self, workers: int, quorum: int, sum_bits: int = 8, engine: str = "interpreter"
+    ) -> None:
+        self.switch = Switch(program(sum_bits), engine=engine)
+        self.workers = workers
+        self._routes()
+        self._lookups(CODEC.table)
+        for w in range(workers):
+            self._member(w, quorum)
+        self.switch.multicast(GROUP, [(w + 1, w + 1) for w in range(workers)])
+
+    def _routes(self) -> None:
+        routes = self.switch.table("routes")
+        routes.add(match={"hdr.ipv4.dst_addr": ("10.0.0.254", 32)}, action="aggregate")
+        forward = {"mac": "00:00:00:00:00:02", "port": 2}
+        routes.add(match={"hdr.ipv4.dst_addr": ("10.0.0.2", 32)}, action="forward", params=forward)
+
+    def _lookups(self, table: Sequence[int]) -> None:
+        for block in range(32):
+            for lane in range(4):
+                lookup = self.switch.table(f"block{block}.lookup{lane}")
+                action = f"block{block}.set{lane}"
+                for index, value in enumerate(table):
+                    match = {"job": JOB, "index": index}
+                    lookup.add(match=match, action=action, params={"value": value})
+
+    def _member(self, w: int, quorum: int) -> None:
+        self.switch.table("members").add(
+            match={"job": JOB, "worker": w, "port": w + 1},
+            action="admit",
+            params={
+                "workers": self.workers,
+                "quorum": quorum,
+                "slot_base": SLOT_BASE,
+                "slots": SLOTS,
+                "group": GROUP,
+                "worker_bit": 1 << w,
+            },
+        )
+        self.switch.table("receivers").add(
+            match={"job": JOB, "worker": w},
+            action="deliver",
+            params={
+                "src_mac": "00:00:00:00:00:fe",
+                "mac": f"00:00:00:00:00:{w + 1:02x}",
+                "src_ip": "10.0.0.254",
+                "ip": f"10.0.0.{w + 1}",
+                "port": 20000 + JOB,
+            },
+        )
+
+    def send(self, port: int, payload: bytes) -> Out:
+        """All that comes of a payload: (worker, UDP payload), addressed as it should be."""
+        return self._open(self.switch.process(port, frame(port - 1, payload)))
+
+    def step(self, port: int, packet: bytes | Recirculated) -> tuple[Out, list[Recirculated]]:
+        """One pass of a frame, or of what an earlier pass left."""
+        outputs, again = self.switch.run_once(port, packet)
+        return self._open(outputs), again
+
+    def events(self) -> dict[int, int]:
+        counter = self.switch.counter("events")
+        counts = {e: counter.read(JOB * 16 + e)[0] for e in range(16)}
+        return {e: n for e, n in counts.items() if n}
+
+    def _open(self, outputs: Sequence[tuple[int, bytes]]) -> Out:
+        return sorted((port - 1, self._payload(port, packet)) for port, packet in outputs)
+
+    @staticmethod
+    def _payload(port: int, packet: bytes) -> bytes:
+        ip = packet[14:34]
+        assert checksum(ip) == 0
+        assert packet[:6] == bytes([0, 0, 0, 0, 0, port]), "Ethernet address of the receiver"
+        assert ip[16:] == bytes([10, 0, 0, port])
+        assert struct.unpack(">HHHH", packet[34:42]) == (18256, 20000 + JOB, len(packet) - 34, 0)
+        assert struct.unpack(">H", ip[2:4])[0] == len(packet) - 14
+        return packet[OVERHEAD:]

@@ -1,0 +1,226 @@
+"""Where packets go after ingress and egress, and what their copies take along."""
+
+from __future__ import annotations
+
+from v1programs import packet, switch
+
+from gradplane.switch.runtime.messages import Fault
+
+REPORT = "h.a.x = (bit<8>) s.instance_type; h.a.y = m.kept; h.a.z = m.lost;"
+METADATA = "@field_list(1, 3) bit<8> kept; bit<8> lost;"
+
+
+def test_unicast_and_the_metadata_egress_finds() -> None:
+    now = 5_000_000
+    sw = switch(
+        clock=lambda: now,
+        ingress="s.egress_spec = 9; h.a.x = (bit<8>) s.ingress_port;"
+        "m.unused = (bit<8>) s.ingress_global_timestamp;",
+        egress="h.a.y = (bit<8>) s.egress_port; h.a.z = (bit<8>) s.packet_length;"
+        "h.a.kind = m.unused + (bit<8>) s.egress_global_timestamp + (bit<8>) s.egress_spec;",
+    )
+    now += 3_000
+    assert sw.process(4, packet(payload=b"abc")) == [(9, bytes([6, 4, 9, 7]) + b"abc")]
+
+
+def test_port_511_drops_after_either_control() -> None:
+    for part in ("ingress", "egress"):
+        drop = {part: "s.egress_spec = 511;"}
+        sw = switch(**drop)
+        assert sw.process(0, packet()) == []
+        assert sw.state.drops == {f"{part}: egress_spec is 511": 1}
+
+
+def test_mark_to_drop_also_ends_a_multicast_but_may_be_overruled() -> None:
+    sw = switch(
+        ingress="s.mcast_grp = 1; mark_to_drop(s); if (h.a.kind == 1) { s.egress_spec = 3; }"
+    )
+    sw.multicast(1, [1, 2])
+    assert sw.process(0, packet()) == []
+    assert sw.process(0, packet(1)) == [(3, packet(1))]
+
+
+def test_multicast_copies_are_independent() -> None:
+    sw = switch(
+        ingress="s.mcast_grp = 7; h.a.x = 1;",
+        egress="h.a.x = h.a.x + 1; h.a.y = (bit<8>) s.egress_rid; "
+        "h.a.z = (bit<8>) s.instance_type;",
+    )
+    sw.multicast(7, [(3, 10), (3, 11), (4, 12)])
+    assert sw.process(0, packet()) == [
+        (3, packet(0, 2, 10, 5)),
+        (3, packet(0, 2, 11, 5)),
+        (4, packet(0, 2, 12, 5)),
+    ]
+    sw.multicast(7, [])
+    assert sw.process(0, packet()) == []
+    assert sw.state.drops == {"multicast group 7 has no members": 1}
+
+
+# -- recirculate and resubmit --------------------------------------------------------------------
+
+
+def test_recirculated_packets_are_the_deparsed_ones() -> None:
+    sw = switch(
+        metadata=METADATA,
+        types="header b_t { bit<16> length; bit<8> port; bit<8> kind; }",
+        headers="b_t b;",
+        ingress="if (s.instance_type == 4) {"
+        "  h.b.setValid(); h.b.length = (bit<16>) s.packet_length;"
+        "  h.b.port = (bit<8>) s.ingress_port; h.b.kind = h.a.kind;" + REPORT + "}"
+        "else { m.kept = 5; m.lost = 6; h.a.kind = 99; }",
+        egress="if (!h.b.isValid()) { recirculate_preserving_field_list(1); m.kept = 7; }",
+        deparser="pkt.emit(h.b); pkt.emit(h.a);",
+    )
+    # As simple_switch has it: final egress values are kept, the ingress port is not.
+    assert sw.process(2, packet(payload=b"!")) == [(0, bytes([0, 5, 0, 99, 99, 4, 7, 0]) + b"!")]
+
+
+def test_resubmitted_packets_are_the_original_ones() -> None:
+    sw = switch(
+        metadata=METADATA,
+        ingress="if (s.instance_type == 6) {" + REPORT + "s.egress_spec = 1; }"
+        "else { resubmit_preserving_field_list(2); resubmit_preserving_field_list(3);"
+        "  h.a.kind = 77; m.kept = 8; m.lost = 9; mark_to_drop(s); s.mcast_grp = 3; }",
+    )
+    sw.multicast(3, [5, 6])
+    assert sw.process(2, packet(4, payload=b"!")) == [(1, packet(4, 6, 8, 0, b"!"))]
+
+
+def test_run_once_hands_recirculation_to_the_caller() -> None:
+    sw = switch(
+        ingress="s.egress_spec = 1; h.a.x = h.a.x + 1;",
+        egress="if (h.a.x < 3) { recirculate_preserving_field_list(0); }",
+    )
+    outputs, again = sw.run_once(5, packet())
+    rounds = 1
+    while again:
+        assert outputs == [] and len(again) == 1
+        outputs, again = sw.run_once(5, again[0])
+        rounds += 1
+    assert (rounds, outputs) == (3, [(1, packet(0, 3))])
+
+
+def test_endless_recirculation_ends() -> None:
+    sw = switch(egress="recirculate_preserving_field_list(0);")
+    assert sw.process(1, packet()) == []
+    assert sw.messages() == [Fault("packet dropped: a packet came round 1000 times")]
+    assert sw.state.drops == {"a packet came round 1000 times": 1}
+
+
+def test_a_storm_of_recirculated_copies_ends() -> None:
+    sw = switch(ingress="s.mcast_grp = 1;", egress="recirculate_preserving_field_list(0);")
+    sw.multicast(1, [1, 2])
+    assert sw.process(1, packet()) == []
+    assert sw.messages() == [Fault("10001 packets dropped: one packet took 10000 passes")]
+
+
+# -- clones -------------------------------------------------------------------------------------
+
+CLONE = "clone_preserving_field_list(CloneType.I2E, 5, 1);"
+
+
+def test_ingress_clones_are_the_packet_as_it_came() -> None:
+    sw = switch(
+        metadata=METADATA,
+        ingress=CLONE + "h.a.kind = 50; m.kept = 8; m.lost = 9; s.egress_spec = 1;",
+        egress="if (s.instance_type == 1) {" + REPORT + "}",
+    )
+    sw.clone_session(5, [3, (4, 20)])
+    assert sw.process(2, packet(4, payload=b"!")) == [
+        (3, packet(4, 1, 8, 0, b"!")),
+        (4, packet(4, 1, 8, 0, b"!")),
+        (1, packet(50, payload=b"!")),
+    ]
+
+
+def test_a_dropped_packet_is_still_cloned_and_a_missing_session_is_not() -> None:
+    sw = switch(ingress="clone(CloneType.I2E, (bit<32>) h.a.kind); mark_to_drop(s);")
+    sw.clone_session(0, [9])
+    assert sw.process(1, packet(0)) == [(9, packet(0))]
+    assert sw.process(1, packet(1)) == []
+
+
+def test_egress_clones_are_the_packet_as_it_is() -> None:
+    sw = switch(
+        metadata=METADATA,
+        ingress="m.kept = 1; m.lost = 2; s.egress_spec = 1;",
+        egress="if (s.instance_type == 0) { h.a.kind = 60; m.kept = 3;"
+        "clone_preserving_field_list(CloneType.E2E, 5, 1); } else {" + REPORT + "}",
+    )
+    sw.clone_session(5, [8], truncate=5)
+    assert sw.process(2, packet(4, payload=b"abc")) == [
+        (1, packet(60, payload=b"abc")),
+        (8, packet(60, 2, 3, 0, b"a")),
+    ]
+
+
+def test_clones_that_clone_themselves_end() -> None:
+    sw = switch(egress="clone(CloneType.E2E, 1);")
+    sw.clone_session(1, [2])
+    assert len(sw.process(1, packet())) == 1000
+    assert sw.messages() == [Fault("packet dropped: a packet was cloned 1000 times in a row")]
+
+
+def test_field_lists_reach_into_nested_structs() -> None:
+    sw = switch(
+        types="struct inner_t { bit<8> p; @field_list(1) bit<8> q; }"
+        "header k_t { bit<8> v; }"
+        "struct whole_t { bit<8> r; k_t k; }",
+        metadata="inner_t inner; @field_list(1) whole_t whole;",
+        ingress="if (s.instance_type == 6) {"
+        "h.a.x = m.inner.p; h.a.y = m.inner.q; if (m.whole.k.isValid()) { h.a.z = m.whole.k.v; } }"
+        "else { resubmit_preserving_field_list(1); m.inner.p = 1; m.inner.q = 2;"
+        "m.whole.k.setValid(); m.whole.k.v = 3; } s.egress_spec = 1;",
+    )
+    assert sw.process(0, packet()) == [(1, packet(0, 0, 2, 3))]
+
+
+def test_packet_length_follows_headers_that_are_added_and_removed() -> None:
+    sw = switch(
+        types="header w_t { bit<32> v; }",
+        headers="w_t w;",
+        ingress="s.egress_spec = 1; if (h.a.kind == 1) { h.w.setValid(); } "
+        "if (h.a.kind == 2) { h.w.setValid(); h.w.setInvalid(); }",
+        egress="h.a.x = (bit<8>) s.packet_length;",
+    )
+    lengths = [sw.process(0, packet(kind))[0][1][1] for kind in (0, 1, 2)]
+    assert lengths == [4, 8, 4]
+
+
+def test_truncate_cuts_what_leaves() -> None:
+    sw = switch(ingress="s.egress_spec = 1; truncate(6);", egress="")
+    assert sw.process(0, packet(1, payload=b"abcdef")) == [(1, packet(1, payload=b"ab"))]
+
+
+# -- several packets ----------------------------------------------------------------------------
+
+
+def test_batches_and_buffers_tell_each_output_its_cause() -> None:
+    import numpy as np
+
+    sw = switch(ingress="s.mcast_grp = (bit<16>) h.a.kind;")
+    sw.multicast(1, [1])
+    sw.multicast(2, [1, 2])
+    packets = [packet(k, payload=bytes(k)) for k in (1, 0, 2)]
+    wanted = [(0, 1), (1, 0), (2, 1), (2, 2)]
+    out = sw.process_batch([0, 0, 0], packets)
+    assert [(i, port) for i, port, _ in out] == wanted
+    offsets = np.cumsum([0, *map(len, packets)])
+    data = np.frombuffer(b"".join(packets), dtype=np.uint8)
+    ports, sent, at, causes = sw.process_buffer(np.zeros(3, dtype=np.int64), data, offsets)
+    assert list(zip(causes, ports, strict=True)) == wanted
+    assert [sent[a:b].tobytes() for a, b in zip(at, at[1:], strict=False)] == [p for *_, p in out]
+
+
+def test_the_cpu_port_makes_packet_ins() -> None:
+    from v1programs import source
+
+    from gradplane.switch import Switch
+    from gradplane.switch.runtime.messages import PacketIn
+
+    sw = Switch("test.p4", text=source(ingress="s.mcast_grp = 1;"), cpu_port=64)
+    sw.multicast(1, [3, 64])
+    assert sw.process(0, packet(1)) == [(3, packet(1))]
+    assert sw.messages() == [PacketIn(packet(1))]
+    assert sw.messages() == []

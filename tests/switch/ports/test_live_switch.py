@@ -1,0 +1,52 @@
+"""The live switch as a process, between two hosts on veth pairs in a network namespace."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+WORLD = Path(__file__).parent / "live_switch_world.py"
+
+
+def namespaces_refused() -> str:
+    """Why no network namespace can be made here; empty if one can."""
+    command = ["unshare", "--net", "--map-root-user", "true"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+    except FileNotFoundError:
+        return "there is no unshare(1) here"
+    return "" if done.returncode == 0 else f"no network namespace here: {done.stderr.strip()}"
+
+
+REFUSED = namespaces_refused()
+
+
+@pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
+def test_packets_controllers_captures_and_the_end(tmp_path: Path) -> None:
+    command = ["unshare", "--net", "--map-root-user", sys.executable, str(WORLD), str(tmp_path)]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
+    assert done.returncode == 0, done.stderr
+    seen = json.loads(done.stdout)
+    assert seen["without a program"] == "lost"
+    assert seen["forwarded"] == {"dst": "02:00:00:00:00:02", "ttl": 63, "payload": "hello"}
+    assert seen["udp checksum"] == "right"
+    assert seen["after garbage"]["payload"] == "again"
+    assert seen["missing interface"] == (
+        'interface "nope" does not exist; there are: h1, h2, lo, s1, s2. Create it first, for'
+        " example: ip link add nope type veth peer name nope-peer\n"
+    )
+    assert seen["captures"] == {"s1_in": ["hello", "again"], "s2_out": ["hello", "again"]}
+    assert seen["exit status"] == 0
+    assert seen["ready"] == {
+        "ready": True,
+        "grpc": seen["ready"]["grpc"],
+        "device_id": 1,
+        "program": None,
+        "ports": {"1": "s1", "2": "s2"},
+    }

@@ -1,0 +1,47 @@
+"""Hashes against independent ways to compute them, and the random numbers."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gradplane.switch.runtime.chance import Chance
+from gradplane.switch.runtime.hashes import HASHES, crc16, csum16, identity, pack_bits, xor16
+
+CHECK = b"123456789"  # the usual test string of CRC catalogues
+
+
+def test_check_values() -> None:
+    assert crc16(CHECK) == 0xBB3D
+    assert HASHES["crc32"](CHECK) == 0xCBF43926
+    # The example of RFC 1071: 0001 f203 f4f5 f6f7.
+    assert csum16(bytes.fromhex("0001f203f4f5f6f7")) == 0xFFFF ^ 0xDDF2
+    assert xor16(bytes.fromhex("0001f203ff")) == 0x0001 ^ 0xF203 ^ 0xFF00
+    assert identity(bytes(range(10))) == 0x0001020304050607
+    assert [HASHES[h](b"") for h in ("csum16", "xor16", "crc16", "identity")] == [0xFFFF, 0, 0, 0]
+
+
+@given(st.binary(max_size=40))
+def test_csum16_is_the_complement_of_the_folded_sum(data: bytes) -> None:
+    padded = data + b"\0" * (len(data) % 2)
+    total = sum(int.from_bytes(padded[i : i + 2], "big") for i in range(0, len(padded), 2))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    assert csum16(data) == total ^ 0xFFFF
+
+
+def test_bits_are_packed_from_the_left() -> None:
+    assert pack_bits([(0x4, 4), (0x5, 4), (0x1FF, 9)]) == bytes([0x45, 0xFF, 0x80])
+    assert pack_bits([(-1, 8), (0, 0)]) == b"\xff"
+    assert pack_bits([]) == b""
+
+
+def test_draws_repeat_with_the_seed_and_stay_within_their_limits() -> None:
+    first, second, other = Chance(1), Chance(1), Chance(2)
+    draws = [first.between(3, 10) for _ in range(500)]
+    assert draws == [second.between(3, 10) for _ in range(500)]
+    assert set(draws) == set(range(3, 11))
+    assert draws != [other.between(3, 10) for _ in range(500)]
+    wide = [first.between(0, (1 << 128) - 1) for _ in range(20)]
+    assert max(wide) >> 120 and len(set(wide)) == 20
+    assert first.between(5, 5) == 5 and first.between(9, 2) == 9

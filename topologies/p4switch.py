@@ -1,0 +1,83 @@
+"""gradplane's switch in Mininet, for our own networks and for anybody's script:
+
+    from functools import partial
+    from mininet.net import Mininet
+    from gradplane.topologies import P4Switch
+
+    net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None)
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Switch
+
+from gradplane.controller.targets import embedded
+from gradplane.topologies.netns import switch_off_offloads
+from gradplane.topologies.process import LEASH, Process
+
+START_TIME = 120.0
+"""Seconds for the program to be compiled and the interfaces to be opened."""
+
+
+class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
+    """A switch that runs `program` (P4 source); port N is the interface NAME-ethN.
+
+    address: of its P4Runtime server, complete once it is started; port 0: a free one. options:
+    further ones of `gradplane switch`. `start` raises NetworkError, with the compiler's words,
+    where the program is wrong.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        program: Path | str,
+        include_dirs: Iterable[Path | str] = (),
+        defines: Mapping[str, str] | None = None,
+        address: str = "127.0.0.1:0",
+        options: Sequence[str] = (),
+        **params: Any,
+    ) -> None:
+        super().__init__(name, **params)
+        self.program = Path(program)
+        self.address = address
+        self.options = list(options)
+        for folder in include_dirs:
+            self.options += ["-I", str(folder)]
+        for key, value in (defines or {}).items():
+            self.options += ["-D", f"{key}={value}"]
+        self.process: Process | None = None
+
+    def start(self, controllers: object = ()) -> None:
+        """Run the switch; returns when it takes packets and controllers. None are connected."""
+        for interface in self._links():
+            link = interface.link
+            for end in (link.intf1, link.intf2):
+                switch_off_offloads(end.node.pid, end.name)
+        # A session of its own, so that Ctrl-C at Mininet's prompt does not end it.
+        argv = [*LEASH, *self.command()]
+        self.process = Process(f"switch {self.name}", argv, start_new_session=True)
+        self.address = self.process.wait_for("ready", START_TIME)["grpc"]
+
+    def command(self) -> list[str]:
+        """The command line that runs it."""
+        ports = [f"{self.ports[interface]}@{interface.name}" for interface in self._links()]
+        interfaces = [word for port in ports for word in ("-i", port)]
+        grpc = ["--", "--grpc-server-addr", self.address]
+        device = ["--device-id", str(embedded.DEVICE_ID)]
+        run = [sys.executable, "-m", "gradplane", "switch", str(self.program)]
+        return [*run, *interfaces, *device, *self.options, *grpc]
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
+        """Stop it."""
+        if self.process is not None:
+            self.process.close()
+            self.process = None
+        super().stop(deleteIntfs)
+
+    def _links(self) -> list[Any]:
+        return [interface for interface in self.intfList() if interface.link is not None]
