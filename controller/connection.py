@@ -1,16 +1,16 @@
-"""A P4Runtime session with one switch, on finsy: entities in and out, errors in words."""
+"""A P4Runtime session with one switch, on finsy's client: entities in and out, errors in words."""
 
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import AsyncExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import finsy
-from finsy.proto import p4i
+from finsy import p4entity
+from finsy.proto import U128, p4i, p4r
 from google.protobuf import text_format
 
 from gradplane.controller.errors import ControllerError, SwitchError
@@ -23,6 +23,9 @@ _HINTS = {
     finsy.GRPCStatusCode.UNAVAILABLE: "is the switch running, and is this its P4Runtime address?",
     finsy.GRPCStatusCode.PERMISSION_DENIED: "another controller is the primary one",
 }
+
+
+_ELECTION_ID = 10  # leaves room below, for those who come later and only read
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,12 @@ def parse_p4info(text: bytes) -> p4i.P4Info:
         return info
     except (UnicodeDecodeError, text_format.ParseError) as error:
         raise ControllerError(f"the P4Info is not protobuf text: {error}") from error
+
+
+def _is_in_use(error: finsy.P4ClientError) -> bool:
+    """Whether another live controller has our election id; servers word that differently."""
+    refused = error.code == finsy.GRPCStatusCode.INVALID_ARGUMENT
+    return refused and "election id" in error.message.lower()
 
 
 def _existing(error: finsy.P4ClientError) -> list[int]:
@@ -61,7 +70,7 @@ def _name_in_full(entity: Any, schema: finsy.P4Schema) -> None:
 class Connection:
     """An open session, used as `async with Connection(address, device_id, target)`.
 
-    `schema` describes the program that the switch runs, be it ours or found there. Every method
+    Of several controllers the first is the primary, who may write; the others read. Every method
     raises SwitchError where the switch refuses.
     """
 
@@ -69,89 +78,143 @@ class Connection:
         self.address = address
         self._device_id = device_id
         self._target = target
-        self._session = AsyncExitStack()
-        self._switch: finsy.Switch | None = None
+        self._client = finsy.P4Client(address, wait_for_ready=False)
+        self._election_id = _ELECTION_ID
+        self._primary = False
+        self._primary_id = 0
+        self._schema: finsy.P4Schema | None = None
+        self._cookie: int | None = None
 
     async def __aenter__(self) -> Connection:
-        # finsy warns of what a server lacks, such as gNMI: only for those who set logging up.
-        logging.getLogger("finsy").addHandler(logging.NullHandler())
-        await self._open(self._options(), None)
+        await self._client.open(complete_request=self._sign)
+        try:
+            await self._arbitrate()
+            await self._find_program()
+        except BaseException:
+            await self._client.close()
+            raise
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._close()
+        await self._client.close()
 
     @property
     def schema(self) -> finsy.P4Schema:
-        """Raises SwitchError where no program is loaded."""
-        schema = self._open_switch.p4info
-        if not schema.exists:
+        """Of the program that runs, ours or found there. Raises SwitchError if there is none."""
+        if self._schema is None:
             raise SwitchError(f"{self.address}: the switch runs no program yet: load one first")
-        return schema
+        return self._schema
 
     async def load(self, pipeline: Pipeline, force: bool = False) -> None:
         """Run this program. If it runs already it goes on, with all its state, unless `force`."""
-        p4info = parse_p4info(pipeline.p4info)
         blob = self._target.device_config(pipeline.device_config)
-        await self._close()
-        await self._open(self._options(p4blob=blob, p4force=force), p4info)
+        schema = finsy.P4Schema(parse_p4info(pipeline.p4info), blob)
+        if force or self._cookie != schema.p4cookie:
+            self._check_primary()
+            await self._push(schema.get_pipeline_config())
+        self._schema, self._cookie = schema, schema.p4cookie
 
     async def put(self, entities: Iterable[Entity]) -> None:
         """Insert the entities; those that exist are modified instead."""
-        switch = self._primary()
         for batch in self._batches(entities):
             with self._in_words("insert"):
                 try:
-                    await switch.insert(batch)
+                    await self._write(p4r.Update.INSERT, batch)
                 except finsy.P4ClientError as error:
-                    await switch.modify([batch[index] for index in _existing(error)])
+                    existing = [batch[index] for index in _existing(error)]
+                    await self._write(p4r.Update.MODIFY, existing)
 
     async def remove(self, entities: Iterable[Entity]) -> None:
         """Delete the entities; those that do not exist are no error."""
-        switch = self._primary()
         for batch in self._batches(entities):
             with self._in_words("delete"):
-                await switch.delete(batch, strict=False)
+                try:
+                    await self._write(p4r.Update.DELETE, batch)
+                except finsy.P4ClientError as error:
+                    if not error.is_not_found_only:
+                        raise
 
     async def read(self, pattern: E) -> AsyncIterator[E]:
         """All entities that match the pattern, a wildcard in what it leaves out; names in full."""
-        # finsy declares its async generators as coroutines.
         schema = self.schema
-        found = cast(AsyncIterator[E], self._open_switch.read(pattern))
+        request = p4r.ReadRequest(
+            device_id=self._device_id, entities=p4entity.encode_entities([pattern], schema)
+        )
         with self._in_words("read"):
-            async for entity in found:
-                _name_in_full(entity, schema)
-                yield entity
+            async for reply in self._client.request_iter(request):
+                for message in reply.entities:
+                    entity = p4entity.decode_entity(message, schema)
+                    _name_in_full(entity, schema)
+                    yield entity
 
-    def _options(self, **options: Any) -> finsy.SwitchOptions:
-        return finsy.SwitchOptions(device_id=self._device_id, **options)
+    async def _arbitrate(self) -> None:
+        """Become primary if nobody is. An election id that another has is refused: one below it."""
+        while True:
+            try:
+                await self._propose()
+                return
+            except finsy.P4ClientError as error:
+                if not _is_in_use(error) or self._election_id == 1:
+                    raise self._refused("connect", error) from error
+                self._election_id -= 1
 
-    async def _open(self, options: finsy.SwitchOptions, p4info: p4i.P4Info | None) -> None:
-        switch = finsy.Switch(self.address, self.address, options)
-        if p4info is not None:
-            switch.p4info.set_p4info(p4info)
-        with self._in_words("connect" if p4info is None else "load the program"):
-            await self._session.enter_async_context(switch)
-        self._switch = switch
+    async def _propose(self) -> None:
+        answer = await self._propose_once()
+        if answer.status.code == finsy.GRPCStatusCode.NOT_FOUND.value:
+            # The last primary has gone, and its election id is the least that may follow it.
+            self._election_id = U128.decode(answer.election_id)
+            answer = await self._propose_once()
+        self._primary = answer.status.code == finsy.GRPCStatusCode.OK.value
+        self._primary_id = U128.decode(answer.election_id)
 
-    async def _close(self) -> None:
-        self._switch = None
-        await self._session.aclose()
+    async def _propose_once(self) -> p4r.MasterArbitrationUpdate:
+        message = p4r.MasterArbitrationUpdate(
+            device_id=self._device_id, election_id=U128.encode(self._election_id)
+        )
+        await self._client.send(p4r.StreamMessageRequest(arbitration=message))
+        return (await self._client.receive()).arbitration
 
-    @property
-    def _open_switch(self) -> finsy.Switch:
-        assert self._switch is not None, "used outside `async with`"
-        return self._switch
+    async def _find_program(self) -> None:
+        request = p4r.GetForwardingPipelineConfigRequest(
+            device_id=self._device_id,
+            response_type=p4r.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE,
+        )
+        with self._in_words("connect"):
+            try:
+                config = (await self._client.request(request)).config
+            except finsy.P4ClientError as error:
+                if error.is_pipeline_missing:
+                    return
+                raise
+        if config.HasField("p4info"):
+            self._schema = finsy.P4Schema(config.p4info)
+            self._cookie = config.cookie.cookie if config.HasField("cookie") else None
 
-    def _primary(self) -> finsy.Switch:
-        """The session, if there is a program and we may write."""
-        _ = self.schema
-        if not self._open_switch.is_primary:
+    async def _push(self, config: p4r.ForwardingPipelineConfig) -> None:
+        request = p4r.SetForwardingPipelineConfigRequest(
+            device_id=self._device_id,
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT,
+            config=config,
+        )
+        with self._in_words("load the program"):
+            await self._client.request(request)
+
+    async def _write(self, kind: p4r.Update.Type.ValueType, entities: Iterable[Entity]) -> None:
+        messages = p4entity.encode_entities(entities, self.schema)
+        self._check_primary()
+        updates = [p4r.Update(type=kind, entity=message) for message in messages]
+        await self._client.request(p4r.WriteRequest(device_id=self._device_id, updates=updates))
+
+    def _sign(self, request: Any) -> None:
+        if isinstance(request, p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest):
+            request.election_id.CopyFrom(U128.encode(self._election_id))
+
+    def _check_primary(self) -> None:
+        if not self._primary:
             raise SwitchError(
-                f"{self.address}: another controller (election id"
-                f" {self._open_switch.primary_id}) is the primary one: end it first"
+                f"{self.address}: another controller (election id {self._primary_id}) is the"
+                " primary one: end it first"
             )
-        return self._open_switch
 
     def _batches(self, entities: Iterable[Entity]) -> Iterator[list[Entity]]:
         rest = iter(entities)
@@ -164,7 +227,7 @@ class Connection:
             yield
         except finsy.P4ClientError as error:
             raise self._refused(what, error) from error
-        except ValueError as error:  # finsy's, for a name that the program does not have
+        except ValueError as error:  # finsy's, for names and values that the program does not have
             raise SwitchError(f"{self.address}: {what}: {error}") from error
 
     def _refused(self, what: str, error: finsy.P4ClientError) -> SwitchError:

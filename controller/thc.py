@@ -48,8 +48,7 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
         sum_bits = schema.tables[table].actions[action].params["value"].bitwidth
     except (ValueError, StopIteration) as error:
         raise ControllerError(
-            f"the program on the switch ({schema.name or 'no name'}) is not p4/thc.p4,"
-            f" which this controller is for: {error}"
+            f"the program on the switch is not p4/thc.p4, which this controller is for: {error}"
         ) from error
     return Capacity(slots=slots, sum_bits=sum_bits, workers=bitmap)
 

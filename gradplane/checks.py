@@ -1,4 +1,4 @@
-"""What an experiment asks of codecs, hosts, topologies and controller, checked before anything starts."""
+"""What an experiment asks of codecs, hosts, topologies and controller, checked before it starts."""
 
 import re
 from collections.abc import Callable, Iterator

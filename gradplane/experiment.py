@@ -1,4 +1,4 @@
-"""From an experiment file to a resolved, checked experiment: what runs, and what the run folder keeps."""
+"""From an experiment file to a resolved and checked experiment, which a run folder keeps."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,8 +19,8 @@ def load(
 ) -> Experiment:
     """The resolved experiment of a file (or an Experiment), with `KEY=VALUE` settings and a seed.
 
-    The seed replaces the experiment's, every job's and every impairment's own. Raises ExperimentError, with a line for
-    each thing that is wrong: the place, the key, what is allowed."""
+    The seed replaces the experiment's, every job's and every impairment's own. Raises
+    ExperimentError, with a line for each thing that is wrong: place, key, what is allowed."""
     document = _document(source)
     # Settings change complete values, so that job.model.hidden=[9] finds the default model's name.
     document.values = _validated(document).values()
@@ -58,7 +58,7 @@ def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
 def _with_program(
     experiment: Experiment, document: Document, source: str | Path | Experiment
 ) -> Experiment:
-    """One of our programs by its name, one's own by its whole path; relative ones are the file's."""
+    """One of our programs by its name, one's own by its whole path, relative to the file's."""
     folder = Path() if isinstance(source, Experiment) else Path(source).parent
     if experiment.switch.program in programs.shipped():
         return experiment

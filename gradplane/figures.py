@@ -10,27 +10,34 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
 
-RUN, BASELINE, UP, DOWN, DARK = "#2563eb", "#9aa3af", "#0f9d76", "#e08a1e", "#374151"
+RUN, BASELINE, DARK = "#2563eb", "#9aa3af", "#374151"
 PALETTE = (RUN, "#e08a1e", "#0f9d76", "#b83280", "#6d5bd0", "#c0392b", "#0e7c99", "#7a6a53")
 _GRID, _TEXT = "#e5e7eb", "#4b5563"
+_KINDS = {
+    "drop, up": "#c0392b",
+    "drop, down": "#ee9d8f",
+    "leave out, up": "#6d5bd0",
+    "delay, up": "#0e7c99",
+    "delay, down": "#8fcbd9",
+}
 _MAX_COLUMNS = 240  # of a heat map; more rounds share columns
 
-Curve = tuple[str, str, Sequence[float], Sequence[float]]
-"""Label, colour, x, y."""
+Curve = tuple[str, str, str, Sequence[float], Sequence[float]]
+"""Label, colour, line style, x, y."""
 Bar = tuple[str, float, float]
 """Label, payload and header bytes."""
 
 
 def curves(lines: Sequence[Curve], x: str, y: str, percent: bool = False) -> str:
     """Lines over rounds or seconds, their labels in a legend above."""
-    figure, axes = _figure(5.4, 3.1)
-    for label, colour, xs, ys in lines:
-        axes.plot(xs, ys, color=colour, label=label, linewidth=1.8, **_markers(len(xs)))
+    figure, axes = _figure(4.4, 3.1)
+    for label, colour, style, xs, ys in lines:
+        axes.plot(xs, ys, style, color=colour, label=label, linewidth=1.8, **_markers(len(xs)))
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if percent:
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    _legend(axes, len(lines))
+    _legend(axes, 2)
     return _svg(figure)
 
 
@@ -82,21 +89,17 @@ def timeline(
 
 def _stack(axes: Axes, verdicts: Mapping[str, Mapping[int, int]], rounds: int, width: int) -> None:
     floor = np.zeros(-(-rounds // width))
-    for colour, (label, counts) in zip(_stack_colours(), sorted(verdicts.items()), strict=False):
+    for label, counts in sorted(verdicts.items()):
         heights = np.zeros_like(floor)
         for training_round, count in counts.items():
             heights[training_round // width] += count
         places = width * np.arange(len(floor)) + (width - 1) / 2
-        axes.bar(places, heights, width, bottom=floor, color=colour, label=label)
+        axes.bar(places, heights, width, bottom=floor, color=_KINDS[label], label=label)
         floor += heights
     axes.set_ylabel("packets")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
     if verdicts:
-        _legend(axes, len(verdicts))
-
-
-def _stack_colours() -> tuple[str, ...]:
-    return (UP, DOWN, "#6d5bd0", "#b83280", "#0e7c99", "#7a6a53")
+        _legend(axes, 6)
 
 
 def _heat(figure: Figure, axes: Axes, missed: np.ndarray[Any, Any], width: int) -> None:
@@ -118,7 +121,7 @@ def _heat(figure: Figure, axes: Axes, missed: np.ndarray[Any, Any], width: int) 
     bar = figure.colorbar(image, ax=axes, fraction=0.02, pad=0.01)
     bar.locator = MaxNLocator(integer=True, nbins=3)
     bar.update_ticks()
-    bar.outline.set_visible(False)  # type: ignore[operator]
+    bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=8, colors=_TEXT, length=0)
 
 
@@ -144,7 +147,7 @@ def _legend(axes: Axes, columns: int) -> None:
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(0, 1),
-        ncols=min(columns, 4),
+        ncols=columns,
         frameon=False,
         fontsize=9,
         labelcolor=_TEXT,

@@ -1,4 +1,4 @@
-"""What became of each packet's worth of a run, from its arrivals.jsonl: all that a replay needs to know."""
+"""What became of each packet's worth of a run, from its arrivals.jsonl: all that a replay needs."""
 
 from collections import defaultdict
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""Where an experiment's jobs run: the topology, each host's configuration, the baseline's counterpart.
+"""Where an experiment's jobs run: topology, configuration of each host, plans for the switch.
 
-Addresses are the ones of docs/architecture.md: host N is hN, 10.0.0.N; workers first, then one server.
+Addresses are those of docs/architecture.md: host N is hN, 10.0.0.N; workers first, then one server.
 """
 
 from gradplane import codecs
@@ -28,7 +28,7 @@ def uses_switch(experiment: Experiment) -> bool:
 
 
 def baseline(experiment: Experiment) -> Experiment:
-    """The same training without compression, loss or stragglers, through a software parameter server."""
+    """The same training without compression, loss or stragglers, through a parameter server."""
     plain = {
         "push": NamedModel(name="float32"),
         "pull": NamedModel(name="float32"),

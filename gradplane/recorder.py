@@ -1,7 +1,7 @@
-"""Takes the hosts' log records as they come, writes the run folder's lines, and adds up the summary.
+"""Takes the hosts' log records as they come, writes the run folder's lines, and adds them up.
 
-docs/architecture.md lists the records. A line of metrics.jsonl is a training round of a job: what all
-its workers said about it, and the accuracies where an epoch ended with it.
+docs/architecture.md lists the records. A line of metrics.jsonl is a training round of a job: what
+all its workers said about it, and the accuracies where an epoch ended with it.
 """
 
 import json
@@ -68,6 +68,7 @@ class Recorder:
     ) -> None:
         self._patience = patience
         self._progress = 0  # when the last round ended, ns
+        self._lost: Counter[str] = Counter()  # packets lost since then, by link and direction
         self.jobs = [JobTally(count) for count in workers]
         self.verdicts: Counter[tuple[str, str]] = Counter()  # by (verdict, direction)
         self.stalls: dict[tuple[int, int], Record] = {}  # by (job, worker): the last
@@ -124,6 +125,7 @@ class Recorder:
             line = self._held[number] = merge(records)
             _count(job, line)
             self._progress = max(self._progress, job.finished)
+            self._lost.clear()
             self._on_round(self, number)
 
     def _epoch(self, record: Record) -> None:
@@ -144,6 +146,8 @@ class Recorder:
     def _verdict(self, record: Record) -> None:
         self._write(IMPAIRMENTS, record)
         self.verdicts[record["verdict"], record["direction"]] += 1
+        if record["verdict"] != "delay":
+            self._lost[f"{record['link']} {record['direction']}"] += 1
 
     def _stall(self, record: Record) -> None:
         self.stalls[record["job"], record["worker"]] = record
@@ -153,7 +157,11 @@ class Recorder:
     def _stalled(self) -> str:
         recent = [r for r in self.stalls.values() if r["at"] > self._progress]
         lines = [f"stalled: no round ended for {self._patience / 1e9:g} s"]
-        return "\n".join(lines + [_waiting(record) for record in recent])
+        lines += [_waiting(record) for record in recent]
+        if self._lost:
+            lost = ", ".join(f"{link} {count}" for link, count in self._lost.most_common())
+            lines.append(f"  packets lost by impairments meanwhile: {lost}")
+        return "\n".join(lines)
 
     def _release(self, job: int) -> None:
         """The job's last line is complete."""

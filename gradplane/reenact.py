@@ -8,9 +8,9 @@ own state machines and by the P4 program.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from gradplane.hosts import wire
 from gradplane.hosts.actions import Action, CancelTimer, Deliver, Send, SendMessage, SetTimer
@@ -25,6 +25,8 @@ from gradplane.outcomes import JobOutcomes, Outcome, Place
 from gradplane.replay_switch import ReplaySwitch
 
 Line = dict[str, Any]
+Timer = tuple[str, int]
+"""A SwitchWorker's: "norm", "chunk" or "status"; the number of the chunk, of "status" the slot."""
 
 
 class ReplayError(Exception):
@@ -47,7 +49,7 @@ class Worker:
         self.number = number
         self._training = train(job, number)
         self.step: Step | None = next(self._training)
-        self.timers: dict[Hashable, int] = {}
+        self.timers: dict[Timer, None] = {}  # in the order in which they were set
         self.result: Any = None
         self.delivered = False
 
@@ -215,10 +217,10 @@ class _ThroughSwitch:
             match action:
                 case Send(payload=payload):
                     self._packets.append((worker.number, payload))
-                case SetTimer(key, at):
-                    worker.timers[key] = at
+                case SetTimer(key):
+                    worker.timers[cast(Timer, key)] = None
                 case CancelTimer(key):
-                    worker.timers.pop(key, None)
+                    worker.timers.pop(cast(Timer, key), None)
                 case Deliver():
                     _take(worker, action)
 
@@ -262,21 +264,22 @@ class _ThroughSwitch:
     def _end_waiting(self, worker: Worker) -> bool:
         """End what the worker waits for in vain; False if there is nothing such."""
         ended = False
-        for key in list(worker.timers):
-            kind, number = key  # type: ignore[misc]
+        for timer in list(worker.timers):
+            kind, number = timer
             if kind == "status" or worker.number in self._awaited(kind, number).in_time:
                 continue
-            if worker.timers.pop(key, None) is not None:
-                self._end(worker, key, number)
+            if timer in worker.timers:
+                del worker.timers[timer]
+                self._end(worker, timer)
                 ended = True
         return ended
 
-    def _end(self, worker: Worker, key: Hashable, number: int) -> None:
+    def _end(self, worker: Worker, timer: Timer) -> None:
         machine = self._machines[worker.number]
         if self._job.reliability == "lossy":
-            actions = machine.timer(key, 0)
+            actions = machine.timer(timer, 0)
         else:
-            slot, round = self._place(number)
+            slot, round = self._place(timer[1])
             notice = wire.Header(
                 Type.STRAGGLER, self._job.number, 0, slot, round + 1, self._job.sum_bits
             )
@@ -292,8 +295,9 @@ class _ThroughSwitch:
         return number % self._job.slots, number // self._job.slots + 1
 
     def _stuck(self, worker: Worker) -> str:
-        numbers = [key for key in worker.timers if key[0] != "status"]  # type: ignore[index]
-        kind, number = numbers[0] if numbers else ("norm", 0)  # type: ignore[misc]
+        waits = [timer for timer in worker.timers if timer[0] != "status"]
+        assert waits, f"worker {worker.number} waits for nothing and has no result"
+        kind, number = waits[0]
         slot, round = self._place(number)
         return (
             f"round {self._ticket}, worker {worker.number} had the {kind} of slot {slot}, round"

@@ -1,4 +1,4 @@
-"""The switch of a replay: the embedded one, installed over P4Runtime as for the run, without time."""
+"""The switch of a replay: the embedded one, set up over P4Runtime as for the run, without time."""
 
 from collections import deque
 from types import TracebackType

@@ -1,5 +1,6 @@
-"""Replays a recorded run: the same losses and the same result, bit for bit; or the same losses under
-a changed experiment."""
+"""Replays a recorded run: the same losses and the same result, bit for bit; or the same losses
+under a changed experiment.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -107,7 +108,7 @@ def replay(
 
 
 def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experiment:
-    """The run's experiment with settings; what was lost or delayed is so again, packet by packet."""
+    """The run's experiment with settings; what was lost or delayed is so again, each packet."""
     experiment = load(recorded.folder / EXPERIMENT)
     keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict")
     packets = [{key: line[key] for key in (*keys, "delay_ns")} for line in recorded.verdicts]
@@ -164,7 +165,7 @@ class _Replay:
     def _round(
         self, lines: list[dict[str, Any]], job: int, wrong: WrongSum | None
     ) -> Difference | None:
-        """What came first in the round's course is told first: gradients before codes, and so on."""
+        """What comes first in a round is told first: gradients before codes, and so on."""
         for what in COMPARED:
             for line in lines:
                 recorded = self._lines[job, line["round"], line["worker"]][what]

@@ -1,7 +1,6 @@
 """report.html: one file with everything inside, for one run or several side by side."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,13 @@ import numpy as np
 
 from gradplane import figures
 from gradplane.report_style import PAGE
-from gradplane.rundata import RunData
+from gradplane.rundata import STREAM_TYPES, RunData
 from gradplane.rundir import REPORT
+from gradplane.summary import rate
 
 Rows = Sequence[Sequence[str]]
+Named = tuple[str, str, str, list[dict[str, Any]]]
+"""Label, colour, line style, lines of metrics.jsonl."""
 
 
 def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
@@ -39,7 +41,7 @@ def single(run: RunData) -> str:
         _section("Switch counters", _counters(summary)),
         _section("Final weights", _weights(summary)),
         _section("Experiment", _details("experiment.toml", run.experiment_text)),
-        _section("Machine", _table(("", ""), _machine_rows(run.machine))),
+        _section("Machine", _text_table(_machine_rows(run.machine))),
     ]
     where = "Mininet" if summary["network"] == "mininet" else "the simulated network"
     lead = f"{summary['rounds']} rounds on {where}, seed {summary['seed']}"
@@ -64,13 +66,12 @@ def comparison(runs: Sequence[RunData]) -> str:
 
 def _cards(run: RunData) -> str:
     summary, base = run.summary, run.summary.get("baseline")
-    traffic, values = summary["jobs"][0]["traffic"], summary["jobs"][0]["values"]
     against = f"baseline {base['test_accuracy']:.1%}" if base else "no baseline"
     cards = [
         ("Test accuracy", f"{summary['test_accuracy']:.1%}", against),
-        ("Payload up", *_saving(traffic["payload_up"], values)),
-        ("Payload down", *_saving(traffic["payload_down"], values)),
-        ("Speed", f"{summary['rounds_per_second']:,.3g}/s", _speed(summary, base)),
+        ("Payload up", *_saving(summary["jobs"], "payload_up")),
+        ("Payload down", *_saving(summary["jobs"], "payload_down")),
+        ("Speed", f"{rate(summary['rounds_per_second'])}/s", _speed(summary, base)),
         ("Losses injected", f"{_drops(summary):,}", _of_packets(summary)),
     ]
     items = "".join(
@@ -81,14 +82,17 @@ def _cards(run: RunData) -> str:
     return f'<div class="cards">{items}</div>'
 
 
-def _saving(payload: float, values: int) -> tuple[str, str]:
-    ratio = 4 * values / payload if payload else 0
-    return f"{ratio:.2f}× less", f"{payload:,.0f} B, as float32 {4 * values:,} B"
+def _saving(jobs: list[dict[str, Any]], key: str) -> tuple[str, str]:
+    """How much less than the values as float32, for one worker of each job in a round."""
+    payload = sum(job["traffic"][key] for job in jobs)
+    plain = 4 * sum(job["values"] for job in jobs)
+    ratio = f"{plain / payload:.2f}× less" if payload else "none"
+    return ratio, f"{payload:,.0f} B; as float32 {plain:,} B"
 
 
 def _speed(summary: dict[str, Any], base: dict[str, Any] | None) -> str:
     rounds = "rounds, in virtual time" if summary["network"] == "sim" else "rounds"
-    return rounds + (f"; baseline {base['rounds_per_second']:,.3g}/s" if base else "")
+    return rounds + (f"; baseline {rate(base['rounds_per_second'])}/s" if base else "")
 
 
 def _drops(summary: dict[str, Any]) -> int:
@@ -106,27 +110,37 @@ def _of_packets(summary: dict[str, Any]) -> str:
 
 
 def _accuracy(run: RunData) -> str:
-    pairs = [("this run", figures.RUN, run.metrics)]
-    if run.baseline_metrics:
-        pairs.append(("baseline", figures.BASELINE, run.baseline_metrics))
-    return _grid(*_curves(pairs))
+    return _grid(*_curves(_named_lines(run)))
 
 
-def _curves(named: Iterable[tuple[str, str, list[dict[str, Any]]]]) -> list[str]:
+def _named_lines(run: RunData) -> Iterator[Named]:
+    """The run's jobs and their baselines, which are grey beside one job, dashed beside several."""
+    jobs = run.summary["jobs"]
+    for number, job in enumerate(jobs):
+        one = len(jobs) == 1
+        colour = figures.PALETTE[number % len(figures.PALETTE)]
+        own, plain = (
+            [line for line in lines if line["job"] == number]
+            for lines in (run.metrics, run.baseline_metrics)
+        )
+        yield "this run" if one else job["name"], colour, "-", own
+        if plain:
+            label = "baseline" if one else f"{job['name']}, baseline"
+            yield label, figures.BASELINE if one else colour, "-" if one else "--", plain
+
+
+def _curves(named: Iterable[Named]) -> list[str]:
     """Accuracy over rounds, over time, and loss over rounds."""
     by_round, by_time, loss = [], [], []
-    for label, colour, lines in named:
-        for job in sorted({line["job"] for line in lines}):
-            own = [line for line in lines if line["job"] == job]
-            name = label if len({line["job"] for line in lines}) == 1 else f"{label}, job {job}"
-            ends = [line for line in own if "test_accuracy" in line]
-            accuracy = [line["test_accuracy"] for line in ends]
-            by_round.append((name, colour, [line["round"] + 1 for line in ends], accuracy))
-            start = min(line["started"] for line in own)
-            seconds = [(line["finished"] - start) / 1e9 for line in ends]
-            by_time.append((name, colour, seconds, accuracy))
-            losses = [line["loss"] for line in own]
-            loss.append((name, colour, [line["round"] + 1 for line in own], losses))
+    for label, colour, style, lines in named:
+        look = (label, colour, style)
+        ends = [line for line in lines if "test_accuracy" in line]
+        accuracy = [line["test_accuracy"] for line in ends]
+        by_round.append((*look, [line["round"] + 1 for line in ends], accuracy))
+        start = min(line["started"] for line in lines)
+        by_time.append((*look, [(line["finished"] - start) / 1e9 for line in ends], accuracy))
+        rounds = [line["round"] + 1 for line in lines]
+        loss.append((*look, rounds, [line["loss"] for line in lines]))
     return [
         figures.curves(by_round, "round", "test accuracy", percent=True),
         figures.curves(by_time, "seconds", "test accuracy", percent=True),
@@ -136,22 +150,26 @@ def _curves(named: Iterable[tuple[str, str, list[dict[str, Any]]]]) -> list[str]
 
 def _traffic(run: RunData) -> str:
     summary = run.summary
-    up, down = _bars("this run", summary["jobs"][0])
-    ups, downs = [up], [down]
-    if "baseline" in summary:
-        up, down = _bars("baseline", summary["baseline"]["jobs"][0])
-        ups, downs = [*ups, up], [*downs, down]
-    plain = ("values as float32", 4.0 * summary["jobs"][0]["values"], 0.0)
+    ups, downs = zip(*_all_bars(summary), strict=True)
     note = (
-        "What crosses a worker's link in a round, counted at the hosts. Headers are Ethernet, IPv4, UDP"
-        " and the protocol's own; packets without payload, such as norms, are headers only."
+        "What crosses a worker's link in a round, counted at the hosts. Headers are Ethernet, IPv4,"
+        " UDP and the protocol's own; packets without payload, such as norms, are headers only."
     )
     links = _table(
         ("link", "up, packets", "up, bytes", "down, packets", "down, bytes", "dropped by queues"),
         [_link_row(link) for link in summary["links"]],
     )
-    figure = figures.traffic([*ups, plain], [*downs, plain])
-    return f"<p>{note}</p>{figure}<h3>On the links, the whole run</h3>{links}"
+    return f"<p>{note}</p>{figures.traffic(ups, downs)}<h3>On the links, the whole run</h3>{links}"
+
+
+def _all_bars(summary: dict[str, Any]) -> Iterator[tuple[figures.Bar, figures.Bar]]:
+    for number, job in enumerate(summary["jobs"]):
+        name = f"{job['name']}: " if len(summary["jobs"]) > 1 else ""
+        yield _bars(f"{name}this run", job)
+        if "baseline" in summary:
+            yield _bars(f"{name}baseline", summary["baseline"]["jobs"][number])
+        plain = (f"{name}values as float32", 4.0 * job["values"], 0.0)
+        yield plain, plain
 
 
 def _bars(label: str, job: dict[str, Any]) -> tuple[figures.Bar, figures.Bar]:
@@ -177,13 +195,13 @@ def _timeline(run: RunData) -> str:
     note = (
         "Above: what the impairments did in each round. Below: results that did not come in time."
     )
-    rest = Counter(v["type"] for v in run.verdicts if v["type"] in ("stream", "ack", "other"))
-    outside = f" Outside of rounds, on streams: {sum(rest.values()):,} packets." if rest else ""
+    streams = sum(verdict["type"] in STREAM_TYPES for verdict in run.verdicts)
+    outside = f" Besides, {streams:,} packets of streams." if streams else ""
     return f"<p>{note}{outside}</p>{figures.timeline(named, missed, missed.shape[1])}"
 
 
 def _missed(run: RunData) -> np.ndarray[Any, Any]:
-    """Results that each worker missed in each round, int[workers, rounds]; jobs one below another."""
+    """Results that each worker missed in each round, int[workers, rounds]; job after job."""
     rounds = 1 + max(line["round"] for line in run.metrics)
     rows = []
     for job in sorted({line["job"] for line in run.metrics}):
@@ -216,14 +234,15 @@ def _counters(summary: dict[str, Any]) -> str:
 
 
 def _weights(summary: dict[str, Any]) -> str:
-    rows = [
-        [job["name"], worker, f"<code>{escape(digest)}</code>"]
-        for job in summary["jobs"]
-        for worker, digest in job["weights"].items()
-    ]
-    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
-    head = "<thead><tr><th>job</th><th>worker</th><th>digest</th></tr></thead>"
-    return f"<div class='wide'><table>{head}<tbody>{body}</tbody></table></div>"
+    """The digests of the final parameters; one line a job where all workers agree."""
+    rows = []
+    for job in summary["jobs"]:
+        digests = job["weights"]
+        if len(set(digests.values())) == 1:
+            rows.append([f"{job['name']}, all workers", next(iter(digests.values()))])
+        else:
+            rows += [[f"{job['name']}, worker {w}", digest] for w, digest in digests.items()]
+    return _text_table(rows)
 
 
 def _machine_rows(machine: dict[str, Any]) -> Rows:
@@ -244,7 +263,7 @@ _FACTS = (
     ("seed", lambda run: str(run.summary["seed"])),
     ("test accuracy", lambda run: f"{run.summary['test_accuracy']:.2%}"),
     ("rounds", lambda run: f"{run.summary['rounds']:,}"),
-    ("rounds a second", lambda run: f"{run.summary['rounds_per_second']:,.3g}"),
+    ("rounds a second", lambda run: rate(run.summary["rounds_per_second"])),
     ("payload up, B", lambda run: f"{_fact(run, 'payload_up'):,.0f}"),
     ("headers up, B", lambda run: f"{_fact(run, 'headers_up'):,.0f}"),
     ("payload down, B", lambda run: f"{_fact(run, 'payload_down'):,.0f}"),
@@ -262,14 +281,17 @@ def _differing(runs: Sequence[RunData]) -> str:
     if not different:
         return ""
     return (
-        f'<p class="warning">These runs differ in {escape(", ".join(different))}: their accuracies can be'
-        " compared, their speeds and digests cannot.</p>"
+        f'<p class="warning">These runs differ in {escape(", ".join(different))}: their accuracies'
+        " can be compared, their speeds and digests cannot.</p>"
     )
 
 
 def _overlays(runs: Sequence[RunData]) -> list[str]:
     colours = figures.PALETTE
-    return _curves((run.name, colours[n % len(colours)], run.metrics) for n, run in enumerate(runs))
+    return _curves(
+        (run.name, colours[n % len(colours)], "-", [m for m in run.metrics if m["job"] == 0])
+        for n, run in enumerate(runs)
+    )
 
 
 def _run_bars(runs: Sequence[RunData]) -> tuple[list[figures.Bar], list[figures.Bar]]:
@@ -300,6 +322,14 @@ def _table(head: Sequence[str], rows: Rows) -> str:
     )
     table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="wide">{table}</div>'
+
+
+def _text_table(rows: Rows) -> str:
+    """Names and what they stand for."""
+    body = "".join(
+        f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows
+    )
+    return f'<div class="wide"><table class="text"><tbody>{body}</tbody></table></div>'
 
 
 def _details(title: str, text: str) -> str:

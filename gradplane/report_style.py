@@ -25,7 +25,7 @@ section p { margin: 0 0 12px; color: #4b5563; }
 .card h3 { margin: 0; font-weight: 500; }
 .card p { margin: 0; color: #6b7280; font-size: 13px; }
 .card .big { font-size: 25px; color: #111827; font-weight: 600; margin: 2px 0; }
-.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(380px, 1fr)); gap: 18px; }
+.grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(320px, 1fr)); gap: 18px; }
 svg { width: 100%; height: auto; display: block; }
 .wide { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: 14px;
@@ -34,6 +34,9 @@ th { text-align: right; color: #6b7280; font-weight: 500; border-bottom: 1px sol
      padding: 5px 10px; vertical-align: bottom; }
 td { text-align: right; padding: 5px 10px; border-bottom: 1px solid #f0f1f3; }
 th:first-child, td:first-child { text-align: left; padding-left: 0; }
+.text td { text-align: left; }
+.text td:first-child { white-space: nowrap; color: #6b7280; width: 1%; padding-right: 28px; }
+.text tr:last-child td { border-bottom: none; }
 pre, code { font: 13px/1.5 ui-monospace, "DejaVu Sans Mono", monospace; }
 pre { background: #f9fafb; border-radius: 8px; padding: 12px 14px; overflow-x: auto; }
 summary { cursor: pointer; color: #374151; }

@@ -18,10 +18,12 @@ from gradplane.rundir import (
 
 Line = dict[str, Any]
 
+STREAM_TYPES = ("stream", "ack", "other")  # of verdicts on packets that use no slot
+
 
 @dataclass(frozen=True)
 class RunData:
-    """Reads each file when it is asked for. Raises FolderError if the run is missing or not finished."""
+    """Reads each file when it is asked for. Raises FolderError if there is no finished run."""
 
     folder: Path
     summary: dict[str, Any]
@@ -77,6 +79,8 @@ class RunData:
         rounds = self.rounds_of_slots()
         found: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
         for line in self.verdicts:
+            if line["type"] in STREAM_TYPES:
+                continue
             training_round = rounds.get((line["job"], line["slot"], line["round"]))
             if training_round is not None:
                 found[line["verdict"], line["direction"]][training_round] += 1

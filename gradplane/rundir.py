@@ -1,12 +1,9 @@
 """The run folder: created once, never overwritten, and it says when a run did not finish."""
 
 import json
-import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, TextIO
+from typing import Any
 
 from gradplane.schema import Experiment
 from gradplane.tomlfile import dumps

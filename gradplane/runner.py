@@ -37,12 +37,12 @@ def run(
     """Run an experiment file (or an Experiment) and return its summary.
 
     out: the run folder, which must not exist (default: runs/NAME-N). net: "mininet" or "sim"; by
-    default mininet where the machine allows it. settings: `KEY=VALUE` overrides. seed: instead of the
-    experiment's. cli: open Mininet's prompt on the network before the hosts start. console: show
-    progress on standard output. Several may run at once, in threads or processes.
+    default mininet where the machine allows it. settings: `KEY=VALUE` overrides. seed: instead of
+    the experiment's. cli: open Mininet's prompt on the network before the hosts start. console:
+    show progress on standard output. Several may run at once, in threads or processes.
 
-    Raises ExperimentError, PlanError or CompileError before anything is started or written, and what
-    network, controller and hosts raise; then the run folder has a failure.txt that says why.
+    Raises ExperimentError or CompileError before anything is started or written, and what network,
+    controller and hosts raise; then the run folder has a failure.txt that says why.
     """
     resolved = load(experiment, settings, seed)
     pipeline = _compiled(resolved)

@@ -1,7 +1,7 @@
 """The experiment file's sections, keys, kinds of value, ranges and defaults.
 
-docs/experiments.md explains every key. The models are frozen and picklable. A default of None is taken
-from another key when the experiment is loaded (experiment.py).
+docs/experiments.md explains every key. The models are frozen and picklable. A default of None is
+taken from another key when the experiment is loaded (experiment.py).
 """
 
 from typing import Annotated, Any, Literal
@@ -43,10 +43,10 @@ Named = Annotated[NamedModel, BeforeValidator(_by_name)]
 
 
 class Topology(Open):
-    """[topology]: `kind` is a file in topologies/, and the other keys are its function's arguments."""
+    """[topology]: `kind` is a file in topologies/, the other keys are its function's arguments."""
 
     kind: str = "star"
-    workers: int = Field(4, ge=1, le=253)
+    workers: int = Field(default=4, ge=1, le=253)
 
 
 class Switch(Section):
@@ -55,36 +55,36 @@ class Switch(Section):
     program: str = "thc.p4"
     target: str = "embedded"
     engine: Literal["interpreter"] = "interpreter"
-    latency_us: float = Field(1.0, ge=0)
-    recirculation_mbit: float = Field(100_000.0, gt=0)
+    latency_us: float = Field(default=1.0, ge=0)
+    recirculation_mbit: float = Field(default=100_000.0, gt=0)
 
 
 class Job(Section):
     """[[job]]"""
 
     name: str = ""
-    first_host: int = Field(1, ge=1, le=253)
-    workers: int | None = Field(None, ge=1, le=MAX_WORKERS)
+    first_host: int = Field(default=1, ge=1, le=253)
+    workers: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
     push: Named = NamedModel(name="thc")
     pull: Annotated[NamedModel | None, BeforeValidator(_by_name)] = None
     aggregation: Literal["switch", "ps"] = "switch"
-    quorum: int | None = Field(None, ge=1, le=MAX_WORKERS)
+    quorum: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
     reliability: Literal["lossy", "retransmit"] = "lossy"
     error_feedback: bool = True
-    slots: int = Field(8, ge=2, le=65534, multiple_of=2)
+    slots: int = Field(default=8, ge=2, le=65534, multiple_of=2)
     sum_bits: Literal[8, 16] = 8
-    timeout_ms: float = Field(2000.0, gt=0)
-    retries: int = Field(10, ge=0)
+    timeout_ms: float = Field(default=2000.0, gt=0)
+    retries: int = Field(default=10, ge=0)
     model: Named = NamedModel(name="mlp")
     data: Named = NamedModel(name="digits")
-    epochs: int = Field(5, ge=1)
-    batch: int = Field(32, ge=1)
-    lr: float = Field(0.1, gt=0)
-    momentum: float = Field(0.9, ge=0, lt=1)
-    compute_ms: float = Field(1.0, ge=0)
-    seed: int | None = Field(None, ge=0, lt=2**63)
+    epochs: int = Field(default=5, ge=1)
+    batch: int = Field(default=32, ge=1)
+    lr: float = Field(default=0.1, gt=0)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    compute_ms: float = Field(default=1.0, ge=0)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
     sync: bool = False
-    sync_threshold: int = Field(0, ge=0)
+    sync_threshold: int = Field(default=0, ge=0)
 
     @property
     def size(self) -> int:
@@ -103,13 +103,13 @@ class Output(Section):
 class Experiment(Section):
     """A whole experiment file."""
 
-    name: str = Field("experiment", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
-    seed: int = Field(1, ge=0, lt=2**63)
-    patience_s: float = Field(60.0, gt=0)
+    name: str = Field(default="experiment", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    seed: int = Field(default=1, ge=0, lt=2**63)
+    patience_s: float = Field(default=60.0, gt=0)
     topology: Topology = Topology()
     switch: Switch = Switch()
-    job: tuple[Job, ...] = Field((Job(),), strict=False)
-    impairment: tuple[dict[str, Any], ...] = Field((), strict=False)
+    job: tuple[Job, ...] = Field(default=(Job(),), strict=False)
+    impairment: tuple[dict[str, Any], ...] = Field(default=(), strict=False)
     output: Output = Output()
 
     def values(self) -> dict[str, Any]:

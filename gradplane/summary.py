@@ -78,6 +78,11 @@ def per_round(tally: JobTally) -> dict[str, float]:
     return traffic
 
 
+def rate(per_second: float) -> str:
+    """Rounds a second as one reads it."""
+    return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
+
+
 def _injected(recorder: Recorder) -> dict[str, dict[str, int]]:
     """Verdicts by kind and direction: {"drop": {"up": 3, "down": 4}, ...}."""
     found: dict[str, dict[str, int]] = {}

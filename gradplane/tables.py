@@ -1,30 +1,37 @@
 """What the commands print: tables that fit 80 columns."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from rich import box
+from rich.console import Group
 from rich.table import Table
 
 from gradplane import codecs as compression
-from gradplane.summary import Summary
+from gradplane.summary import Summary, rate
 from gradplane.switch.ir import nodes as ir
 
 
-def results(summary: Summary) -> Table:
-    """A run's outcome against its baseline; per worker and round where it says bytes."""
-    run, base = summary.values, summary.baseline
-    table = _table(summary.values["name"], "this run", *(["baseline"] if base else []))
-    columns = [values for values in (run, base) if values]
+def results(summary: Summary) -> Group:
+    """A run's outcome against its baseline, a table a job; bytes are per worker and round."""
+    runs = [values for values in (summary.values, summary.baseline) if values]
+    return Group(*(_job(runs, number) for number in range(len(runs[0]["jobs"]))))
+
+
+def _job(runs: Sequence[dict[str, Any]], number: int) -> Table:
+    jobs = [values["jobs"][number] for values in runs]
+    table = _table(jobs[0]["name"], *("this run", "baseline")[: len(runs)])
     for label, read in _RESULTS:
-        table.add_row(label, *(read(values) for values in columns))
+        table.add_row(label, *map(read, jobs))
+    table.add_row("losses injected", *map(_injected, runs))
     return table
 
 
-def _traffic(values: dict[str, Any], way: str) -> str:
-    traffic = values["jobs"][0]["traffic"]
+def _traffic(way: str, job: dict[str, Any]) -> str:
+    traffic = job["traffic"]
     return f"{traffic[f'payload_{way}']:,.0f} + {traffic[f'headers_{way}']:,.0f}"
 
 
@@ -33,14 +40,13 @@ def _injected(values: dict[str, Any]) -> str:
     return ", ".join(f"{kind} {sum(ways.values()):,}" for kind, ways in found.items()) or "none"
 
 
-_RESULTS = (
-    ("test accuracy", lambda v: f"{v['test_accuracy']:.2%}"),
-    ("bytes up a round (+ headers)", lambda v: _traffic(v, "up")),
-    ("bytes down a round (+ headers)", lambda v: _traffic(v, "down")),
-    ("rounds a second", lambda v: f"{v['rounds_per_second']:,.3g}"),
-    ("rounds", lambda v: f"{v['rounds']:,}"),
-    ("injected", _injected),
-    ("results missed", lambda v: f"{sum(job['missed'] for job in v['jobs']):,}"),
+_RESULTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
+    ("test accuracy", lambda job: f"{job['test_accuracy']:.2%}"),
+    ("bytes up a round (+ headers)", partial(_traffic, "up")),
+    ("bytes down a round (+ headers)", partial(_traffic, "down")),
+    ("rounds a second", lambda job: rate(job["rounds_per_second"])),
+    ("rounds", lambda job: f"{job['rounds']:,}"),
+    ("results missed", lambda job: f"{job['missed']:,}"),
 )
 
 

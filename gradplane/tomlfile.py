@@ -1,4 +1,4 @@
-"""Experiment files as text: where each key stands, `--set` overrides, nearest names, writing TOML back."""
+"""Experiment files as text: places of keys, `--set` overrides, nearest names, writing TOML."""
 
 import difflib
 import json
@@ -73,8 +73,8 @@ def _parts(dotted: str) -> Key:
 def override(document: Document, settings: Iterable[str]) -> None:
     """Apply `KEY=VALUE` settings in place. VALUE is a TOML value, or plain text.
 
-    In `job.quorum=3` every job is meant, in `job.0.quorum=3` the first. ExperimentError if a setting
-    is no KEY=VALUE or points beyond what is there."""
+    In `job.quorum=3` every job is meant, in `job.0.quorum=3` the first. ExperimentError if a
+    setting is no KEY=VALUE or points beyond what is there."""
     for setting in settings:
         dotted, equals, text = setting.partition("=")
         if not equals or not dotted.strip():
@@ -138,7 +138,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def dumps(values: dict[str, Any]) -> str:
-    """TOML text of plain values: scalars first, then tables, then arrays of tables. None is left out."""
+    """TOML text of plain values: scalars first, then tables. None is left out."""
     return "\n".join(_table(values, ())).lstrip("\n") + "\n"
 
 

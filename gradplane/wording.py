@@ -1,4 +1,4 @@
-"""Words for what is wrong in an experiment file: pydantic's errors, with place, key and what is allowed."""
+"""Words for what is wrong in an experiment file: from pydantic, with place, key, allowed values."""
 
 from collections.abc import Iterator
 from typing import Any, get_args

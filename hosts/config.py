@@ -85,7 +85,7 @@ class JobConfig:
     @property
     def window(self) -> int:
         """Chunks that a worker keeps in flight."""
-        return self.slots
+        return self.slots // 2
 
     def stream_address(self, worker: int) -> tuple[str, int]:
         """Where a worker's Stream listens."""

@@ -1,4 +1,4 @@
-"""Digests by which runs are compared: the first 16 hex digits of SHA-256 over little-endian bytes."""
+"""Digests by which runs compare: the first 16 hex digits of SHA-256 over little-endian bytes."""
 
 import hashlib
 from typing import Any

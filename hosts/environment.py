@@ -1,4 +1,4 @@
-"""What a host needs of the world around it. Three exist: sockets, the simulated network, a replay."""
+"""What a host needs of the world: of sockets, of the simulated network, or of a replay."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

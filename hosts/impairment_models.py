@@ -5,7 +5,7 @@ and a delay in nanoseconds.
 """
 
 import difflib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -233,7 +233,7 @@ class Straggler(Model):
         return spec.get("workers")
 
 
-MODELS: dict[str, Callable[[Spec, Place], Model]] = {
+MODELS: dict[str, type[Model]] = {
     "bernoulli": Bernoulli,
     "nth": Nth,
     "burst": Burst,
@@ -244,12 +244,12 @@ _COMMON = ("model", "link", "direction", "flow", "seed")
 
 
 def make_model(spec: Spec, place: Place) -> Model | None:
-    """The spec's model, None if it is not for this link. ConfigError names what is wrong with it."""
+    """The spec's model, None if it is not for this link. ConfigError names what is wrong."""
     name = spec.get("model")
     if name not in MODELS:
         raise ConfigError(f"impairment: model = {name!r}: it must be one of {', '.join(MODELS)}")
     kind = MODELS[name]
-    _known_keys(spec, (*_COMMON, *kind.keys), f"impairment {name}")  # type: ignore[attr-defined]
+    _known_keys(spec, (*_COMMON, *kind.keys), f"impairment {name}")
     model = kind(spec, place)
     return model if spec.get("link", "*") in ("*", place.link) else None
 

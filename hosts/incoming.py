@@ -14,6 +14,7 @@ class Incoming:
         self.connection, self._receiver = connection, receiver
         self._next = 0
         self._early: dict[int, Data] = {}
+        self._message: tuple[int, int] | None = None  # number and segments of the one begun
         self._pieces: list[bytes] = []
         self._unacknowledged = 0
 
@@ -37,8 +38,9 @@ class Incoming:
 
     def _append(self, data: Data) -> list[bytes]:
         """The message, if this is its last piece. Pieces that do not fit together are dropped."""
-        if data.index != len(self._pieces):
-            self._pieces = []
+        if data.index == 0:
+            self._pieces, self._message = [], (data.message, data.count)
+        if self._message != (data.message, data.count) or data.index != len(self._pieces):
             return []
         self._pieces.append(data.payload)
         if data.index < data.count - 1:

@@ -83,7 +83,7 @@ class Outgoing:
         return max(overdue, key=lambda segment: segment.attempts)
 
     def restarted(self, ack: Ack) -> bool:
-        """Whether the acknowledgement is by another incarnation of the peer than the earlier ones."""
+        """Whether a later incarnation of the peer acknowledges than before."""
         if self._receiver is None:
             self._receiver = ack.receiver
         return ack.receiver > self._receiver

@@ -68,7 +68,9 @@ class PsWorker:
             return []
         if message.kind is Kind.STAT_RESULT and reduce.codes is None:
             return [self._send_codes(message.ticket, reduce, _floats(message))]
-        return self._mean(message, reduce, now) if message.kind is Kind.PULL else []
+        if message.kind is Kind.PULL and reduce.codes is not None:
+            return self._mean(message, reduce, reduce.codes, now)
+        raise MessageError(f"ticket {message.ticket}: {message.kind.name} out of turn")
 
     def _send_codes(self, ticket: int, reduce: _Reduce, shared: Floats | None) -> Action:
         seed, state = reduce_seed(self._job, ticket), self._states[reduce.tensor]
@@ -78,17 +80,14 @@ class PsWorker:
         n = reduce.vector.size
         return self._send(Message(Kind.PUSH, ticket, n, reduce.tensor, body=reduce.codes))
 
-    def _mean(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
+    def _mean(self, message: Message, reduce: _Reduce, codes: bytes, now: int) -> list[Action]:
         del self._reduces[message.ticket]
-        if reduce.codes is None:  # the others were enough: all of this vector is still to be sent
-            state = self._push.skip(reduce.vector, self._states[reduce.tensor])
-            self._states[reduce.tensor] = state
         result = Reduced(
             mean=self._pull.decode(message.body, reduce.vector.size),
             counts=np.array([message.count], np.int64),
             missed=0,
             gradient=digest(reduce.vector),
-            codes=digest(reduce.codes or b""),
+            codes=digest(codes),
             sums=digest(message.body),
         )
         return [self._arrival(message, result.sums, now), Deliver(message.ticket, result)]

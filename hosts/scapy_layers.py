@@ -1,8 +1,8 @@
 """The wire format as a Scapy layer.
 
     from gradplane.hosts.scapy_layers import Aggregation, bind
-    bind()                                   # UDP port 18256, either way, is Aggregation from now on
-    p = Ether() / IP(dst="10.0.0.254") / UDP() / Aggregation(type="indices", slot=3, values=[1, 2, 3])
+    bind()            # from now on UDP port 18256, either way, is Aggregation
+    p = IP(dst="10.0.0.254") / UDP() / Aggregation(type="indices", slot=3, values=[1, 2, 3])
     p.show()
 
 Fields are named as in the header, except that `pass` is `pass_`, a Python keyword. `values` are the
@@ -34,14 +34,14 @@ _SHOWN = 16
 _TYPES = {kind.value: kind.name.lower() for kind in Type}
 
 
-class _NormField(Field):  # type: ignore[misc]
+class _NormField(Field[float, float]):
     """A float32; set with a number, kept as one."""
 
     def __init__(self, name: str, default: float) -> None:
         super().__init__(name, default, ">f")
 
 
-class _ValuesField(Field):  # type: ignore[misc]
+class _ValuesField(Field[list[int], bytes]):
     """Indices or sums, as the packet's type and sum_bits say; bytes that do not divide are left."""
 
     islist = 1
@@ -49,33 +49,33 @@ class _ValuesField(Field):  # type: ignore[misc]
     def __init__(self, name: str) -> None:
         super().__init__(name, [], "s")
 
-    def addfield(self, packet: "Aggregation", data: bytes, value: Any) -> bytes:
+    def addfield(self, packet: Packet, data: bytes, value: Any) -> bytes:
         """Append the packed values; as many as there are, so that wrong lengths can be made."""
         return data + _pack(value, _width(packet))
 
-    def getfield(self, packet: "Aggregation", data: bytes) -> tuple[bytes, list[int]]:
+    def getfield(self, packet: Packet, data: bytes) -> tuple[bytes, list[int]]:
         """Take the values of one body."""
         width = _width(packet)
         size = min(len(data), _body_size(packet)) if width else 0
         size -= size % max(width // 8, 1)
         return data[size:], _unpack(data[:size], width)
 
-    def i2repr(self, packet: Packet, value: list[int]) -> str:
+    def i2repr(self, packet: Packet | None, value: Any) -> str:
         """The first few."""
         shown = ", ".join(map(str, value[:_SHOWN]))
         more = f", ... {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
         return f"[{shown}{more}]"
 
-    def i2len(self, packet: Packet, value: list[int]) -> int:
+    def i2len(self, packet: Packet, value: Any) -> int:
         """Bytes."""
         return len(_pack(value, _width(packet)))
 
-    def any2i(self, packet: Packet, value: Any) -> list[int]:
+    def any2i(self, packet: Packet | None, value: Any) -> list[int]:
         """Any sequence of numbers."""
         return [int(item) for item in value]
 
 
-class Aggregation(Packet):  # type: ignore[misc]
+class Aggregation(Packet):
     """The aggregation header and what follows it."""
 
     name = "Aggregation"
@@ -118,7 +118,7 @@ def payload(packet: Packet) -> bytes:
     return bytes(raw(packet[Aggregation]))
 
 
-def _width(packet: Aggregation) -> int:
+def _width(packet: Packet) -> int:
     """Bits of a value; 0: the type has none."""
     if packet.type == Type.INDICES:
         return 4
@@ -127,7 +127,7 @@ def _width(packet: Aggregation) -> int:
     return 0
 
 
-def _body_size(packet: Aggregation) -> int:
+def _body_size(packet: Packet) -> int:
     sum_bits = packet.sum_bits if packet.sum_bits in wire.LANES else 8
     return wire.body_size(Type(packet.type), sum_bits)
 

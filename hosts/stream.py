@@ -23,7 +23,7 @@ from gradplane.hosts.segments import HEADER_SIZE, Ack, Data
 
 __all__ = ["HEADER_SIZE", "Stream", "StreamError"]
 
-MAX_ATTEMPTS = 12
+MAX_ATTEMPTS = 40  # a good minute, as a peer may be busy computing
 
 
 class StreamError(ValueError):

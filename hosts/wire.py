@@ -125,7 +125,7 @@ def unpack_sums(body: bytes, sum_bits: int) -> npt.NDArray[np.integer[Any]]:
 
 
 def norm_bits(norm: float | np.float32) -> int:
-    """A float32 as the header carries it. Among numbers without a sign, larger means larger bits."""
+    """A float32 as the header carries it. Without a sign, larger numbers have larger bits."""
     return int(np.float32(norm).view(np.uint32))
 
 

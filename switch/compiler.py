@@ -9,7 +9,7 @@ from pathlib import Path
 from gradplane.switch.check.checker import check
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.lower.program import lower
-from gradplane.switch.source import Diagnostic, Reporter
+from gradplane.switch.source import CompileError, Diagnostic, Reporter, Span
 from gradplane.switch.syntax import parse_file
 
 
@@ -36,8 +36,12 @@ def compile_source(
     Raises CompileError with every error of the stage that failed.
     """
     tree, reporter = parse_file(path, include_dirs, defines, text)
-    checked = check(tree, reporter)
-    return Compiled(lower(checked, reporter), reporter)
+    try:
+        return Compiled(lower(check(tree, reporter), reporter), reporter)
+    except RecursionError:
+        place = Span(str(path), 1, 1, 2)
+        deep = Diagnostic(place, "the program is nested too deeply to be compiled")
+        raise CompileError([deep], reporter.lines) from None
 
 
 def compile_program(

@@ -6,8 +6,9 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
 from types import FrameType
 
 from gradplane.switch.compiler import compile_program
@@ -77,10 +78,13 @@ def serve(options: SwitchOptions) -> None:
 
 def make_device(options: SwitchOptions) -> Device:
     """The P4Runtime device of a switch, with the options' program loaded if there is one."""
-    kind = TracedSwitch if options.log_console else Switch
+    kind: Callable[..., Switch] = TracedSwitch if options.log_console else Switch
+
+    if options.engine is not None:
+        kind = partial(kind, engine=options.engine)
 
     def start(program: ir.Program) -> Switch:
-        return kind(program, engine=options.engine, seed=options.seed, cpu_port=options.cpu_port)
+        return kind(program, seed=options.seed, cpu_port=options.cpu_port)
 
     def compiled(source: Source) -> ir.Program:
         return compile_program(source.file, defines=source.defines, text=source.text)

@@ -45,8 +45,8 @@ class SwitchOptions:
     """What a live switch is started with.
 
     program: None to wait for a pushed one. interfaces: (port, network interface). pcap: the folder
-    for INTERFACE_in.pcap and INTERFACE_out.pcap. log_console: each packet's trace goes to stderr.
-    notes: what was ignored, a line each.
+    for INTERFACE_in.pcap and INTERFACE_out.pcap. engine: None for the switch's own choice.
+    log_console: each packet's trace goes to stderr. notes: what was ignored, a line each.
     """
 
     program: Path | None = None
@@ -55,7 +55,7 @@ class SwitchOptions:
     defines: tuple[str, ...] = ()
     pcap: Path | None = None
     seed: int = 0
-    engine: str = "interpreter"
+    engine: str | None = None
     log_console: bool = False
     device_id: int = 0
     cpu_port: int | None = None
@@ -109,7 +109,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]")
     add("--pcap", nargs="?", const=Path(), type=Path, metavar="DIR", help="record each port")
     add("--seed", type=int, default=0, help="of the program's random()")
-    add("--engine", default="interpreter")
+    add("--engine", help="what runs the program")
     add("--log-console", action="store_true", help="tell what happens to each packet")
     add("--device-id", type=int, default=0)
     target = parser.add_argument_group("target options (after --)")

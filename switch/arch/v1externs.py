@@ -10,7 +10,8 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gradplane.switch.arch.calls import Builder, Call, collector, refuse
+from gradplane.switch.arch.calls import Builder, Call, refuse
+from gradplane.switch.arch.direct import observer, selection
 from gradplane.switch.arch.v1packet import DROP_PORT, V1Packet
 from gradplane.switch.interp.frame import Env, Load, Run
 from gradplane.switch.interp.statements import Abort, Observer, Statements
@@ -18,8 +19,7 @@ from gradplane.switch.interp.trace import Logged, value_text
 from gradplane.switch.interp.values import copier, plain
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Type
-from gradplane.switch.runtime.entries import Entry
-from gradplane.switch.runtime.hashes import HASHES, pack_bits
+from gradplane.switch.runtime.hashes import HASHES
 from gradplane.switch.runtime.messages import Digest
 from gradplane.switch.runtime.tables import MatchTable
 
@@ -327,7 +327,7 @@ def _formatted(form: str, values: list[str]) -> str:
 
 # -- the table ----------------------------------------------------------------------------------
 
-INGRESS, EGRESS = frozenset({"ig"}), frozenset({"eg"})
+VERIFY, INGRESS, EGRESS = frozenset({"vr"}), frozenset({"ig"}), frozenset({"eg"})
 
 EXTERNS: dict[tuple[str, str], Extern] = {
     ("register", "read"): Extern(_register_read),
@@ -339,8 +339,8 @@ EXTERNS: dict[tuple[str, str], Extern] = {
     ("Checksum16", "get"): Extern(_checksum16),
     ("", "random"): Extern(_random),
     ("", "hash"): Extern(_hash),
-    ("", "verify_checksum"): Extern(_verify_checksum),
-    ("", "verify_checksum_with_payload"): Extern(_verify_with_payload),
+    ("", "verify_checksum"): Extern(_verify_checksum, VERIFY),
+    ("", "verify_checksum_with_payload"): Extern(_verify_with_payload, VERIFY),
     ("", "update_checksum"): Extern(_update_checksum),
     ("", "update_checksum_with_payload"): Extern(_update_with_payload),
     ("", "mark_to_drop"): Extern(_mark_to_drop),
@@ -352,7 +352,7 @@ EXTERNS: dict[tuple[str, str], Extern] = {
     ("", "recirculate"): Extern(_recirculate, EGRESS),
     ("", "recirculate_preserving_field_list"): Extern(_recirculate_preserving, EGRESS),
     ("", "truncate"): Extern(_truncate),
-    ("", "digest"): Extern(_digest),
+    ("", "digest"): Extern(_digest, INGRESS),
     ("", "assert"): Extern(_assert),
     ("", "assume"): Extern(_assert),
     ("", "log_msg"): Extern(_log_msg),
@@ -372,69 +372,7 @@ class V1Externs:
         return EXTERNS[owner, call.name].build(Call(call, statements))
 
     def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
-        """Direct counter and meter, and the time of the last hit."""
-        steps: list[Observer] = []
-        if table.table.counter is not None:
-            steps.append(_counting(table))
-        if table.table.meter is not None:
-            steps.append(_metering(table, table.table.meter, statements))
-        if table.table.support_timeout:
-            steps.append(_timing(statements))
-        if not steps:
-            return None
-
-        def observe(env: Env, entry: Entry | None) -> None:
-            for step in steps:
-                step(env, entry)
-
-        return observe
+        return observer(table, statements)
 
     def selection(self, table: ir.Table, statements: Statements) -> Load:
-        """The action selector's hash over the table's selector keys, cut to its output width."""
-        profile = statements.state.tables[table.name].profile
-        assert profile is not None, table.name
-        keys = [k.expr for k in table.keys if k.match_kind == "selector"]
-        if not profile.algorithm or not keys:
-            return lambda env: 0
-        if profile.algorithm == "random":
-            draw = statements.state.chance.draw
-            return lambda env: draw()
-        compute, mask = HASHES[profile.algorithm], (1 << profile.output_width) - 1
-        collectors = [collector(key, statements) for key in keys]
-
-        def select(env: Env) -> int:
-            parts: list[tuple[int, int]] = []
-            for collect in collectors:
-                collect(env, parts)
-            return compute(pack_bits(parts)) & mask
-
-        return select
-
-
-def _counting(table: MatchTable) -> Observer:
-    def count(env: Env, entry: Entry | None) -> None:
-        (table.default_counter if entry is None else entry.counter).add(env[0].length)
-
-    return count
-
-
-def _metering(table: MatchTable, instance: ir.ExternInstance, statements: Statements) -> Observer:
-    by_packets, clock, name = instance.args[0] == "packets", statements.state.clock, instance.name
-
-    def meter(env: Env, entry: Entry | None) -> None:
-        cell = table.default_meter if entry is None else entry.meter
-        amount = 1 if by_packets else env[0].length
-        env[0].colours[name] = cell.execute(clock(), amount)
-
-    return meter
-
-
-def _timing(statements: Statements) -> Observer:
-    clock = statements.state.clock
-
-    def touch(env: Env, entry: Entry | None) -> None:
-        if entry is not None:
-            entry.last_hit_ns = clock()
-            entry.idle_told = False
-
-    return touch
+        return selection(table, statements)

@@ -15,7 +15,8 @@ from typing import Any
 
 from gradplane.switch.arch.calls import source_lines
 from gradplane.switch.arch.fieldlists import FieldLists
-from gradplane.switch.arch.v1externs import EXTERNS, INSTANCES, V1Externs
+from gradplane.switch.arch.v1check import BLOCKS, check
+from gradplane.switch.arch.v1externs import V1Externs
 from gradplane.switch.arch.v1packet import DROP_PORT, InstanceType, StandardMetadata, V1Packet
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
 from gradplane.switch.interp.frame import Env, Frame
@@ -31,13 +32,10 @@ from gradplane.switch.interp.trace import (
 from gradplane.switch.interp.tracing import TracedStatements
 from gradplane.switch.interp.values import copier, maker
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool
-from gradplane.switch.ir.walk import blocks, statements
 from gradplane.switch.runtime.messages import Fault
 from gradplane.switch.runtime.state import Replica, State
-from gradplane.switch.source import CompileError, Diagnostic
+from gradplane.switch.source import CompileError
 
-BLOCKS = ("p", "vr", "ig", "eg", "ck", "dep")
 PASS_LIMIT = 1000  # times that a packet and its copies may be processed one after the other
 
 Output = tuple[int, bytes]
@@ -363,64 +361,6 @@ class _Pass:
         """Drops a packet for what its program should not have done, and tells of it."""
         self.drop(reason)
         self.state.tell(Fault(f"packet dropped: {reason}"))
-
-
-# -- checks when a program is loaded ------------------------------------------------------------
-
-
-def check(program: ir.Program) -> list[Diagnostic]:
-    """What the program uses that v1model, or this implementation of it, does not have."""
-    return [*_instances(program), *_calls(program)]
-
-
-def _instances(program: ir.Program) -> Iterable[Diagnostic]:
-    for instance in program.externs:
-        if instance.type not in INSTANCES:
-            hint = f"implemented: {', '.join(sorted(INSTANCES))}"
-            what = f"extern {instance.type} is not implemented by v1model"
-            yield Diagnostic(instance.span, what, hint=hint)
-        elif instance.type == "register":
-            cell = instance.type_args[0]
-            if not isinstance(cell, Bits | Bool):
-                what = f"register of {cell}: a cell must be bit<W>, int<W> or bool"
-                yield Diagnostic(instance.span, what)
-
-
-def _calls(program: ir.Program) -> Iterable[Diagnostic]:
-    for place, block in blocks(program.package):
-        for stmt in statements(block):
-            if isinstance(stmt, ir.CallExtern):
-                yield from _call(place, stmt)
-
-
-def _call(place: str, call: ir.CallExtern) -> Iterable[Diagnostic]:
-    owner = call.instance.type if call.instance else ""
-    name = f"{owner}.{call.name}" if owner else call.name
-    extern = EXTERNS.get((owner, call.name))
-    if extern is None:
-        if owner in INSTANCES or not owner:
-            yield Diagnostic(call.span, f"extern {name} is not implemented by v1model")
-        return
-    if place not in extern.places:
-        allowed = " and ".join(_PLACES[p] for p in BLOCKS if p in extern.places)
-        what = f"{name} may be called in {allowed} only, not in {_PLACES[place]}"
-        yield Diagnostic(call.span, what)
-    if call.name.startswith("clone") and place in _CLONES:
-        kind = call.args[0]
-        if isinstance(kind, ir.Const) and kind.value != _CLONES[place]:
-            what = f"{name}: in {_PLACES[place]} the clone type must be {_CLONES[place]}"
-            yield Diagnostic(call.span, f"{what}, not {kind.value}")
-
-
-_CLONES = {"ig": "I2E", "eg": "E2E"}
-_PLACES = {
-    "p": "the parser",
-    "vr": "the checksum verification",
-    "ig": "the ingress control",
-    "eg": "the egress control",
-    "ck": "the checksum computation",
-    "dep": "the deparser",
-}
 
 
 def _codes(program: ir.Program) -> dict[str, int]:

@@ -39,7 +39,8 @@ class CallInfo:
     kind: "function" (a P4 function with a body), "extern" (an extern function), "method" (of an
     extern instance), "action", "table" (apply), "block" (apply of a parser or control), "builtin"
     (isValid, push_front, ...) or "constructor". `args` has an expression per parameter of
-    `signature`, None where the argument was left out or is `_`.
+    `signature`, None where the argument was left out or is `_`; `order` has the parameters'
+    positions in the order in which their arguments are evaluated.
     """
 
     kind: str
@@ -50,6 +51,7 @@ class CallInfo:
     base: ast.Expr | None = None  # the object a method belongs to
     type_args: list[Type] = field(default_factory=list)
     constructed: Type | None = None  # of a constructor, or the type applied directly
+    order: list[int] = field(default_factory=list)
 
 
 class ArgumentChecker:
@@ -83,7 +85,7 @@ class ArgumentChecker:
             result=substitute(signature.result, inference.bound),
         )
         info.type_args = [substitute(v, inference.bound) for v in signature.type_params]
-        info.args = args
+        info.args, info.order = args, _order(e, signature)
         for arg, param in zip(args, info.signature.params, strict=True):
             if arg is not None:
                 self._convert(arg, param, info)
@@ -155,15 +157,23 @@ class ArgumentChecker:
             return
         if isinstance(param.type, Integer) and arg.const is not None:
             return
-        self.c.exprs.coerce(arg, param.type, what)
-        if info.kind == "constructor" and not self.c.compile_time(arg):
-            self.c.error(arg, f"{what} must be known at compile time")
+        fits = self.c.exprs.coerce(arg, param.type, what)
+        known = param.direction or info.kind == "action" or self.c.compile_time(arg)
+        if fits and arg.type != ANY and not known:
+            self.c.error(arg, f"{what} must be known at compile time: it has no direction")
 
     def _convert_object(self, arg: ast.Expr, param: ParamType, what: str) -> None:
         assert arg.type is not None
         inference = Inference(free_variables(param.type))
         if not inference.unify(param.type, arg.type):
             self.c.error(arg, f"{what} must be {param.type}, not {arg.type}", _differs(param, arg))
+
+
+def _order(e: ast.Call, signature: Signature) -> list[int]:
+    """Parameters by the order of their arguments as written; default values come last."""
+    names = [p.name for p in signature.params]
+    given = [i if a.name is None else names.index(a.name) for i, a in enumerate(e.args)]
+    return given + [i for i in range(len(names)) if i not in given]
 
 
 def _differs(param: ParamType, arg: ast.Expr) -> str:
@@ -219,6 +229,7 @@ def match_arguments(
 
 
 def takes(params: Sequence[ParamType], args: Sequence[ast.Argument]) -> bool:
+    """Whether the arguments fit by number and name: what decides between overloads."""
     names = {p.name for p in params}
     if len(args) > len(params) or any(a.name is not None and a.name not in names for a in args):
         return False

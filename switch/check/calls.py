@@ -24,7 +24,7 @@ from gradplane.switch.check.kinds import (
 )
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import TypeParam, did_you_mean
-from gradplane.switch.check.sizes import emittable, size_bits
+from gradplane.switch.check.sizes import emittable, size_bits, varbits
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
@@ -116,9 +116,24 @@ class CallChecker(ArgumentChecker):
         if decl is None:
             return ANY
         kind = "extern" if decl.body is None else "function"
+        if kind == "extern" and decl.name == "verify" and self.c.context != "parser":
+            return self._fail(e, f"verify cannot be used in {_article(self.c.context)}")
         if kind == "function" and self.c.context == "package":
             return self._fail(e, f"{decl.name} cannot be called here")
-        return self._apply(e, CallInfo(kind, decl.name, self.signature(decl), [], decl))
+        result = self._apply(e, CallInfo(kind, decl.name, self.signature(decl), [], decl))
+        if kind == "extern" and decl.name == "static_assert" and e.info is not None:
+            self._static_assert(e)
+        return result
+
+    def _static_assert(self, e: ast.Call) -> None:
+        """Holds it here where it can; one on constructor parameters is for the lowering."""
+        condition, *message = e.info.args
+        if condition.const is None:
+            return
+        e.const = True
+        if not condition.const:
+            text = message[0].const if message and message[0] is not None else ""
+            self.c.error(e, f"static_assert failed: {text}".rstrip(": "))
 
     def _choose(
         self, e: ast.Call, overloads: Sequence[ast.FunctionDecl]
@@ -190,12 +205,28 @@ class CallChecker(ArgumentChecker):
         """What can be extracted, looked at and emitted."""
         if t == ANY or isinstance(t, TypeVar):
             return
-        if name == "extract" and not isinstance(t, Header):
-            self.c.error(e, f"only headers can be extracted, not {t}")
+        if name == "extract":
+            self._extracted(e, t)
         elif name == "lookahead" and bit_width(t) is None:
             self.c.error(e, f"lookahead needs a type of fixed width, not {t}")
         elif name == "emit" and not emittable(t):
             self.c.error(e, f"{t} cannot be emitted: it is not made of headers")
+
+    def _extracted(self, e: ast.Call, t: Type) -> None:
+        sized = len(e.args) == 2
+        if not isinstance(t, Header):
+            self.c.error(e, f"only headers can be extracted, not {t}")
+        elif sized and varbits(t) != 1:
+            self.c.error(
+                e,
+                f"extract with a size needs a header with one varbit field, {t} has {varbits(t)}",
+            )
+        elif not sized and varbits(t):
+            self.c.error(
+                e,
+                f"{t} has a varbit field: its size is needed",
+                "extract(header, size in bits of the varbit field)",
+            )
 
     def method_signature(self, t: ExternType, decl: ast.FunctionDecl) -> Signature:
         """Of an extern's method, the extern's own type parameters in scope."""
@@ -218,9 +249,10 @@ class CallChecker(ArgumentChecker):
             where = f"in {_article(self.c.context)}"
             return self._fail(e, f"{block} cannot be applied {where}")
         decl = block.decl
-        if not isinstance(decl, ast.ParserDecl | ast.ControlDecl):
+        has_body = isinstance(decl, ast.ParserDecl | ast.ControlDecl)
+        if direct and not has_body:
             return self._fail(e, f"{block} has no body to apply")
-        if direct and decl.ctor_params:
+        if direct and getattr(decl, "ctor_params", []):
             return self._fail(e, f"{block.name} has constructor parameters: instantiate it first")
         signature = Signature(f"{block.name}.apply", (), block.params, VOID)
         info = CallInfo("block", block.name, signature, [], decl, base)

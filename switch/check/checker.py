@@ -40,7 +40,7 @@ class Checker:
         self.context = "package"
         self.errors: list[str] = []
         self.match_kinds: list[str] = []
-        self.constructor_params: set[ast.Param] = set()
+        self.known_params: set[ast.Param] = set()  # no direction: known when the program is loaded
         self.types = TypeResolver(self)
         self.exprs = ExpressionChecker(self)
         self.calls = CallChecker(self)
@@ -83,7 +83,7 @@ class Checker:
             return True
         match e:
             case ast.Name(decl=ast.Param() as p):
-                return p in self.constructor_params
+                return p in self.known_params
             case ast.Name(decl=decl):
                 return isinstance(decl, ast.ConstDecl | ast.Instantiation | ast.EnumDecl)
             case ast.ListExpr(elements=elements):
@@ -91,7 +91,9 @@ class Checker:
             case ast.StructExpr(fields=fields):
                 return all(self.compile_time(v) for _, v in fields)
             case ast.Call(info=info):
-                return info is not None and info.kind == "constructor"
+                return info is not None and (
+                    info.kind == "constructor" or info.name == "static_assert"
+                )
             case ast.Cast(operand=operand) | ast.Unary(operand=operand):
                 return self.compile_time(operand)
             case ast.Member(base=operand) | ast.Slice(base=operand):

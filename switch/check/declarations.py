@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.kinds import ANY, AnyType, BlockType, ExternType, TypeVar
 from gradplane.switch.check.statements import always_returns, storable
-from gradplane.switch.ir.types import VOID, Type
+from gradplane.switch.ir.types import INTEGER, STRING, VOID, Type
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
+
+
+_CODE = ("action", "function")
 
 
 class DeclarationChecker:
@@ -120,8 +123,9 @@ class DeclarationChecker:
         kind = t.kind if isinstance(t, BlockType) else "extern"
         if kind == "package" and context != "package":
             self.c.error(decl, f"a package can only be instantiated at the top, not in a {context}")
-        if kind in ("parser", "control") and context not in (kind, "package"):
-            self.c.error(decl, f"a {kind} cannot be instantiated in a {context}")
+        if kind in ("parser", "control") and context != kind:
+            where = "at the top" if context == "package" else f"in a {context}"
+            self.c.error(decl, f"a {kind} cannot be instantiated {where}")
         if context in ("function", "action"):
             self.c.error(decl, f"nothing can be instantiated in a {context}")
 
@@ -143,6 +147,7 @@ class DeclarationChecker:
             self._default_value(p)
         if decl.body is None:
             return
+        self._parameter_types(decl.params, "function")
         with self.c.inside("function"), self.c.scopes.nested():
             self.c.types.declare_variables(decl)
             self._declare_params(decl.params)
@@ -163,9 +168,27 @@ class DeclarationChecker:
     def _declare_params(self, params: list[ast.Param]) -> None:
         for p in params:
             self.c.scopes.declare(p)
+            if not p.direction and self.c.context != "action":
+                self.c.known_params.add(p)
+
+    def _parameter_types(self, params: list[ast.Param], what: str) -> None:
+        """Objects are passed to blocks only, without direction; int and string likewise."""
+        for p in params:
+            if isinstance(p.type, BlockType):
+                self.c.error(p, f"{p.type} cannot be a parameter of a {what}")
+            elif isinstance(p.type, ExternType) and (p.direction or what in _CODE):
+                hint = "" if what in _CODE else "extern objects are passed without direction"
+                self.c.error(p, f"{p.type} cannot be such a parameter of a {what}", hint)
+            elif p.type in (INTEGER, STRING) and (p.direction or what == "action"):
+                self.c.error(
+                    p,
+                    f"parameter {p.name} of type {p.type} must be known at compile time",
+                    "give it a width" if p.type == INTEGER else "",
+                )
 
     def action(self, decl: ast.ActionDecl) -> None:
         self.c.calls.signature(decl)
+        self._parameter_types(decl.params, "action")
         self._data_last(decl)
         with self.c.inside("action"), self.c.scopes.nested():
             self._declare_params(decl.params)
@@ -202,10 +225,11 @@ class DeclarationChecker:
             self.c.types.param(p)
             if p.direction:
                 self.c.error(p, f"constructor parameter {p.name} cannot have a direction")
-            self.c.constructor_params.add(p)
+            self.c.known_params.add(p)
             self._default_value(p)
         for p in decl.params:
             self._default_value(p)
+        self._parameter_types(decl.params, self.c.context)
         self._declare_params(decl.params)
         self._declare_params(decl.ctor_params)
 

@@ -1,12 +1,14 @@
-"""Expressions as their user wrote them."""
+"""Expressions as their user wrote them, and whether two were written alike."""
 
 from __future__ import annotations
+
+from dataclasses import fields
 
 from gradplane.switch.syntax import ast
 
 
 def describe(e: ast.Expr) -> str:
-    """An expression as its user wrote it, for messages and for names of match keys."""
+    """An expression for a message."""
     match e:
         case ast.Name(name=name, dot=dot):
             return ("." if dot else "") + name
@@ -23,3 +25,13 @@ def describe(e: ast.Expr) -> str:
         case ast.TypeExpr(ref=ref):
             return str(ref.type)
     return "this expression"
+
+
+def written_alike(a: object, b: object) -> bool:
+    """Whether two pieces of the syntax tree are the same but for their places."""
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(written_alike, a, b))
+    if not isinstance(a, ast.Node):
+        return a == b
+    compared = (f.name for f in fields(a) if f.init and f.name not in ("span", "name_span"))
+    return type(a) is type(b) and all(written_alike(getattr(a, n), getattr(b, n)) for n in compared)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from gradplane.switch.check.convert import cast_allowed, coerce
 from gradplane.switch.check.describe import describe
@@ -25,6 +26,7 @@ from gradplane.switch.ir.types import (
     BOOL,
     ERROR,
     INTEGER,
+    MATCH_KIND,
     STRING,
     VOID,
     Bits,
@@ -114,6 +116,9 @@ class ExpressionChecker(OperatorChecker):
 
     def _name(self, e: ast.Name) -> Type:
         found = self.c.scopes.find(e.name, e.dot)
+        if not found and e.name in self.c.match_kinds:
+            e.const = EnumValue(MATCH_KIND, e.name)
+            return MATCH_KIND
         if not found:
             return self._fail(e, f"{e.name} is not declared", self.c.scopes.nearest(e.name))
         decl = e.decl = found[0]
@@ -181,6 +186,7 @@ class ExpressionChecker(OperatorChecker):
         if index is None:
             hint = did_you_mean(e.name, [f.name for f in base.fields])
             return self._fail(e, f"{base} has no field {e.name}", hint)
+        e.const = _constant_part(e)
         return base.fields[index].type
 
     def _stack_member(self, e: ast.Member, base: Stack) -> Type:
@@ -190,7 +196,7 @@ class ExpressionChecker(OperatorChecker):
         if e.name == "size":
             e.const = base.size
             return BIT32
-        if self.c.context != "parser" and e.name in ("next", "last"):
+        if self.c.context != "parser":
             return self._fail(e, f"stack.{e.name} can only be used in a parser")
         return BIT32 if e.name == "lastIndex" else base.element
 
@@ -225,6 +231,7 @@ class ExpressionChecker(OperatorChecker):
             return ANY
         if not 0 <= at < len(base.elements):
             return self._fail(e.index, f"index {at} is outside {base}")
+        e.const = _constant_part(e)
         return base.elements[at]
 
     def _slice(self, e: ast.Slice) -> Type:
@@ -292,6 +299,32 @@ class ExpressionChecker(OperatorChecker):
         return self._fail(e, "this is only allowed in a keyset (select, entries, value sets)")
 
     _range = _mask = _defaultkey = _tuplekey = _only_in_keysets
+
+
+def _constant_part(e: ast.Member | ast.Index) -> Any:
+    """The value of a member of a constant struct or tuple; None where it is not that simple."""
+    whole, part = _literal(e.base), None
+    match whole, e:
+        case ast.StructExpr(fields=fields), ast.Member(name=name):
+            part = dict(fields).get(name)
+        case ast.ListExpr(elements=elements, type=Fields() as t), ast.Member(name=name):
+            at = t.index(name)
+            part = elements[at] if at is not None and at < len(elements) else None
+        case ast.ListExpr(elements=elements), ast.Index(index=ast.Expr(const=int() as at)):
+            part = elements[at] if at < len(elements) else None
+    return None if part is None else part.const
+
+
+def _literal(e: ast.Expr) -> ast.Expr | None:
+    """The list or struct expression that a constant expression stands for."""
+    match e:
+        case ast.Name(decl=ast.ConstDecl(value=value)):
+            return _literal(value)
+        case ast.Cast(operand=operand):
+            return _literal(operand)
+        case ast.ListExpr() | ast.StructExpr():
+            return e
+    return None
 
 
 def _cast_hint(target: Type, source: Type) -> str:

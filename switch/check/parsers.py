@@ -45,6 +45,7 @@ class ParserChecker:
             elif s.name in states:
                 self.c.error(s, f"state {s.name} is declared twice", f"at {states[s.name].span}")
             states[s.name] = s
+        self._distinct(decl, states)
         if "start" not in states:
             self.c.error(decl, f"parser {decl.name} has no state start")
         for s in decl.states:
@@ -52,6 +53,16 @@ class ParserChecker:
                 self.c.stmts.body(s.body)
                 self._transition(s, states)
         self._unreachable(decl, states)
+
+    def _distinct(self, decl: ast.ParserDecl, states: dict[str, ast.ParserState]) -> None:
+        for member in decl.locals:
+            if member.name in states:
+                place = states[member.name]
+                self.c.error(
+                    place,
+                    f"state {member.name} has the name of another declaration in this parser",
+                    f"at {member.name_span or member.span}",
+                )
 
     def _transition(self, s: ast.ParserState, states: dict[str, ast.ParserState]) -> None:
         if isinstance(s.transition, str):

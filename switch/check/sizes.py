@@ -47,3 +47,13 @@ def emittable(t: Type) -> bool:
         case Tuple(elements=elements):
             return all(map(emittable, elements))
     return isinstance(t, AnyType)
+
+
+def varbits(t: Type) -> int:
+    """How many varbit fields a header has, those of its structs included."""
+    match t:
+        case Varbit():
+            return 1
+        case Fields(fields=fields):
+            return sum(varbits(f.type) for f in fields)
+    return 0

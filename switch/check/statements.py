@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.convert import settle
 from gradplane.switch.check.describe import describe
 from gradplane.switch.check.expressions import EnumValue
-from gradplane.switch.check.kinds import ANY, ActionRun, ExternType
+from gradplane.switch.check.kinds import ANY, ActionRun, ExternType, ListLiteral
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
+    MATCH_KIND,
     STRING,
     VOID,
     Bits,
@@ -190,9 +190,9 @@ class StatementChecker:
             self.c.exprs.value(e.high)
             return INTEGER
         t = self.c.exprs.value(e)
-        if isinstance(e, ast.ListExpr):
-            t = settle(self.c, e)
         match t:
+            case ListLiteral():
+                return ANY  # the elements get the variable's type
             case Stack(element=element) | List(element=element):
                 return element
         if t != ANY:
@@ -203,6 +203,8 @@ class StatementChecker:
         if isinstance(s.collection, ast.Range):
             for bound in (s.collection.low, s.collection.high):
                 self.c.exprs.coerce(bound, wanted, "a bound of the range")
+        elif isinstance(s.collection, ast.ListExpr):
+            self.c.exprs.coerce(s.collection, List(wanted), "the list")
         elif element not in (wanted, ANY) and wanted != ANY:
             self.c.error(s, f"the elements are {element}, the loop's variable is {wanted}")
 
@@ -255,4 +257,6 @@ def storable(t: Type) -> str:
         return "int without a width exists at compile time only: give one, as in bit<32>"
     if t == STRING:
         return "a string exists at compile time only"
+    if t == MATCH_KIND or isinstance(t, List):
+        return "its values exist at compile time only: make it a const"
     return ""

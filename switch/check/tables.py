@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import match_arguments
-from gradplane.switch.check.describe import describe
+from gradplane.switch.check.describe import describe, written_alike
+from gradplane.switch.check.keynames import given_name, key_name
 from gradplane.switch.check.kinds import ANY, ParamType, Signature
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import did_you_mean
@@ -50,6 +51,7 @@ class TableChecker:
                 self._default(decl, uses)
             for entry in decl.entries:
                 self._entry(decl, entry, types, uses)
+            self._priorities(decl)
             self._properties(decl.properties)
         if decl.entries and not decl.key:
             self.c.error(decl, f"table {decl.name} has entries and no key")
@@ -65,7 +67,15 @@ class TableChecker:
         if not fits and t not in (BOOL, ANY):
             hint = "give it a width: 8w1" if t == INTEGER else ""
             self.c.error(key.expr, f"a key cannot be of type {t}", hint)
+        elif not self._name(key):
+            self.c.error(
+                key.expr, "this key needs a name", f'write ... : {key.match_kind} @name("...");'
+            )
         return t
+
+    def _name(self, key: ast.KeyElement) -> str | None:
+        given = given_name(self.c.annotations(key.annotations))
+        return given or key_name(key.expr, self.c.reporter.lines)
 
     # -- actions -------------------------------------------------------------------------------
 
@@ -143,13 +153,26 @@ class TableChecker:
         directed = [p for p in signature.params if p.direction]
         data = [p for p in signature.params if not p.direction]
         given = list(ref.args or [])
-        if len(given) == len(signature.params) and directed:
-            given = given[len(directed) :]  # the bound arguments may be repeated
+        if directed and len(given) == len(signature.params):
+            self._bound_again(ref, use, given[: len(directed)])
+            given = given[len(directed) :]
         args = self._arguments(ref, action.name, data, given)
         for arg in args or []:
             if arg.type != ANY and not self.c.compile_time(arg):
                 self.c.error(arg, "action data in a table must be known at compile time")
         ref.info = ActionUse(action, use.bound if use else [], args or [])
+
+    def _bound_again(
+        self, ref: ast.ActionRef, use: ActionUse | None, given: Sequence[ast.Argument]
+    ) -> None:
+        """Arguments bound in the list of actions may be repeated, just as they are there."""
+        for argument, bound in zip(given, use.bound if use else [], strict=False):
+            if argument.expr is not None and not written_alike(argument.expr, bound):
+                self.c.error(
+                    argument,
+                    f"{describe(argument.expr)} is not what action {ref.name} is bound to",
+                    f"the list of actions has {describe(bound)}",
+                )
 
     def _default(self, decl: ast.TableDecl, uses: dict[str, ActionUse]) -> None:
         assert decl.default_action is not None
@@ -179,20 +202,39 @@ class TableChecker:
             self.c.exprs.check(entry.priority)
             self.c.constant_int(entry.priority, "a priority", checked=True)
 
+    def _priorities(self, decl: ast.TableDecl) -> None:
+        written = [e for e in decl.entries if e.priority is not None]
+        if not written:
+            return
+        if decl.const_entries:
+            self.c.error(
+                written[0],
+                "const entries have no priorities",
+                "their order decides: the first wins",
+            )
+        elif decl.entries[0].priority is None:
+            self.c.error(
+                decl.entries[0], "the first entry needs a priority, since a later one has one"
+            )
+
     # -- properties ----------------------------------------------------------------------------
 
     def _properties(self, properties: Sequence[ast.TableProperty]) -> None:
-        for p in properties:
+        for i, p in enumerate(properties):
+            if any(p.name == earlier.name for earlier in properties[:i]):
+                self.c.error(p, f"property {p.name} is given twice")
             with self.c.inside("package"):
                 self.c.exprs.check(p.value)
             if p.name == "size":
                 size = self.c.constant_int(p.value, "a table's size", checked=True)
                 if size is not None and size < 0:
                     self.c.error(p.value, f"a table's size cannot be negative: {size}")
+            elif p.name == "priority_delta":
+                delta = self.c.constant_int(p.value, "priority_delta", checked=True)
+                if delta is not None and delta < 1:
+                    self.c.error(p.value, f"priority_delta must be positive, not {delta}")
+            elif p.name == "largest_priority_wins" and p.value.type not in (BOOL, ANY):
+                self.c.error(p.value, f"largest_priority_wins is true or false, not {p.value.type}")
             elif p.value.type != ANY and not self.c.compile_time(p.value):
                 self.c.error(p.value, f"property {p.name} must be known at compile time")
 
-
-def key_name(key: ast.KeyElement) -> str:
-    """The name of a match field where no @name gives one."""
-    return describe(key.expr)

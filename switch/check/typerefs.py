@@ -95,12 +95,18 @@ class TypeResolver:
             case ast.StackTypeRef():
                 return self._stack(ref)
             case ast.TupleTypeRef(args=args):
-                return Tuple(tuple(self.value_type(a) for a in args))
+                return Tuple(tuple(self._tuple_element(a) for a in args))
             case ast.ListTypeRef(element=element):
                 return List(self.value_type(element))
             case ast.DontCareTypeRef():
                 return self.fresh("_")
         raise AssertionError(ref)
+
+    def _tuple_element(self, ref: ast.TypeRef) -> Type:
+        t = self.value_type(ref)
+        if not _allowed_field("struct", t):
+            self.c.error(ref, f"a tuple cannot have an element of type {t}")
+        return t
 
     def value_type(self, ref: ast.TypeRef) -> Type:
         """A type that a variable, field or element may have."""
@@ -168,7 +174,11 @@ class TypeResolver:
         if len(args) != len(variables):
             self.c.error(ref, f"{ref.name} has {len(variables)} type parameters, {len(args)} given")
             return ANY
-        return substitute(declared, dict(zip(variables, args, strict=True)))
+        t = substitute(declared, dict(zip(variables, args, strict=True)))
+        if isinstance(t, Fields) and isinstance(decl, ast.StructDecl):
+            for f in t.fields:
+                self._check_field(decl, f.type, ref)
+        return t
 
     # -- declarations --------------------------------------------------------------------------
 
@@ -217,10 +227,17 @@ class TypeResolver:
 
     def _typedef(self, decl: ast.TypedefDecl) -> Type:
         underlying = self.resolve(decl.ref)
+        if underlying in (VOID, STRING, MATCH_KIND):
+            self.c.error(decl.ref, f"there cannot be another name for {underlying}")
+            return ANY
         if not decl.new:
             return underlying
-        if not isinstance(underlying, Bits | SerEnum | NewType) and underlying not in (BOOL, ANY):
-            self.c.error(decl.ref, f"type {decl.name} cannot be made of {underlying}")
+        if not isinstance(underlying, Bits | NewType) and underlying not in (BOOL, ANY):
+            self.c.error(
+                decl.ref,
+                f"type {decl.name} cannot be made of {underlying}",
+                "it takes bit, int, bool or another `type`",
+            )
             return ANY
         return NewType(decl.name, underlying, self.c.annotations(decl.annotations))
 
@@ -262,10 +279,13 @@ class TypeResolver:
 
     def _field(self, decl: ast.StructDecl, f: ast.FieldDecl) -> Field:
         t = self.value_type(f.ref)
+        self._check_field(decl, t, f.ref)
+        return Field(f.name, t, self.c.annotations(f.annotations))
+
+    def _check_field(self, decl: ast.StructDecl, t: Type, place: ast.Node) -> None:
         if not _allowed_field(decl.kind, t):
             allowed = _ALLOWED[decl.kind]
-            self.c.error(f.ref, f"a {decl.kind} cannot have a field of type {t}", allowed)
-        return Field(f.name, t, self.c.annotations(f.annotations))
+            self.c.error(place, f"a {decl.kind} cannot have a field of type {t}", allowed)
 
     def _check_distinct(self, owner: str, names: list[tuple[str, Span]]) -> None:
         seen: dict[str, Span] = {}
@@ -290,7 +310,7 @@ def _allowed_field(kind: str, t: Type) -> bool:
     if kind == "header_union":
         return isinstance(t, Header)
     if kind == "struct":
-        return not isinstance(t, String | Void) and t not in (INTEGER, MATCH_KIND)
+        return not isinstance(t, String | Void | List) and t not in (INTEGER, MATCH_KIND)
     return _in_header(t)
 
 

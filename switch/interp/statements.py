@@ -9,15 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from gradplane.switch.interp import packet_statements
 from gradplane.switch.interp.expressions import Expressions, keep_only
 from gradplane.switch.interp.frame import Env, Frame, Load, Run
-from gradplane.switch.interp.packet import HeaderCodec, Reject, decoder, encoder
+from gradplane.switch.interp.packet import HeaderCodec
 from gradplane.switch.interp.values import maker
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Header, Stack, bit_width
+from gradplane.switch.ir.types import Bits, Header, Stack
+from gradplane.switch.ir.walk import nested
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.state import State
 from gradplane.switch.runtime.tables import MatchTable
+from gradplane.switch.source import NOWHERE
 
 EXIT = object()
 LOOP_LIMIT = 1 << 20  # rounds of one loop for one packet
@@ -112,10 +115,13 @@ class Statements:
         header, siblings, valid = self.load(s.target), self.expressions.siblings(s.target), s.valid
         assert isinstance(s.target.type, Header), s.target.type
         bits_of = HeaderCodec(s.target.type).bits_of
+        fresh = maker(s.target.type)
 
         def run(env: Env) -> None:
             target = header(env)
             if target.valid is not valid:
+                if valid:
+                    target.fields = fresh().fields
                 bits = bits_of(target.fields)
                 env[0].grown += bits if valid else -bits
                 target.valid = valid
@@ -197,7 +203,8 @@ class Statements:
         return Code(lambda env: block, True)
 
     def _loop(self, s: ir.Loop) -> Code:
-        body, place = self.body(s.body).run, s.span
+        body = self.body(s.body).run
+        place = next((n.span for n in nested([s]) if n.span != NOWHERE), NOWHERE)
 
         def run(env: Env) -> Any:
             for _ in range(LOOP_LIMIT):
@@ -266,6 +273,9 @@ class Statements:
         if len(loads) == 1:
             (only,) = loads
             return lambda env: (only(env),)
+        if len(loads) == 2:
+            first, second = loads
+            return lambda env: (first(env), second(env))
         return lambda env: tuple([load(env) for load in loads])
 
     def unsigned(self, e: ir.Expr) -> Load:
@@ -277,99 +287,6 @@ class Statements:
 
     def _call(self, s: ir.CallExtern) -> Run:
         return self.externs.call(s, self)
-
-    # -- packets --------------------------------------------------------------------------------
-
-    def _extract(self, s: ir.Extract) -> Run:
-        assert isinstance(s.target.type, Header), s.target.type
-        codec, too_short = HeaderCodec(s.target.type), self.error("PacketTooShort")
-        header, siblings = self.load(s.target), self.expressions.siblings(s.target)
-        size = None if s.size is None else self._varbit_size(s.size, codec.limit)
-        advance = self._advance_next(s.target)
-
-        def run(env: Env) -> None:
-            packet, target = env[0], header(env)
-            varying = 0 if size is None else size(env)
-            end = packet.position + codec.fixed + varying
-            if end > packet.bits:
-                raise Reject(too_short)
-            target.fields = codec.decode(packet, varying)
-            target.valid = True
-            packet.position = end
-            if siblings is not None:
-                keep_only(siblings(env), target)
-            if advance is not None:
-                advance(env)
-
-        return run
-
-    def _varbit_size(self, size: ir.Expr, limit: int) -> Load:
-        load = self.load(size)
-        invalid, too_long = self.error("ParserInvalidArgument"), self.error("HeaderTooShort")
-
-        def checked(env: Env) -> int:
-            bits: int = load(env)
-            if bits % 8:
-                raise Reject(invalid)
-            if bits > limit:
-                raise Reject(too_long)
-            return bits
-
-        return checked
-
-    def _advance_next(self, target: ir.LValue) -> Run | None:
-        """Extracting to stack.next, or to a member of a union there, moves next on."""
-        base = target.base if isinstance(target, ir.FieldOf) else target
-        if not isinstance(base, ir.NextOf):
-            return None
-        stack = self.load(base.base)
-
-        def run(env: Env) -> None:
-            stack(env).next += 1
-
-        return run
-
-    def _lookahead(self, s: ir.Lookahead) -> Run:
-        width, store = bit_width(s.target.type), self.store(s.target)
-        decode, too_short = decoder(s.target.type), self.error("PacketTooShort")
-        assert width is not None, s.target.type
-
-        def run(env: Env) -> None:
-            packet = env[0]
-            if packet.position + width > packet.bits:
-                raise Reject(too_short)
-            store(env, decode(packet))
-
-        return run
-
-    def _advance(self, s: ir.Advance) -> Run:
-        bits, too_short = self.load(s.bits), self.error("PacketTooShort")
-
-        def run(env: Env) -> None:
-            packet = env[0]
-            end = packet.position + bits(env)
-            if end > packet.bits:
-                raise Reject(too_short)
-            packet.position = end
-
-        return run
-
-    def _packet_length(self, s: ir.PacketLength) -> Run:
-        store = self.store(s.target)
-        return lambda env: store(env, env[0].bits >> 3)
-
-    def _verify(self, s: ir.Verify) -> Run:
-        cond, error = self.load(s.cond), self.load(s.error)
-
-        def run(env: Env) -> None:
-            if not cond(env):
-                raise Reject(error(env))
-
-        return run
-
-    def _emit(self, s: ir.Emit) -> Run:
-        value, encode = self.load(s.value), encoder(s.value.type)
-        return lambda env: encode(env[0], value(env))
 
 
 def _sequence(codes: Sequence[Code]) -> Code:
@@ -419,10 +336,10 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., Code | Run]] = {
     ir.Exit: Statements._exit,
     ir.ApplyTable: Statements._apply,
     ir.CallExtern: Statements._call,
-    ir.Extract: Statements._extract,
-    ir.Lookahead: Statements._lookahead,
-    ir.Advance: Statements._advance,
-    ir.PacketLength: Statements._packet_length,
-    ir.Verify: Statements._verify,
-    ir.Emit: Statements._emit,
+    ir.Extract: packet_statements.extract,
+    ir.Lookahead: packet_statements.lookahead,
+    ir.Advance: packet_statements.advance,
+    ir.PacketLength: packet_statements.packet_length,
+    ir.Verify: packet_statements.verify,
+    ir.Emit: packet_statements.emit,
 }

@@ -174,7 +174,9 @@ class Assign(Stmt):
 
 @dataclass(slots=True, eq=False)
 class SetValid(Stmt):
-    """header.setValid() / setInvalid(). Setting valid keeps the fields' values."""
+    """header.setValid() / setInvalid(). A header that was invalid becomes valid with all fields
+    zero, one that was valid keeps them.
+    """
 
     target: LValue
     valid: bool

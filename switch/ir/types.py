@@ -211,7 +211,9 @@ def bit_width(t: Type) -> int | None:
             return width
         case Bool():
             return 1
-        case SerEnum(underlying=underlying) | NewType(underlying=underlying):
+        case SerEnum(underlying=bits):
+            return bits.width
+        case NewType(underlying=underlying):
             return bit_width(underlying)
         case Struct(fields=fields) | Header(fields=fields):
             widths = [bit_width(f.type) for f in fields]

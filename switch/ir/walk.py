@@ -10,13 +10,13 @@ from gradplane.switch.ir import nodes as ir
 def statements(block: ir.Parser | ir.Control) -> Iterator[ir.Stmt]:
     """All statements of a block, also those of the actions of the tables it applies."""
     seen: set[ir.Action] = set()
-    for stmt in _nested(_bodies(block)):
+    for stmt in nested(_bodies(block)):
         yield stmt
         if isinstance(stmt, ir.ApplyTable):
             for choice in stmt.table.actions:
                 if choice.action not in seen:
                     seen.add(choice.action)
-                    yield from _nested(choice.action.body)
+                    yield from nested(choice.action.body)
 
 
 def blocks(package: ir.Package) -> Iterator[tuple[str, ir.Parser | ir.Control]]:
@@ -37,8 +37,9 @@ def _bodies(block: ir.Parser | ir.Control) -> Iterator[ir.Stmt]:
         yield from state.body
 
 
-def _nested(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
-    """Statements and those inside them, without recursion: programs may nest deeply."""
+def nested(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
+    """Statements and those inside them, in source order. Not recursive: programs may nest deeply.
+    """
     pending = list(stmts)[::-1]
     while pending:
         stmt = pending.pop()

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
@@ -24,6 +24,11 @@ class Unit:
     module: Module
     layouts: Layouts
     errors: dict[str, int]
+    _numbers: dict[int, tuple[Type, int]] = field(default_factory=dict)
+
+    def number(self, t: Type) -> int:
+        """A number of its own for each type object."""
+        return self._numbers.setdefault(id(t), (t, len(self._numbers)))[1]
 
 
 class Expressions:

@@ -211,9 +211,7 @@ class Body(CallLowering):
         self.emit(ir.Leave(block))
 
     def _exit_stmt(self, s: ast.Exit) -> None:
-        for copies in reversed(self._copy_outs):
-            self.out += copies
-        self.emit(ir.Exit())
+        self.exit()
 
 
 def _grouped(cases: Sequence[ast.SwitchCase]) -> Iterator[tuple[list[ast.Expr], ast.Block | None]]:

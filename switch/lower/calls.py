@@ -7,18 +7,20 @@ out in order (specification, section 6.8).
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.kinds import substitute
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import STRING, Type, Void
+from gradplane.switch.ir.types import BOOL, STRING, Type, Void
 from gradplane.switch.lower import build
 from gradplane.switch.lower.env import PACKET, ActionInstance, Binding, BlockInstance, Env
 from gradplane.switch.lower.erase import erase, type_name
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
-from gradplane.switch.lower.paths import independent, overlap, path
+from gradplane.switch.lower.frame import leaves
+from gradplane.switch.lower.paths import in_header, independent, overlap, path
 from gradplane.switch.syntax import ast
 
 
@@ -75,7 +77,27 @@ class CallLowering(ExpressionLowering):
         table = self.env.find(base.decl)
         assert isinstance(table, ir.Table), base.name
         self.emit(ir.ApplyTable(table, hit, action_run))
+        if any(a.action.body is b for a in table.actions for b in self._exit_bodies):
+            assert self._exiting is not None
+            with self.into([]) as leaving:
+                self.exit()
+            self.emit(ir.If(self._exiting, leaving, []))
         return table
+
+    def exit(self) -> None:
+        """Copies out the results of all calls around, then leaves the top-level control.
+
+        An action of a sub-control's table leaves a note instead, for whoever applied the table: it
+        alone knows whom the sub-control was called by.
+        """
+        for copies in reversed(self._copy_outs):
+            self.out += copies
+        if self._exit is None:
+            self.emit(ir.Exit())
+            return
+        block, note = self._exit
+        self.emit(ir.Assign(note, build.TRUE))
+        self.emit(ir.Leave(block))
 
     # -- inlining ------------------------------------------------------------------------------
 
@@ -85,9 +107,7 @@ class CallLowering(ExpressionLowering):
         assert isinstance(decl, ast.FunctionDecl | ast.ActionDecl) and decl.body is not None
         result = None
         if not isinstance(info.signature.result, Void):
-            result = self.variable(
-                "result", erase(substitute(info.signature.result, self.env.types))
-            )
+            result = self.variable("result", self._erased(info.signature.result))
         outer = self.env
         home = self.p.top
         if isinstance(decl, ast.ActionDecl):
@@ -138,7 +158,8 @@ class CallLowering(ExpressionLowering):
             env.path = instance.name
             by_reference = instance.sites == 1 and not self.repeats
             copies = self._bind_arguments(info, decl.params, env, by_reference)
-            self.p.elaborate(decl, env, self)
+            with self.nesting():
+                self.p.elaborate(decl, env, self)
             instance.elaborated = env
             return env, copies
         env = instance.elaborated
@@ -159,13 +180,17 @@ class CallLowering(ExpressionLowering):
         self, info: CallInfo, params: Sequence[ast.Param], env: Env, by_reference: bool
     ) -> list[ir.Stmt]:
         """Binds each parameter; returns the statements that copy results out afterwards."""
-        values = self._argument_values(info)
+        values, saved = self._argument_values(info)
         copies: list[ir.Stmt] = []
         for i, (param, value) in enumerate(zip(params, values, strict=True)):
             formal = info.signature.params[i]
             t_checked = substitute(formal.type, self.env.types)
             if value is None or not isinstance(value, ir.Expr):
                 self._bind_object(param, value, t_checked, env)
+                continue
+            if i in saved:
+                env.bind(param, saved[i])
+                copies.append(self._copy_out(value, saved[i]))
                 continue
             others = [v for j, v in enumerate(values) if j != i and isinstance(v, ir.Expr)]
             if by_reference and self._shareable(param.direction, value, others):
@@ -191,41 +216,57 @@ class CallLowering(ExpressionLowering):
     ) -> list[ir.Stmt]:
         """A further apply of the same instance: its parameters are variables already."""
         copies: list[ir.Stmt] = []
-        for param, value in zip(params, self._argument_values(info), strict=True):
+        values, saved = self._argument_values(info)
+        for i, (param, value) in enumerate(zip(params, values, strict=True)):
             bound = env.find(param)
-            if not (isinstance(bound, ir.LValue) and isinstance(value, ir.Expr)):
+            if not isinstance(bound, ir.LValue):
                 continue
-            if path(bound) != path(value):
+            if not isinstance(value, ir.Expr):  # `_`: nobody wants what comes out
+                self.emit(ir.Assign(bound, ir.Zero(bound.type)))
+            elif i in saved:
+                self.emit(ir.Assign(bound, saved[i]))
+                copies.append(self._copy_out(value, bound))
+            elif path(bound) is None or path(bound) != path(value):
                 self._copy(param.direction, bound, value, copies)
         return copies
 
     def _copy(self, direction: str, var: ir.LValue, value: ir.Expr, copies: list[ir.Stmt]) -> None:
         if direction == "out":
-            if self.repeats:
-                self.emit(ir.Assign(var, ir.Zero(var.type)))
+            self.emit(ir.Assign(var, ir.Zero(var.type)))
         else:
             self.emit(ir.Assign(var, value))
         if direction in ("out", "inout"):
-            assert isinstance(value, ir.LValue)
-            copies.append(ir.Assign(value, var, span=self._span))
+            copies.append(self._copy_out(value, var))
 
-    def _argument_values(self, info: CallInfo) -> list[Binding | None]:
-        """Arguments from left to right: l-values for out and inout, otherwise values or objects."""
-        values: list[Binding | None] = []
-        for i, (arg, param) in enumerate(zip(info.args, info.signature.params, strict=True)):
-            if arg is None:
-                values.append(None)
-            elif param.direction in ("out", "inout"):
-                values.append(self.lvalue(arg))
+    def _copy_out(self, target: ir.Expr, value: ir.Expr) -> ir.Stmt:
+        assert isinstance(target, ir.LValue), target
+        return ir.Assign(target, value, span=self._span)
+
+    def _argument_values(
+        self, info: CallInfo
+    ) -> tuple[list[Binding | None], dict[int, ir.Var]]:
+        """Arguments, evaluated as written: l-values for out and inout, otherwise values or objects.
+
+        Where evaluating a later argument may change a value, it is saved before; for an inout
+        argument the second result has the variable it was saved in.
+        """
+        values: list[Binding | None] = [None] * len(info.args)
+        saved: dict[int, ir.Var] = {}
+        order = [(i, arg) for i in info.order if (arg := info.args[i]) is not None]
+        for n, (i, arg) in enumerate(order):
+            direction = info.signature.params[i].direction
+            changes = any(has_call(later) for _, later in order[n + 1 :])
+            if direction in ("out", "inout"):
+                place = values[i] = self.lvalue(arg)
+                if direction == "inout" and changes:
+                    saved[i] = self.spill(place)
             elif (found := self._object(arg)) is not None:
-                values.append(found)
+                values[i] = found
             else:
                 value = self.expr(arg)
-                later = [a for a in info.args[i + 1 :] if a is not None]
-                if not isinstance(value, ir.Const) and any(map(has_call, later)):
-                    value = self.spill(value)
-                values.append(value)
-        return values
+                keep = isinstance(value, ir.Const) or not changes
+                values[i] = value if keep else self.spill(value)
+        return values, saved
 
     def _object(self, arg: ast.Expr) -> Binding | None:
         if isinstance(arg, ast.Name) and arg.decl is not None and arg.const is None:
@@ -235,10 +276,13 @@ class CallLowering(ExpressionLowering):
         return None
 
     def _shareable(self, direction: str, value: ir.Expr, others: Sequence[ir.Expr]) -> bool:
-        """Whether a parameter may simply be another name for its argument."""
+        """Whether a parameter may simply be another name for its argument.
+
+        Not where it is written and part of a header: an invalid header takes no writes.
+        """
         if isinstance(value, ir.Const):
             return direction in ("", "in")
-        if not independent(value):
+        if not independent(value) or (direction in ("out", "inout") and in_header(value)):
             return False
         return not any(overlap(value, o) for o in others)
 
@@ -259,7 +303,7 @@ class CallLowering(ExpressionLowering):
             if info.name == "static_assert":
                 return self._static_assert(e, info)
         assert instance is None or isinstance(instance, ir.ExternInstance), instance
-        args, directions = self._extern_arguments(info)
+        args, directions, copies = self._extern_arguments(info)
         result = None
         if not isinstance(info.signature.result, Void):
             result = self.variable(info.name, self.type_of(e))
@@ -270,27 +314,42 @@ class CallLowering(ExpressionLowering):
                 args,
                 directions,
                 result,
-                [erase(substitute(t, self.env.types)) for t in info.type_args],
+                [self._erased(t) for t in info.type_args],
             )
         )
+        self.out += copies
         return result
 
-    def _extern_arguments(self, info: CallInfo) -> tuple[list[ir.Expr], list[str]]:
+    def _extern_arguments(
+        self, info: CallInfo
+    ) -> tuple[list[ir.Expr], list[str], list[ir.Stmt]]:
+        """Arguments, their directions, and what copies results out afterwards."""
         args: list[ir.Expr] = []
-        for arg, value in zip(info.args, self._argument_values(info), strict=True):
-            if arg is not None and isinstance(arg.const, EnumValue):
+        directions: list[str] = []
+        copies: list[ir.Stmt] = []
+        values, saved = self._argument_values(info)
+        for i, (arg, param) in enumerate(zip(info.args, info.signature.params, strict=True)):
+            value = values[i]
+            if arg is None and param.direction == "out":  # `_`
+                value = self.variable(param.name, self._erased(param.type))
+            elif arg is not None and isinstance(arg.const, EnumValue):
                 value = ir.Const(STRING, arg.const.name)
+            elif i in saved and isinstance(value, ir.Expr):
+                copies.append(self._copy_out(value, saved[i]))
+                value = saved[i]
             if isinstance(value, ir.Expr):
                 args.append(value)
-        return args, [p.direction for p in info.signature.params][: len(args)]
+                directions.append(param.direction)
+        return args, directions, copies
+
+    def _erased(self, t: Type) -> Type:
+        return erase(substitute(t, self.env.types))
 
     def _static_assert(self, e: ast.Call, info: CallInfo) -> ir.Expr:
         cond = info.args[0]
         assert cond is not None
         value = self.expr(cond)
-        if not isinstance(value, ir.Const):
-            self.p.reporter.error(e.span, "static_assert needs a value known at compile time")
-        elif not value.value:
+        if isinstance(value, ir.Const) and not value.value:
             message = info.args[1].const if len(info.args) > 1 and info.args[1] else ""
             self.p.reporter.error(e.span, f"static_assert failed: {message}".rstrip(": "))
         return build.TRUE
@@ -317,7 +376,7 @@ class CallLowering(ExpressionLowering):
     def _extract(self, info: CallInfo) -> None:
         target, *size = info.args
         if target is None:  # extract<T>(_): skips a T
-            t = erase(substitute(info.type_args[0], self.env.types))
+            t = self._erased(info.type_args[0])
             self.emit(ir.Extract(self.variable("skipped", t)))
             return
         place = self.lvalue(target)
@@ -351,9 +410,25 @@ class CallLowering(ExpressionLowering):
                     else:
                         self._copy(param.direction, var, self.lvalue(arg), copies)
                 inner.bind(param, var)
-            self._copy_outs.append(copies)
-            with self.scope(inner), self.returns(None):
+            with self._own_exit([copies]), self.scope(inner), self.returns(None):
                 self.stmts(action.decl.body.body)
-            self._copy_outs.pop()
             self.out += copies
         return out
+
+    @contextmanager
+    def _own_exit(self, copy_outs: list[list[ir.Stmt]]) -> Iterator[None]:
+        """A table's action: what is around it now is not what is around the table's apply."""
+        saved, self._copy_outs = self._copy_outs, copy_outs
+        block = ir.Block([], "exit")
+        out = self.out
+        if self._nested:
+            self._exiting = self._exiting or self.variable("exiting", BOOL)
+            self._exit = block, self._exiting
+        with self.into(block.body):
+            yield
+        self._exit, self._copy_outs = None, saved
+        if leaves(block.body, block):
+            self.emit(block)
+            self._exit_bodies.append(out)
+        else:
+            self.out += block.body

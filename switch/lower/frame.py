@@ -15,13 +15,13 @@ from gradplane.switch.source import NOWHERE, Span
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
-    from gradplane.switch.lower.program import Lowering
+    from gradplane.switch.lower.instances import Instances
 
 
 class Frame:
     """`out` is where statements go; `locals` grows with every variable made."""
 
-    def __init__(self, lowering: Lowering) -> None:
+    def __init__(self, lowering: Instances) -> None:
         self.p = lowering
         self.out: list[ir.Stmt] = []
         self.locals: list[ir.Var] = []
@@ -30,6 +30,10 @@ class Frame:
         self._return: tuple[ir.Block, ir.Var | None] | None = None
         self._loops: list[tuple[ir.Block, ir.Block]] = []  # (for break, for continue)
         self._copy_outs: list[list[ir.Stmt]] = []  # of the calls around, for exit
+        self._nested = False  # inside a sub-control?
+        self._exit: tuple[ir.Block, ir.Var] | None = None  # how a table's action exits, if nested
+        self._exiting: ir.Var | None = None
+        self._exit_bodies: list[list[ir.Stmt]] = []  # of the actions that may set it
         self._span = NOWHERE
 
     # -- helpers -------------------------------------------------------------------------------
@@ -61,6 +65,14 @@ class Frame:
             yield
         finally:
             self.repeats = saved
+
+    @contextmanager
+    def nesting(self) -> Iterator[None]:
+        saved, self._nested = self._nested, True
+        try:
+            yield
+        finally:
+            self._nested = saved
 
     def variable(self, name: str, t: Type) -> ir.Var:
         var = self.p.variable(name, t)

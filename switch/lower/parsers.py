@@ -13,13 +13,13 @@ from gradplane.switch.lower.tables import match_of
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
-    from gradplane.switch.lower.program import Lowering
+    from gradplane.switch.lower.instances import Instances
 
 
 class ParserLowering:
     """Collects the states of one top-level parser."""
 
-    def __init__(self, lowering: Lowering, body: Body) -> None:
+    def __init__(self, lowering: Instances, body: Body) -> None:
         self.p = lowering
         self.body = body
         self.states: dict[str, ir.State] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Header, Union
 
 
 def path(e: ir.Expr) -> tuple[ir.Var, tuple[int, ...]] | None:
@@ -25,6 +26,15 @@ def path(e: ir.Expr) -> tuple[ir.Var, tuple[int, ...]] | None:
 def independent(e: ir.Expr) -> bool:
     """Whether `e` names fixed storage: always the same variable, field, element."""
     return path(e) is not None
+
+
+def in_header(e: ir.Expr) -> bool:
+    """Whether an l-value is part of a header, or of a union."""
+    while isinstance(e, ir.FieldOf | ir.SliceOf | ir.ElementOf):
+        e = e.base
+        if isinstance(e.type, Header | Union):
+            return True
+    return False
 
 
 def variables(e: ir.Expr) -> set[ir.Var]:

@@ -22,11 +22,11 @@ def walk(node: object) -> Iterator[ast.Node]:
 
 
 def apply_sites(program: ast.Program) -> Counter[ast.Decl]:
-    """How many `instance.apply(...)` there are for each Instantiation."""
+    """How many `instance.apply(...)` there are for each Instantiation (or parameter)."""
     count: Counter[ast.Decl] = Counter()
     for node in walk(program.declarations):
         if isinstance(node, ast.Call) and node.info is not None and node.info.kind == "block":
             base = node.info.base
-            if isinstance(base, ast.Name) and isinstance(base.decl, ast.Instantiation):
+            if isinstance(base, ast.Name) and isinstance(base.decl, ast.Decl):
                 count[base.decl] += 1
     return count

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import CallInfo
-from gradplane.switch.check.tables import ActionUse, key_name
+from gradplane.switch.check.keynames import given_name, key_name
+from gradplane.switch.check.tables import ActionUse
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Fields
 from gradplane.switch.lower.env import ActionInstance, Env, control_plane_name
@@ -14,7 +16,7 @@ from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
     from gradplane.switch.lower.calls import CallLowering
-    from gradplane.switch.lower.program import Lowering
+    from gradplane.switch.lower.instances import Instances
 
 DEFAULT_SIZE = 1024
 
@@ -23,7 +25,7 @@ class TableLowering:
     """Makes the IR of one table in the environment of its control instance."""
 
     def __init__(
-        self, lowering: Lowering, decl: ast.TableDecl, env: Env, body: CallLowering
+        self, lowering: Instances, decl: ast.TableDecl, env: Env, body: CallLowering
     ) -> None:
         self.p = lowering
         self.decl = decl
@@ -43,6 +45,7 @@ class TableLowering:
                 self._add_action(ref)
             default = self._default()
             entries = [self._entry(e, keys) for e in self.decl.entries]
+            self._fill_priorities(entries)
         table = ir.Table(
             name=self.name,
             keys=keys,
@@ -66,7 +69,7 @@ class TableLowering:
     def _key(self, key: ast.KeyElement) -> ir.Key:
         assert key.expr.type is not None
         annotations = self.p.checker.annotations(key.annotations)
-        name = _given_name(annotations) or key_name(key)
+        name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
         value = self.body.expr(key.expr)
         return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
 
@@ -138,6 +141,33 @@ class TableLowering:
             entry.span,
         )
 
+    def _fill_priorities(self, entries: list[ir.Entry]) -> None:
+        """Entries without priority among others, or where the step is given (14.2.1.4)."""
+        if any(a.name == "priority" for e in entries for a in e.annotations):
+            self._annotated_priorities(entries)
+        values = {p.name: p.value.const for p in self.decl.properties}
+        step = values.get("priority_delta", 1)
+        largest = values.get("largest_priority_wins", True)
+        if all(e.priority is None for e in entries):
+            if "priority_delta" not in values or self.decl.const_entries:
+                return
+            entries[0].priority = 1 + (len(entries) - 1) * step if largest else 1
+        for before, entry in itertools.pairwise(entries):
+            if entry.priority is None and before.priority is not None:
+                entry.priority = before.priority + (-step if largest else step)
+
+    @staticmethod
+    def _annotated_priorities(entries: list[ir.Entry]) -> None:
+        """As in BMv2: the smallest @priority wins, an entry without one has its position."""
+        numbers = [
+            next((a.values[0] for a in e.annotations if a.name == "priority" and a.values), i)
+            for i, e in enumerate(entries, 1)
+        ]
+        known = [n for n in numbers if isinstance(n, int)]
+        for entry, number in zip(entries, numbers, strict=True):
+            if isinstance(number, int):
+                entry.priority = max(known) + 1 - number
+
     # -- properties ----------------------------------------------------------------------------
 
     def _property(self, table: ir.Table, p: ast.TableProperty) -> None:
@@ -164,8 +194,8 @@ class TableLowering:
         if isinstance(p.value, ast.Call):
             info: CallInfo = p.value.info
             annotations = self.p.checker.annotations(p.annotations)
-            name = control_plane_name(self.env.path, _given_name(annotations) or "", ())
-            if not _given_name(annotations):
+            name = control_plane_name(self.env.path, given_name(annotations) or "", ())
+            if not given_name(annotations):
                 name = f"{self.name}.{p.name}"
             return self.p.extern_instance(info, name, annotations, self.env, p.span)
         if isinstance(p.value, ast.Name):
@@ -188,14 +218,7 @@ def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:
     return ir.MatchValue(body.expr(e))
 
 
-def _given_name(annotations: Annotations) -> str:
-    for a in annotations:
-        if a.name == "name" and a.values and isinstance(a.values[0], str):
-            return a.values[0]
-    return ""
-
-
-def value_set(p: Lowering, decl: ast.ValueSetDecl, env: Env) -> ir.ValueSet:
+def value_set(p: Instances, decl: ast.ValueSetDecl, env: Env) -> ir.ValueSet:
     """A parser value set; the components of a struct are its match fields (@match, else exact)."""
     t = decl.ref.type
     assert t is not None

@@ -10,12 +10,12 @@ from finsy.proto import p4i
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Type, bit_width
+from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.p4runtime.errors import RpcError
 from gradplane.switch.p4runtime.p4info import (
     PRIORITY_KINDS,
     SELECTOR_KIND,
     build_p4info,
-    digest_calls,
     is_hidden,
 )
 from gradplane.switch.p4runtime.typespec import flat_fields

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeVar
 
 from finsy.proto import p4i
 from google.protobuf import text_format
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotation, Annotations, Struct, Type, bit_width
+from gradplane.switch.ir.types import Annotation, Annotations, NewType, Type, bit_width
+from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
 from gradplane.switch.p4runtime.typespec import add_new_type, flat_fields, type_spec
 from gradplane.switch.p4runtime.values import to_bytes
@@ -72,20 +73,6 @@ def p4info_text(p4info: p4i.P4Info) -> str:
 
 def is_hidden(annotations: Annotations) -> bool:
     return any(a.name == "hidden" for a in annotations)
-
-
-def digest_calls(program: ir.Program) -> dict[str, Type]:
-    """v1model's digests: name of the digest -> type of its data, in the order of the source."""
-    found: dict[str, Type] = {}
-    for call in _extern_calls(program):
-        if call.instance is None and call.name == "digest":
-            found.setdefault(digest_name(call.type_args[0]), call.type_args[0])
-    return found
-
-
-def digest_name(data: Type) -> str:
-    """v1model's digests have no instance: they are called as the type of their data."""
-    return data.name if isinstance(data, Struct) else str(data)
 
 
 def wire_width(t: Type, type_name: str, types: dict[str, ir.TypeInfo]) -> int:
@@ -182,9 +169,9 @@ class _Builder:
         out.initial_default_action.action_id = number
         ids = field_ids([p.annotations for p in action.params], action.name)
         for param_id, param, value in zip(ids, action.params, table.default.args, strict=True):
-            out.initial_default_action.arguments.add(
-                param_id=param_id, value=to_bytes(int(value), bit_width(param.type) or 0)
-            )
+            width = bit_width(param.type) or 0
+            bits = int(value) & ((1 << width) - 1)  # of int<W>, which may be negative
+            out.initial_default_action.arguments.add(param_id=param_id, value=to_bytes(bits, width))
 
     def _match_fields(self, out: Any, keys: list[ir.Key], owner: str) -> None:
         ids = field_ids([key.annotations for key in keys], owner)
@@ -299,7 +286,8 @@ class _Builder:
             if is_hidden(annotations.get(field_name, ())):
                 continue
             field = out.metadata.add(id=number, name=field_name)
-            field.bitwidth = bit_width(field_type) or 0
+            type_name = field_type.name if isinstance(field_type, NewType) else ""
+            field.bitwidth = self._width(field_type, type_name, field)
             _annotate(field, annotations.get(field_name, ()))
 
     def _value_set(self, value_set: ir.ValueSet) -> None:
@@ -367,34 +355,3 @@ def _meter_spec(out: p4i.MeterSpec, extern: ir.ExternInstance, position: int) ->
     out.unit = METER_UNITS[str(extern.args[position]).lower()]
     for annotation in extern.annotations:
         out.type = METER_TYPES.get(annotation.name, out.type)
-
-
-def _extern_calls(program: ir.Program) -> Iterator[ir.CallExtern]:
-    """Every extern call of the package's controls and of the actions."""
-    for control in _controls(program.package):
-        yield from _calls_in(control.body)
-    for action in program.actions:
-        yield from _calls_in(action.body)
-
-
-def _controls(package: ir.Package) -> Iterator[ir.Control]:
-    for arg in package.args.values():
-        if isinstance(arg, ir.Control):
-            yield arg
-        elif isinstance(arg, ir.Package):
-            yield from _controls(arg)
-
-
-def _calls_in(body: Iterable[ir.Stmt]) -> Iterator[ir.CallExtern]:
-    for stmt in body:
-        match stmt:
-            case ir.CallExtern():
-                yield stmt
-            case ir.If():
-                yield from _calls_in(stmt.then + stmt.other)
-            case ir.Switch():
-                for _, case in stmt.cases:
-                    yield from _calls_in(case)
-                yield from _calls_in(stmt.default)
-            case ir.Block() | ir.Loop():
-                yield from _calls_in(stmt.body)

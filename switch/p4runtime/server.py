@@ -23,6 +23,7 @@ from gradplane.switch.runtime.messages import Message
 DEFAULT_ADDRESS = "0.0.0.0:9559"  # the port that IANA gave P4Runtime
 
 _TICK = 0.02  # seconds between looks at digests and idle entries
+_GRACE = 0.2  # seconds for requests that are under way at the end
 _WAITING = 10_000  # responses that may wait for a slow controller; more are dropped
 _LARGEST_MESSAGE = 256 << 20
 _UNARY_THREADS = 8
@@ -76,8 +77,8 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
                 f"cannot listen on {self.address}: the address is in use or not of this machine;"
                 " choose another with --grpc-server-addr HOST:PORT (port 0: any free one)"
             ) from error
-        host, _, _ = self.address.rpartition(":")
-        self.address = f"{host}:{port}"
+        if self.address.endswith(":0"):
+            self.address = f"{self.address[:-1]}{port}"
         self.device.listener = self._tell
         if self.device.pipeline is not None:
             self.device.pipeline.state.listener = self.device.listener
@@ -87,7 +88,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     def stop(self) -> None:
         """End all streams and refuse new requests."""
-        self._server.stop(grace=0.5).wait()
+        self._server.stop(grace=_GRACE).wait()
         self._told.put(None)
         self._notifier.join()
         self._pool.shutdown()

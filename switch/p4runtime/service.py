@@ -148,7 +148,7 @@ class P4RuntimeService:
                 return self._packet_in(packet_in_message(pipeline.catalog, packet))
             case Digest(name=name, type=t, data=data):
                 known = pipeline.catalog.digests.values()
-                number = next((d.id for d in known if d.name == name), 0)
+                number = next(d.id for d in known if d.name == name or d.data == t)
                 lists = self._digest_lists(pipeline).offer(number, show_data(t, data), now)
                 return self._digest_deliveries(lists)
             case IdleNotice():

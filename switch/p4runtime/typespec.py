@@ -16,6 +16,8 @@ def type_spec(t: Type, info: p4t.P4TypeInfo) -> p4t.P4DataTypeSpec:
             spec.bitstring.CopyFrom(_bitstring(t))
         case Bool():
             spec.bool.SetInParent()
+        case Struct() if is_tuple(t):
+            spec.tuple.members.extend(type_spec(f.type, info) for f in t.fields)
         case Struct():
             spec.struct.name = t.name
             _add_struct(t, info)
@@ -36,6 +38,11 @@ def type_spec(t: Type, info: p4t.P4TypeInfo) -> p4t.P4DataTypeSpec:
         case _:
             raise AssertionError(f"no control-plane form of type {t}")
     return spec
+
+
+def is_tuple(t: Type) -> bool:
+    """Lowering makes tuples structs of that name."""
+    return isinstance(t, Struct) and t.name.startswith("tuple<")
 
 
 def add_new_type(t: TypeInfo, info: p4t.P4TypeInfo) -> None:

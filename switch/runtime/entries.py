@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gradplane.switch.runtime.cells import signed_words, unsigned_words
 from gradplane.switch.runtime.keys import Match
 from gradplane.switch.runtime.meters import MeterCell
+
+MASK64 = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +43,42 @@ class OneShot:
 Target = ActionData | MemberRef | GroupRef | OneShot
 
 
-@dataclass(slots=True)
 class Count:
-    """Packets and bytes, modulo 2^64."""
+    """Packets and bytes, modulo 2^64; they are the two words of `cells`."""
 
-    packets: int = 0
-    bytes: int = 0
+    __slots__ = ("cells",)
+
+    def __init__(self, packets: int = 0, bytes: int = 0) -> None:
+        self.cells = unsigned_words(2)
+        self.packets, self.bytes = packets, bytes
+
+    @property
+    def packets(self) -> int:
+        return self.cells[0]
+
+    @packets.setter
+    def packets(self, number: int) -> None:
+        self.cells[0] = number & MASK64
+
+    @property
+    def bytes(self) -> int:
+        return self.cells[1]
+
+    @bytes.setter
+    def bytes(self, number: int) -> None:
+        self.cells[1] = number & MASK64
 
     def add(self, nbytes: int) -> None:
-        self.packets = (self.packets + 1) & 0xFFFF_FFFF_FFFF_FFFF
-        self.bytes = (self.bytes + nbytes) & 0xFFFF_FFFF_FFFF_FFFF
+        """Counts a packet of `nbytes`."""
+        cells = self.cells
+        cells[0] = (cells[0] + 1) & MASK64
+        cells[1] = (cells[1] + nbytes) & MASK64
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Count) and self.cells == other.cells
+
+    def __repr__(self) -> str:
+        return f"Count(packets={self.packets}, bytes={self.bytes})"
 
 
 @dataclass(slots=True, eq=False)
@@ -68,6 +97,22 @@ class Entry:
     is_const: bool = False
     counter: Count = field(default_factory=Count)
     meter: MeterCell = field(default_factory=MeterCell)
-    last_hit_ns: int = 0
-    idle_told: bool = False  # the idle notice went out and no packet came since
     serial: int = 0
+    times: memoryview[int] = field(default_factory=lambda: signed_words(2), repr=False)
+
+    @property
+    def last_hit_ns(self) -> int:
+        return self.times[0]
+
+    @last_hit_ns.setter
+    def last_hit_ns(self, now: int) -> None:
+        self.times[0] = now
+
+    @property
+    def idle_told(self) -> bool:
+        """The idle notice went out and no packet came since."""
+        return bool(self.times[1])
+
+    @idle_told.setter
+    def idle_told(self, told: bool) -> None:
+        self.times[1] = told

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gradplane.switch.runtime.cells import address_of, signed_words, unsigned_words
 from gradplane.switch.runtime.errors import TableError
 
 GREEN, YELLOW, RED = 0, 1, 2
@@ -41,20 +42,59 @@ class MeterConfig:
             )
 
 
-class MeterCell:
-    """One meter. Without a config every packet is green."""
+# What a meter's 64-bit cells hold.
+CELL_WORDS = ("configured", "cir", "cburst", "pir", "pburst", "eburst", "committed", "excess",
+              "last")  # fmt: skip
 
-    __slots__ = ("config", "committed", "excess", "last")
+
+class MeterCell:
+    """One meter. Without a config every packet is green. Its numbers are in `cells`."""
+
+    __slots__ = ("config", "cells")
 
     def __init__(self) -> None:
+        self.cells = signed_words(len(CELL_WORDS))
         self.configure(None)
 
     def configure(self, config: MeterConfig | None, now: int = 0) -> None:
         """Sets the rates and fills both buckets; `now` in ns."""
         self.config = config
+        rates = (0,) * 5 if config is None else (
+            config.cir, config.cburst, config.pir, config.pburst, config.eburst
+        )  # fmt: skip
+        self.cells[0] = config is not None
+        for i, rate in enumerate(rates):
+            self.cells[1 + i] = rate
         self.last = now
         self.committed = config.cburst if config else 0
         self.excess = (config.eburst or config.pburst) if config else 0
+
+    @property
+    def committed(self) -> int:
+        """Tokens in the first bucket."""
+        return self.cells[6]
+
+    @committed.setter
+    def committed(self, tokens: int) -> None:
+        self.cells[6] = tokens
+
+    @property
+    def excess(self) -> int:
+        """Tokens in the second bucket."""
+        return self.cells[7]
+
+    @excess.setter
+    def excess(self, tokens: int) -> None:
+        self.cells[7] = tokens
+
+    @property
+    def last(self) -> int:
+        """When tokens were last added, in ns."""
+        return self.cells[8]
+
+    @last.setter
+    def last(self, now: int) -> None:
+        self.cells[8] = now
 
     def execute(self, now: int, amount: int) -> int:
         """The colour of `amount` (bytes, or 1 packet) at `now` ns, which takes its tokens."""
@@ -100,6 +140,7 @@ class Meter:
         self.size = size
         self.unit = unit
         self.cells: dict[int, MeterCell] = {}  # only those with a config
+        self.addresses = unsigned_words(size)  # of the cells' numbers; 0: without a config
 
     def read(self, index: int) -> MeterConfig | None:
         """A cell's config; raises TableError OUT_OF_RANGE."""
@@ -111,10 +152,12 @@ class Meter:
         """Sets a cell's config (None: every packet is green) and fills its buckets."""
         self._check(index)
         if config is None:
+            self.addresses[index] = 0
             self.cells.pop(index, None)
             return
         cell = self.cells.setdefault(index, MeterCell())
         cell.configure(config, now)
+        self.addresses[index] = address_of(cell.cells)
 
     def execute(self, index: int, now: int, nbytes: int) -> int:
         """Colour of a packet: 0 green, 1 yellow, 2 red. Green out of range."""

@@ -66,7 +66,8 @@ class State:
         self.drops: Tally[str] = Tally()  # packets dropped, by reason
 
     def tell(self, message: Message) -> None:
-        """Hands a message to the listener, or keeps it for Switch.messages()."""
+        """Hands a message to the listener (the switch's lock is held), or keeps it for
+        Switch.messages()."""
         if self.listener is not None:
             self.listener(message)
         else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import limits
@@ -23,6 +24,18 @@ from gradplane.switch.runtime.meters import MeterCell
 from gradplane.switch.runtime.profiles import ActionProfile
 
 Identity = tuple[tuple[Match, ...], int]
+
+
+class Watcher(Protocol):
+    """Compiled code's copy of a table, told of every change after it was made."""
+
+    def inserted(self, entry: Entry) -> None: ...
+
+    def modified(self, entry: Entry) -> None: ...
+
+    def deleted(self, entry: Entry) -> None: ...
+
+    def default_set(self) -> None: ...
 
 
 class MatchTable:
@@ -52,6 +65,7 @@ class MatchTable:
         self._serial = 0
         self._index = index_for(self.fields)
         self.lookup = self._index.find
+        self.watcher: Watcher | None = None
         self.default = self._source_default
         self._load()
 
@@ -81,6 +95,8 @@ class MatchTable:
         self._check_target(entry.action)
         found.action, found.metadata = entry.action, entry.metadata
         found.idle_timeout_ns = entry.idle_timeout_ns
+        if self.watcher is not None:
+            self.watcher.modified(found)
 
     def delete(self, entry: Entry) -> None:
         """Removes the entry of the same identity."""
@@ -88,6 +104,8 @@ class MatchTable:
         found = self._existing(entry)
         del self._entries[self._identity(found.matches, found.priority)]
         self._index.remove(found)
+        if self.watcher is not None:
+            self.watcher.deleted(found)
 
     def clear(self) -> None:
         """Removes all entries but the constant ones."""
@@ -103,6 +121,8 @@ class MatchTable:
         if action is not None:
             self.check_action(action, forbidden="tableonly")
         self.default = action or self._source_default
+        if self.watcher is not None:
+            self.watcher.default_set()
 
     def resolve(self, target: Target, selection: int = 0) -> ActionData:
         """What an entry runs; `selection` is the hash that chooses among a group's members.
@@ -134,6 +154,8 @@ class MatchTable:
         entry.last_hit_ns = self.clock()
         self._entries[identity] = entry
         self._index.insert(entry)
+        if self.watcher is not None:
+            self.watcher.inserted(entry)
 
     def _existing(self, entry: Entry) -> Entry:
         found = self.find(entry.matches, entry.priority)

@@ -203,8 +203,8 @@ def test_another_program(server, tmp_path):
     with pytest.raises(ControllerError) as error:
         session(server, install)
     assert str(error.value) == (
-        "the program on the switch (other.p4) is not p4/thc.p4, which this controller is for:"
-        " no registers present; you asked for 'ThcIngress.norm_round'?"
+        "the program on the switch is not p4/thc.p4, which this controller is for:"
+        " no P4Registers present; you asked for 'ThcIngress.norm_round'?"
     )
 
 
@@ -238,6 +238,16 @@ def test_only_one_controller_may_write(server, pipeline):
     assert str(error.value) == (
         f"{server.address}: another controller (election id 10) is the primary one: end it first"
     )
+
+
+def test_others_may_read_meanwhile(server, pipeline):
+    configure(server.address, pipeline, setup(plan(2)))
+
+    async def second(first):
+        async with Controller(server.address) as other:
+            return await other.jobs()
+
+    assert [claim.number for claim in session(server, second)] == [2]
 
 
 def test_a_refused_entry_is_named(server, pipeline):

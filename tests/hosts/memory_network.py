@@ -1,4 +1,4 @@
-"""Workers and the switch model in one process under virtual time, with a network that misbehaves."""
+"""Workers and the switch model under virtual time, with a network that misbehaves."""
 
 import heapq
 from collections import defaultdict
@@ -97,7 +97,7 @@ class MemoryNetwork:
             self.call_at(at, self._starter(w, ticket, vector, tensor))
 
     def train(self, rounds: list[list[list[Any]]]) -> None:
-        """Each worker by itself: reduce the vectors (by round, tensor, worker) of a round, then the next.
+        """Each worker by itself: reduce a round's vectors, then the next (round, tensor, worker).
 
         Tickets count up: round * tensors + tensor."""
         self._rounds = rounds

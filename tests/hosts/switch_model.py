@@ -1,8 +1,9 @@
 """DESIGN.md's "Aggregation, the switch's rules" as plain Python, to compare implementations with.
 
-One job a model. What leaves is (receiving worker, UDP payload). receive() takes a packet through all
-its passes at once; begin() and step() take it through one by one, so that other packets can come between.
-`lose_pass(worker, header, number)` may say that a packet is lost on its way into pass `number` > 0.
+One job a model. What leaves is (receiving worker, UDP payload). receive() takes a packet through
+all its passes at once; begin() and step() take it through one by one, so that others can come
+between. `lose_pass(worker, header, number)` may say that a packet is lost on its way into pass
+`number` > 0.
 """
 
 from collections.abc import Callable, Sequence

@@ -104,7 +104,8 @@ def test_json_that_does_not_fit(edit, message):
         ),
         (
             {"workers": 33, "sum_bits": 16, "codec": ("thc", {"granularity": 2000})},
-            "granularity 2000 x 33 workers = 66000 does not fit 16-bit sums: use granularity <= 1985",
+            "granularity 2000 x 33 workers = 66000 does not fit 16-bit sums: "
+            "use granularity <= 1985",
         ),
     ],
 )

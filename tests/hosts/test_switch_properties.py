@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from memory_network import HOP, MemoryNetwork, make_job
+from memory_network import AGGREGATOR, HOP, MemoryNetwork, make_job
 
 from gradplane import codecs
 from gradplane.hosts import wire
+from gradplane.hosts.actions import Deliver
 from gradplane.hosts.digest import digest
 from gradplane.hosts.job_codec import push_codec, reduce_seed
+from gradplane.hosts.switch_worker import SwitchWorker
 from gradplane.hosts.wire import Type
 
 
@@ -75,7 +77,7 @@ def run(job, chaos, sizes, rounds=3):
 
 
 def expected(job, rows, tensor, tensors):
-    """The codec's own arithmetic: means of the rounds of one tensor, when everybody is always in."""
+    """The codec's own arithmetic: one tensor's means by round, when everybody is always in."""
     codec, n = push_codec(job), rows[0][0].size
     states = [codec.start(n) for _ in range(job.workers)]
     table = np.array(codec.table)
@@ -211,3 +213,39 @@ def test_runs_repeat(chaos):
     first, _ = run(make_job(reliability="lossy"), chaos, [3000])
     second, _ = run(make_job(reliability="lossy"), again, [3000])
     assert first.records == second.records
+
+
+HEADERS = st.builds(
+    wire.Header,
+    type=st.sampled_from(Type),
+    job=st.sampled_from([3, 3, 3, 4]),
+    worker=st.integers(0, 5),
+    slot=st.integers(0, 5),
+    round=st.integers(0, 3),
+    sum_bits=st.just(8),
+    norm=st.sampled_from([0, 1, 0x42480000, 0x7F7FFFFF, 0x7F800000, 2**32 - 1]),
+    bitmap=st.integers(0, 31),
+    flags=st.integers(0, 3),
+    passed=st.sampled_from([0, 0, 0, 1]),
+)
+EVENTS = st.one_of(
+    st.tuples(HEADERS, st.integers(0, 255)),
+    st.tuples(st.sampled_from(["chunk", "norm", "status"]), st.integers(0, 20)),
+)
+
+
+@settings(deadline=None, max_examples=150)
+@given(st.sampled_from(["lossy", "retransmit"]), st.integers(1, 4), st.lists(EVENTS, max_size=40))
+def test_no_event_harms_a_worker(reliability, quorum, events):
+    """Whatever the switch says and whichever timer fires, it delivers finite values, once."""
+    worker = SwitchWorker(make_job(reliability=reliability, quorum=quorum), 1)
+    actions = worker.reduce(0, gradients([3000], 4, 1)[0][0][1], 0)
+    for what, value in events:
+        if isinstance(what, str):
+            actions += worker.timer((what, value), 0)
+        else:
+            body = bytes([value]) * wire.body_size(what.type, 8)
+            actions += worker.receive(*AGGREGATOR, what.pack() + body, 0)
+    delivered = [action for action in actions if isinstance(action, Deliver)]
+    assert len(delivered) <= 1
+    assert all(np.isfinite(action.result.mean).all() for action in delivered)

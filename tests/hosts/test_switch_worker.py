@@ -1,4 +1,4 @@
-"""Single events and their answers; the properties over whole runs are in test_switch_properties.py."""
+"""Single events and their answers; whole runs are in test_switch_properties.py."""
 
 import re
 from dataclasses import replace

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from gradplane.switch import Switch
+from gradplane.switch.ir.verify import verify
 
 FRAME = """
 #include <core.p4>
@@ -49,8 +50,10 @@ def source(**parts: str) -> str:
 
 
 def switch(clock: Any = lambda: 0, seed: int = 0, **parts: str) -> Switch:
-    """A switch that runs the program."""
-    return Switch("test.p4", text=source(**parts), clock=clock, seed=seed)
+    """A switch that runs the program, whose IR was verified."""
+    sw = Switch("test.p4", text=source(**parts), clock=clock, seed=seed)
+    verify(sw.program)
+    return sw
 
 
 def packet(kind: int = 0, x: int = 0, y: int = 0, z: int = 0, payload: bytes = b"") -> bytes:

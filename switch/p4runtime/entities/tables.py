@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from finsy.proto import p4r
 
@@ -104,37 +105,43 @@ def _modify(
 ) -> Undo:
     found = table.find(matches, message.priority)
     if found is None:
-        raise RpcError(
-            "NOT_FOUND",
-            f"table {info.name}: it has no entry for"
-            f" {table.describe(_plain(matches, message.priority))}",
-        )
+        key = table.describe(_plain(matches, message.priority))
+        raise RpcError("NOT_FOUND", f"table {info.name}: it has no entry for {key}")
+    direct = Direct(found.counter, found.meter)
     if found.is_const or info.table.const_entries:
-        if message.HasField("action"):
-            raise RpcError(
-                "PERMISSION_DENIED",
-                f"table {info.name}: its entry for {table.describe(found)} is const in the source;"
-                " only its counter and meter may be changed, so leave the action out",
-            )
-        return write_direct(p, info, Direct(found.counter, found.meter), message)
-    target = read_target(info, message.action) if message.HasField("action") else found.action
-    if isinstance(target, OneShot):
-        check_one_shot(p, info, target)
-    old = Entry(matches, found.action, found.priority, found.metadata, found.idle_timeout_ns)
-    key = _key(info, found)
-    cookie = p.cookies.get(key, (0, b""))
-    table.modify(
-        Entry(matches, target, message.priority, message.metadata, message.idle_timeout_ns)
-    )
-    undo_direct = write_direct(p, info, Direct(found.counter, found.meter), message)
-    _keep_cookie(p, key, message.controller_metadata, b"")
+        _check_no_action(info, table, found, message)
+        return write_direct(p, info, direct, message)
+    old = replace(found)
+    cookie = p.cookies.get(_key(info, found), (0, b""))
+    table.modify(_modified(p, info, found, message))
+    undo_direct = write_direct(p, info, direct, message)
+    _keep_cookie(p, _key(info, found), message.controller_metadata, b"")
 
     def undo() -> None:
         table.modify(old)
         undo_direct()
-        _keep_cookie(p, key, *cookie)
+        _keep_cookie(p, _key(info, found), *cookie)
 
     return undo
+
+
+def _modified(p: Pipeline, info: TableInfo, found: Entry, message: p4r.TableEntry) -> Entry:
+    """The entry with what the message says in place of all it had; without an action, its own."""
+    target = read_target(info, message.action) if message.HasField("action") else found.action
+    if isinstance(target, OneShot):
+        check_one_shot(p, info, target)
+    return Entry(found.matches, target, found.priority, message.metadata, message.idle_timeout_ns)
+
+
+def _check_no_action(
+    info: TableInfo, table: MatchTable, found: Entry, message: p4r.TableEntry
+) -> None:
+    if message.HasField("action"):
+        raise RpcError(
+            "PERMISSION_DENIED",
+            f"table {info.name}: its entry for {table.describe(found)} is const in the source;"
+            " only its counter and meter may be changed, so leave the action out",
+        )
 
 
 def _delete(p: Pipeline, info: TableInfo, table: MatchTable, entry: Entry) -> Undo:

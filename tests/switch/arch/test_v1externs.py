@@ -265,6 +265,13 @@ def test_externs_in_the_wrong_control_are_refused() -> None:
         "recirculate_preserving_field_list may be called in the egress control only, not in the "
         "ingress control"
     )
+    assert refusal(egress="digest<a_t>(1, h.a);") == (
+        "digest may be called in the ingress control only, not in the egress control"
+    )
+    assert refusal(compute="verify_checksum(true, h.a, h.a.x, HashAlgorithm.xor16);") == (
+        "verify_checksum may be called in the checksum verification only, not in the checksum "
+        "computation"
+    )
     assert refusal(ingress="clone(CloneType.E2E, 1);") == (
         "clone: in the ingress control the clone type must be I2E, not E2E"
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import count
+
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Bits, Bool, Field, Header, Struct, Type
 
@@ -23,7 +25,7 @@ HEADERS = Struct(
         ),
     ),
 )
-_ids = iter(range(1, 10_000))
+_ids = count(1)
 
 
 def note(name: str, *values: int | str, body: str = "") -> Annotation:

@@ -8,7 +8,7 @@ from google.protobuf import text_format
 from hand_made_ir import extern, note, program, table, var
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotation, Bits, Bool, Field, Struct
+from gradplane.switch.ir.types import Annotation, Bits, Bool, Field, Header, NewType, Struct
 from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 
@@ -129,6 +129,26 @@ def test_digests_are_named_by_their_data() -> None:
         ("mac", 48),
         ("port", 9),
     ]
+
+
+def test_digests_of_tuples_are_numbered() -> None:
+    pair = Struct("tuple<bit<8>, bool>", (Field("f0", Bits(8)), Field("f1", Bool())))
+    call = ir.CallExtern(None, "digest", [], ["in", "in"], None, [pair])
+    info = build_p4info(program(actions=[ir.Action("I.a", [], [call])], tables=[]))
+    assert [d.preamble.name for d in info.digests] == ["digest_0"]
+    members = info.digests[0].type_spec.tuple.members
+    assert [m.WhichOneof("type_spec") for m in members] == ["bitstring", "bool"]
+
+
+def test_a_controller_header_may_have_translated_fields() -> None:
+    header = Header(
+        "in_t",
+        (Field("port", NewType("PortId_t", Bits(9))), Field("rest", Bits(7))),
+        (note("controller_header", "packet_in"),),
+    )
+    info = build_p4info(program(controller_headers=[header]))
+    field = info.controller_packet_metadata[0].metadata[0]
+    assert (field.bitwidth, field.type_name.name) == (32, "PortId_t")
 
 
 def test_the_package_annotations() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace as Object
+
 import pytest
 from finsy.proto import U128, p4d, p4r
 from hand_made_device import (
@@ -18,7 +20,17 @@ from hand_made_ir import program
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.switch.ir.types import Bits, Field, Struct
+from gradplane.switch.ir.types import (
+    Bits,
+    Bool,
+    Field,
+    Header,
+    Stack,
+    Struct,
+    Union,
+    Varbit,
+)
+from gradplane.switch.p4runtime.data import show_data
 from gradplane.switch.p4runtime.digest_lists import DigestLists
 from gradplane.switch.p4runtime.errors import BatchError, RpcError, rpc_status_of
 from gradplane.switch.p4runtime.p4info import build_p4info
@@ -510,11 +522,37 @@ def test_without_a_timeout_every_digest_is_told_at_once() -> None:
 
 
 def test_digest_data_is_told_by_its_type() -> None:
-    from gradplane.switch.p4runtime.data import show_data
-
     learn = Struct("learn_t", (Field("mac", Bits(48)), Field("delta", Bits(8, signed=True))))
     assert show_data(learn, [258, -1]) == p4d.P4Data(
         struct=p4d.P4StructLike(
             members=[p4d.P4Data(bitstring=b"\1\2"), p4d.P4Data(bitstring=b"\xff")]
+        )
+    )
+
+
+def test_data_of_every_type() -> None:
+    inner = Struct("s", (Field("x", Bits(4)), Field("y", Bool())))
+    header = Header("h", (Field("a", Bits(8)), Field("s", inner), Field("v", Varbit(16))))
+    valid = Object(valid=True, fields=[7, [3, True], (8, 255)])
+    invalid = Object(valid=False, fields=[0, [0, False], (0, 0)])
+    shown = p4d.P4Header(is_valid=True, bitstrings=[b"\7", b"\3", b"\1", b"\xff"])
+    assert show_data(header, valid) == p4d.P4Data(header=shown)
+    union = Union("u", (Field("first", header), Field("second", header)))
+    second = p4d.P4HeaderUnion(valid_header_name="second", valid_header=shown)
+    assert show_data(union, [invalid, valid]) == p4d.P4Data(header_union=second)
+    assert show_data(union, [invalid, invalid]) == p4d.P4Data(header_union=p4d.P4HeaderUnion())
+    assert show_data(Stack(header, 2), Object(items=[valid, invalid])) == p4d.P4Data(
+        header_stack=p4d.P4HeaderStack(entries=[shown, p4d.P4Header()])
+    )
+    assert show_data(Stack(union, 1), Object(items=[[invalid, valid]])) == p4d.P4Data(
+        header_union_stack=p4d.P4HeaderUnionStack(entries=[second])
+    )
+    pair = Struct("tuple<bit<8>, varbit<9>>", (Field("f0", Bool()), Field("f1", Varbit(9))))
+    assert show_data(pair, [False, (9, 256)]) == p4d.P4Data(
+        tuple=p4d.P4StructLike(
+            members=[
+                p4d.P4Data(bool=False),
+                p4d.P4Data(varbit=p4d.P4Varbit(bitstring=b"\1\0", bitwidth=9)),
+            ]
         )
     )

@@ -33,6 +33,7 @@ def test_our_own_options() -> None:
     assert parse_options(line.split()) == SwitchOptions(
         program=Path("p.p4"),
         seed=7,
+        engine="interpreter",
         include_dirs=(Path("a"), Path("b")),
         defines=("X=1", "Y"),
         pcap=Path(),

@@ -86,7 +86,6 @@ def mutate(tokens: list[str], at: int, how: str, word: str) -> None:
 
 
 @settings(NO_DEADLINE, max_examples=100)
-@settings(NO_DEADLINE)
 @given(st.lists(MUTATION, min_size=1, max_size=5))
 def test_programs_with_mistakes(mutations):
     tokens = list(TOKENS)
@@ -95,18 +94,19 @@ def test_programs_with_mistakes(mutations):
     survives("".join(tokens))
 
 
+@settings(NO_DEADLINE)
 @given(st.integers(0, len(TOKENS)), st.integers(0, 300))
 def test_pieces_of_programs(start, length):
     survives("".join(TOKENS[start : start + length]))
 
 
-@settings(NO_DEADLINE)
-@given(st.integers(0, len(TOKENS)))
 @settings(NO_DEADLINE, max_examples=30)
+@given(st.integers(0, len(TOKENS)))
 def test_programs_that_end_early(end):
     survives("".join(TOKENS[:end]))
 
 
+@settings(NO_DEADLINE)
 @given(
     st.sampled_from(["parser", "control", "struct", "header", "extern", "action", "table"]),
     st.lists(WORD, max_size=30),

@@ -1,0 +1,113 @@
+"""What parsers and deparsers do with the packet, as closures; `c` compiles what is inside."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradplane.switch.interp.expressions import keep_only
+from gradplane.switch.interp.frame import Env, Load, Run
+from gradplane.switch.interp.packet import HeaderCodec, Reject, decoder, encoder
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Header, bit_width
+
+if TYPE_CHECKING:
+    from gradplane.switch.interp.statements import Statements
+
+
+def extract(c: Statements, s: ir.Extract) -> Run:
+    assert isinstance(s.target.type, Header), s.target.type
+    codec, too_short = HeaderCodec(s.target.type), c.error("PacketTooShort")
+    header, siblings = c.load(s.target), c.expressions.siblings(s.target)
+    size = None if s.size is None else _varbit_size(c, s.size, codec.limit)
+    advance = _advance_next(c, s.target)
+
+    def run(env: Env) -> None:
+        packet, target = env[0], header(env)
+        varying = 0 if size is None else size(env)
+        end = packet.position + codec.fixed + varying
+        if end > packet.bits:
+            raise Reject(too_short)
+        target.fields = codec.decode(packet, varying)
+        target.valid = True
+        packet.position = end
+        if siblings is not None:
+            keep_only(siblings(env), target)
+        if advance is not None:
+            advance(env)
+
+    return run
+
+
+def _varbit_size(c: Statements, size: ir.Expr, limit: int) -> Load:
+    load = c.load(size)
+    invalid, too_long = c.error("ParserInvalidArgument"), c.error("HeaderTooShort")
+
+    def checked(env: Env) -> int:
+        bits: int = load(env)
+        if bits % 8:
+            raise Reject(invalid)
+        if bits > limit:
+            raise Reject(too_long)
+        return bits
+
+    return checked
+
+
+def _advance_next(c: Statements, target: ir.LValue) -> Run | None:
+    """Extracting to stack.next, or to a member of a union there, moves next on."""
+    base = target.base if isinstance(target, ir.FieldOf) else target
+    if not isinstance(base, ir.NextOf):
+        return None
+    stack = c.load(base.base)
+
+    def run(env: Env) -> None:
+        stack(env).next += 1
+
+    return run
+
+
+def lookahead(c: Statements, s: ir.Lookahead) -> Run:
+    width, store = bit_width(s.target.type), c.store(s.target)
+    decode, too_short = decoder(s.target.type), c.error("PacketTooShort")
+    assert width is not None, s.target.type
+
+    def run(env: Env) -> None:
+        packet = env[0]
+        if packet.position + width > packet.bits:
+            raise Reject(too_short)
+        store(env, decode(packet))
+
+    return run
+
+
+def advance(c: Statements, s: ir.Advance) -> Run:
+    bits, too_short = c.load(s.bits), c.error("PacketTooShort")
+
+    def run(env: Env) -> None:
+        packet = env[0]
+        end = packet.position + bits(env)
+        if end > packet.bits:
+            raise Reject(too_short)
+        packet.position = end
+
+    return run
+
+
+def packet_length(c: Statements, s: ir.PacketLength) -> Run:
+    store = c.store(s.target)
+    return lambda env: store(env, env[0].bits >> 3)
+
+
+def verify(c: Statements, s: ir.Verify) -> Run:
+    cond, error = c.load(s.cond), c.load(s.error)
+
+    def run(env: Env) -> None:
+        if not cond(env):
+            raise Reject(error(env))
+
+    return run
+
+
+def emit(c: Statements, s: ir.Emit) -> Run:
+    value, encode = c.load(s.value), encoder(s.value.type)
+    return lambda env: encode(env[0], value(env))

@@ -1,0 +1,112 @@
+"""The hash algorithms of gradplane.switch.runtime.hashes as native functions of (ptr, i64 length).
+
+Each returns an i64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gradplane.switch.jit.headers import Codec
+from gradplane.switch.jit.expressions import Unit
+from gradplane.switch.jit.text import Function, Operand
+
+_PARAMS = [("ptr", "%data"), ("i64", "%length")]
+
+
+def hash_function(unit: Unit, name: str) -> str:
+    """The name of the native function; it is written on first use."""
+    kind = _ALIASES.get(name, name)
+    function = f"hash.{kind}"
+    if not unit.module.has(function):
+        f = unit.module.function(function, "i64", _PARAMS, attributes="noinline ")
+        _WRITERS[kind](unit, f)
+    return function
+
+
+def known(name: str) -> bool:
+    return _ALIASES.get(name, name) in _WRITERS
+
+
+def folded(f: Function, total: Operand) -> Operand:
+    """The internet checksum of a sum of 16-bit words in an i64."""
+    for _ in range(4):
+        low = f.binary("and", "i64", total, 0xFFFF)
+        total = f.binary("add", "i64", low, f.binary("lshr", "i64", total, 16))
+    return f.binary("xor", "i64", total, 0xFFFF)
+
+
+def words_sum(unit: Unit) -> str:
+    """i64 sum(ptr, i64 length) of the big-endian 16-bit words; an odd last byte is a high half."""
+    name = "sum16"
+    if unit.module.has(name):
+        return name
+    f = unit.module.function(name, "i64", _PARAMS, attributes="noinline ")
+    codec, total = Codec(unit, f), f.variable("i64", 0)
+    with f.count(f.binary("lshr", "i64", "%length", 2)) as i:
+        word = codec.big_endian(f.add("%data", f.binary("shl", "i64", i, 2)), 4)
+        total.increase(f.resize(word, 32, 64))
+    rest = f.binary("and", "i64", "%length", -4)
+    with f.count("%length", rest) as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        odd = f.binary("and", "i64", i, 1)
+        shift = f.binary("sub", "i64", 8, f.binary("shl", "i64", odd, 3))
+        total.increase(f.binary("shl", "i64", byte, shift))
+    f.ret(total.get())
+    return name
+
+
+def _csum16(unit: Unit, f: Function) -> None:
+    total = f.call("i64", words_sum(unit), ("ptr", "%data"), ("i64", "%length"))
+    f.ret(folded(f, total))
+
+
+def _xor16(unit: Unit, f: Function) -> None:
+    result = f.variable("i64", 0)
+    with f.count("%length") as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        odd = f.binary("and", "i64", i, 1)
+        shift = f.binary("sub", "i64", 8, f.binary("shl", "i64", odd, 3))
+        result.set(f.binary("xor", "i64", result.get(), f.binary("shl", "i64", byte, shift)))
+    f.ret(result.get())
+
+
+def _identity(unit: Unit, f: Function) -> None:
+    result = f.variable("i64", 0)
+    args = (("i64", "%length"), ("i64", 8))
+    with f.count(f.intrinsic("llvm.umin.i64", "i64", *args)) as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        result.set(f.binary("or", "i64", f.binary("shl", "i64", result.get(), 8), byte))
+    f.ret(result.get())
+
+
+def _reflected_crc(polynomial: int, start: int, final: int) -> Callable[[Unit, Function], None]:
+    """A reflected CRC, a byte a step."""
+
+    def write(unit: Unit, f: Function) -> None:
+        rows = f.module.constant("i32", [_crc_row(byte, polynomial) for byte in range(256)])
+        crc = f.variable("i32", start)
+        with f.count("%length") as i:
+            byte = f.resize(f.load("i8", f.add("%data", i)), 8, 32)
+            at = f.binary("and", "i32", f.binary("xor", "i32", crc.get(), byte), 0xFF)
+            row = f.load("i32", f.item(rows, "i32", f.resize(at, 32, 64)))
+            crc.set(f.binary("xor", "i32", row, f.binary("lshr", "i32", crc.get(), 8)))
+        f.ret(f.resize(f.binary("xor", "i32", crc.get(), final), 32, 64))
+
+    return write
+
+
+def _crc_row(byte: int, polynomial: int) -> int:
+    for _ in range(8):
+        byte = (byte >> 1) ^ (polynomial if byte & 1 else 0)
+    return byte
+
+
+_ALIASES = {"crc32_custom": "crc32", "crc16_custom": "crc16"}
+_WRITERS: dict[str, Callable[[Unit, Function], None]] = {
+    "csum16": _csum16,
+    "xor16": _xor16,
+    "identity": _identity,
+    "crc16": _reflected_crc(0xA001, 0, 0),
+    "crc32": _reflected_crc(0xEDB88320, -1, -1),
+}

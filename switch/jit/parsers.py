@@ -1,0 +1,299 @@
+"""Parsers as functions: i32 parser(ptr context). The result is the parser's error code, or a
+negative number for a fault."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradplane.switch.arch.calls import refuse
+from gradplane.switch.interp.blocks import STATE_LIMIT
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Bool, Header, Struct, bit_width
+from gradplane.switch.ir.walk import statements
+from gradplane.switch.jit.blocks import bind
+from gradplane.switch.jit.codecs import HeaderCodecs
+from gradplane.switch.jit.context import Context
+from gradplane.switch.jit.expressions import Unit, is_scalar
+from gradplane.switch.jit.headers import Codec, copy_bits, wire
+from gradplane.switch.jit.layout import leaves, scalar_width
+from gradplane.switch.jit.statements import Calls, Statements, is_signed
+from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.jit.valuesets import contains
+
+
+def parser_function(
+    unit: Unit, name: str, parser: ir.Parser, context: Context, calls: Calls
+) -> None:
+    """Compiles a parser."""
+    f = unit.module.function(name, "i32", [("ptr noalias", "%c")])
+    code = ParserCode(unit, f, context, calls, parser)
+    bind(code, parser.params)
+    for var in parser.locals:
+        code.local(var)
+    code.body(parser.setup)
+    code.states()
+
+
+class ParserCode(Statements):
+    """The parser's position is kept in a register and written back at the end."""
+
+    def __init__(
+        self, unit: Unit, f: Function, context: Context, calls: Calls, parser: ir.Parser
+    ) -> None:
+        super().__init__(unit, f, context, calls)
+        self.parser = parser
+        self.codecs = HeaderCodecs(unit)
+        self.data = context.get(f, "%c", "data")
+        self.bits = context.get(f, "%c", "bits")
+        self.position = f.variable("i64", 0)
+        self.status = f.variable("i32", 0)
+        self.visits = f.variable("i32", 0)
+        self.aligned = _aligned(unit, parser)
+        self.cyclic = _cyclic(parser)
+        self.labels = {name: f.label() for name in parser.states}
+        self.labels |= {"accept": self.exit, "reject": self.exit}
+
+    def states(self) -> None:
+        """All states, and the end."""
+        self.f.go(self.labels["start"])
+        for state in self.parser.states.values():
+            self.f.at(self.labels[state.name])
+            self._count_visit()
+            self.body(state.body)
+            self._select(state)
+        self.f.at(self.exit)
+        self.note("position", self.position.get())
+        self.f.ret(self.status.get())
+
+    def reject(self, code: Operand | int) -> None:
+        self.status.set(code)
+        self.f.go(self.exit)
+
+    def error(self, name: str) -> int:
+        return self.unit.errors.get(name, 0)
+
+    def _count_visit(self) -> None:
+        if self.cyclic:
+            visits = self.visits.get()
+            with self.f.when(self.f.compare("uge", "i32", visits, STATE_LIMIT)):
+                self.reject(self.error("ParserTimeout"))
+            self.visits.set(self.f.binary("add", "i32", visits, 1))
+
+    # -- transitions ----------------------------------------------------------------------------
+
+    def _select(self, state: ir.State) -> None:
+        if not state.select:
+            self.f.go(self.labels[state.cases[0].next])
+            return
+        keys = [self.value(e) for e in state.select]
+        if len(keys) == 1 and self._switch_on(state, keys[0]):
+            return
+        for case in state.cases:
+            if _any(case.matches):
+                self.f.go(self.labels[case.next])
+                return
+            other = self.f.label()
+            self.f.branch(self._holds(case, state, keys), self.labels[case.next], other)
+            self.f.at(other)
+        self.reject(self.error("NoMatch"))
+
+    def _switch_on(self, state: ir.State, key: Operand) -> bool:
+        """One key and constants only: LLVM's switch."""
+        rows: dict[int, str] = {}
+        default = self.f.label()
+        label = default
+        width = scalar_width(state.select[0].type)
+        for case in state.cases:
+            if _any(case.matches):
+                label = self.labels[case.next]
+                break
+            match = case.matches[0]
+            if not isinstance(match, ir.MatchValue) or not isinstance(match.value, ir.Const):
+                return False
+            rows.setdefault(int(match.value.value) % (1 << width), self.labels[case.next])
+        self.f.choose(f"i{width}", key, label, list(rows.items()))
+        self.f.at(default)
+        self.reject(self.error("NoMatch"))
+        return True
+
+    def _holds(self, case: ir.SelectCase, state: ir.State, keys: Sequence[Operand]) -> Operand:
+        if len(case.matches) == 1 and isinstance(case.matches[0], ir.MatchSet):
+            return self._in_set(case.matches[0].set, state.select, keys)
+        found: Operand = "true"
+        for match, e, key in zip(case.matches, state.select, keys, strict=True):
+            if not isinstance(match, ir.MatchAny):
+                found = self.f.binary("and", "i1", found, self._matches(match, e, key))
+        return found
+
+    def _in_set(
+        self, value_set: ir.ValueSet, exprs: Sequence[ir.Expr], keys: Sequence[Operand]
+    ) -> Operand:
+        return contains(self.unit, self.f, value_set, [e.type for e in exprs], keys)
+
+    def _matches(self, match: ir.Match, e: ir.Expr, key: Operand) -> Operand:
+        kind = f"i{scalar_width(e.type)}"
+        match match:
+            case ir.MatchValue(value=value):
+                return self.f.compare("eq", kind, key, self.value(value))
+            case ir.MatchMask(value=value, mask=mask):
+                bits = self.value(mask)
+                expected = self.f.binary("and", kind, self.value(value), bits)
+                return self.f.compare("eq", kind, self.f.binary("and", kind, key, bits), expected)
+            case ir.MatchRange(low=low, high=high):
+                how = "s" if is_signed(low.type) else "u"
+                least = self.f.compare(how + "le", kind, self.value(low), key)
+                most = self.f.compare(how + "le", kind, key, self.value(high))
+                return self.f.binary("and", "i1", least, most)
+            case ir.MatchSet(set=value_set):
+                return self._in_set(value_set, [e], [key])
+        raise AssertionError(match)
+
+    # -- the packet -----------------------------------------------------------------------------
+
+    def extract(self, s: ir.Extract) -> None:
+        t = s.target.type
+        assert isinstance(t, Header), t
+        form, target = wire(self.unit, t), self.place(s.target)
+        varying: Operand = "0"
+        if s.size is not None:
+            varying = self._varbit_size(s.size, form.limit)
+        count = self.f.binary("add", "i64", varying, form.fixed)
+        start = self.position.get()
+        end = self._need(start, count)
+        if t.fields:
+            source = self._source(start, count, form.most)
+            self.codecs.decode(self.f, t, source, target, varying)
+        self.f.store("i8", 1, self.f.add(target, self.layouts.of(t).valid))
+        self.position.set(end)
+        self.keep_only(s.target)
+        self._advance_next(s.target)
+
+    def lookahead(self, s: ir.Lookahead) -> None:
+        t, width = s.target.type, bit_width(s.target.type)
+        assert width is not None, t
+        start = self.position.get()
+        self._need(start, str(width))
+        source = self._source(start, str(width), width)
+        value = self.f.alloca(self.layouts.of(t).size)
+        if isinstance(t, Header):
+            self.codecs.decode(self.f, t, source, value, 0)
+            self.f.store("i8", 1, self.f.add(value, self.layouts.of(t).valid))
+        elif width == 0:
+            self.zero(value, t)
+        elif isinstance(t, Bits | Bool | Struct):
+            parts = leaves(self.layouts, [t], [0])
+            Codec(self.unit, self.f).decode(parts, source, value)
+        else:
+            raise refuse(s.span, f"the JIT engine cannot look ahead at a {t}",
+                         "use engine interpreter")  # fmt: skip
+        if is_scalar(t):
+            self.store(s.target, self.load(t, value))
+            return
+        target = self.place(s.target)
+        self.f.copy(target, value, self.layouts.of(t).size)
+        if isinstance(t, Header):
+            self.keep_only(s.target)
+
+    def advance(self, s: ir.Advance) -> None:
+        count = self.number(s.bits, 64)
+        self.position.set(self._need(self.position.get(), count))
+
+    def _need(self, start: Operand, count: Operand) -> Operand:
+        """Rejects if there are not so many bits; the position behind them."""
+        end = self.f.binary("add", "i64", start, count)
+        with self.f.when(self.f.compare("ugt", "i64", end, self.bits)):
+            self.reject(self.error("PacketTooShort"))
+        return end
+
+    def _source(self, start: Operand, count: Operand, most: int) -> Operand:
+        """Address of the next bits, copied to a byte's border if need be."""
+        address = self.f.add(self.data, self.f.binary("lshr", "i64", start, 3))
+        if self.aligned:
+            return address
+        odd = self.f.compare("ne", "i64", self.f.binary("and", "i64", start, 7), 0)
+        result, scratch = self.f.variable("ptr", address), self.f.alloca(most // 8 + 2)
+        with self.f.when(odd):
+            copy_bits(self.unit, self.f, scratch, 0, self.data, start, count)
+            result.set(scratch)
+        return result.get()
+
+    def _varbit_size(self, size: ir.Expr, limit: int) -> Operand:
+        width = max(scalar_width(size.type), 64)
+        bits = self.number(size, width)
+        odd = self.f.binary("and", f"i{width}", bits, 7)
+        with self.f.when(self.f.compare("ne", f"i{width}", odd, 0)):
+            self.reject(self.error("ParserInvalidArgument"))
+        with self.f.when(self.f.compare("ugt", f"i{width}", bits, limit)):
+            self.reject(self.error("HeaderTooShort"))
+        return self.f.resize(bits, width, 64)
+
+    def _advance_next(self, target: ir.LValue) -> None:
+        """Extracting to stack.next, or to a member of a union there, moves next on."""
+        base = target.base if isinstance(target, ir.FieldOf) else target
+        if isinstance(base, ir.NextOf):
+            stack = self.place(base.base)
+            index = self.f.binary("add", "i32", self.f.load("i32", stack), 1)
+            self.f.store("i32", index, stack)
+
+
+def _any(matches: Sequence[ir.Match]) -> bool:
+    return all(isinstance(m, ir.MatchAny) for m in matches)
+
+
+def _aligned(unit: Unit, parser: ir.Parser) -> bool:
+    """Whether the position is surely at a byte's border before every read."""
+    for stmt in _all(parser):
+        match stmt:
+            case ir.Extract(target=target):
+                assert isinstance(target.type, Header), target.type
+                if not wire(unit, target.type).aligned:
+                    return False
+            case ir.Advance(bits=bits):
+                if not whole_bytes(bits):
+                    return False
+    return True
+
+
+def _all(parser: ir.Parser) -> list[ir.Stmt]:
+    return list(statements(parser))
+
+
+def whole_bytes(e: ir.Expr) -> bool:
+    """Whether a number of bits is surely a multiple of 8."""
+    if isinstance(e.type, Bits) and e.type.width < 3:
+        return isinstance(e, ir.Const) and e.value == 0
+    match e:
+        case ir.Const(value=value):
+            return int(value) % 8 == 0
+        case ir.Zero():
+            return True
+        case ir.Cast(operand=operand):
+            return whole_bytes(operand)
+        case ir.Binary(op="<<", right=ir.Const(value=amount)):
+            return int(amount) >= 3 or whole_bytes(e.left)
+        case ir.Binary(op="*"):
+            return whole_bytes(e.left) or whole_bytes(e.right)
+        case ir.Binary(op="+" | "-" | "|"):
+            return whole_bytes(e.left) and whole_bytes(e.right)
+        case ir.Binary(op="++", right=right):
+            return isinstance(right.type, Bits) and right.type.width >= 3 and whole_bytes(right)
+    return False
+
+
+def _cyclic(parser: ir.Parser) -> bool:
+    """Whether a state can come again."""
+    done: set[str] = set()
+    path: set[str] = set()
+
+    def visit(name: str) -> bool:
+        if name in path:
+            return True
+        if name in done or name not in parser.states:
+            return False
+        path.add(name)
+        found = any(visit(case.next) for case in parser.states[name].cases)
+        path.discard(name)
+        done.add(name)
+        return found
+
+    return visit("start")

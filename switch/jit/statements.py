@@ -1,0 +1,269 @@
+"""Statements of controls and parsers as LLVM code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Header, Stack, Type, Union
+from gradplane.switch.jit.context import Context
+from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar
+from gradplane.switch.jit.headers import wire
+from gradplane.switch.jit.layout import scalar_width
+from gradplane.switch.jit.text import Function, Operand
+
+LOOP_LIMIT = 1 << 20  # rounds of one loop for one packet, as in the interpreter
+
+
+class Calls(Protocol):
+    """What an architecture supplies: tables and externs."""
+
+    def apply(self, s: ir.ApplyTable, code: Statements) -> None: ...
+
+    def call(self, s: ir.CallExtern, code: Statements) -> None: ...
+
+    def fault(self, reason: str) -> int:
+        """The number by which the engine will know why a packet was given up."""
+
+
+class Statements(Expressions):
+    """Compiles statements into a block's function: %c is the packet's context.
+
+    The function returns an i32: 0, or a negative number for a fault, or a parser's error code.
+    """
+
+    def __init__(
+        self, unit: Unit, function: Function, context: Context, calls: Calls
+    ) -> None:
+        super().__init__(unit, function, {})
+        self.context = context
+        self.calls = calls
+        self.exit = function.label()
+        self._ends: dict[ir.Block, str] = {}
+
+    def body(self, stmts: Sequence[ir.Stmt]) -> None:
+        """A sequence of statements."""
+        for stmt in stmts:
+            _STATEMENTS[type(stmt)](self, stmt)
+
+    def finish(self) -> None:
+        """The end of a control's body."""
+        self.f.at(self.exit)
+        self.f.ret(0)
+
+    def local(self, var: ir.Var, clear: bool = True) -> None:
+        """Gives a variable its place in the function's frame."""
+        place = self.layouts.of(var.type)
+        self.places[var] = self.f.alloca(place.size, max(place.align, 8))
+        if clear:
+            self.zero(self.places[var], var.type)
+
+    def zero(self, address: Operand, t: Type) -> None:
+        """Sets what lies at an address to its default value."""
+        if is_scalar(t):
+            self.put(t, "0", address)
+        else:
+            self.f.clear(address, self.layouts.of(t).size)
+
+    def note(self, name: str, value: Operand | int) -> None:
+        """Sets a slot of the packet's context."""
+        self.context.set(self.f, "%c", name, value)
+
+    def give_up(self, reason: str) -> None:
+        """Ends the packet's way."""
+        self.f.ret(-self.calls.fault(reason))
+
+    # -- assignments ----------------------------------------------------------------------------
+
+    def _assign(self, s: ir.Assign) -> None:
+        if is_scalar(s.target.type):
+            self.store(s.target, self.value(s.value))
+            return
+        source = self.address(s.value)
+        target = self.place(s.target)
+        self.f.copy(target, source, self.layouts.of(s.target.type).size)
+        if self._in_union(s.target):
+            with self.f.when(self.valid(target, s.target.type)):
+                self.keep_only(s.target)
+
+    def _in_union(self, target: ir.LValue) -> bool:
+        return isinstance(target, ir.FieldOf) and isinstance(target.base.type, Union)
+
+    def keep_only(self, target: ir.LValue) -> None:
+        """Makes the other headers of a header's union invalid."""
+        if not isinstance(target, ir.FieldOf) or not isinstance(target.base.type, Union):
+            return
+        base, t = self.place(_lvalue(target.base)), target.base.type
+        for i, (field, offset) in enumerate(
+            zip(t.fields, self.layouts.of(t).offsets, strict=True)
+        ):
+            if i != target.index:
+                at = offset + self.layouts.of(field.type).valid
+                self.f.store("i8", 0, self.f.add(base, at))
+
+    def _set_valid(self, s: ir.SetValid) -> None:
+        t = s.target.type
+        assert isinstance(t, Header), t
+        header = self.place(s.target)
+        flag = self.f.add(header, self.layouts.of(t).valid)
+        old = self.f.load("i8", flag)
+        changes = self.f.compare("ne", "i8", old, int(s.valid))
+        bits = self.header_bits(header, t)
+        change = bits if s.valid else self.f.op(f"sub i64 0, {bits}")
+        change = self.f.select(changes, "i64", change, 0)
+        grown = self.context.get(self.f, "%c", "grown")
+        self.note("grown", self.f.binary("add", "i64", grown, change))
+        self.f.store("i8", int(s.valid), flag)
+        if s.valid:
+            self.keep_only(s.target)
+
+    def header_bits(self, header: Operand, t: Header) -> Operand:
+        """A header's current size in bits, as i64."""
+        form = wire(self.unit, t)
+        if form.varbit is None:
+            return str(form.fixed)
+        length = self.f.load("i32", self.f.add(header, form.varbit))
+        return self.f.binary("add", "i64", self.f.resize(length, 32, 64), form.fixed)
+
+    def _push(self, s: ir.Push) -> None:
+        t, stack = _stack(s), self.place(s.target)
+        size, count = self.layouts.of(t.element).size, min(s.count, t.size)
+        first = self.item(t, stack, 0)
+        self.f.copy(self.f.add(first, count * size), first, (t.size - count) * size)
+        self.f.clear(first, count * size)
+        index = self.f.binary("add", "i32", self.f.load("i32", stack), count)
+        args = (("i32", index), ("i32", t.size))
+        self.f.store("i32", self.f.intrinsic("llvm.umin.i32", "i32", *args), stack)
+
+    def _pop(self, s: ir.Pop) -> None:
+        t, stack = _stack(s), self.place(s.target)
+        size, count = self.layouts.of(t.element).size, min(s.count, t.size)
+        first = self.item(t, stack, 0)
+        self.f.copy(first, self.f.add(first, count * size), (t.size - count) * size)
+        self.f.clear(self.f.add(first, (t.size - count) * size), count * size)
+        args = (("i32", self.f.load("i32", stack)), ("i32", count))
+        self.f.store("i32", self.f.intrinsic("llvm.usub.sat.i32", "i32", *args), stack)
+
+    # -- control flow ---------------------------------------------------------------------------
+
+    def _if(self, s: ir.If) -> None:
+        """else-if chains are written flat, however long."""
+        end = self.f.label()
+        arm: ir.If | None = s
+        while arm is not None:
+            then, other = self.f.label(), self.f.label()
+            self.f.branch(self.value(arm.cond), then, other)
+            self.f.at(then)
+            self.body(arm.then)
+            self.f.go(end)
+            self.f.at(other)
+            rest, arm = arm.other, None
+            if len(rest) == 1 and isinstance(rest[0], ir.If):
+                arm = rest[0]
+            else:
+                self.body(rest)
+        self.f.at(end)
+
+    def _switch(self, s: ir.Switch) -> None:
+        width = scalar_width(s.subject.type)
+        default, end = self.f.label(), self.f.label()
+        labels = [self.f.label() for _ in s.cases]
+        top = 1 << width
+        rows = [
+            (value % top, label)
+            for (values, _), label in zip(s.cases, labels, strict=True)
+            for value in values
+        ]
+        self.f.choose(f"i{width}", self.value(s.subject), default, rows)
+        bodies = [body for _, body in s.cases]
+        for label, body in zip([*labels, default], [*bodies, s.default], strict=True):
+            self.f.at(label)
+            self.body(body)
+            self.f.go(end)
+        self.f.at(end)
+
+    def _block(self, s: ir.Block) -> None:
+        end = self._ends[s] = self.f.label()
+        self.body(s.body)
+        self.f.at(end)
+
+    def _leave(self, s: ir.Leave) -> None:
+        self.f.go(self._ends[s.block])
+
+    def _loop(self, s: ir.Loop) -> None:
+        rounds = self.f.variable("i32", 0)
+        with self.f.loop():
+            done = self.f.compare("uge", "i32", rounds.get(), LOOP_LIMIT)
+            with self.f.when(done):
+                self.give_up(f"{s.span}: a loop ran more than {LOOP_LIMIT} times")
+            rounds.increase()
+            self.body(s.body)
+
+    def _exit(self, s: ir.Exit) -> None:
+        self.f.go(self.exit)
+
+    # -- the rest -------------------------------------------------------------------------------
+
+    def _apply(self, s: ir.ApplyTable) -> None:
+        self.body(s.table.key_setup)
+        self.calls.apply(s, self)
+
+    def _call(self, s: ir.CallExtern) -> None:
+        self.calls.call(s, self)
+
+    def _packet_length(self, s: ir.PacketLength) -> None:
+        bits = self.context.get(self.f, "%c", "bits")
+        self.store_number(s.target, self.f.binary("lshr", "i64", bits, 3), 64)
+
+    def _verify(self, s: ir.Verify) -> None:
+        with self.f.unless(self.value(s.cond)):
+            self.reject(self.number(s.error, 32))
+
+    def extract(self, s: ir.Extract) -> None:
+        raise AssertionError("extract is for parsers")
+
+    def lookahead(self, s: ir.Lookahead) -> None:
+        raise AssertionError("lookahead is for parsers")
+
+    def advance(self, s: ir.Advance) -> None:
+        raise AssertionError("advance is for parsers")
+
+    def emit(self, s: ir.Emit) -> None:
+        raise AssertionError("emit is for deparsers")
+
+
+def is_signed(t: Type) -> bool:
+    return isinstance(t, Bits) and t.signed
+
+
+def _stack(s: ir.Push | ir.Pop) -> Stack:
+    assert isinstance(s.target.type, Stack), s.target.type
+    return s.target.type
+
+
+def _lvalue(e: ir.Expr) -> ir.LValue:
+    assert isinstance(e, ir.LValue), e
+    return e
+
+
+_STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
+    ir.Assign: Statements._assign,
+    ir.SetValid: Statements._set_valid,
+    ir.Push: Statements._push,
+    ir.Pop: Statements._pop,
+    ir.If: Statements._if,
+    ir.Switch: Statements._switch,
+    ir.Block: Statements._block,
+    ir.Leave: Statements._leave,
+    ir.Loop: Statements._loop,
+    ir.Exit: Statements._exit,
+    ir.ApplyTable: Statements._apply,
+    ir.CallExtern: Statements._call,
+    ir.PacketLength: Statements._packet_length,
+    ir.Verify: Statements._verify,
+    ir.Extract: lambda code, s: code.extract(s),
+    ir.Lookahead: lambda code, s: code.lookahead(s),
+    ir.Advance: lambda code, s: code.advance(s),
+    ir.Emit: lambda code, s: code.emit(s),
+}

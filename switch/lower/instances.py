@@ -1,0 +1,207 @@
+"""Instances: of externs, parsers, controls, tables and actions, and the names they go by."""
+
+from __future__ import annotations
+
+import itertools
+from abc import abstractmethod
+
+from gradplane.switch.check.arguments import CallInfo
+from gradplane.switch.check.checker import Checked
+from gradplane.switch.check.expressions import EnumValue
+from gradplane.switch.check.kinds import BlockType, ExternType
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Annotations, Enum, Error, Type
+from gradplane.switch.lower.body import Body
+from gradplane.switch.lower.calls import CallLowering
+from gradplane.switch.lower.env import (
+    ActionInstance,
+    BlockInstance,
+    Env,
+    PackageInstance,
+    control_plane_name,
+)
+from gradplane.switch.lower.erase import erase
+from gradplane.switch.lower.sites import apply_sites
+from gradplane.switch.lower.tables import TableLowering, value_set
+from gradplane.switch.source import Reporter, Span
+from gradplane.switch.syntax import ast
+
+MANY = 2  # as the number of places that apply an instance: its arguments are copied
+
+
+class Instances:
+    """What the lowering of a program shares: the top environment and the lists that grow."""
+
+    def __init__(self, checked: Checked, reporter: Reporter) -> None:
+        self.checker = checked.checker
+        self.errors = checked.errors
+        self.program = checked.program
+        self.reporter = reporter
+        self.top = Env(None)
+        self.tables: list[ir.Table] = []
+        self.actions: list[ir.Action] = []
+        self.externs: list[ir.ExternInstance] = []
+        self.value_sets: list[ir.ValueSet] = []
+        self._ids = itertools.count()
+        self._sites = apply_sites(checked.program)
+        self._codes: dict[ir.Table, dict[str, int]] = {}
+        self._names: dict[tuple[str, str], Span] = {}
+
+    @abstractmethod
+    def package(self, info: CallInfo, env: Env, annotations: Annotations) -> ir.Package:
+        """The package that a constructor call makes."""
+
+    # -- shared services -----------------------------------------------------------------------
+
+    def variable(self, name: str, t: Type) -> ir.Var:
+        return ir.Var(t, name, next(self._ids))
+
+    def member_code(self, value: EnumValue) -> int:
+        match value.type:
+            case Enum(members=members):
+                return members.index(value.name)
+            case Error():
+                return self.errors.index(value.name)
+        return self.checker.match_kinds.index(value.name)
+
+    def note_table(self, table: ir.Table, codes: dict[str, int]) -> None:
+        self._take_name("table", table.name, table.span)
+        self.tables.append(table)
+        self._codes[table] = codes
+
+    def note_action(self, action: ir.Action) -> None:
+        """Each control-plane action is listed once, though tables may bind its arguments."""
+        known = next((a for a in self.actions if a.name == action.name), None)
+        if known is None:
+            self.actions.append(action)
+        elif known.span != action.span:
+            self._same_name("action", action.name, action.span, known.span)
+
+    def action_codes(self, table: ir.Table) -> dict[str, int]:
+        """Action name as in the source -> its position in table.actions."""
+        return self._codes[table]
+
+    def _take_name(self, kind: str, name: str, span: Span) -> None:
+        """Notes a control-plane name, which belongs to one object (17.3.1)."""
+        if (kind, name) in self._names:
+            self._same_name(kind, name, span, self._names[kind, name])
+        self._names[kind, name] = span
+
+    def _same_name(self, kind: str, name: str, span: Span, other: Span) -> None:
+        hint = f"the first is at {other}: give one of them a @name"
+        if other == span:
+            hint = "what it is declared in is instantiated more than once under one name"
+        self.reporter.error(span, f"a second {kind} has the control-plane name {name}", hint)
+
+    def no_action(self) -> ActionInstance:
+        for decl, bound in self.top.bindings.items():
+            if decl.name == "NoAction" and isinstance(bound, ActionInstance):
+                return bound
+        decl = ast.ActionDecl(
+            "NoAction", [], ast.Block([], span=self.program.span), span=self.program.span
+        )
+        instance = ActionInstance(decl, "NoAction", self.top)
+        self.top.bind(decl, instance)
+        return instance
+
+    # -- instances -----------------------------------------------------------------------------
+
+    def instantiate(self, decl: ast.Instantiation, env: Env) -> None:
+        """Makes what an instantiation declares, and binds it."""
+        annotations = self.checker.annotations(decl.annotations)
+        name = control_plane_name(env.path, decl.name, annotations)
+        match decl.type:
+            case ExternType():
+                env.bind(decl, self.extern_instance(decl.info, name, annotations, env, decl.span))
+            case BlockType(decl=ast.ParserDecl() | ast.ControlDecl()):
+                env.bind(decl, self.block_instance(decl.info, name, env, self._sites[decl]))
+            case BlockType(kind="package"):
+                env.bind(decl, PackageInstance(self.package(decl.info, env, annotations)))
+
+    def block_instance(self, info: CallInfo, name: str, env: Env, sites: int) -> BlockInstance:
+        """The parser or control that a constructor call makes."""
+        decl = info.decl
+        assert isinstance(decl, ast.ParserDecl | ast.ControlDecl), decl
+        inner = self.top.inner()
+        for param, arg in zip(decl.ctor_params, info.args, strict=True):
+            if arg is not None:
+                inner.bind(param, self.constructor_binding(arg, f"{name}.{param.name}", env))
+        return BlockInstance(decl, name, inner, sites)
+
+    def direct_instance(self, info: CallInfo, env: Env) -> BlockInstance:
+        """The instance that `C.apply()` stands for."""
+        assert isinstance(info.decl, ast.ParserDecl | ast.ControlDecl)
+        name = control_plane_name(env.path, info.decl.name, ())
+        return BlockInstance(info.decl, name, self.top.inner())
+
+    def extern_instance(
+        self, info: CallInfo, name: str, annotations: Annotations, env: Env, span: Span
+    ) -> ir.ExternInstance:
+        t = info.signature.result
+        assert isinstance(t, ExternType)
+        params = info.signature.params
+        args = [
+            self.constructor_value(a, f"{name}.{p.name}", env)
+            for a, p in zip(info.args, params, strict=True)
+            if a is not None
+        ]
+        type_args = [erase(a) for a in t.args]
+        instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)
+        self._take_name("extern", name, span)
+        self.externs.append(instance)
+        return instance
+
+    def constructor_binding(
+        self, arg: ast.Expr, name: str, env: Env
+    ) -> ir.Expr | ir.ExternInstance | BlockInstance:
+        """An argument of a constructor; an object made in its place goes by `name`."""
+        if isinstance(arg, ast.Name) and arg.const is None:
+            found = env.find(arg.decl)
+            if isinstance(found, BlockInstance):
+                found.sites = MANY
+            if isinstance(found, ir.ExternInstance | BlockInstance):
+                return found
+        if isinstance(arg, ast.Call) and arg.info.kind == "constructor":
+            if isinstance(arg.info.signature.result, ExternType):
+                return self.extern_instance(arg.info, name, (), env, arg.span)
+            return self.block_instance(arg.info, name, env, MANY)
+        body = Body(self)
+        with body.scope(env):
+            return body.expr(arg)
+
+    def constructor_value(
+        self, arg: ast.Expr, name: str, env: Env
+    ) -> int | bool | str | ir.ExternInstance:
+        """An argument that an extern or the package takes."""
+        if isinstance(arg.const, EnumValue):
+            return arg.const.name
+        value = self.constructor_binding(arg, name, env)
+        if isinstance(value, ir.ExternInstance):
+            return value
+        if isinstance(value, ir.Const):
+            return value.value
+        self.reporter.error(arg.span, "a constructor's argument must be a number or an instance")
+        return 0
+
+    def elaborate(
+        self, decl: ast.ParserDecl | ast.ControlDecl, env: Env, body: CallLowering
+    ) -> None:
+        """Makes the objects a block declares, once per instance."""
+        for member in decl.locals:
+            match member:
+                case ast.VarDecl():
+                    assert member.type is not None
+                    env.bind(member, body.variable(member.name, erase(member.type)))
+                case ast.Instantiation():
+                    self.instantiate(member, env)
+                case ast.ActionDecl():
+                    annotations = self.checker.annotations(member.annotations)
+                    name = control_plane_name(env.path, member.name, annotations)
+                    env.bind(member, ActionInstance(member, name, env))
+                case ast.TableDecl():
+                    env.bind(member, TableLowering(self, member, env, body).make())
+                case ast.ValueSetDecl():
+                    made = value_set(self, member, env)
+                    self._take_name("value set", made.name, member.span)
+                    self.value_sets.append(made)
+                    env.bind(member, made)

@@ -1,0 +1,102 @@
+"""The Wireshark dissector: its layout against wire.py and, with tshark, its output."""
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
+
+import gradplane.hosts
+from gradplane.hosts import wire
+from gradplane.hosts.scapy_layers import Aggregation
+from gradplane.hosts.wire import Header, Type
+
+LUA = Path(gradplane.hosts.__path__[0]) / "dissector" / "gradplane.lua"
+NOBODY = 65534
+
+# Names as in the Lua file, and a header in which only that field is set.
+FIELDS = {
+    "job": Header(Type.NORM, 0xFF, 0, 0, 0, 0),
+    "worker": Header(Type.NORM, 0, 0xFF, 0, 0, 0),
+    "slot": Header(Type.NORM, 0, 0, 0xFFFF, 0, 0),
+    "pass": Header(Type.NORM, 0, 0, 0, 0, 0, passed=0xFF),
+    "sum_bits": Header(Type.NORM, 0, 0, 0, 0, 0xFF),
+    "round": Header(Type.NORM, 0, 0, 0, 2**32 - 1, 0),
+    "bitmap": Header(Type.NORM, 0, 0, 0, 0, 0, bitmap=2**64 - 1),
+    "norm": Header(Type.NORM, 0, 0, 0, 0, 0, norm=2**32 - 1),
+    "flags": Header(Type.NORM, 0, 0, 0, 0, 0, flags=0xFF),
+}
+
+
+@pytest.mark.parametrize("name", FIELDS)
+def test_fields_lie_where_the_wire_has_them(name):
+    (place,) = re.findall(rf"add\(f\.{name}, buffer\((\d+), (\d+)\)\)", LUA.read_text())
+    start, size = map(int, place)
+    packed = FIELDS[name].pack()
+    assert [k for k in range(1, 24) if packed[k]] == list(range(start, start + size))
+
+
+def test_constants_are_those_of_the_wire():
+    text = LUA.read_text()
+    assert f"= {wire.UDP_PORT}, {wire.HEADER_SIZE}, {wire.VERSION}\n" in text
+    names = ", ".join(kind.name for kind in Type)
+    assert f"local {names} = {', '.join(str(int(kind)) for kind in Type)}\n" in text
+
+
+def frames():
+    make = Ether(src="00:00:00:00:00:01", dst="00:00:00:00:00:fe") / IP(dst="10.0.0.254")
+    up, down = UDP(sport=20003, dport=18256), UDP(sport=18256, dport=20003)
+    sums = [1, 65535, *[0] * 510]
+    return [
+        make / up / Aggregation(type="norm", job=3, worker=2, slot=7, norm=1.5),
+        make / up / Aggregation(type="indices", slot=7, round=9, values=[*range(16)] * 64),
+        make / down / Aggregation(type="sums", sum_bits=16, worker=4, bitmap=15, values=sums),
+        make / down / Aggregation(type="sums", values=[1] * 100),
+    ]
+
+
+def tshark(folder, *options):
+    """The lines that tshark prints about frames(). It runs no Lua scripts for root."""
+    folder.chmod(0o755)
+    shutil.copy(LUA, folder / "gradplane.lua")
+    wrpcap(str(folder / "frames.pcap"), frames())
+    for path in folder.iterdir():
+        path.chmod(0o644)
+    command = ["tshark", "-X", "lua_script:gradplane.lua", "-r", "frames.pcap", *options]
+    root = os.geteuid() == 0
+    who = {"user": NOBODY, "group": NOBODY, "extra_groups": []} if root else {}
+    environment = os.environ | {"HOME": "/nonexistent"}
+    run = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, **who
+    )
+    assert "Lua: Error" not in run.stderr, run.stderr
+    return run.stdout.splitlines()
+
+
+if shutil.which("tshark"):
+
+    def test_tshark_shows_and_filters():
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            info = tshark(folder, "-T", "fields", "-e", "_ws.col.Info")
+            assert info == [
+                "norm, job 3, worker 2, slot 7, round 1",
+                "indices, job 0, worker 0, slot 7, round 9",
+                "sums, job 0, worker 4, slot 0, round 1",
+                "sums, job 0, worker 0, slot 0, round 1",
+            ]
+            columns = ("-T", "fields", "-e", "frame.number")
+            assert tshark(folder, *columns, "-Y", "gradplane.slot == 7") == ["1", "2"]
+            assert tshark(folder, *columns, "-Y", "gradplane.norm == 1.5") == ["1"]
+            assert tshark(folder, *columns, "-Y", "gradplane.sum.max == 65535") == ["3"]
+            assert tshark(folder, *columns, "-Y", "gradplane.sum.total == 65536") == ["3"]
+            assert tshark(folder, *columns, "-Y", "gradplane.short") == ["4"]
+            text = "\n".join(tshark(folder, "-V", "-Y", "frame.number == 2"))
+            assert "   0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n" in text
+            assert "(1024 values)" in text

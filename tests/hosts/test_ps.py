@@ -1,0 +1,231 @@
+import re
+
+import numpy as np
+import pytest
+from memory_network import make_job
+
+from gradplane import codecs
+from gradplane.hosts.actions import Deliver, Record, SendMessage
+from gradplane.hosts.digest import digest
+from gradplane.hosts.job_codec import reduce_seed
+from gradplane.hosts.messages import Kind, Message, MessageError, kind_of, parse
+from gradplane.hosts.ps import PsServer, PsWorker
+from gradplane.hosts.results import ReduceError
+
+SERVER = ("10.0.0.9", 21003)
+N = 3000
+
+
+def make(**changes):
+    """Server and workers of a job."""
+    given = {"aggregation": "ps", "server_address": SERVER, "codec": ("float32", {})}
+    job = make_job(**given | {"error_feedback": False} | changes)
+    return job, PsServer(job), [PsWorker(job, w) for w in range(job.workers)]
+
+
+def vectors(workers, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.normal(size=N).astype(np.float32) for _ in range(workers)]
+
+
+class Wired:
+    """Messages between them, in the order of a queue; those to or from `held` workers wait."""
+
+    def __init__(self, job, server, workers, held=()):
+        self.job, self.server, self.workers, self.held = job, server, workers, set(held)
+        self.addresses = [job.stream_address(w) for w in range(job.workers)]
+        self.queue, self.waiting = [], []
+        self.delivered, self.records = {}, []
+
+    def reduce(self, ticket, xs, tensor=0):
+        for w, x in enumerate(xs):
+            self.perform(self.addresses[w], self.workers[w].reduce(ticket, x, 7, tensor))
+        self.run()
+
+    def perform(self, source, actions):
+        for action in actions:
+            if isinstance(action, SendMessage):
+                held = source in {self.addresses[w] for w in self.held}
+                (self.waiting if held else self.queue).append((source, action))
+            elif isinstance(action, Deliver):
+                self.delivered[self.addresses.index(source), action.ticket] = action.result
+            elif isinstance(action, Record):
+                self.records.append(action.fields)
+
+    def release(self):
+        self.held = set()
+        self.queue, self.waiting = self.waiting, []
+        self.run()
+
+    def run(self):
+        while self.queue:
+            source, message = self.queue.pop(0)
+            if message.peer == SERVER:
+                self.perform(SERVER, self.server.receive(source, message.data, 8))
+            else:
+                w = self.addresses.index(message.peer)
+                self.perform(message.peer, self.workers[w].receive(source, message.data, 9))
+
+
+@pytest.mark.parametrize("workers", [1, 2, 3, 5])
+def test_float32_is_exact_in_worker_order(workers):
+    wired = Wired(*make(workers=workers))
+    xs = vectors(workers)
+    wired.reduce(0, xs[:1] + xs[1:])
+    total = np.zeros(N, np.float32)
+    for x in xs:
+        total += x
+    mean = total / np.float32(workers)
+    for w in range(workers):
+        result = wired.delivered[w, 0]
+        assert np.array_equal(result.mean, mean)
+        assert (result.counts.tolist(), result.missed) == ([workers], 0)
+        assert result.gradient == digest(xs[w])
+        assert result.codes == digest(xs[w].tobytes())
+        assert result.sums == digest(mean.tobytes())
+
+
+def test_the_order_of_arrival_does_not_matter():
+    job, server, workers = make()
+    xs = vectors(4)
+    straight = Wired(job, server, workers)
+    straight.reduce(0, xs)
+    late = Wired(*make(), held=[0, 2])
+    late.reduce(0, xs)
+    late.release()
+    assert np.array_equal(straight.delivered[0, 0].mean, late.delivered[3, 0].mean)
+
+
+def test_a_statistic_is_reduced_by_maximum_first():
+    wired = Wired(*make(codec=("thc", {})))
+    xs = vectors(4)
+    wired.reduce(0, xs)
+    codec = codecs.get("thc")
+    shared, seed = codec.combine([codec.local(x) for x in xs]), reduce_seed(wired.job, 0)
+    mean = np.zeros(N, np.float32)
+    for w, x in enumerate(xs):
+        mean += codec.decode(codec.encode(x, shared, seed, None, w)[0], N)
+    assert np.array_equal(wired.delivered[2, 0].mean, mean / np.float32(4))
+
+
+def test_the_mean_is_encoded_by_the_pull_codec():
+    wired = Wired(*make(pull_codec=("float16", {})))
+    xs = vectors(4)
+    wired.reduce(0, xs)
+    pulled = wired.delivered[1, 0].mean
+    assert np.array_equal(pulled, pulled.astype(np.float16))
+    assert np.abs(pulled - np.mean(xs, axis=0)).max() < 1e-3
+
+
+def test_at_a_quorum_late_vectors_are_ignored_but_answered():
+    wired = Wired(*make(quorum=3), held=[1])
+    xs = vectors(4)
+    wired.reduce(0, xs)
+    assert [fields["bitmap"] for fields in wired.records] == ["000000000000000d"] * 4
+    expected = (xs[0] + xs[2] + xs[3]) / np.float32(3)
+    assert np.array_equal(wired.delivered[1, 0].mean, expected)
+    wired.release()
+    assert len(wired.delivered) == 4
+    assert not wired.server._tickets, "nothing is kept of what is over"
+
+
+def test_error_feedback_keeps_what_the_codes_left_out():
+    wired = Wired(*make(codec=("thc", {}), error_feedback=True))
+    xs = vectors(4)
+    wired.reduce(0, xs)
+    codec, seed = codecs.ErrorFeedback(codecs.get("thc")), reduce_seed(wired.job, 0)
+    states = [codec.start(N)] * 4
+    shared = codec.combine([codec.local(x, s) for x, s in zip(xs, states, strict=True)])
+    _, state = codec.encode(xs[1], shared, seed, states[1], 1)
+    actions = wired.workers[1].reduce(1, xs[1], 0)
+    assert np.frombuffer(parse(actions[0].data).body, "<f4") == codec.local(xs[1], state)
+
+
+def test_many_reduces_at_once():
+    job, server, workers = make(error_feedback=True, codec=("thc", {}))
+    wired = Wired(job, server, workers, held=[0, 1, 2, 3])
+    for tensor in range(3):
+        wired.reduce(tensor, vectors(4, tensor), tensor)
+    wired.release()
+    assert sorted(wired.delivered) == [(w, t) for w in range(4) for t in range(3)]
+
+
+def test_a_record_for_each_answer():
+    wired = Wired(*make())
+    wired.reduce(0, vectors(4))
+    assert wired.records[2] == {
+        "job": 3,
+        "ticket": 0,
+        "worker": 2,
+        "slot": None,
+        "round": None,
+        "result": "in time",
+        "count": 4,
+        "bitmap": "000000000000000f",
+        "digest": wired.delivered[2, 0].sums,
+        "attempts": 1,
+        "notices": 0,
+        "at": 9,
+    }
+
+
+PUSH = Message(Kind.PUSH, 0, n=2, body=bytes(8)).pack()
+
+
+@pytest.mark.parametrize(
+    "peer, data, message",
+    [
+        (("10.0.0.7", 1), PUSH, "PUSH from ('10.0.0.7', 1), who is no worker of this job"),
+        (
+            ("10.0.0.2", 21003),
+            Message(Kind.PUSH, 0, n=3, body=bytes(12)).pack(),
+            "worker 1, ticket 0: 3 values, others sent 2",
+        ),
+        (
+            ("10.0.0.2", 21003),
+            Message(Kind.PUSH, 0, n=2, body=bytes(7)).pack(),
+            "worker 1, ticket 0: truncated: 2 float32 values, 8 bytes from byte 0 on, 7 left",
+        ),
+        (
+            ("10.0.0.2", 21003),
+            Message(Kind.STAT, 0, n=2, body=bytes(7)).pack(),
+            "STAT: 7 bytes are no float32 values",
+        ),
+        (("10.0.0.2", 21003), PUSH[:19], "message of 19 bytes, the header alone takes 20"),
+        (("10.0.0.2", 21003), b"\x09" + PUSH[1:], "message of kind 9, known are 1 to 7"),
+    ],
+)
+def test_messages_that_the_server_refuses(peer, data, message):
+    _, server, _ = make()
+    server.receive(("10.0.0.1", 21003), PUSH, 0)
+    with pytest.raises(MessageError, match=f"^{re.escape(message)}$"):
+        server.receive(peer, data, 0)
+
+
+def test_a_worker_wants_its_messages_in_turn():
+    _, _, workers = make()
+    workers[0].reduce(0, vectors(1)[0], 0)
+    with pytest.raises(MessageError, match="^ticket 0: PUSH out of turn$"):
+        workers[0].receive(SERVER, PUSH, 0)
+
+
+def test_a_worker_listens_to_the_server_only():
+    _, _, workers = make()
+    message = "PUSH from ('10.0.0.7', 1), the server is ('10.0.0.9', 21003)"
+    with pytest.raises(MessageError, match=f"^{re.escape(message)}$"):
+        workers[0].receive(("10.0.0.7", 1), PUSH, 0)
+
+
+def test_a_tensor_has_one_reduce_in_flight():
+    _, _, workers = make()
+    x = vectors(1)[0]
+    workers[0].reduce(0, x, 0)
+    message = "worker 0, ticket 1, tensor 0: ticket or tensor is in flight: wait for its result"
+    with pytest.raises(ReduceError, match=f"^{re.escape(message)}$"):
+        workers[0].reduce(1, x, 0)
+
+
+def test_messages_round_trip():
+    message = Message(Kind.PULL, 2**32 - 1, 5, 7, 4, 2**64 - 1, b"body")
+    assert parse(message.pack()) == message
+    assert kind_of(message.pack()) is Kind.PULL

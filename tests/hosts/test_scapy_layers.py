@@ -1,0 +1,113 @@
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.packet import Raw
+
+from gradplane.hosts import wire
+from gradplane.hosts.scapy_layers import Aggregation, bind, payload
+from gradplane.hosts.wire import Header, Type
+
+FRAME = Ether(src="00:00:00:00:00:01", dst="00:00:00:00:00:fe") / IP(dst="10.0.0.254")
+
+
+@pytest.fixture(autouse=True)
+def bound():
+    bind()
+    bind()
+
+
+def test_importing_binds_nothing():
+    code = (
+        "import gradplane.hosts.scapy_layers as s; from scapy.layers.inet import UDP;"
+        "assert type(UDP(bytes(UDP(dport=18256) / bytes(24))).payload).__name__ == 'Raw';"
+        "s.bind();"
+        "assert UDP(bytes(UDP(dport=18256) / bytes(24))).payload.name == 'Aggregation'"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@given(
+    st.sampled_from(Type),
+    st.sampled_from([8, 16]),
+    st.integers(0, 255),
+    st.integers(0, 2**16 - 1),
+    st.integers(0, 2**32 - 1),
+    st.integers(0, 2**64 - 1),
+    st.floats(0, width=32),
+)
+def test_both_descriptions_of_the_format_agree(kind, sum_bits, small, slot, round, bitmap, norm):
+    header = Header(kind, small, small, slot, round, sum_bits, wire.norm_bits(norm), bitmap)
+    numbers = np.arange(wire.LANES[sum_bits])
+    body, values = b"", []
+    if kind is Type.INDICES:
+        values = (numbers % 16).astype(np.uint8)
+        body = wire.pack_indices(values, sum_bits)
+    elif kind in (Type.SUMS, Type.PARTIAL):
+        values = numbers * 97 % 2**sum_bits
+        body = wire.pack_sums(values, sum_bits)
+    packet = Aggregation(
+        type=kind.name.lower(),
+        job=small,
+        worker=small,
+        slot=slot,
+        sum_bits=sum_bits,
+        round=round,
+        bitmap=bitmap,
+        norm=norm,
+        values=values,
+    )
+    assert payload(packet) == header.pack() + body
+    again = Aggregation(header.pack() + body)
+    assert again.type == kind
+    assert again.values == list(values)
+    assert (again.slot, again.round, again.bitmap, again.norm) == (slot, round, bitmap, norm)
+
+
+@pytest.mark.parametrize("ports", [{"sport": 20003}, {"sport": 18256, "dport": 20003}])
+def test_udp_either_way(ports):
+    frame = FRAME / UDP(**ports) / Aggregation(type="norm", slot=3, norm=1.5)
+    again = Ether(bytes(frame))
+    assert again[Aggregation].norm == 1.5
+    assert 18256 in (again[UDP].sport, again[UDP].dport)
+    assert again[UDP].len == 8 + 24
+
+
+def test_show_is_short_and_readable():
+    packet = Aggregation(type="sums", flags="answer", worker=4, bitmap=15, values=range(256))
+    text = packet.show(dump=True)
+    assert "type      = sums" in text
+    assert "flags     = answer" in text
+    assert "bitmap    = 0xf" in text
+    assert (
+        "values    = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, ... 240 more]" in text
+    )
+    frame = FRAME / UDP() / Aggregation(type="indices", job=1, worker=2, slot=3, round=4)
+    assert frame.summary().endswith("UDP / indices job 1 worker 2 slot 3 round 4")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [b"", b"\x13", bytes(24), b"\xff" * 100, Header(Type.SUMS, 0, 0, 0, 1, 16).pack() + bytes(33)],
+)
+def test_what_is_damaged_is_dissected_as_far_as_it_goes(data):
+    packet = Ether(bytes(FRAME / UDP(dport=18256) / Raw(data)))
+    packet.show(dump=True)
+    assert bytes(packet)[42:] == data
+
+
+def test_wrong_lengths_can_be_made():
+    assert len(payload(Aggregation(type="indices", values=[1, 2, 3]))) == 24 + 2
+    assert len(payload(Aggregation(type="sums", sum_bits=16, values=[1]))) == 24 + 2
+
+
+def test_answers():
+    sums, indices = Aggregation(type="sums", slot=2), Aggregation(type="indices", slot=2)
+    assert sums.answers(indices)
+    assert not sums.answers(Aggregation(type="indices", slot=3))
+    assert not Aggregation(type="norm_result").answers(indices)

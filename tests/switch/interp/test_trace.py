@@ -1,0 +1,115 @@
+"""Traces: everything a packet met, as text and as JSON."""
+
+from __future__ import annotations
+
+import json
+
+from v1programs import packet, switch
+
+PARTS = {
+    "types": "header b_t { int<8> v; }",
+    "headers": "b_t b;",
+    "metadata": "@field_list(1) bit<8> round;",
+    "parser": "pkt.extract(h.a); transition select(h.a.kind) { 1: more; default: accept; }",
+    "states": "state more { pkt.extract(h.b); transition accept; }",
+    "ingress_locals": "register<bit<8>>(4) seen;"
+    "action forward(bit<9> port) { s.egress_spec = port; h.a.x = 1; }"
+    "action drop() { mark_to_drop(s); exit; }"
+    "table t { key = { h.a.y: ternary; h.a.z: exact; } actions = { forward; drop; }"
+    "  default_action = drop(); }",
+    "ingress": "t.apply(); seen.read(h.a.z, 2); seen.write(2, h.a.z + 1); h.b.setInvalid();"
+    "clone(CloneType.I2E, 3);",
+    "egress": "if (m.round == 0 && h.a.kind == 5) { m.round = 1;"
+    " recirculate_preserving_field_list(1); }",
+}
+
+
+def lines(text: str) -> list[str]:
+    """Without the places."""
+    return [line.split("    [")[0] for line in text.splitlines()]
+
+
+def test_a_trace_tells_the_whole_way() -> None:
+    sw = switch(**PARTS)
+    sw.table("t").add({"y": (0x10, 0xF0), "z": 9}, "forward", {"port": 7}, priority=2)
+    sw.clone_session(3, [4])
+    trace = sw.trace(0, packet(1, 0, 0x12, 9, b"\xfe!"))
+    assert lines(trace.text()) == [
+        "== parser",
+        "  state start",
+        "  extract h.a (32 bits at 0): kind 1, x 0, y 0x12, z 9",
+        "  state more",
+        "  extract h.b (8 bits at 32): v -2",
+        "== ingress",
+        "  table I.t (h.a.y 0x12, h.a.z 9): hit h.a.y 0x10 &&& 0xf0, h.a.z 0x9, priority 2; "
+        "action I.forward(port 7)",
+        "  s.egress_spec = 7",
+        "  h.a.x = 1",
+        "  I.seen.read(2) -> 0",
+        "  I.seen.write(2, 1)",
+        "  h.b.isValid() = false",
+        "  clone(I2E, 3)",
+        "== parser, for the clone to session 3",
+        "  state start",
+        "  extract h.a (32 bits at 0): kind 1, x 0, y 0x12, z 9",
+        "  state more",
+        "  extract h.b (8 bits at 32): v -2",
+        "  cloned to session 3, ports 4",
+        "== egress, port 4",
+        "  sent to port 4, 6 bytes: 01001209fe21",
+        "== egress, port 7",
+        "  sent to port 7, 5 bytes: 0101120021",
+    ]
+    assert trace.outputs == [(4, bytes.fromhex("01001209fe21")), (7, bytes.fromhex("0101120021"))]
+
+
+def test_a_trace_says_why_a_packet_was_dropped() -> None:
+    sw = switch(**PARTS)
+    text = lines(sw.trace(0, packet(1, 0, 0x12, 9)).text())
+    assert text == [
+        "== parser",
+        "  state start",
+        "  extract h.a (32 bits at 0): kind 1, x 0, y 0x12, z 9",
+        "  state more",
+        "  parser error PacketTooShort",
+        "== ingress",
+        "  table I.t (h.a.y 0x12, h.a.z 9): miss; action I.drop()",
+        "  mark_to_drop(s) -> s",
+        "  exit",
+        "  dropped: ingress: egress_spec is 511",
+    ]
+
+
+def test_a_trace_follows_recirculation() -> None:
+    sw = switch(**PARTS)
+    sw.table("t").set_default("forward", {"port": 7})
+    text = lines(sw.trace(0, packet(5)).text())
+    assert "  recirculated, preserving field list 1" in text
+    assert text.count("== ingress") == 2
+    assert "  not cloned: there is no clone session 3" in text
+
+
+def test_every_event_has_a_place_and_json() -> None:
+    sw = switch(**PARTS)
+    trace = sw.trace(0, packet(1, 0, 0x12, 9, b"\xfe!"))
+    read = json.loads(json.dumps(trace.json()))
+    kinds = [event["kind"] for event in read["events"]]
+    assert kinds == ["enter", "state", "extract", "state", "extract", "enter", "table", "call",
+                     "exit", "drop"]  # fmt: skip
+    assert read["outputs"] == []
+    places = {event["kind"]: event["span"] for event in read["events"]}
+    assert places["table"].startswith("test.p4:") and places["enter"] is None
+    assert read["events"][6] | {"span": ""} == {
+        "kind": "table", "table": "I.t", "keys": {"h.a.y": 0x12, "h.a.z": 9}, "hit": False,
+        "entry": None, "action": "I.drop", "params": {}, "span": "",
+    }  # fmt: skip
+
+
+def test_tracing_changes_nothing() -> None:
+    plain, traced = switch(**PARTS), switch(**PARTS)
+    for sw in (plain, traced):
+        sw.table("t").set_default("forward", {"port": 7})
+    for kind in (0, 1, 5, 1, 5):
+        sent = packet(kind, payload=b"zz")
+        assert plain.process(0, sent) == traced.trace(0, sent).outputs
+    assert list(plain.register("seen").values) == list(traced.register("seen").values)
