@@ -39,7 +39,6 @@ class JobTally:
         default_factory=dict
     )  # by worker: the latest on the test rows
     weights: dict[int, str] = field(default_factory=dict)  # by worker: the final parameters' digest
-    done: set[int] = field(default_factory=set)
     traffic: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -76,6 +75,7 @@ class Recorder:
         self._files: dict[str, TextIO] = {}
         self._folder = folder
         self._open: dict[tuple[int, int], list[Record]] = {}  # rounds that not all workers ended
+        self._epochs: dict[tuple[int, int], list[Record]] = {}  # that not all workers ended
         self._held: dict[int, Record] = {}  # by job: a line that may still get accuracies
         self._handlers: dict[str, Callable[[Record], None]] = {
             "round": self._round,
@@ -132,14 +132,15 @@ class Recorder:
         job = self.jobs[record["job"]]
         job.accuracies[record["worker"]] = record["test_accuracy"]
         job.synchronised += record["worker"] == 0 and record["source"] is not None
-        line = self._held.get(record["job"])
-        if line is not None and line["epoch"] == record["epoch"]:
+        ended = self._epochs.setdefault((record["job"], record["epoch"]), [])
+        ended.append(record)
+        if len(ended) == job.workers:  # the line held is that of the epoch's last round
+            del self._epochs[record["job"], record["epoch"]]
             for key in ("train_accuracy", "test_accuracy"):
-                line.setdefault(key, []).append(record[key])
+                self._held[record["job"]][key] = _mean(ended, key)
 
     def _done(self, record: Record) -> None:
         job = self.jobs[record["job"]]
-        job.done.add(record["worker"])
         job.accuracies[record["worker"]] = record["test_accuracy"]
         job.weights[record["worker"]] = record["weights"]
 
@@ -167,9 +168,6 @@ class Recorder:
         """The job's last line is complete."""
         line = self._held.pop(job, None)
         if line is not None:
-            for key in ("train_accuracy", "test_accuracy"):
-                if key in line:
-                    line[key] = sum(line[key]) / len(line[key])
             self._write(METRICS, line)
 
     def _write(self, file: str, record: Record) -> None:
@@ -194,13 +192,18 @@ def merge(records: list[Record]) -> Record:
         "job": first["job"],
         "round": first["round"],
         "epoch": first["epoch"],
-        "loss": sum(r["loss"] for r in records) / len(records),
+        "loss": _mean(records, "loss"),
         "started": min(r["started"] for r in records),
         "finished": max(r["finished"] for r in records),
         "missed": sum(r["missed"] for r in records),
         **{key: sum(r[key] for r in records) for key in TRAFFIC},
         "workers": [{k: v for k, v in r.items() if k not in own} for r in records],
     }
+
+
+def _mean(records: list[Record], key: str) -> float:
+    total: float = sum(record[key] for record in records)
+    return total / len(records)
 
 
 def _count(job: JobTally, line: Record) -> None:

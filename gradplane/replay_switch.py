@@ -69,9 +69,7 @@ class ReplaySwitch:
         sender = self._topology.host[host]
         source = frames.Address(sender.mac, sender.ip, source_port)
         to = frames.Address(self._switch.mac, self._switch.ip, port)
-        self._running.receive(
-            self._topology.attachment(host)[1], frames.build(source, to, payload)
-        )
+        self._running.receive(self._topology.attachment(host)[1], frames.build(source, to, payload))
         while self._events.step():
             pass
         answers = [self._answer(port, frame) for port, frame in self._out]

@@ -75,9 +75,11 @@ class ReplayResult:
             for name, workers in self.weights.items():
                 digests = sorted(set(workers.values()))
                 which = "all workers" if len(digests) == 1 else f"workers {', '.join(workers)}"
-                lines.append(f"final weights of {name}, {which}: {', '.join(workers.values())}"
-                             if len(digests) > 1 else
-                             f"final weights of {name}, {which}: {digests[0]}")
+                lines.append(
+                    f"final weights of {name}, {which}: {', '.join(workers.values())}"
+                    if len(digests) > 1
+                    else f"final weights of {name}, {which}: {digests[0]}"
+                )
             return "\n".join(lines)
         lines = [f"different, after {self.rounds} equal rounds", self.difference.text()]
         if self.machine:
@@ -137,9 +139,7 @@ class _Replay:
             for number in range(len(self._experiment.job)):
                 difference = difference or self._job(number, switch)
         machine = _differing(self._recorded.machine, describe())
-        return ReplayResult(
-            self._recorded.folder, self._rounds, difference, machine, self._weights
-        )
+        return ReplayResult(self._recorded.folder, self._rounds, difference, machine, self._weights)
 
     def _job(self, number: int, switch: ReplaySwitch) -> Difference | None:
         hosts = [c for c in placement.host_configs(self._experiment) if c.job.number == number]
@@ -181,9 +181,7 @@ class _Replay:
         if recorded == line["source"]:
             return None
         last = max(r for j, r, _ in self._lines if j == job and r < self._rounds)
-        return Difference(
-            job, last, line["worker"], "source", _who(recorded), _who(line["source"])
-        )
+        return Difference(job, last, line["worker"], "source", _who(recorded), _who(line["source"]))
 
     def _done(self, line: dict[str, Any], job: int) -> Difference | None:
         recorded = self._recorded.summary["jobs"][job]

@@ -73,7 +73,7 @@ def choose_network(net: str | None, console: Console | None) -> str:
         raise ExperimentError(f"no network {net!r}: use {' or '.join(NETWORKS)}")
     if net == "sim":
         return "sim"
-    possible, reason = _mininet_possible()
+    possible, reason = mininet_possible()
     if possible:
         return "mininet"
     if net == "mininet":
@@ -83,7 +83,8 @@ def choose_network(net: str | None, console: Console | None) -> str:
     return "sim"
 
 
-def _mininet_possible() -> tuple[bool, str]:
+def mininet_possible() -> tuple[bool, str]:
+    """(True, "") or (False, why not and what to do)."""
     if shutil.which("mnexec") is None:
         return False, "Mininet's mnexec is missing (Debian: apt-get install mininet)"
     return isolate.can_isolate()
@@ -151,7 +152,10 @@ def _record(experiment: Experiment, folder: Path, net: Network, on_round: Show) 
 
 
 def _network(experiment: Experiment, network: str, folder: Path) -> Network:
-    config = switch_config(experiment, folder)
+    pcap = folder / "pcap" if experiment.output.pcap else None
+    if pcap is not None:
+        pcap.mkdir()
+    config = switch_config(experiment, pcap)
     topology = placement.topology(experiment)
     if network == "sim":
         from gradplane.topologies.sim import SimNetwork
@@ -162,8 +166,8 @@ def _network(experiment: Experiment, network: str, folder: Path) -> Network:
     return MininetNetwork(topology, config)
 
 
-def switch_config(experiment: Experiment, folder: Path) -> SwitchConfig:
-    """How the switches run; `folder` takes their packet captures."""
+def switch_config(experiment: Experiment, pcap: Path | None) -> SwitchConfig:
+    """How the switches run; `pcap` is the folder for their captures, if they make any."""
     section, program = experiment.switch, programs.find(experiment.switch.program)
     return SwitchConfig(
         program=program,
@@ -173,7 +177,7 @@ def switch_config(experiment: Experiment, folder: Path) -> SwitchConfig:
         seed=experiment.seed,
         latency=round(section.latency_us * 1000),
         recirculation_rate=round(section.recirculation_mbit * 1e6),
-        pcap=folder if experiment.output.pcap else None,
+        pcap=pcap,
     )
 
 

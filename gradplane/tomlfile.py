@@ -13,7 +13,7 @@ Key = tuple[str | int, ...]
 
 _HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _PAIR = re.compile(r"\s*([A-Za-z0-9_\-.\" ]+?)\s*=")
-_BARE = re.compile(r"[A-Za-z0-9_-]+$")
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 class ExperimentError(Exception):
@@ -147,7 +147,7 @@ def _table(values: dict[str, Any], path: tuple[str, ...]) -> list[str]:
     for key, value in values.items():
         if value is None or _stands_inline(value, path):
             continue
-        below = (*path, key)
+        below = (*path, _name(key))
         many = isinstance(value, list)
         head = f"[[{'.'.join(below)}]]" if many else f"[{'.'.join(below)}]"
         for item in value if many else [value]:
@@ -173,9 +173,14 @@ def inline(value: Any) -> str:
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(inline, value)) + "]"
     if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+        return _quoted(value)
     return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
 def _name(key: str) -> str:
-    return key if _BARE.match(key) else json.dumps(key)
+    return key if _BARE.fullmatch(key) else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    """A TOML basic string, which is JSON's but for DEL."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

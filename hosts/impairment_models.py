@@ -1,26 +1,23 @@
-"""The models of impairments.py: each a small class with a table of its keys, found by its name.
+"""The models of impairments.py: each a small class that reads its keys and rules on packets.
 
-A model's judge() says what happens to a packet: None, or a verdict ("drop", "delay", "leave out")
-and a delay in nanoseconds.
+A ruling is None, or a verdict ("drop", "delay", "leave out") and a delay in nanoseconds.
 """
 
-import difflib
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from gradplane import codecs
 from gradplane.hosts.config import ConfigError
-from gradplane.hosts.wire import Type
+from gradplane.hosts.impairment_spec import (
+    Spec,
+    directions,
+    fraction,
+    get,
+    known_keys,
+    types,
+    whole,
+)
 
-AGG_TYPES = tuple(kind.name.lower().replace("_", " ") for kind in Type)
-STREAM_TYPES = ("stream", "ack")
-OTHER = "other"
-FLOWS: dict[str, Collection[str]] = {
-    "agg": AGG_TYPES,
-    "stream": STREAM_TYPES,
-    "all": (*AGG_TYPES, *STREAM_TYPES, OTHER),
-}
 PACKET_KEYS = (
     "link",
     "direction",
@@ -33,9 +30,9 @@ PACKET_KEYS = (
     "verdict",
     "delay_ns",
 )
+VERDICTS = ("drop", "delay", "leave out")
 
 Ruling = tuple[str, int] | None
-Spec = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +52,12 @@ class Packet:
     def chance(self, seed: int, purpose: str) -> float:
         """The packet's own value in [0, 1)."""
         place = (self.link, self.direction, self.peer, self.job, self.type)
-        return _uniform(seed, purpose, *place, self.round, self.slot, self.attempt)
+        return uniform(seed, purpose, *place, self.round, self.slot, self.attempt)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a model is: this host's link, its worker number (None: a server), the number of
-    workers.
-    """
+    """Where a model is: this host's link and worker number (None: a server), the job's workers."""
 
     link: str
     worker: int | None
@@ -70,26 +65,25 @@ class Place:
 
 
 class Model:
-    """Base: which packets a model sees. Subclasses read their keys in read() and rule()."""
+    """Base: which packets a model sees. A model reads its keys in read() and rules in rule()."""
 
     keys: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, spec: Spec, place: Place) -> None:
         self._place = place
-        self._seed = int(_get(spec, "seed", int, 0))
-        self._directions = _direction(spec)
-        self._types = _types(spec)
+        self._seed = int(get(spec, "seed", int, 0))
+        self._directions, self._types = directions(spec), types(spec)
         self.read(spec)
 
     def read(self, spec: Spec) -> None:
         """Take over and check the model's own keys."""
 
     def rule(self, packet: Packet) -> Ruling:
-        """The verdict on a packet of the right direction and type."""
+        """On a packet of the right direction and type."""
         raise AssertionError(type(self))
 
     def judge(self, packet: Packet) -> Ruling:
-        """The verdict on any packet."""
+        """On any packet."""
         if packet.direction not in self._directions or packet.type not in self._types:
             return None
         return self.rule(packet)
@@ -102,7 +96,7 @@ class Bernoulli(Model):
 
     def read(self, spec: Spec) -> None:
         """rate."""
-        self._rate = _fraction(spec, "rate")
+        self._rate = fraction(spec, "rate")
 
     def rule(self, packet: Packet) -> Ruling:
         """By the packet's own random value."""
@@ -116,9 +110,7 @@ class Nth(Model):
 
     def read(self, spec: Spec) -> None:
         """n."""
-        self._n = _get(spec, "n", int)
-        if self._n < 1:
-            raise ConfigError(f"impairment nth: n = {self._n}: it must be at least 1")
+        self._n = whole(spec, "n")
         self._counts = {"up": 0, "down": 0}
 
     def rule(self, packet: Packet) -> Ruling:
@@ -134,8 +126,8 @@ class Burst(Model):
 
     def read(self, spec: Spec) -> None:
         """p, r, loss."""
-        self._p, self._r = _fraction(spec, "p"), _fraction(spec, "r")
-        self._loss = _fraction(spec, "loss", 1.0)
+        self._p, self._r = fraction(spec, "p"), fraction(spec, "r")
+        self._loss = fraction(spec, "loss", 1.0)
         self._bad = {"up": False, "down": False}
         self._counts = {"up": 0, "down": 0}
 
@@ -144,9 +136,9 @@ class Burst(Model):
         way = packet.direction
         self._counts[way] += 1
         where = (self._place.link, way, self._counts[way])
-        step = _uniform(self._seed, "burst step", *where)
+        step = uniform(self._seed, "burst step", *where)
         self._bad[way] = step >= self._r if self._bad[way] else step < self._p
-        lost = self._bad[way] and _uniform(self._seed, "burst loss", *where) < self._loss
+        lost = self._bad[way] and uniform(self._seed, "burst loss", *where) < self._loss
         return ("drop", 0) if lost else None
 
 
@@ -158,9 +150,14 @@ class DropList(Model):
     def read(self, spec: Spec) -> None:
         """packets: what must be equal, and the ruling; by round, as lists can be long."""
         self._listed: dict[int | None, list[tuple[dict[str, Any], tuple[str, int]]]] = {}
-        for packet in _get(spec, "packets", list):
-            _known_keys(packet, PACKET_KEYS, "impairment drop list: packet")
+        for packet in get(spec, "packets", (list, tuple)):
+            known_keys(packet, PACKET_KEYS, "impairment drop list: packet")
             ruling = (packet.get("verdict", "drop"), packet.get("delay_ns", 0))
+            if ruling[0] not in VERDICTS:
+                raise ConfigError(
+                    f"impairment drop list: verdict = {ruling[0]!r}: it must be one of "
+                    f"{', '.join(VERDICTS)}"
+                )
             wanted = {k: v for k, v in packet.items() if k not in ("verdict", "delay_ns")}
             self._listed.setdefault(wanted.get("round"), []).append((wanted, ruling))
 
@@ -186,13 +183,12 @@ class Straggler(Model):
             raise ConfigError("impairment straggler: give either delay_ms or leave_out = true")
         if sum(key in spec for key in ("probability", "every", "rounds")) > 1:
             raise ConfigError("impairment straggler: give one of probability, every and rounds")
-        self._workers = self._listed(spec)
-        self._count = _get(spec, "count", int, 0)
-        self._delay_ns = round(_get(spec, "delay_ms", (int, float), 0) * 1_000_000)
-        self._probability = _fraction(spec, "probability", 1.0)
-        self._every, self._rounds = _get(spec, "every", int, 1), spec.get("rounds")
-        if self._every < 1:
-            raise ConfigError(f"impairment straggler: every = {self._every}: it must be at least 1")
+        self._workers = self._read_workers(spec)
+        self._count = self._read_count(spec)
+        self._delay_ns = self._read_delay(spec)
+        self._probability = fraction(spec, "probability", 1.0)
+        self._every = whole(spec, "every", 1)
+        self._rounds = get(spec, "rounds", (list, tuple)) if "rounds" in spec else None
 
     def rule(self, packet: Packet) -> Ruling:
         """Delay; or lose what would be summed, its first attempt."""
@@ -211,19 +207,18 @@ class Straggler(Model):
             return False
         if self._workers is None:
             return self._place.worker in self._drawn(round)
-        chance = _uniform(self._seed, "straggles", round, self._place.worker)
+        chance = uniform(self._seed, "straggles", round, self._place.worker)
         return self._place.worker in self._workers and chance < self._probability
 
     def _drawn(self, round: int) -> list[int]:
         """`count` workers, the same on every host."""
-        if _uniform(self._seed, "straggles", round) >= self._probability:
+        if uniform(self._seed, "straggles", round) >= self._probability:
             return []
-        order = sorted(
-            range(self._place.workers), key=lambda w: codecs.key(self._seed, "draw", round, w)
-        )
+        workers = range(self._place.workers)
+        order = sorted(workers, key=lambda w: codecs.key(self._seed, "draw", round, w))
         return order[: self._count]
 
-    def _listed(self, spec: Spec) -> list[int] | None:
+    def _read_workers(self, spec: Spec) -> list[int] | None:
         for worker in spec.get("workers", ()):
             if worker not in range(self._place.workers):
                 last = self._place.workers - 1
@@ -231,6 +226,20 @@ class Straggler(Model):
                     f"impairment straggler: worker {worker}: the job's are 0 to {last}"
                 )
         return spec.get("workers")
+
+    def _read_count(self, spec: Spec) -> int:
+        count = whole(spec, "count", 0)
+        if count > self._place.workers:
+            raise ConfigError(
+                f"impairment straggler: count = {count}: the job has {self._place.workers} workers"
+            )
+        return count
+
+    def _read_delay(self, spec: Spec) -> int:
+        delay_ms = get(spec, "delay_ms", (int, float), 0)
+        if "delay_ms" in spec and delay_ms <= 0:
+            raise ConfigError(f"impairment straggler: delay_ms = {delay_ms}: it must be above 0")
+        return int(delay_ms * 1_000_000)
 
 
 MODELS: dict[str, type[Model]] = {
@@ -249,57 +258,11 @@ def make_model(spec: Spec, place: Place) -> Model | None:
     if name not in MODELS:
         raise ConfigError(f"impairment: model = {name!r}: it must be one of {', '.join(MODELS)}")
     kind = MODELS[name]
-    _known_keys(spec, (*_COMMON, *kind.keys), f"impairment {name}")
+    known_keys(spec, (*_COMMON, *kind.keys), f"impairment {name}")
     model = kind(spec, place)
     return model if spec.get("link", "*") in ("*", place.link) else None
 
 
-def _uniform(seed: int, *parts: int | str) -> float:
+def uniform(seed: int, *parts: int | str) -> float:
+    """A random value in [0, 1), a function of its arguments."""
     return codecs.key(seed, *parts) / 2.0**64
-
-
-def _known_keys(spec: Spec, known: Collection[str], what: str) -> None:
-    for key in spec:
-        if key not in known:
-            nearest = difflib.get_close_matches(key, known, 1, 0.5)
-            hint = f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(known)}"
-            raise ConfigError(f"{what}: unknown key {key!r}, {hint}")
-
-
-def _get(spec: Spec, key: str, kind: Any, default: Any = None) -> Any:
-    value = spec.get(key, default)
-    if value is None:
-        raise ConfigError(f"impairment {spec['model']}: {key} is missing")
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise ConfigError(f"impairment {spec['model']}: {key} = {value!r} is of the wrong kind")
-    return value
-
-
-def _fraction(spec: Spec, key: str, default: float | None = None) -> float:
-    value = _get(spec, key, (int, float), default)
-    if not 0 <= value <= 1:
-        raise ConfigError(f"impairment {spec['model']}: {key} = {value}: it must be from 0 to 1")
-    return float(value)
-
-
-def _direction(spec: Spec) -> tuple[str, ...]:
-    direction = spec.get("direction", "both")
-    if direction not in ("up", "down", "both"):
-        raise ConfigError(
-            f"impairment {spec['model']}: direction = {direction!r}: it must be up, down or both"
-        )
-    return ("up", "down") if direction == "both" else (direction,)
-
-
-def _types(spec: Spec) -> Collection[str]:
-    flow = spec.get("flow", "all")
-    if isinstance(flow, str) and flow in FLOWS:
-        return FLOWS[flow]
-    types = [flow] if isinstance(flow, str) else flow
-    for kind in types:
-        if kind not in FLOWS["all"]:
-            raise ConfigError(
-                f"impairment {spec['model']}: flow = {kind!r}: it must be agg, stream, all or a "
-                f"list of {', '.join(FLOWS['all'])}"
-            )
-    return tuple(types)

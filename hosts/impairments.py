@@ -36,7 +36,8 @@ from typing import Any
 
 from gradplane.hosts import segments, wire
 from gradplane.hosts.actions import Record
-from gradplane.hosts.impairment_models import AGG_TYPES, OTHER, Packet, Place, make_model
+from gradplane.hosts.impairment_models import Packet, Place, make_model
+from gradplane.hosts.impairment_spec import AGG_TYPES, OTHER
 
 _REMEMBERED = 1 << 14  # packets whose attempts are counted
 

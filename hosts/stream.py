@@ -85,7 +85,7 @@ class Stream:
             return []
         worst = outgoing.timeout(now)
         if worst and worst.attempts >= self._max_attempts:
-            return self._fail(key, _unanswered(key, worst))
+            return self._fail(key, _unanswered(worst))
         return self._pump(key, outgoing, now)
 
     def _pump(self, peer: Peer, outgoing: Outgoing, now: int) -> list[Action]:
@@ -111,7 +111,7 @@ class Stream:
             self.refused["earlier connection"] += 1
             return []
         if outgoing.restarted(ack):
-            return self._fail(peer, f"{_text(peer)} restarted: what was under way to it is lost")
+            return self._fail(peer, "it restarted: what was under way to it is lost")
         outgoing.acknowledge(ack, now)
         return self._pump(peer, outgoing, now)
 
@@ -128,9 +128,9 @@ def _text(peer: Peer) -> str:
     return f"{peer[0]}:{peer[1]}"
 
 
-def _unanswered(peer: Peer, segment: Segment) -> str:
+def _unanswered(segment: Segment) -> str:
     data = segment.data
     return (
-        f"{_text(peer)} does not answer: message {data.message}, segment {data.index + 1} of "
+        f"no answer: message {data.message}, segment {data.index + 1} of "
         f"{data.count}, was sent {segment.attempts} times: is its host up, and the way to it?"
     )

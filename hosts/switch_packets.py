@@ -16,10 +16,13 @@ class SwitchPackets:
         self._job, self._worker = job, worker
         self._source_port = job.worker_addresses[worker][1]
 
-    def make(self, kind: Type, chunk: Chunk, norm: int = 0, body: bytes = b"") -> Send:
+    def make(
+        self, kind: Type, chunk: Chunk, norm: int = 0, body: bytes = b"", flags: int = 0
+    ) -> Send:
         """A packet about a chunk."""
         job = self._job
-        header = Header(kind, job.number, self._worker, chunk.slot, chunk.round, job.sum_bits, norm)
+        place = (job.number, self._worker, chunk.slot, chunk.round, job.sum_bits)
+        header = Header(kind, *place, norm, flags=flags)
         return Send(self._source_port, *job.aggregator, header.pack() + body)
 
     def number(self, header: Header) -> int:

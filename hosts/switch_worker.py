@@ -274,7 +274,7 @@ class SwitchWorker:
             return
         part, norm = chunk.part, chunk.part.local_norm()
         assert norm is not None
-        self._do(self._log.stall(chunk, None, now))
+        self._ask_status(chunk, now, wire.STATUS_NORM)
         if self._lossy and part.norm_attempts > self._job.retries:
             self._norm_lost(part, now)
         else:
@@ -303,9 +303,9 @@ class SwitchWorker:
 
     # Status of a slot that keeps us waiting, for the log
 
-    def _ask_status(self, chunk: Chunk, now: int) -> None:
+    def _ask_status(self, chunk: Chunk, now: int, flags: int = 0) -> None:
         self._asked[chunk.slot] = chunk
-        self._do(self._packets.make(Type.STATUS, chunk))
+        self._do(self._packets.make(Type.STATUS, chunk, flags=flags))
         self._do(SetTimer(("status", chunk.slot), now + self._job.timeout_ns))
 
     def _status(self, header: Header, body: bytes, now: int) -> None:

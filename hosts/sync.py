@@ -30,7 +30,7 @@ class Sync:
         self._own: dict[int, Floats] = {}  # by epoch under way
         self._reports: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._sources: dict[int, int | None] = {}
-        self._copies: dict[int, Floats] = {}
+        self._copies: dict[tuple[int, int], Floats] = {}  # by epoch and source
 
     def synchronise(self, epoch: int, missed: int, parameters: Floats, now: int) -> list[Action]:
         """End `epoch`, in which `missed` results were missed, with float32[n]. All workers call
@@ -57,7 +57,7 @@ class Sync:
             return self._report(message.ticket, sender, message.n)
         if message.kind is Kind.DECISION:
             return self._decided(message, sender)
-        return self._parameters(message)
+        return self._parameters(message, sender)
 
     def _report(self, epoch: int, worker: int, missed: int) -> list[Action]:
         reports = self._reports[epoch]
@@ -81,11 +81,14 @@ class Sync:
         self._sources[message.ticket] = message.n if message.count else None
         return self._finish(message.ticket)
 
-    def _parameters(self, message: Message) -> list[Action]:
+    def _parameters(self, message: Message, sender: int) -> list[Action]:
+        epoch = message.ticket
         if len(message.body) != 4 * message.n:
             raise MessageError(f"{message.n} parameters in {len(message.body)} bytes")
-        self._copies[message.ticket] = np.frombuffer(message.body, "<f4").astype(np.float32)
-        return self._finish(message.ticket)
+        if epoch in self._own and message.n != self._own[epoch].size:
+            raise MessageError(f"{message.n} parameters, ours are {self._own[epoch].size}")
+        self._copies[epoch, sender] = np.frombuffer(message.body, "<f4").astype(np.float32)
+        return self._finish(epoch)
 
     def _finish(self, epoch: int) -> list[Action]:
         """Deliver if all that is needed is there."""
@@ -96,9 +99,9 @@ class Sync:
             return [self._deliver(epoch, self._own[epoch], 0)]
         if source == self._worker:
             return self._give(epoch)
-        if epoch not in self._copies:
+        copy = self._copies.pop((epoch, source), None)
+        if copy is None or copy.size != self._own[epoch].size:
             return []
-        copy = self._copies.pop(epoch)
         return [self._deliver(epoch, copy, copy.nbytes)]
 
     def _give(self, epoch: int) -> list[Action]:

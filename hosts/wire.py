@@ -17,7 +17,7 @@ UDP_PORT = 18256
 VERSION = 1
 LANES = {8: 1024, 16: 512}  # sum_bits: indices a packet
 SUMS_SIZE = 1024
-STATUS_ANSWER, STATUS_CLOSED = 1, 2  # flags of STATUS packets
+STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
 MAX_ROUND = 2**32 - 1
 
 _HEADER = struct.Struct(">BBBBHBBIQI")

@@ -267,6 +267,11 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
         meta.header_only = header_only;
     }
 
+    action answer_status(bit<8> flags) {
+        answer(ANSWER, TYPE_STATUS, 1);
+        hdr.agg.flags = flags | (7w0 ++ meta.closed) << 1;
+    }
+
     apply {
         mark_to_drop(standard_metadata);
         meta.port = standard_metadata.ingress_port;
@@ -299,14 +304,16 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 meta.event = EVENT_BAD_FORMAT;
             } else if (!hdr.recirculation.isValid()
                     && (hdr.agg.version != AGGREGATION_VERSION || hdr.agg.sum_bits != SUM_BITS
-                        || hdr.agg.flags != 0
+                        || (hdr.agg.flags != 0
+                            && (hdr.agg.type != TYPE_STATUS || hdr.agg.flags != FLAG_NORM))
                         || (bit<32>) hdr.ipv4.total_length + 14 != standard_metadata.packet_length
                         || hdr.udp.length + IPV4_BYTES != hdr.ipv4.total_length
                         || hdr.ipv4.total_length != IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES
                             + (hdr.agg.type == TYPE_CODES ? 16w0 + CODES_BYTES : 16w0))) {
                 meta.event = EVENT_BAD_FORMAT;
-            } else if (hdr.agg.type == TYPE_NORM) {
-                if (hdr.agg.norm[31:31] == 1 || hdr.agg.norm[30:23] == 255) {
+            } else if (hdr.agg.type == TYPE_NORM || hdr.agg.flags == FLAG_NORM) {
+                if (hdr.agg.type == TYPE_NORM
+                        && (hdr.agg.norm[31:31] == 1 || hdr.agg.norm[30:23] == 255)) {
                     meta.event = EVENT_BAD_NORM;
                 } else {
                     norm_round.read(meta.round, meta.cell);
@@ -314,7 +321,10 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     norm_count.read(meta.count, meta.cell);
                     norm_closed.read(meta.closed, meta.cell);
                     norm_max.read(meta.norm, meta.cell);
-                    if (hdr.agg.round < meta.round) {
+                    if (hdr.agg.type == TYPE_STATUS) {
+                        meta.event = EVENT_STATUS;
+                        answer_status(FLAG_ANSWER | FLAG_NORM);
+                    } else if (hdr.agg.round < meta.round) {
                         meta.event = EVENT_STRAGGLER;
                         answer(ANSWER, TYPE_STRAGGLER, 1);
                     } else if (hdr.agg.round == meta.round && meta.closed == 1) {
@@ -364,11 +374,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
                 if (hdr.agg.type == TYPE_STATUS) {
                     meta.event = EVENT_STATUS;
-                    answer(ANSWER, TYPE_STATUS, 1);
-                    hdr.agg.flags = FLAG_ANSWER;
-                    if (meta.closed == 1) {
-                        hdr.agg.flags = FLAG_ANSWER | FLAG_CLOSED;
-                    }
+                    answer_status(FLAG_ANSWER);
                 } else if (hdr.agg.round < meta.round) {
                     meta.event = EVENT_STRAGGLER;
                     answer(ANSWER, TYPE_STRAGGLER, 1);

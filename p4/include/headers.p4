@@ -50,9 +50,10 @@ const bit<4> TYPE_STATUS = 7;
 
 const bit<4> AGGREGATION_VERSION = 1;
 
-// Flags of a status answer.
+// Flags of status packets.
 const bit<8> FLAG_ANSWER = 1;
 const bit<8> FLAG_CLOSED = 2;
+const bit<8> FLAG_NORM = 4;     // of the slot's norm exchange instead of its sums
 
 header aggregation_t {
     bit<4>  version;

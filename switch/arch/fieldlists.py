@@ -11,16 +11,16 @@ Path = tuple[int, ...]
 
 
 class FieldLists:
-    """The field lists of a metadata type: for each number the positions of its fields."""
+    """The field lists of a metadata type. `paths`: for each number the positions of its fields."""
 
     def __init__(self, meta: Type) -> None:
-        self._paths: dict[int, list[tuple[Path, Type]]] = {}
+        self.paths: dict[int, list[tuple[Path, Type]]] = {}
         if isinstance(meta, Fields):
             self._collect(meta, ())
 
     def copy(self, number: int, source: Any, target: Any) -> None:
         """Copies the fields of a list from one metadata value to another."""
-        for path, t in self._paths.get(number, ()):
+        for path, t in self.paths.get(number, ()):
             holder, receiver = source, target
             for index in path[:-1]:
                 holder, receiver = holder[index], receiver[index]
@@ -29,7 +29,7 @@ class FieldLists:
     def _collect(self, t: Fields, path: Path) -> None:
         for i, field in enumerate(t.fields):
             for number in _numbers(field):
-                self._paths.setdefault(number, []).append(((*path, i), field.type))
+                self.paths.setdefault(number, []).append(((*path, i), field.type))
             if isinstance(field.type, Fields) and not isinstance(field.type, Header):
                 self._collect(field.type, (*path, i))
 

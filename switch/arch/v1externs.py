@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from gradplane.switch.arch.calls import Builder, Call, refuse
 from gradplane.switch.arch.direct import observer, selection
@@ -289,12 +290,14 @@ def _assert(call: Call) -> Run:
 
 
 def _log_msg(call: Call) -> Run:
-    form, values = call.name(0), _plain_values(call)
+    form, kind, load = call.name(0), None, None
+    if len(call.stmt.args) > 1:
+        load, kind = call.arg(1), call.stmt.args[1].type
 
     def run(env: Env) -> None:
         events = env[0].events
         if events is not None or log.isEnabledFor(logging.INFO):
-            message = _formatted(form, [value_text(v) for v in values(env)])
+            message = log_message(form, kind, None if load is None else load(env))
             log.info("%s", message)
             if events is not None:
                 events.append(Logged(message, span=call.stmt.span))
@@ -302,18 +305,15 @@ def _log_msg(call: Call) -> Run:
     return run
 
 
-def _plain_values(call: Call) -> Load:
-    if len(call.stmt.args) == 1:
-        return lambda env: []
-    load, kind = call.arg(1), call.stmt.args[1].type
-
-    def values(env: Env) -> list[object]:
-        value = plain(kind, load(env))
-        if isinstance(value, dict):
-            return list(value.values())
-        return value if isinstance(value, list) else [value]
-
-    return values
+def log_message(form: str, kind: Type | None, value: Any) -> str:
+    """What log_msg says; `kind` None: without data."""
+    if kind is None:
+        return _formatted(form, [])
+    found = plain(kind, value)
+    if isinstance(found, dict):
+        found = list(found.values())
+    values = found if isinstance(found, list) else [found]
+    return _formatted(form, [value_text(v) for v in values])
 
 
 def _formatted(form: str, values: list[str]) -> str:

@@ -16,7 +16,6 @@ from gradplane.switch.check.kinds import (
     ParamType,
     Signature,
     StructLiteral,
-    TypeName,
     TypeVar,
     free_variables,
     substitute,
@@ -25,7 +24,7 @@ from gradplane.switch.check.kinds import (
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.check.unify import Inference
-from gradplane.switch.ir.types import Integer, Type
+from gradplane.switch.ir.types import INTEGER, Integer, List, Type
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -79,6 +78,8 @@ class ArgumentChecker:
         if not self._explicit(e, signature, inference):
             return ANY
         self._infer(args, signature, inference, info)
+        if info.kind == "function" and INTEGER in inference.bound.values():
+            return self._fail(e, "an argument needs a width here", "write 8w1 instead of 1")
         info.signature = replace(
             signature,
             params=substitute_params(signature.params, inference.bound),
@@ -143,13 +144,16 @@ class ArgumentChecker:
                 self.c.error(arg, f"{what} must be of type {param.type}, not {arg.type}")
             require_lvalue(self.c, arg, what)
             return
-        if isinstance(arg.type, TypeName):
-            self.c.error(arg, f"{what} must be a value, not a {arg.type}")
+        self.c.exprs.require_value(arg)
+        if arg.type == ANY:
             return
         if isinstance(param.type, BlockType | ExternType) or isinstance(
             arg.type, BlockType | ExternType
         ):
             self._convert_object(arg, param, what)
+            return
+        if isinstance(arg.type, List) and info.kind != "constructor":
+            self.c.error(arg, f"{what} cannot be a list: only constructors take one")
             return
         if free_variables(param.type):
             if isinstance(arg.type, ListLiteral | StructLiteral | DefaultLiteral):
@@ -165,7 +169,9 @@ class ArgumentChecker:
     def _convert_object(self, arg: ast.Expr, param: ParamType, what: str) -> None:
         assert arg.type is not None
         inference = Inference(free_variables(param.type))
-        if not inference.unify(param.type, arg.type):
+        if param.direction:
+            self.c.error(arg, f"{what} must be a value, not {arg.type}")
+        elif not inference.unify(param.type, arg.type):
             self.c.error(arg, f"{what} must be {param.type}, not {arg.type}", _differs(param, arg))
 
 
@@ -218,7 +224,7 @@ def match_arguments(
             c.error(a, f"_ can only stand for an out parameter, {params[at].name} is not")
             return None
         filled[at] = True
-        out[at] = a.expr if not isinstance(a.expr, ast.Dots) else params[at].default
+        out[at] = a.expr
     for i, p in enumerate(params):
         if not filled[i]:
             if p.default is None and not p.optional:

@@ -289,6 +289,7 @@ class CallChecker(ArgumentChecker):
         if bits is None:
             return self._fail(e, f"{t} has no {name}")
         e.const = (bits + 7) // 8 if name.endswith("Bytes") else bits
+        e.info = CallInfo("builtin", name, Signature(name, (), (), INTEGER), [])
         return INTEGER
 
     # -- constructors --------------------------------------------------------------------------

@@ -95,7 +95,7 @@ def _list(c: Checker, e: ast.ListExpr, target: Type, what: str) -> bool:
             types = [f.type for f in fields]
         case Tuple(elements=elements):
             types = list(elements)
-        case List(element=element):
+        case List(element=element) if not dots:
             types = [element] * len(values)
         case Stack(element=element, size=size):
             types = [element] * (size if dots else min(size, len(values)))
@@ -133,14 +133,22 @@ def _struct_field(c: Checker, target: Fields, name: str, value: ast.Expr) -> boo
 def settle(c: Checker, e: ast.Expr) -> Type:
     """Gives a literal the type it has without a context: a list becomes a tuple."""
     match e, e.type:
-        case ast.ListExpr(), ListLiteral(elements=elements, dots=False):
-            e.type = Tuple(tuple(settle(c, x) for x in e.elements))
-            assert len(elements) == len(e.elements)
+        case ast.ListExpr(), ListLiteral(dots=False):
+            e.type = Tuple(tuple(_with_width(c, x) for x in e.elements))
         case _, ListLiteral() | StructLiteral() | DefaultLiteral():
             c.error(e, "the type of this cannot be told here", "cast it: (T) {...}")
             e.type = ANY
     assert e.type is not None
     return e.type
+
+
+def _with_width(c: Checker, e: ast.Expr) -> Type:
+    """An element of a tuple: an int becomes as wide as it needs to be, 32 bits at least."""
+    t = settle(c, e)
+    if isinstance(t, Integer) and isinstance(e.const, int):
+        t = Bits(max(32, e.const.bit_length() + (e.const < 0)), signed=e.const < 0)
+        coerce(c, e, t, "an element")
+    return t
 
 
 def cast_allowed(target: Type, source: Type, const: Any) -> bool:

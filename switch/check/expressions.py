@@ -14,10 +14,10 @@ from gradplane.switch.check.kinds import (
     DefaultLiteral,
     ListLiteral,
     SetType,
-    Signature,
     StructLiteral,
     TableType,
     TypeName,
+    is_value,
 )
 from gradplane.switch.check.operators import OperatorChecker
 from gradplane.switch.check.scope import TypeParam, did_you_mean
@@ -75,12 +75,18 @@ class ExpressionChecker(OperatorChecker):
     def value(self, e: ast.Expr) -> Type:
         """Checks an expression that must be a value (not a type, table, action, ...)."""
         t = self.check(e)
-        if isinstance(t, TypeName | TableType | Signature | SetType | ApplyResult):
-            e.type = self._fail(e, f"{describe(e)} is a {t}, not a value")
-        elif t == VOID:
-            e.type = self._fail(e, "this call returns no value")
+        if isinstance(t, ActionRun):
+            return t  # for a switch
+        self.require_value(e)
         assert e.type is not None
         return e.type
+
+    def require_value(self, e: ast.Expr) -> None:
+        """Says so where a checked expression has no value."""
+        if e.type == VOID:
+            e.type = self._fail(e, "this call returns no value")
+        elif e.type is not None and not is_value(e.type):
+            e.type = self._fail(e, f"{describe(e)} is a {e.type}, not a value")
 
     # -- leaves --------------------------------------------------------------------------------
 

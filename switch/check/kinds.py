@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gradplane.switch.ir.types import Fields, List, NewType, Stack, Tuple, Type
+from gradplane.switch.ir.types import Fields, List, NewType, Stack, Tuple, Type, Void
 
 if TYPE_CHECKING:
     from gradplane.switch.syntax import ast
@@ -166,6 +166,15 @@ class DefaultLiteral(Type):
 
 
 ANY = AnyType()
+
+
+def is_value(t: Type) -> bool:
+    """Whether an expression of this type has a value (else it is a type, a table, a call of
+    something that returns nothing, ...)."""
+    return not isinstance(
+        t, TypeName | TableType | Signature | SetType | ApplyResult | ActionRun | Void
+    )
+
 
 Substitution = Mapping[TypeVar, Type]
 

@@ -65,7 +65,7 @@ class Inference:
         )
 
     def _bind(self, var: TypeVar, actual: Type) -> bool:
-        if actual == var or isinstance(actual, DefaultLiteral):
+        if actual == var or isinstance(actual, DefaultLiteral | StructLiteral):
             return True
         known = self.bound.get(var)
         if known is None or isinstance(known, Integer):

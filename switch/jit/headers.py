@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from gradplane.switch.ir.types import Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit.expressions import Expressions, Unit
-from gradplane.switch.jit.layout import Leaf, leaves, scalar_width
+from gradplane.switch.jit.layout import Leaf, leaves
 from gradplane.switch.jit.text import Function, Operand
 
 
@@ -64,20 +64,23 @@ class Codec:
     def encode(self, parts: Sequence[Leaf], source: Operand, target: Operand) -> None:
         """The reverse; bits beyond the last leaf become zero."""
         for chunk in chunks(parts):
-            number = self.joined(chunk, source)
+            values = [
+                (leaf.width, self.code.load(leaf.type, self.f.add(source, leaf.offset)))
+                for leaf in chunk.leaves
+            ]
+            number = self.joined(values, chunk.size * 8)
             self.put_big_endian(number, self.f.add(target, chunk.start), chunk.size)
 
-    def joined(self, chunk: Chunk, source: Operand) -> Operand:
-        """A chunk's leaves as one number of its size."""
-        bits = shift = chunk.size * 8
-        number: Operand = ""
-        for leaf in chunk.leaves:
-            shift -= leaf.width
-            value = self.code.load(leaf.type, self.f.add(source, leaf.offset))
-            value = self.f.resize(value, scalar_width(leaf.type), bits)
+    def joined(self, values: Sequence[tuple[int, Operand]], bits: int) -> Operand:
+        """(width, number) pairs one after the other, left-aligned in one number of `bits`."""
+        shift = bits
+        number: Operand = "0"
+        for width, operand in values:
+            shift -= width
+            value = self.f.resize(operand, width, bits)
             if shift:
                 value = self.f.binary("shl", f"i{bits}", value, shift)
-            number = self.f.binary("or", f"i{bits}", number, value) if number else value
+            number = value if number == "0" else self.f.binary("or", f"i{bits}", number, value)
         return number
 
     def big_endian(self, source: Operand, size: int) -> Operand:

@@ -26,6 +26,7 @@ def length(f: Function, name: str) -> Operand:
 
 
 def set_length(f: Function, name: str, value: Operand | int) -> None:
+    vector_words(f.module, name)
     f.store("i64", value, f.word_address(f"{name}:length"), 8)
 
 

@@ -39,6 +39,8 @@ class CallLowering(ExpressionLowering):
     def call(self, e: ast.Call, wanted: bool) -> ir.Expr | None:
         """Emits a call; returns its value if it has one."""
         info: CallInfo = e.info
+        if e.const is not None:
+            return self.expr(e)
         match info.kind:
             case "function" | "action":
                 return self._inline_callable(e, info)

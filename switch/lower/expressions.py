@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import BOOL, STRING, Bits, Fields, Stack, Struct
+from gradplane.switch.ir.types import BOOL, STRING, Bits, Fields, Integer, Stack, Struct
 from gradplane.switch.lower import build
 from gradplane.switch.lower.erase import CODE
 from gradplane.switch.lower.frame import Frame
@@ -50,8 +50,8 @@ class ExpressionLowering(Frame):
             return ir.Const(CODE, self.p.member_code(e.const))
         if isinstance(e.const, str):
             return ir.Const(STRING, e.const)
-        if t == CODE and not isinstance(e.const, bool):  # an int literal that met no width
-            return ir.Const(Bits(max(32, e.const.bit_length())), e.const)
+        if isinstance(e.type, Integer):  # that met no width
+            return build.number(Bits(max(32, e.const.bit_length() + (e.const < 0))), e.const)
         return ir.Const(t, e.const)
 
     def _name(self, e: ast.Name) -> ir.Expr:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.keynames import given_name, key_name
+from gradplane.switch.check.kinds import ExternType
 from gradplane.switch.check.tables import ActionUse
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Fields
@@ -191,7 +192,7 @@ class TableLowering:
         return getattr(e.const, "name", "") not in ("", "NO_TIMEOUT")
 
     def _instance(self, p: ast.TableProperty) -> ir.ExternInstance | None:
-        if isinstance(p.value, ast.Call):
+        if isinstance(p.value, ast.Call) and isinstance(p.value.type, ExternType):
             info: CallInfo = p.value.info
             annotations = self.p.checker.annotations(p.annotations)
             name = control_plane_name(self.env.path, given_name(annotations) or "", ())

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence
-from typing import cast
+from collections.abc import MutableSequence, Sequence
+from typing import cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -18,8 +18,8 @@ MASK64 = (1 << 64) - 1
 class Register:
     """`size` cells of bit<W>, int<W> or bool, zero at the start.
 
-    `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; a list of ints where
-    W > 64. Packets that read beyond the end get 0, that write there change nothing (simple_switch
+    `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; where W > 64 a
+    sequence of ints, kept in `memory` as little-endian 64-bit words. Packets that read beyond the end get 0, that write there change nothing (simple_switch
     leaves the target of such a read unchanged, which v1model calls unspecified).
     """
 
@@ -30,14 +30,17 @@ class Register:
         self.width = self.type.width
         self.is_bool = isinstance(type, Bool)
         self._wrap = wrap(self.type)
-        self.values: npt.NDArray[np.integer] | list[int] = self._zeros()
+        self.memory = self._zeros()
+        self.values: npt.NDArray[np.integer] | WideCells = self.memory
         # A memoryview of the array reads and writes Python ints several times faster.
-        view = self.values if isinstance(self.values, list) else memoryview(self.values)  # type: ignore[arg-type]
-        self.cells = cast(MutableSequence[int], view)
-
-    def _zeros(self) -> npt.NDArray[np.integer] | list[int]:
+        self.cells = cast(MutableSequence[int], memoryview(self.memory))  # type: ignore[arg-type]
         if self.width > 64:
-            return [0] * self.size
+            self.values = WideCells(self.memory, self.type)
+            self.cells = cast(MutableSequence[int], self.values)
+
+    def _zeros(self) -> npt.NDArray[np.integer]:
+        if self.width > 64:
+            return np.zeros((self.size, -(-self.width // 64)), dtype=np.uint64)
         bits = next(b for b in (8, 16, 32, 64) if b >= self.width)
         return np.zeros(self.size, dtype=f"{'i' if self.type.signed else 'u'}{bits // 8}")
 
@@ -57,13 +60,45 @@ class Register:
 
     def clear(self) -> None:
         """Sets all cells to zero, in place."""
-        if isinstance(self.values, list):
-            self.values[:] = [0] * self.size
-        else:
-            self.values.fill(0)
+        self.memory.fill(0)
 
     def _check(self, index: int) -> None:
         _check_index("register", self.name, index, self.size)
+
+
+class WideCells(Sequence[int]):
+    """Cells of more than 64 bits, in rows of words; bits beyond the width are zero."""
+
+    def __init__(self, memory: npt.NDArray[np.uint64], type: Bits) -> None:
+        self._bytes = memoryview(memory).cast("B") if memory.size else memoryview(b"")  # type: ignore[arg-type]
+        self._count, self._size = len(memory), 8 * memory.shape[1]
+        self._wrap, self._unsigned = wrap(type), wrap(Bits(type.width))
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._count))]
+        at = self._at(index)
+        return int(self._wrap(int.from_bytes(self._bytes[at : at + self._size], "little")))
+
+    def __setitem__(self, index: int, value: int) -> None:
+        at = self._at(index)
+        data = self._unsigned(value).to_bytes(self._size, "little")
+        self._bytes[at : at + self._size] = data
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and list(self) == list(other)
+
+    def _at(self, index: int) -> int:
+        return range(self._count)[index] * self._size
 
 
 class Counter:

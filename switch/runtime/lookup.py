@@ -41,10 +41,10 @@ class ExactIndex:
         self.find: Callable[[Key], Entry | None] = self._entries.get
 
     def insert(self, entry: Entry) -> None:
-        self._entries[_values(entry)] = entry
+        self._entries[entry_values(entry)] = entry
 
     def remove(self, entry: Entry) -> None:
-        del self._entries[_values(entry)]
+        del self._entries[entry_values(entry)]
 
 
 class PrefixIndex:
@@ -66,15 +66,15 @@ class PrefixIndex:
         return None
 
     def insert(self, entry: Entry) -> None:
-        masks = _masks(entry, self._fields)
+        masks = entry_masks(entry, self._fields)
         if masks not in self._groups:
             self._groups[masks] = {}
             self._reorder()
-        self._groups[masks][_values(entry)] = entry
+        self._groups[masks][entry_values(entry)] = entry
 
     def remove(self, entry: Entry) -> None:
-        masks = _masks(entry, self._fields)
-        del self._groups[masks][_values(entry)]
+        masks = entry_masks(entry, self._fields)
+        del self._groups[masks][entry_values(entry)]
         if not self._groups[masks]:
             del self._groups[masks]
             self._reorder()
@@ -119,7 +119,7 @@ class PriorityIndex:
         return found
 
     def insert(self, entry: Entry) -> None:
-        masks = _masks(entry, self._fields)
+        masks = entry_masks(entry, self._fields)
         group = self._groups.setdefault(masks, _Group(masks))
         insort(group.buckets.setdefault(self._hashed(entry), []), entry, key=_rank)
         if not group.best or entry.priority > group.best:
@@ -127,7 +127,7 @@ class PriorityIndex:
             self._reorder()
 
     def remove(self, entry: Entry) -> None:
-        group = self._groups[_masks(entry, self._fields)]
+        group = self._groups[entry_masks(entry, self._fields)]
         bucket = group.buckets[self._hashed(entry)]
         bucket.remove(entry)
         if not bucket:
@@ -157,11 +157,13 @@ def _rank(entry: Entry) -> tuple[int, int]:
     return (-entry.priority, entry.serial)
 
 
-def _values(entry: Entry) -> Key:
+def entry_values(entry: Entry) -> Key:
+    """The value of each match; 0 where it does not care, the low end of a range."""
     return tuple(0 if match is None else match[0] for match in entry.matches)
 
 
-def _masks(entry: Entry, fields: Sequence[KeyField]) -> Key:
+def entry_masks(entry: Entry, fields: Sequence[KeyField]) -> Key:
+    """The mask of each match; 0 for ranges."""
     return tuple(_mask(m, f) for m, f in zip(entry.matches, fields, strict=True))
 
 

@@ -38,6 +38,7 @@ class ActionProfile:
         self.output_width = output_width
         self.members: dict[int, ActionData] = {}
         self.groups: dict[int, Group] = {}
+        self.changes = 0  # so that copies know when they are old
 
     @property
     def has_groups(self) -> bool:
@@ -49,10 +50,12 @@ class ActionProfile:
         if len(self.members) >= self.size:
             raise self._error("RESOURCE_EXHAUSTED", f"all {self.size} members are in use")
         self.members[id] = action
+        self.changes += 1
 
     def modify_member(self, id: int, action: ActionData) -> None:
         self._need_member(id)
         self.members[id] = action
+        self.changes += 1
 
     def delete_member(self, id: int) -> None:
         self._need_member(id)
@@ -60,6 +63,7 @@ class ActionProfile:
             if any(w.member == id for w in group.members):
                 raise self._error("FAILED_PRECONDITION", f"member {id} is in group {group_id}")
         del self.members[id]
+        self.changes += 1
 
     def add_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
         if not self.has_groups:
@@ -67,14 +71,17 @@ class ActionProfile:
         if id in self.groups:
             raise self._error("ALREADY_EXISTS", f"group {id} exists")
         self.groups[id] = self._group(list(members), max_size)
+        self.changes += 1
 
     def modify_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
         self._need_group(id)
         self.groups[id] = self._group(list(members), max_size or self.groups[id].max_size)
+        self.changes += 1
 
     def delete_group(self, id: int) -> None:
         self._need_group(id)
         del self.groups[id]
+        self.changes += 1
 
     def set_port_down(self, port: bytes, down: bool) -> None:
         """Leaves members that watch this port out of their groups, or takes them in again."""
@@ -82,6 +89,7 @@ class ActionProfile:
             if any(w.watch_port == port for w in group.members):
                 live = [w for w in group.members if not (down and w.watch_port == port)]
                 group.choices = _choices(live)
+                self.changes += 1
 
     def member_of(self, target: MemberRef | GroupRef, selection: int) -> ActionData | None:
         """The action of a member, or of the member a group gives this hash; None if it is empty."""

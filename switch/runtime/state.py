@@ -17,6 +17,7 @@ from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.tables import MatchTable
 from gradplane.switch.runtime.valuesets import ParserValueSet
+from gradplane.switch.runtime.watched import WatchedDict
 
 Clock = Callable[[], int]
 
@@ -59,8 +60,8 @@ class State:
         self.profiles = {i.name: _profile(i) for i in profiles}
         self.tables = {t.name: MatchTable(t, self._profile_of(t), clock) for t in program.tables}
         self.value_sets = {v.name: ParserValueSet(v) for v in program.value_sets}
-        self.multicast: dict[int, list[Replica]] = {}
-        self.clone_sessions: dict[int, CloneSession] = {}
+        self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
+        self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason

@@ -45,13 +45,13 @@ class Stage:
     count: int = 0
     closed: bool = False
     norm: int = 0
-    sums: list[int] = field(default_factory=list)
+    sums: list[int] = field(default_factory=lambda: [0] * LANES_A_PASS)
 
-    def enter(self, round: int) -> None:
-        """A higher round starts anew."""
+    def enter(self, round: int, norm: int) -> None:
+        """A higher round starts anew, with this norm."""
         if round > self.round:
             self.round, self.bitmap, self.count, self.closed = round, 0, 0, False
-            self.norm, self.sums = 0, [0] * LANES_A_PASS
+            self.norm, self.sums = norm, [0] * LANES_A_PASS
 
     def add(self, bit: int, quorum: int) -> bool:
         """Whether this bit is new and the stage open; closes at the quorum."""
@@ -97,14 +97,16 @@ class SwitchModel:
         except wire.WireError:
             return []
         member = self.members.get((header.worker, port))
-        wrong = header.passed or header.sum_bits != self.sum_bits or header.job != self.job
+        foreign = header.sum_bits != self.sum_bits or header.job != self.job
+        allowed = (0, wire.STATUS_NORM) if header.type is Type.STATUS else (0,)
+        wrong = header.passed or header.flags not in allowed or foreign
         if member is None or wrong or header.slot >= self.slots:
             return []
         if header.type is Type.NORM:
             return self._norm(member, header)
         if header.type is Type.INDICES:
             return Flight(member, header, wire.unpack_indices(body))
-        if header.type is Type.STATUS and not header.flags:
+        if header.type is Type.STATUS:
             return self._status(member, header)
         return []
 
@@ -116,9 +118,7 @@ class SwitchModel:
         stage = self.sums[header.slot][number]
         if header.round < stage.round:
             return self._notice(member, header, stage)
-        stage.enter(header.round)
-        if stage.count == 0:
-            stage.norm = header.norm
+        stage.enter(header.round, header.norm)
         if stage.norm != header.norm:
             return []
         was_closed = stage.closed
@@ -137,7 +137,7 @@ class SwitchModel:
             return []
         if header.round < stage.round:
             return self._notice(member, header, stage)
-        stage.enter(header.round)
+        stage.enter(header.round, 0)
         was_closed = stage.closed
         if stage.add(1 << member.worker, self.quorum):
             stage.norm = max(stage.norm, header.norm)
@@ -160,8 +160,8 @@ class SwitchModel:
         return [(member.worker, self._answer(Type.STRAGGLER, header, stage))]
 
     def _status(self, member: Member, header: Header) -> Out:
-        stage = self.sums[header.slot][-1]
-        flags = wire.STATUS_ANSWER | (wire.STATUS_CLOSED if stage.closed else 0)
+        stage = self.norms[header.slot] if header.flags else self.sums[header.slot][-1]
+        flags = wire.STATUS_ANSWER | header.flags | (wire.STATUS_CLOSED if stage.closed else 0)
         return [(member.worker, self._answer(Type.STATUS, header, stage, flags))]
 
     def _answer(self, kind: Type, header: Header, stage: Stage, flags: int = 0) -> bytes:

@@ -256,6 +256,22 @@ def test_delays_add_up_and_a_loss_ends_it():
             "impairment drop list: packet: unknown key 'slots', did you mean 'slot'?",
         ),
         (
+            {"model": "drop list", "packets": [{"verdict": "duplicate"}]},
+            "impairment drop list: verdict = 'duplicate': it must be one of drop, delay, leave out",
+        ),
+        (
+            {"model": "straggler", "count": 5, "delay_ms": 1},
+            "impairment straggler: count = 5: the job has 4 workers",
+        ),
+        (
+            {"model": "straggler", "count": 1, "delay_ms": 0},
+            "impairment straggler: delay_ms = 0: it must be above 0",
+        ),
+        (
+            {"model": "straggler", "count": 1, "delay_ms": 1, "rounds": 3},
+            "impairment straggler: rounds = 3 is of the wrong kind",
+        ),
+        (
             {"model": "straggler", "delay_ms": 1},
             "impairment straggler: give either workers (a list) or count",
         ),

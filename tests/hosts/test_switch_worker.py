@@ -174,9 +174,11 @@ def test_lossy_without_a_norm_sends_nothing_and_keeps_everything():
     worker = SwitchWorker(make_job(reliability="lossy", retries=2), 1)
     worker.reduce(0, X, 0)
     for _ in range(2):
-        assert sent(worker.timer(("norm", 0), 0))[0].type is Type.NORM
+        asked, norm = sent(worker.timer(("norm", 0), 0))
+        assert (asked.type, asked.flags) == (Type.STATUS, wire.STATUS_NORM)
+        assert norm.type is Type.NORM
     actions = worker.timer(("norm", 0), 0)
-    assert sent(actions) == []
+    assert [h.type for h in sent(actions)] == [Type.STATUS]
     assert [r.fields["result"] for r in of(actions, Record) if r.kind == "norm"] == ["lost"]
     late = answer(worker, Type.NORM_RESULT, 0, 1)
     assert [r.fields["result"] for r in of(late, Record)] == ["late"]

@@ -32,8 +32,8 @@ def indices(worker: int, slot: int, round: int, norm: int = NORMS[0], sum_bits: 
     return header.pack() + wire.pack_indices(values, sum_bits)
 
 
-def short(kind: Type, worker: int, slot: int, round: int, norm: int = 0) -> bytes:
-    return Header(kind, JOB, worker, slot, round, 8, norm).pack()
+def short(kind: Type, worker: int, slot: int, round: int, norm: int = 0, flags: int = 0) -> bytes:
+    return Header(kind, JOB, worker, slot, round, 8, norm, flags=flags).pack()
 
 
 def model(quorum: int, sum_bits: int = 8) -> SwitchModel:
@@ -75,7 +75,8 @@ def test_every_answer_is_the_models(quorum: int, sequence: list) -> None:
         if kind is Type.INDICES:
             payload = indices(worker, slot, round, norm)
         else:
-            payload = short(kind, worker, slot, round, norm if kind is Type.NORM else 0)
+            flags = wire.STATUS_NORM if kind is Type.STATUS and norm == NORMS[1] else 0
+            payload = short(kind, worker, slot, round, norm if kind is Type.NORM else 0, flags)
         reference.lose_pass = lambda w, h, number, lost=lost: number == lost
         expected = sorted(reference.receive(worker + 1, payload))
         assert lossy_send(switch, worker + 1, payload, lost) == expected

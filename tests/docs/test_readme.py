@@ -1,0 +1,46 @@
+"""The README's blocks work as they stand: run in order, in an empty folder."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCKS = BLOCK.findall((ROOT / "README.md").read_text())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An empty folder with the repository's programs in it."""
+    path: Path = tmp_path_factory.mktemp("readme")
+    (path / "p4").symlink_to(ROOT / "p4")
+    toml = [text for kind, text in BLOCKS if kind == "toml"]
+    (path / "mine.toml").write_text(toml[0])
+    return path
+
+
+def commands() -> list[str]:
+    """Lines after `$ ` that a reader types, but those that install or run everything."""
+    lines = [line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()]
+    typed = [line[2:] for line in lines if line.startswith("$ ")]
+    return [line for line in typed if not line.startswith("make ")]
+
+
+def test_python_blocks(folder: Path) -> None:
+    for kind, text in BLOCKS:
+        if kind == "python":
+            subprocess.run([sys.executable, "-c", text], cwd=folder, check=True)
+
+
+def test_commands(folder: Path) -> None:
+    gradplane = shutil.which("gradplane", path=str(Path(sys.executable).parent))
+    assert gradplane, "gradplane is not installed beside this Python"
+    for line in commands():
+        words = line.split()
+        assert words[0] == "gradplane", line
+        done = subprocess.run([gradplane, *words[1:]], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
