@@ -75,13 +75,14 @@ class Bar:
 
 
 class Lines:
-    """A line for the first round and the last, and every few seconds between them."""
+    """A line for the start, the first round and the last, and every few seconds between."""
 
     def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
         self._console, self._title, self._rounds = console, title, rounds
         self._last = float("-inf")
 
     def __enter__(self) -> "Lines":
+        self._console.print(f"{self._title}: starting")
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -3,6 +3,8 @@
 import dataclasses
 import shutil
 from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,12 +53,12 @@ def run(
         raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
     folder = rundir.create(out, resolved.name)
     rundir.write_experiment(folder, resolved)
-    task = (resolved, pipeline, folder.resolve(), network, cli, console)
+    task = _Task(resolved, pipeline, folder.resolve(), network, cli, console)
     try:
         if network == "mininet":
-            values = isolate.call(_execute, *task, keep=[folder.resolve()])
+            values = isolate.call(_execute, task, keep=[folder.resolve()])
         else:
-            values = _execute(*task)
+            values = _execute(task)
     except BaseException as error:
         rundir.write_failure(folder, f"{type(error).__name__}: {error}".rstrip(": "))
         raise
@@ -100,43 +102,55 @@ def _console(wanted: bool) -> Console | None:
     return Console() if wanted else None
 
 
-def _execute(
-    experiment: Experiment, pipeline: Pipeline, folder: Path, network: str, cli: bool, console: bool
-) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Task:
+    """All that a training needs to know; picklable, as it goes into an isolated process."""
+
+    experiment: Experiment
+    pipeline: Pipeline
+    folder: Path
+    network: str
+    cli: bool
+    console: bool
+
+    def baseline(self) -> "_Task":
+        """The same, without compression and losses, into a folder inside this one."""
+        plain = placement.baseline(self.experiment)
+        folder = self.folder / rundir.BASELINE
+        return dataclasses.replace(self, experiment=plain, folder=folder, cli=False)
+
+
+def _execute(task: _Task) -> dict[str, Any]:
     """All of the run that needs the network; returns summary.json's values."""
+    experiment = task.experiment
     with one_blas_thread():
-        screen = _console(console)
-        values = _train(experiment, pipeline, folder, network, cli, screen, "run")
+        values = _train(task, "run")
         if experiment.output.baseline:
-            inner = folder / rundir.BASELINE
-            inner.mkdir()
-            plain = placement.baseline(experiment)
-            base = _train(plain, pipeline, inner, network, False, screen, "baseline")
+            base = task.baseline()
+            base.folder.mkdir()
             # The accuracies come first in the file, as they are what one looks for.
-            values = {"test_accuracy": values["test_accuracy"], "baseline": base} | values
-        about = {"name": experiment.name, "network": network, "seed": experiment.seed}
-        return values | about | describe()
+            first = {"test_accuracy": values["test_accuracy"], "baseline": _train(base, "baseline")}
+            values = first | values
+    about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
+    return values | about | describe()
 
 
-def _train(
-    experiment: Experiment,
-    pipeline: Pipeline,
-    folder: Path,
-    network: str,
-    cli: bool,
-    screen: Console | None,
-    title: str,
-) -> dict[str, Any]:
+def _train(task: _Task, title: str) -> dict[str, Any]:
     """Train once, on a network of its own: what it came to."""
+    experiment, target = task.experiment, task.experiment.switch.target
     scales = [scale(experiment, n) for n in range(len(experiment.job))]
-    with _network(experiment, network, folder) as net:
+    screen = show(_console(task.console), title, [rounds for rounds, _ in scales])
+    with ExitStack() as stack:
+        if not task.cli:
+            stack.enter_context(screen)
+        net = stack.enter_context(_network(task))
         address = net.switch_addresses["s1"]
-        configure(address, pipeline, placement.setup(experiment), experiment.switch.target)
-        if cli:
+        configure(address, task.pipeline, placement.setup(experiment), target)
+        if task.cli:
             net.cli()
-        with show(screen, title, [rounds for rounds, _ in scales]) as on_round:
-            recorder = _record(experiment, folder, net, on_round)
-        counters = _switch_counters(read_counters(address, experiment.switch.target))
+            stack.enter_context(screen)
+        recorder = _record(task, net, screen)
+        counters = _switch_counters(read_counters(address, target))
         links = [dataclasses.asdict(link) for link in net.link_counters()]
     values = outcome(experiment, recorder, {"switch": counters, "links": links})
     for job, (_, size) in zip(values["jobs"], scales, strict=True):
@@ -144,20 +158,22 @@ def _train(
     return values
 
 
-def _record(experiment: Experiment, folder: Path, net: Network, on_round: Show) -> Recorder:
-    sizes = [job.size for job in experiment.job]
-    with Recorder(folder, sizes, on_round, round(experiment.patience_s * 1e9)) as recorder:
+def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
+    experiment = task.experiment
+    sizes, patience = [job.size for job in experiment.job], round(experiment.patience_s * 1e9)
+    with Recorder(task.folder, sizes, on_round, patience) as recorder:
         net.run(placement.host_configs(experiment), recorder)
     return recorder
 
 
-def _network(experiment: Experiment, network: str, folder: Path) -> Network:
-    pcap = folder / "pcap" if experiment.output.pcap else None
+def _network(task: _Task) -> Network:
+    experiment = task.experiment
+    pcap = task.folder / "pcap" if experiment.output.pcap else None
     if pcap is not None:
         pcap.mkdir()
     config = switch_config(experiment, pcap)
     topology = placement.topology(experiment)
-    if network == "sim":
+    if task.network == "sim":
         from gradplane.topologies.sim import SimNetwork
 
         return SimNetwork(topology, config)

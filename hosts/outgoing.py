@@ -13,7 +13,7 @@ from gradplane.hosts.segments import BEYOND, SEGMENT, Ack, Data
 
 _OVERTAKEN = 3
 _FIRST_WINDOW, _LEAST_WINDOW = 16.0, 2.0
-_FIRST_RTO, _LEAST_RTO, _MOST_RTO = 200_000_000, 5_000_000, 2_000_000_000  # ns
+_FIRST_RTO, _LEAST_RTO, _MOST_RTO = 200_000_000, 20_000_000, 2_000_000_000  # ns
 
 
 @dataclass(slots=True, eq=False)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +26,12 @@ from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.state import CloneSession, Replica, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
 
+if TYPE_CHECKING:
+    from gradplane.switch.jit.engine import Engine
+
 T = TypeVar("T")
 
-ENGINES = ("interpreter",)
+ENGINES = ("interpreter", "jit")
 PASSES_A_PACKET = 10 * PASS_LIMIT  # of one injected packet and all that comes of it
 
 Recirculated = Arrival
@@ -42,7 +45,7 @@ Buffers = tuple[
 class Switch:
     """A running P4 program.
 
-    program: a .p4 file, or an ir.Program. arch: "v1model". engine: "interpreter". seed: of
+    program: a .p4 file, or an ir.Program. arch: "v1model". engine: "interpreter", "jit". seed: of
     random(). clock: nanoseconds; timestamps count from the switch's start. include_dirs, defines:
     for the preprocessor. text: the source, if `program` is but its name. cpu_port: packets that
     leave there become PacketIn messages.
@@ -74,18 +77,26 @@ class Switch:
         kind = architecture(arch, program)
         self.state = State(program, seed=seed, clock=clock)
         self._model = kind.model(program, self.state)
+        self._engine: Engine | None = None
+        if engine == "jit":
+            self._engine = _jit(program, self.state, cpu_port)
 
     # -- packets --------------------------------------------------------------------------------
 
     def process(self, port: int, packet: bytes) -> list[Output]:
         """Everything that leaves because of a packet: (port, packet) each, in order."""
         with self.lock:
+            if self._engine is not None:
+                return self._engine.process_one(port, packet)
             return self._process(port, packet, None)
 
     def process_batch(
         self, ports: Sequence[int], packets: Sequence[bytes]
     ) -> list[tuple[int, int, bytes]]:
         """Packets one after the other -> (index of the cause, port, packet) for all that leaves."""
+        if self._engine is not None:
+            with self.lock:
+                return self._engine.process_list(ports, packets)
         out = []
         with self.lock:
             for i, (port, packet) in enumerate(zip(ports, packets, strict=True)):
@@ -102,6 +113,8 @@ class Switch:
 
         -> ports, data, offsets and the index of each packet's cause, in the same layout.
         """
+        if self._engine is not None:
+            return self._engine.process_buffer(self.lock, ports, data, offsets)
         whole = np.ascontiguousarray(data, dtype=np.uint8).tobytes()
         at = [int(offset) for offset in offsets]
         packets = [whole[a:b] for a, b in zip(at, at[1:], strict=False)]
@@ -123,7 +136,7 @@ class Switch:
         """
         arrival = packet if isinstance(packet, Arrival) else Arrival(port, bytes(packet))
         with self.lock:
-            result = self._model.run(arrival)
+            result = (self._engine or self._model).run(arrival)
             return self._leaving(result.outputs), result.again
 
     def trace(self, port: int, packet: bytes) -> Trace:
@@ -213,6 +226,12 @@ class Switch:
             out = list(self.state.messages)
             self.state.messages.clear()
         return out
+
+
+def _jit(program: ir.Program, state: State, cpu_port: int | None) -> Engine:
+    from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
+
+    return Engine(program, state, PASSES_A_PACKET, cpu_port)
 
 
 def _named(kind: str, name: str, known: Mapping[str, T]) -> T:

@@ -24,7 +24,7 @@ from gradplane.switch.check.kinds import (
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.check.unify import Inference
-from gradplane.switch.ir.types import INTEGER, Integer, List, Type
+from gradplane.switch.ir.types import INTEGER, STRING, Integer, List, MatchKind, Type
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -51,6 +51,9 @@ class CallInfo:
     type_args: list[Type] = field(default_factory=list)
     constructed: Type | None = None  # of a constructor, or the type applied directly
     order: list[int] = field(default_factory=list)
+
+
+_UNTYPED = (ListLiteral, StructLiteral, DefaultLiteral)
 
 
 class ArgumentChecker:
@@ -80,6 +83,8 @@ class ArgumentChecker:
         self._infer(args, signature, inference, info)
         if info.kind == "function" and INTEGER in inference.bound.values():
             return self._fail(e, "an argument needs a width here", "write 8w1 instead of 1")
+        if info.kind != "constructor" and not self._all_bound(e, signature, inference, args):
+            return ANY
         info.signature = replace(
             signature,
             params=substitute_params(signature.params, inference.bound),
@@ -113,6 +118,27 @@ class ArgumentChecker:
             if not (isinstance(t, TypeVar) and t.name == "_"):
                 inference.bound[var] = t
         return True
+
+    def _all_bound(
+        self,
+        e: ast.Call,
+        signature: Signature,
+        inference: Inference,
+        args: Sequence[ast.Expr | None],
+    ) -> bool:
+        unknown = [v.name for v in signature.type_params if v not in inference.bound]
+        if not unknown:
+            return True
+        literals = [a for a in args if a is not None and isinstance(a.type, _UNTYPED)]
+        for a in literals:
+            settle(self.c, a)
+        if not literals:
+            self.c.error(
+                e,
+                f"type {unknown[0]} of {signature.name} cannot be told",
+                f"write {signature.name}<...>(...)",
+            )
+        return False
 
     def _infer(
         self,
@@ -152,11 +178,14 @@ class ArgumentChecker:
         ):
             self._convert_object(arg, param, what)
             return
-        if isinstance(arg.type, List) and info.kind != "constructor":
-            self.c.error(arg, f"{what} cannot be a list: only constructors take one")
+        if arg.type == STRING and param.direction:
+            self.c.error(arg, f"{what} cannot be a string: its parameter has a direction")
+            return
+        if isinstance(arg.type, List | MatchKind) and info.kind != "constructor":
+            self.c.error(arg, f"{what} cannot be {arg.type}: only constructors take one")
             return
         if free_variables(param.type):
-            if isinstance(arg.type, ListLiteral | StructLiteral | DefaultLiteral):
+            if isinstance(arg.type, _UNTYPED):
                 settle(self.c, arg)
             return
         if isinstance(param.type, Integer) and arg.const is not None:

@@ -98,7 +98,7 @@ def _list(c: Checker, e: ast.ListExpr, target: Type, what: str) -> bool:
         case List(element=element) if not dots:
             types = [element] * len(values)
         case Stack(element=element, size=size):
-            types = [element] * (size if dots else min(size, len(values)))
+            types = [element] * size
         case _:
             c.error(e, f"{what} must be {target}, not {e.type}")
             return False

@@ -21,7 +21,6 @@ from gradplane.switch.ir.types import (
     NewType,
     SerEnum,
     Type,
-    Varbit,
 )
 from gradplane.switch.syntax import ast
 
@@ -63,7 +62,7 @@ class TableChecker:
         if key.match_kind not in self.c.match_kinds:
             hint = did_you_mean(key.match_kind, self.c.match_kinds)
             self.c.error(key, f"match kind {key.match_kind} is not declared", hint)
-        fits = isinstance(t, Bits | Enum | SerEnum | Error | NewType | Varbit)
+        fits = isinstance(t, Bits | Enum | SerEnum | Error | NewType)
         if not fits and t not in (BOOL, ANY):
             hint = "give it a width: 8w1" if t == INTEGER else ""
             self.c.error(key.expr, f"a key cannot be of type {t}", hint)

@@ -20,7 +20,7 @@ from gradplane.switch.ir.walk import nested
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.state import State
 from gradplane.switch.runtime.tables import MatchTable
-from gradplane.switch.source import NOWHERE
+from gradplane.switch.source import NOWHERE, Span
 
 EXIT = object()
 LOOP_LIMIT = 1 << 20  # rounds of one loop for one packet
@@ -204,7 +204,7 @@ class Statements:
 
     def _loop(self, s: ir.Loop) -> Code:
         body = self.body(s.body).run
-        place = next((n.span for n in nested([s]) if n.span != NOWHERE), NOWHERE)
+        place = loop_place(s)
 
         def run(env: Env) -> Any:
             for _ in range(LOOP_LIMIT):
@@ -287,6 +287,11 @@ class Statements:
 
     def _call(self, s: ir.CallExtern) -> Run:
         return self.externs.call(s, self)
+
+
+def loop_place(s: ir.Loop) -> Span:
+    """Where a loop is in the source."""
+    return next((n.span for n in nested([s]) if n.span != NOWHERE), NOWHERE)
 
 
 def _sequence(codes: Sequence[Code]) -> Code:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,11 +25,18 @@ from gradplane.switch.jit.mirrors import GroupMirror, TableMirror, ValueSetMirro
 from gradplane.switch.jit.native import Native
 from gradplane.switch.jit.pipeline import NODE, NODE_META, Pipeline
 from gradplane.switch.jit.text import Module
-from gradplane.switch.runtime.messages import Digest, Fault
+from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.messages import Digest, Fault, PacketIn
 from gradplane.switch.runtime.state import State
 
-Sent = tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]
+Rows = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+Buffers = tuple[Rows, Bytes, Rows, Rows]
+Told = tuple[int, Callable[[], None]]  # cause, what tells of it
+Sent = tuple[Rows, Bytes]
 """What left: rows of (port, end of its bytes, cause), and the bytes one after the other."""
+
+BATCH = 4096  # packets for which process_buffer holds the lock
 
 log = logging.getLogger("gradplane.switch")
 
@@ -35,14 +44,18 @@ log = logging.getLogger("gradplane.switch")
 class Engine:
     """A compiled v1model program on a State, which the interpreter may share.
 
+    passes: the most that one injected packet may take. cpu_port: packets that leave there become
+    PacketIn messages. cache: keep the machine code on disk.
     Raises CompileError for what it cannot compile. Not safe for threads: callers hold a lock.
     """
 
     def __init__(
-        self, program: ir.Program, state: State, passes: int, cache: bool = True
-    ) -> None:
+        self, program: ir.Program, state: State, passes: int, cpu_port: int | None = None,
+        cache: bool = True,
+    ) -> None:  # fmt: skip
         self.state = state
         self.passes = passes
+        self.cpu_port = cpu_port
         self._module = Module()
         self._layouts = Layouts()
         errors = {name: code for code, name in enumerate(program.errors)}
@@ -71,9 +84,42 @@ class Engine:
         """Runs packets to their end, all that comes of them included. Arrays are contiguous."""
         self._prepare()
         self._process(_address(ports), _address(data), _address(offsets), len(ports))
-        sent = self._sent()
-        self._finish()
-        return sent
+        return self._finish()
+
+    def process_one(self, port: int, packet: bytes) -> list[Output]:
+        """One packet."""
+        return outputs(*self.process(*pack([port], [packet])))
+
+    def process_list(
+        self, ports: Sequence[int], packets: Sequence[bytes]
+    ) -> list[tuple[int, int, bytes]]:
+        """Packets one after the other -> (cause, port, packet) for all that leaves."""
+        rows, out = self.process(*pack(ports, packets))
+        causes = rows[:, 2].tolist()
+        return [(c, *o) for c, o in zip(causes, outputs(rows, out), strict=True)]
+
+    def process_buffer(
+        self,
+        lock: AbstractContextManager[Any],
+        ports: npt.NDArray[np.integer],
+        data: npt.NDArray[np.uint8],
+        offsets: npt.NDArray[np.integer],
+    ) -> Buffers:
+        """Any number of packets, in batches between which others can have the lock.
+
+        -> ports, data, offsets, causes. Raises SwitchError for offsets that are not within the
+        data.
+        """
+        where = np.ascontiguousarray(ports, dtype=np.int64)
+        whole = np.ascontiguousarray(data, dtype=np.uint8)
+        at = np.ascontiguousarray(offsets, dtype=np.int64)
+        _check(len(where), len(whole), at)
+        results = []
+        for start in range(0, len(where), BATCH):
+            part = where[start : start + BATCH]
+            with lock:
+                results.append(self.process(part, whole, at[start : start + len(part) + 1]))
+        return _joined(results)
 
     def run(self, arrival: Arrival) -> Result:
         """One pass; arrivals that come again carry native metadata."""
@@ -84,10 +130,8 @@ class Engine:
             ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), len(data), arrival.port,
             int(arrival.instance_type), meta, arrival.passes,
         )  # fmt: skip
-        rows, out = self._sent()
         again = self._again()
-        self._finish()
-        return Result(outputs(rows, out), again)
+        return Result(outputs(*self._finish()), again)
 
     def _prepare(self) -> None:
         """Brings native memory up to the state: time, groups, value sets, changed tables."""
@@ -99,24 +143,27 @@ class Engine:
         for refresh in self._refresh:
             refresh()
 
-    def _sent(self) -> Sent:
-        rows = np.frombuffer(self._vector("sent"), dtype=np.int64).reshape(-1, 3)
-        return rows, np.frombuffer(self._vector("out"), dtype=np.uint8)
-
     def _vector(self, name: str) -> bytes:
         """A copy of a vector's bytes."""
         at = self._module.words
         start, length = (int(self._words[at[f"{name}:{part}"]]) for part in ("data", "length"))
         return ctypes.string_at(start, length) if length else b""
 
-    def _finish(self) -> None:
-        """Empties the vectors and tells what happened."""
-        messages = self._vector("messages")
+    def _finish(self) -> Sent:
+        """What was sent, the vectors emptied; tells what happened."""
+        rows = np.frombuffer(self._vector("sent"), dtype=np.int64).reshape(-1, 3)
+        out = np.frombuffer(self._vector("out"), dtype=np.uint8)
+        messages = list(self._told(self._vector("messages")))
         for name in ("sent", "out", "messages"):
             self._set(f"{name}:length", 0)
-        if messages:
-            self._tell(messages)
+        if self.cpu_port is not None and (rows[:, 0] == self.cpu_port).any():
+            rows, out, arrived = self._without_cpu(rows, out)
+            # After what else their cause made the switch tell, as one packet at a time has it.
+            messages = sorted(messages + arrived, key=lambda message: message[0])
+        for _, tell in messages:
+            tell()
         self._count_drops()
+        return rows, out
 
     def _again(self) -> list[Arrival]:
         nodes, size = self._vector("again"), self._pipeline.node_size
@@ -133,14 +180,15 @@ class Engine:
 
     # -- messages -------------------------------------------------------------------------------
 
-    def _tell(self, messages: bytes) -> None:
+    def _told(self, messages: bytes) -> Iterator[Told]:
         at = 0
         while at < len(messages):
-            site, _, size = np.frombuffer(messages, np.int64, 3, at).tolist()
-            self._tell_one(self._sites[site], messages[at + 24 : at + 24 + size])
+            site, cause, size = np.frombuffer(messages, np.int64, 3, at).tolist()
+            data = messages[at + 24 : at + 24 + size]
+            yield cause, partial(self._tell, self._sites[site], data)
             at += 24 + size
 
-    def _tell_one(self, site: Site, data: bytes) -> None:
+    def _tell(self, site: Site, data: bytes) -> None:
         match site.kind:
             case "fault":
                 self._fault(site.text, 1, f"packet dropped: {site.text}")
@@ -155,6 +203,21 @@ class Engine:
             case "log":
                 value = None if site.type is None else self._layouts.read(site.type, data)
                 log.info("%s", log_message(site.text, site.type, value))
+
+    def _without_cpu(self, rows: Rows, out: Bytes) -> tuple[Rows, Bytes, list[Told]]:
+        """What leaves, and what goes to the control plane."""
+        assert self.cpu_port is not None
+        there = rows[:, 0] == self.cpu_port
+        lengths = np.diff(rows[:, 1], prepend=0)
+        told: list[Told] = []
+        for start, end, cause in zip(
+            (rows[:, 1] - lengths)[there].tolist(), *rows[there, 1:].T.tolist(), strict=True
+        ):
+            packet = PacketIn(out[start:end].tobytes())
+            told.append((cause, partial(self.state.tell, packet)))
+        rest = rows[~there].copy()
+        rest[:, 1] = np.cumsum(lengths[~there])
+        return rest, out[np.repeat(~there, lengths)], told
 
     def _fault(self, reason: str, count: int, text: str) -> None:
         self.state.drops[reason] += count
@@ -213,6 +276,26 @@ class Engine:
                 self._refresh.append(mirror.refresh)
         for value_set in state.value_sets.values():
             self._refresh.append(ValueSetMirror(value_set, self._set).refresh)
+
+
+def _check(count: int, size: int, offsets: npt.NDArray[np.int64]) -> None:
+    if len(offsets) != count + 1:
+        raise SwitchError(f"{count} ports need {count + 1} offsets, not {len(offsets)}")
+    if count and (offsets[0] < 0 or offsets[-1] > size or (np.diff(offsets) < 0).any()):
+        raise SwitchError(f"the offsets do not rise from 0 or more to at most {size}, the data's size")
+
+
+def _joined(results: Sequence[Sent]) -> Buffers:
+    """The batches' results as one."""
+    shifted, size, cause = [np.zeros((0, 3), dtype=np.int64)], 0, 0
+    for part, out in results:
+        shifted.append(part + np.array([0, size, cause]))
+        size += len(out)
+        cause += BATCH
+    whole = np.concatenate(shifted)
+    data = np.concatenate([out for _, out in results] or [np.zeros(0, dtype=np.uint8)])
+    ends = np.concatenate([np.zeros(1, dtype=np.int64), whole[:, 1]])
+    return whole[:, 0].copy(), data, ends, whole[:, 2].copy()
 
 
 def outputs(rows: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> list[Output]:

@@ -454,14 +454,15 @@ def _bytes(words: Sequence[int]) -> bytes:
 
 
 class GroupMirror:
-    """Multicast groups and clone sessions: rows of (first replica, count [, truncate])."""
+    """Multicast groups and clone sessions: rows of (first replica, count) and of (first replica, count,
+    truncate, whether it exists)."""
 
     def __init__(self, state: State, set_word: SetWord) -> None:
         self.state = state
         self._set = set_word
         self._seen: tuple[int, int] | None = None
         self._groups = np.zeros((GROUPS, 2), dtype=np.int64)
-        self._sessions = np.zeros((GROUPS, 3), dtype=np.int64)
+        self._sessions = np.zeros((GROUPS, 4), dtype=np.int64)
         for name, array in (("groups", self._groups), ("sessions", self._sessions)):
             set_word(name, int(array.__array_interface__["data"][0]))
         self._replicas = Memory("replicas", set_word)
@@ -483,7 +484,7 @@ class GroupMirror:
         for id, session in state.clone_sessions.items():
             self._check("clone session", id)
             count = len(session.replicas)
-            self._sessions[id] = len(replicas) // 2, count, session.truncate
+            self._sessions[id] = len(replicas) // 2, count, session.truncate, 1
             replicas += [n for r in session.replicas for n in (r.port, r.instance)]
         whole = np.array(replicas, dtype=np.int64).tobytes()
         self._replicas.grow(len(whole))

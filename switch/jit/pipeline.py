@@ -226,16 +226,18 @@ class _Builder:
         f.ret()
 
     def _session(self, f: Function, session: Operand) -> tuple[Operand, Operand, Operand]:
-        row = f.add(f.word("sessions"), f.binary("mul", "i64", session, 24))
+        row = self._session_row(f, session)
         first, count, truncate = (f.load("i64", f.add(row, 8 * i), 8) for i in range(3))
         return first, count, truncate
 
+    def _session_row(self, f: Function, session: Operand) -> Operand:
+        return f.add(f.word("sessions"), f.binary("shl", "i64", session, 5))
+
     def session_exists(self, f: Function, session: Operand) -> Operand:
-        """i1: the session has replicas."""
         known = f.compare("ult", "i64", session, GROUPS)
-        safe = f.select(known, "i64", session, 0)
-        _, count, _ = self._session(f, safe)
-        return f.binary("and", "i1", known, f.compare("ne", "i64", count, 0))
+        row = self._session_row(f, f.select(known, "i64", session, 0))
+        exists = f.compare("ne", "i64", f.load("i64", f.add(row, 24), 8), 0)
+        return f.binary("and", "i1", known, exists)
 
     # -- the end of a pass ----------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from gradplane.switch.interp.statements import LOOP_LIMIT, loop_place
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Header, Stack, Type, Union
 from gradplane.switch.jit.context import Context
@@ -13,7 +14,6 @@ from gradplane.switch.jit.headers import wire
 from gradplane.switch.jit.layout import scalar_width
 from gradplane.switch.jit.text import Function, Operand
 
-LOOP_LIMIT = 1 << 20  # rounds of one loop for one packet, as in the interpreter
 
 
 class Calls(Protocol):
@@ -107,14 +107,15 @@ class Statements(Expressions):
         assert isinstance(t, Header), t
         header = self.place(s.target)
         flag = self.f.add(header, self.layouts.of(t).valid)
-        old = self.f.load("i8", flag)
-        changes = self.f.compare("ne", "i8", old, int(s.valid))
-        bits = self.header_bits(header, t)
-        change = bits if s.valid else self.f.op(f"sub i64 0, {bits}")
-        change = self.f.select(changes, "i64", change, 0)
-        grown = self.context.get(self.f, "%c", "grown")
-        self.note("grown", self.f.binary("add", "i64", grown, change))
-        self.f.store("i8", int(s.valid), flag)
+        changes = self.f.compare("ne", "i8", self.f.load("i8", flag), int(s.valid))
+        with self.f.when(changes):
+            if s.valid:
+                self.f.clear(header, self.layouts.of(t).size)
+            bits = self.header_bits(header, t)
+            grown = self.context.get(self.f, "%c", "grown")
+            op = "add" if s.valid else "sub"
+            self.note("grown", self.f.binary(op, "i64", grown, bits))
+            self.f.store("i8", int(s.valid), flag)
         if s.valid:
             self.keep_only(s.target)
 
@@ -196,7 +197,7 @@ class Statements(Expressions):
         with self.f.loop():
             done = self.f.compare("uge", "i32", rounds.get(), LOOP_LIMIT)
             with self.f.when(done):
-                self.give_up(f"{s.span}: a loop ran more than {LOOP_LIMIT} times")
+                self.give_up(f"{loop_place(s)}: a loop ran more than {LOOP_LIMIT} times")
             rounds.increase()
             self.body(s.body)
 

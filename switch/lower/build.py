@@ -9,6 +9,7 @@ from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     BOOL,
     Bits,
+    Bool,
     Fields,
     Header,
     Stack,
@@ -23,6 +24,13 @@ FALSE = ir.Const(BOOL, False)
 
 def number(t: Type, value: int) -> ir.Const:
     return ir.Const(t, ops.wrap(t)(value))
+
+
+def zero(t: Type) -> ir.Expr:
+    """The default value of a type."""
+    if isinstance(t, Bits | Bool):
+        return ir.Const(t, ops.zero(t))
+    return ir.Zero(t)
 
 
 def unary(op: str, a: ir.Expr) -> ir.Expr:
@@ -76,7 +84,7 @@ def field(a: ir.Expr, index: int) -> ir.Expr:
         case ir.Make(fields=fields):
             return fields[index]
         case ir.Zero():
-            return ir.Zero(f.type)
+            return zero(f.type)
         case ir.Mux(cond=cond, then=then, other=other):
             return mux(cond, field(then, index), field(other, index))
     assert isinstance(a, ir.LValue), a

@@ -144,7 +144,7 @@ class ExpressionLowering(Frame):
         if isinstance(t, Stack):
             return self._stack_value(t, values)
         assert isinstance(t, Fields), t
-        rest = [ir.Zero(f.type) for f in t.fields[len(values) :]]
+        rest = [build.zero(f.type) for f in t.fields[len(values) :]]
         return ir.Make(t, [*values, *rest])
 
     def _stack_value(self, t: Stack, values: Sequence[ir.Expr]) -> ir.Expr:
@@ -161,10 +161,10 @@ class ExpressionLowering(Frame):
         values = dict(
             zip([n for n, _ in e.fields], self.exprs(*(v for _, v in e.fields)), strict=True)
         )
-        return ir.Make(t, [values.get(f.name) or ir.Zero(f.type) for f in t.fields])
+        return ir.Make(t, [values.get(f.name) or build.zero(f.type) for f in t.fields])
 
     def _invalidheader(self, e: ast.InvalidHeader) -> ir.Expr:
-        return ir.Zero(self.type_of(e))
+        return build.zero(self.type_of(e))
 
     _dots = _invalidheader
 

@@ -15,7 +15,7 @@ workers = 3
 [[job]]
 model = { name = "mlp", hidden = [20] }
 epochs = 2
-batch = 96
+batch = 150
 timeout_ms = 20
 
 [output]
@@ -25,7 +25,7 @@ baseline = false
 
 @pytest.fixture(scope="session")
 def experiment_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three workers, 2 epochs of 4 rounds, 1,510 values: 2 packets a round."""
+    """Three workers, 2 epochs of 3 rounds, 1,510 values: 2 packets a round."""
     path = tmp_path_factory.mktemp("experiments") / "small.toml"
     path.write_text(SMALL)
     return path

@@ -88,7 +88,10 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         ("[[job]]\nquorum = 65\n", "e.toml:2: job.0.quorum = 65: expected from 1 to 64"),
         ("[[job]]\nlr = -1.5\n", "e.toml:2: job.0.lr = -1.5: expected above 0"),
-        ("[[job]]\nmomentum = 1\n", "e.toml:2: job.0.momentum = 1: expected at least 0 and below 1"),
+        (
+            "[[job]]\nmomentum = 1\n",
+            "e.toml:2: job.0.momentum = 1: expected at least 0 and below 1",
+        ),
         (
             "[[job]]\nslots = 7\n",
             "e.toml:2: job.0.slots = 7: expected from 2 to 65534 and a multiple of 2",
@@ -133,12 +136,11 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             '[[job]]\npull = "float16"\n',
-            "e.toml:2: a switch answers with the sums as they are: pull is for"
-            ' aggregation = "ps"',
+            'e.toml:2: a switch answers with the sums as they are: pull is for aggregation = "ps"',
         ),
         (
             '[[impairment]]\nmodel = "bernoulli"\nrate = 0.1\nlink = "h9"\n',
-            "e.toml:4: no link 'h9': did you mean \"h5\"?, or \"*\" for all",
+            'e.toml:4: no link \'h9\': did you mean "h5"?, or "*" for all',
         ),
     ],
 )
@@ -151,7 +153,10 @@ def test_a_refusal_names_place_key_and_what_is_allowed(
 @pytest.mark.parametrize(
     ("text", "start"),
     [
-        ('[topology]\nrat = "1Gbit"\n', "e.toml:2: topology star has no option 'rat': did you mean"),
+        (
+            '[topology]\nrat = "1Gbit"\n',
+            "e.toml:2: topology star has no option 'rat': did you mean",
+        ),
         ('[[job]]\npush = "thb"\n', "e.toml:2: no codec 'thb', did you mean 'thc'?"),
         ("[[job]]\nbatch = 500\n", "e.toml:2: 1438 training rows over 4 workers are 359 each"),
         ('[[job]]\nmodel = "mlq"\n', "e.toml:2: no model 'mlq': use one of mlp, softmax"),
@@ -165,9 +170,7 @@ def test_a_refusal_names_place_key_and_what_is_allowed(
         ('[[impairment]]\nmodel = "straggler"\nworkers = [7]\nleave_out = true\n', "e.toml:1: "),
     ],
 )
-def test_refusals_of_other_rooms_come_with_the_place(
-    tmp_path: Path, text: str, start: str
-) -> None:
+def test_refusals_of_other_rooms_come_with_the_place(tmp_path: Path, text: str, start: str) -> None:
     assert refusal(write(tmp_path, text)).startswith(start)
 
 
@@ -211,4 +214,6 @@ def test_documented_defaults_are_the_defaults() -> None:
             default: Any = field.default
             if isinstance(default, int | float | str) and default != "":
                 shown = dumps({"x": default})[4:-1]
-                assert re.search(rf"^\| `{key}` \| `?{re.escape(shown)}`? ", text, re.MULTILINE), key
+                assert re.search(rf"^\| `{key}` \| `?{re.escape(shown)}`? ", text, re.MULTILINE), (
+                    key
+                )

@@ -110,7 +110,9 @@ def test_the_resolved_experiment_repeats_the_run(whole: Summary, tmp_path: Path)
     assert again.weights == whole.weights
 
 
-def test_another_seed_is_another_run(small_run: Runs, experiment_file: Path, tmp_path: Path) -> None:
+def test_another_seed_is_another_run(
+    small_run: Runs, experiment_file: Path, tmp_path: Path
+) -> None:
     other = runner.run(experiment_file, tmp_path / "run", net="sim", seed=2)
     assert other.weights != small_run().weights
     assert other.values["seed"] == 2
@@ -157,9 +159,7 @@ def test_several_jobs_share_the_switch(experiment_file: Path, tmp_path: Path) ->
     assert set(summary.values["switch"]["events"]) == {"0", "1"}
 
 
-def test_a_stalled_run_fails_and_says_who_is_missing(
-    experiment_file: Path, tmp_path: Path
-) -> None:
+def test_a_stalled_run_fails_and_says_who_is_missing(experiment_file: Path, tmp_path: Path) -> None:
     silent = '{model="bernoulli", rate=1.0, link="h2", direction="up", flow=["indices"]}'
     settings = ["job.reliability=retransmit", f"impairment=[{silent}]", "patience_s=1"]
     with pytest.raises(StallError) as caught:

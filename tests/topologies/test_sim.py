@@ -48,10 +48,13 @@ def test_recirculation_at_a_low_rate_takes_longer():
     assert of_kind(fast, "done")[0]["at"] < of_kind(slow, "done")[0]["at"]
 
 
-def test_a_full_queue_loses_packets_that_the_hosts_ask_for_again():
-    records, links = simulate(job(reliability="retransmit"), rate="10Mbit", queue=1)
+def test_a_full_queue_loses_packets_that_the_hosts_send_again():
+    patient = job(
+        reliability="retransmit", timeout_ns=20 * 10**6, model_args={"hidden": [32]}, batch=512
+    )
+    records, links = simulate(patient, rate="10Mbit", queue=2)
     assert sum(link.up_dropped + link.down_dropped for link in links) > 0
-    assert results(records) == results(simulate(job())[0])
+    assert results(records) == results(simulate(patient)[0])
 
 
 def test_two_jobs_share_hosts_and_switch():

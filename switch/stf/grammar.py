@@ -1,0 +1,124 @@
+"""The lines of an STF file: a command a line, `#` starts a comment.
+
+Each command is a row of a pattern and of how it is written; a name with spaces or colons may stand
+in double quotes. Commands in any case are accepted. (p4c, tools/stf: lexer and grammar.)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+NAME = r'(?:"[^"]+"|[^\s:()=,"]+)'
+KEY = r'(?:"[^"]+"|[^\s:()\[=,"]+(?:\[[^\]]*\][^\s:()\[=,"]*)*)'  # also h[0].x and h.x[7:0]
+MATCHES = rf"(?P<matches>(?:{KEY}\s*:\s*\S+(?:\s+|$))*)"
+ACTION = rf"(?P<action>{NAME})\s*\((?P<args>[^()]*)\)"
+PRIORITY = r"(?:(?P<priority>\d+)\s+)?"
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A line: its command and the named parts of what follows; "" where one is absent."""
+
+    line: int
+    command: str
+    args: dict[str, str]
+
+
+class StfError(Exception):
+    """A test that cannot be run; the text starts with file:line."""
+
+
+# command -> how it is written, and the pattern of what follows it
+COMMANDS: dict[str, tuple[str, str]] = {
+    "packet": ("PORT HEX...", r"(?P<port>\d+)\s+(?P<data>[0-9a-fA-F\s]+)"),
+    "expect": (
+        "PORT [HEX or * ...] [$]",
+        r"(?P<port>\d+)(?:\s+(?P<data>[0-9a-fA-F*\s]*))?\s*(?P<end>\$?)",
+    ),
+    "no_packet": ("", ""),
+    "add": (
+        "TABLE [PRIORITY] [FIELD:VALUE...] ACTION(PARAMETER:VALUE, ...) [= HANDLE]",
+        rf"(?P<table>{NAME})\s+{PRIORITY}{MATCHES}{ACTION}(?:\s*=\s*(?P<handle>\S+))?",
+    ),
+    "setdefault": ("TABLE ACTION(PARAMETER:VALUE, ...)", rf"(?P<table>{NAME})\s+{ACTION}"),
+    "remove": (
+        "all, or TABLE [PRIORITY] FIELD:VALUE..., or TABLE HANDLE",
+        rf"(?P<table>{NAME})(?:\s+{PRIORITY}(?:(?P<handle>{NAME})|{MATCHES}))?",
+    ),
+    "mirroring_add": ("SESSION PORT", r"(?P<session>\d+)\s+(?P<port>\d+)"),
+    "mirroring_add_mc": ("SESSION GROUP", r"(?P<session>\d+)\s+(?P<group>\d+)"),
+    "mirroring_get": ("SESSION", r"(?P<session>\d+)"),
+    "mc_mgrp_create": ("GROUP", r"(?P<group>\d+)"),
+    "mc_node_create": ("RID PORT...", r"(?P<rid>\d+)(?P<ports>(?:\s+\d+)*)"),
+    "mc_node_associate": ("GROUP NODE", r"(?P<group>\d+)\s+(?P<node>\d+)"),
+    "register_read": ("NAME [INDEX]", rf"(?P<name>{NAME})(?:\s+(?P<index>\w+))?"),
+    "register_write": (
+        "NAME INDEX VALUE",
+        rf"(?P<name>{NAME})\s+(?P<index>\w+)\s+(?P<value>-?\w+)",
+    ),
+    "register_reset": ("NAME", rf"(?P<name>{NAME})"),
+    "check_counter": (
+        "NAME[(INDEX or HANDLE)] [[packets|bytes] ==|!=|<|<=|>|>= NUMBER]",
+        rf"(?P<name>{NAME})\s*(?:\(\s*(?P<index>[\w$]+)\s*\))?"
+        r"(?:\s*(?P<unit>packets|bytes)?\s*(?P<sign>[=!<>]=|[<>])\s*(?P<number>\w+))?",
+    ),
+    "wait": ("", ""),
+}
+ALIASES = {"counter": "check_counter"}
+
+_ROWS = {name: re.compile(pattern) for name, (_, pattern) in COMMANDS.items()}
+_PAIR = re.compile(rf"({KEY})\s*:\s*(\S+)")
+
+
+def parse(text: str, file: str) -> list[Statement]:
+    """The file's statements. Raises StfError with every line that is not one."""
+    statements: list[Statement] = []
+    errors: list[str] = []
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.split("#", 1)[0].strip()
+        if not words:
+            continue
+        try:
+            statements.append(_statement(number, words))
+        except StfError as error:
+            errors.append(f"{file}:{number}: {error}")
+    if errors:
+        raise StfError("\n".join(errors))
+    return statements
+
+
+def _statement(line: int, words: str) -> Statement:
+    first, *rest = words.split(None, 1)
+    command = ALIASES.get(first.lower(), first.lower())
+    if command not in COMMANDS:
+        near = get_close_matches(command, COMMANDS, n=1)
+        hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
+        raise StfError(f"there is no command {first!r}; {hint}")
+    found = _ROWS[command].fullmatch(rest[0] if rest else "")
+    if found is None:
+        raise StfError(f"{words!r} is not of the form: {command} {COMMANDS[command][0]}".rstrip())
+    args = {name: unquoted(part or "") for name, part in found.groupdict().items()}
+    return Statement(line, command, args)
+
+
+def pairs(text: str) -> Iterator[tuple[str, str]]:
+    """The FIELD:VALUE pairs of an entry, in order."""
+    for found in _PAIR.finditer(text):
+        yield unquoted(found[1]), found[2]
+
+
+def arguments(text: str) -> Iterator[tuple[str, str]]:
+    """The PARAMETER:VALUE pairs between an action's parentheses. Raises StfError."""
+    for part in text.split(",") if text.strip() else ():
+        name, colon, value = (piece.strip() for piece in part.partition(":"))
+        if not (name and colon and value):
+            raise StfError(f"action argument {part.strip()!r} is not PARAMETER:VALUE")
+        yield unquoted(name), value
+
+
+def unquoted(name: str) -> str:
+    """A name without its double quotes."""
+    return name[1:-1] if len(name) > 1 and name[0] == name[-1] == '"' else name

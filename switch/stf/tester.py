@@ -1,0 +1,237 @@
+"""Carries out the commands of an STF file on a switch.
+
+A command that the switch refuses (an entry twice, an entry for a table whose entries are const) is
+noted and passed over, as BMv2's runner does; a name that does not exist ends the test.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from gradplane.switch.control import Table
+from gradplane.switch.naming import resolve
+from gradplane.switch.runtime.entries import Count, Entry
+from gradplane.switch.runtime.errors import SwitchError, TableError
+from gradplane.switch.stf import values
+from gradplane.switch.stf.expectations import Expectations
+from gradplane.switch.stf.grammar import Statement, StfError, arguments, pairs
+from gradplane.switch.stf.groups import Groups
+from gradplane.switch.stf.names import field_named, named
+from gradplane.switch.switch import Switch
+
+T = TypeVar("T")
+
+PACKET_NS, WAIT_NS = 1_000_000, 1_000_000_000  # how long a packet and a `wait` take
+SIGNS: dict[str, Callable[[int, int], bool]] = {
+    "==": operator.eq, "!=": operator.ne, "<": operator.lt,
+    "<=": operator.le, ">": operator.gt, ">=": operator.ge,
+}  # fmt: skip
+
+
+class Clock:
+    """Time as the test has it: it passes with packets and waits only, so that tests repeat."""
+
+    def __init__(self) -> None:
+        self.now = 0
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Tester:
+    """Runs statements one by one; `expectations` has what came of the packets."""
+
+    def __init__(self, switch: Switch, clock: Clock, file: str) -> None:
+        self.switch = switch
+        self.clock = clock
+        self.file = file
+        self.expectations = Expectations(file)
+        self.problems: list[str] = []  # counters that are not as they should be
+        self.refused: list[str] = []
+        self._groups = Groups(switch)
+        self._handles: dict[str, Entry] = {}
+
+    def run(self, statement: Statement) -> None:
+        """Raises StfError for what cannot be run."""
+        place = f"{self.file}:{statement.line}"
+        try:
+            _COMMANDS[statement.command](self, statement.line, **statement.args)
+        except (TableError, _Refused) as error:
+            self.refused.append(f"{place}: {error}")
+        except (SwitchError, StfError) as error:
+            raise StfError(f"{place}: {error}") from error
+
+    # -- packets --------------------------------------------------------------------------------
+
+    def packet(self, line: int, port: str, data: str) -> None:
+        self.expectations.ports.add(int(port))
+        self.clock.now += PACKET_NS
+        for out, packet in self.switch.process(int(port), packet_bytes(data)):
+            self.expectations.sent(out, packet)
+
+    def expect(self, line: int, port: str, data: str, end: str) -> None:
+        self.expectations.expect(line, int(port), "".join(data.split()), bool(end))
+
+    def no_packet(self, line: int) -> None:
+        self.expectations.nothing = True
+
+    def wait(self, line: int) -> None:
+        self.clock.now += WAIT_NS
+
+    # -- tables ---------------------------------------------------------------------------------
+
+    def add(
+        self, line: int, table: str, priority: str, matches: str, action: str, args: str,
+        handle: str,
+    ) -> None:  # fmt: skip
+        target = self._table(table)
+        name, params = self._action(target, action, args)
+        match = self._match(target, matches)
+        entry = target.add(match, name, params, self._priority(target, priority))
+        if handle:
+            self._handles[handle.lstrip("$")] = entry
+
+    def setdefault(self, line: int, table: str, action: str, args: str) -> None:
+        target = self._table(table)
+        target.set_default(*self._action(target, action, args))
+
+    def remove(
+        self, line: int, table: str, priority: str = "", handle: str = "", matches: str = ""
+    ) -> None:
+        if table.lower() == "all" and not (handle or matches):
+            self._remove_all()
+            return
+        target = self._table(table)
+        if handle:
+            with self.switch.lock:
+                target.state.delete(self._entry(handle))
+        else:
+            target.remove(self._match(target, matches), self._priority(target, priority))
+
+    def _remove_all(self) -> None:
+        for table in self.switch.state.tables:
+            if not self.switch.state.tables[table].table.const_entries:
+                self.switch.table(table).clear()
+
+    def _table(self, name: str) -> Table:
+        return self.switch.table(named("table", name, self.switch.state.tables))
+
+    @staticmethod
+    def _action(table: Table, action: str, args: str) -> tuple[str, dict[str, Any]]:
+        names = [choice.action.name for choice in table.state.table.actions]
+        where = f"table {table.state.table.name}"
+        params = {name: values.number(value) for name, value in arguments(args)}
+        return named("action", action, names, where), params
+
+    @staticmethod
+    def _match(table: Table, matches: str) -> dict[str, Any]:
+        fields = {f.name: f for f in table.state.fields}
+        match = {name: values.absent(field) for name, field in fields.items()}
+        for name, value in pairs(matches):
+            field = fields[field_named(name, list(fields), f"table {table.state.table.name}")]
+            match[field.name] = values.match(field, value)
+        return match
+
+    @staticmethod
+    def _priority(table: Table, priority: str) -> int | None:
+        """The larger wins; the switch's start at 1, those of STF at 0."""
+        return int(priority or 0) + 1 if table.state.with_priority else None
+
+    def _entry(self, handle: str) -> Entry:
+        name = handle.lstrip("$")
+        if name not in self._handles:
+            known = ", ".join(self._handles) or "none"
+            raise StfError(f"there is no entry handle {handle!r}; handles: {known}")
+        return self._handles[name]
+
+    # -- groups ---------------------------------------------------------------------------------
+
+    def mirroring_add(self, line: int, session: str, port: str) -> None:
+        self._groups.mirror_to_port(int(session), int(port))
+
+    def mirroring_add_mc(self, line: int, session: str, group: str) -> None:
+        self._groups.mirror_to_group(int(session), int(group))
+
+    def mirroring_get(self, line: int, session: str) -> None:
+        self._groups.check_session(int(session))
+
+    def mc_mgrp_create(self, line: int, group: str) -> None:
+        self._groups.create_group(int(group))
+
+    def mc_node_create(self, line: int, rid: str, ports: str) -> None:
+        self._groups.create_node(int(rid), map(int, ports.split()))
+
+    def mc_node_associate(self, line: int, group: str, node: str) -> None:
+        self._groups.associate(int(group), int(node))
+
+    # -- registers and counters -----------------------------------------------------------------
+
+    def register_read(self, line: int, name: str, index: str) -> None:
+        self._register(name).read(_index(index or "0"))
+
+    def register_write(self, line: int, name: str, index: str, value: str) -> None:
+        with self.switch.lock:
+            self._register(name).write(_index(index), _index(value))
+
+    def register_reset(self, line: int, name: str) -> None:
+        with self.switch.lock:
+            self._register(name).clear()
+
+    def _register(self, name: str) -> Any:
+        return self.switch.state.registers[named("register", name, self.switch.state.registers)]
+
+    def check_counter(
+        self, line: int, name: str, index: str, unit: str, sign: str, number: str
+    ) -> None:
+        packets, size = self._count(name, index)
+        value = size if unit == "bytes" else packets
+        if sign and not SIGNS[sign](value, _index(number)):
+            what = f"counter {name}({index})" if index else f"counter {name}"
+            self.problems.append(
+                f"{self.file}:{line}: {what}: {unit or 'packets'} {sign} {number} does not hold: "
+                f"it has {value}"
+            )
+
+    def _count(self, name: str, index: str) -> tuple[int, int]:
+        """Packets and bytes of an indirect counter's cell, or of a direct counter's entry."""
+        indirect = self.switch.state.counters
+        direct = {
+            t.table.counter.name: t for t in self.switch.state.tables.values() if t.table.counter
+        }
+        full = named("counter", name, [*indirect, *direct])
+        if full in indirect:
+            return indirect[full].read(_index(index or "0"))
+        entries = list(direct[full].entries())
+        count = self._direct(index, entries)
+        return count.packets, count.bytes
+
+    def _direct(self, index: str, entries: list[Entry]) -> Count:
+        if not index.isdecimal() and index:
+            return self._entry(index).counter
+        position = int(index or 0)
+        if position >= len(entries):
+            raise StfError(f"there is no entry {position}: the table has {len(entries)}")
+        return entries[position].counter
+
+
+_COMMANDS: Mapping[str, Callable[..., None]] = {
+    "packet": Tester.packet,
+    "expect": Tester.expect,
+    "no_packet": Tester.no_packet,
+    "wait": Tester.wait,
+    "add": Tester.add,
+    "setdefault": Tester.setdefault,
+    "remove": Tester.remove,
+    "mirroring_add": Tester.mirroring_add,
+    "mirroring_add_mc": Tester.mirroring_add_mc,
+    "mirroring_get": Tester.mirroring_get,
+    "mc_mgrp_create": Tester.mc_mgrp_create,
+    "mc_node_create": Tester.mc_node_create,
+    "mc_node_associate": Tester.mc_node_associate,
+    "register_read": Tester.register_read,
+    "register_write": Tester.register_write,
+    "register_reset": Tester.register_reset,
+    "check_counter": Tester.check_counter,
+}

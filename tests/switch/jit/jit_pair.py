@@ -1,0 +1,250 @@
+"""A program on both engines side by side: the same tables, the same packets, the same results."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from gradplane.switch import MeterConfig, Switch, TableError
+from gradplane.switch.interp.values import plain
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits
+from gradplane.switch.jit.engine import pack
+from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, OneShot, Target
+from gradplane.switch.runtime.keys import KeyField, Match
+from gradplane.switch.runtime.messages import Digest, Message
+from gradplane.switch.runtime.profiles import Weighted
+from gradplane.switch.runtime.tables import MatchTable
+
+
+class Clock:
+    """Time that stands still while packets are processed."""
+
+    def __init__(self) -> None:
+        self.now = 10**9
+
+    def __call__(self) -> int:
+        return self.now
+
+
+class Pair:
+    """`interpreter` and `jit`: two switches with one clock, changed and fed alike."""
+
+    def __init__(self, program: ir.Program, seed: int = 0, cpu_port: int | None = None) -> None:
+        self.rng = random.Random(seed)
+        self.clock = Clock()
+        self.interpreter, self.jit = (
+            Switch(program, engine=engine, seed=seed, clock=self.clock, cpu_port=cpu_port)
+            for engine in ("interpreter", "jit")
+        )
+        self.both = self.interpreter, self.jit
+
+    # -- packets --------------------------------------------------------------------------------
+
+    def check(self, packets: Sequence[bytes], ports: Sequence[int] | None = None) -> int:
+        """Runs packets through both and compares all that can be seen; the number of outputs."""
+        ports = ports or [self.rng.randrange(512) for _ in packets]
+        expected = self.interpreter.process_batch(ports, packets)
+        got = self._run_jit(ports, packets)
+        for i, (a, b) in enumerate(zip(expected, got, strict=False)):
+            assert a == b, f"output {i}: {_text(a)} became {_text(b)} ({packets[a[0]].hex()})"
+        assert len(expected) == len(got), (len(expected), len(got))
+        self.check_state()
+        return len(expected)
+
+    def _run_jit(
+        self, ports: Sequence[int], packets: Sequence[bytes]
+    ) -> list[tuple[int, int, bytes]]:
+        """By one of the three ways in."""
+        way = self.rng.randrange(3)
+        if way == 0:
+            return self.jit.process_batch(ports, packets)
+        if way == 1:
+            singles = [self.jit.process(a, p) for a, p in zip(ports, packets, strict=True)]
+            return [(i, *o) for i, outputs in enumerate(singles) for o in outputs]
+        out, data, offsets, causes = self.jit.process_buffer(*pack(ports, packets))
+        whole = data.tobytes()
+        rows = zip(causes.tolist(), out.tolist(), offsets[:-1].tolist(), offsets[1:].tolist(),
+                   strict=True)  # fmt: skip
+        return [(c, p, whole[a:b]) for c, p, a, b in rows]
+
+    def check_state(self) -> None:
+        """Compares registers, counters, meters, tables, messages, drops and random numbers."""
+        expected, got = (_visible(switch) for switch in self.both)
+        for name in expected:
+            assert expected[name] == got[name], name
+        told = [[_message(m) for m in switch.messages()] for switch in self.both]
+        assert told[0] == told[1]
+
+    # -- control --------------------------------------------------------------------------------
+
+    def populate(self, entries: int = 12) -> None:
+        """Random contents for everything that the control plane sets."""
+        for name in self.jit.state.profiles:
+            self._profile(name)
+        for name in self.jit.state.tables:
+            for _ in range(entries):
+                self._insert(name)
+        for name, meter in self.jit.state.meters.items():
+            for index in range(0, meter.size, 2):
+                config = self._meter_config()
+                for switch in self.both:
+                    switch.meter(name).write(index, config, self.clock())
+        for name, value_set in self.jit.state.value_sets.items():
+            members = [tuple(self.match(f) for f in value_set.fields) for _ in range(3)]
+            for switch in self.both:
+                switch.value_set(name).replace(members)
+        for group in range(1, 6):
+            ports = [(self.rng.randrange(9), self.rng.randrange(5)) for _ in range(group % 4)]
+            truncate = self.rng.choice([0, 0, 7, 200])
+            for switch in self.both:
+                switch.multicast(group, ports)
+                switch.clone_session(group, ports, truncate)
+
+    def disturb(self) -> None:
+        """Changes some of it again: entries modified and removed, defaults, time."""
+        self.clock.now += self.rng.randrange(10**7)
+        for name, table in self.jit.state.tables.items():
+            for entry in list(table.entries())[:: self.rng.randrange(2, 5)]:
+                change = self.rng.choice(["delete", "modify"])
+                target = self._target(table)
+                self._both(name, change, lambda e=entry, t=target: Entry(e.matches, t, e.priority))
+            self._insert(name)
+            data = self._action(table)
+            for switch in self.both:
+                try:
+                    switch.state.tables[name].set_default(data)
+                except TableError:
+                    continue
+
+    def _insert(self, name: str) -> None:
+        table = self.jit.state.tables[name]
+        matches = tuple(self.match(f) for f in table.fields)
+        priority = self.rng.randrange(1, 6) if table.with_priority else 0
+        target, config = self._target(table), self._meter_config()
+
+        def make() -> Entry:
+            entry = Entry(matches, target, priority)
+            entry.meter.configure(config, self.clock())
+            return entry
+
+        self._both(name, "insert", make)
+
+    def _both(self, name: str, change: str, make: Any) -> None:
+        """A change of a table, refused by both switches or by none."""
+        refused = []
+        for switch in self.both:
+            try:
+                getattr(switch.state.tables[name], change)(make())
+                refused.append("")
+            except TableError as error:
+                refused.append(str(error))
+        assert refused[0] == refused[1]
+
+    def _profile(self, name: str) -> None:
+        tables = [t for t in self.jit.state.tables.values() if t.profile and t.profile.name == name]
+        actions = [self._action(tables[0]) for _ in range(6)]
+        groups = [
+            [Weighted(self.rng.randrange(1, 7), self.rng.randrange(1, 4)) for _ in range(n)]
+            for n in (0, 1, 3)
+        ]
+        for switch in self.both:
+            profile = switch.state.profiles[name]
+            new = not profile.members
+            for i, action in enumerate(actions):
+                (profile.add_member if new else profile.modify_member)(i + 1, action)
+            for i, group in enumerate(groups if profile.has_groups else []):
+                (profile.add_group if new else profile.modify_group)(i + 1, group)
+
+    def _target(self, table: MatchTable) -> Target:
+        if table.profile is None:
+            return self._action(table)
+        choices: list[Target] = [MemberRef(self.rng.randrange(1, 7))]
+        if table.profile.has_groups:
+            choices.append(GroupRef(self.rng.randrange(1, 4)))
+            choices.append(OneShot(((self._action(table), 2, b""), (self._action(table), 1, b""))))
+        return self.rng.choice(choices)
+
+    def _action(self, table: MatchTable) -> ActionData:
+        index = self.rng.randrange(len(table.table.actions))
+        params = table.table.actions[index].action.params
+        return ActionData(index, tuple(self._argument(p) for p in params))
+
+    def _argument(self, param: ir.Var) -> int:
+        if not isinstance(param.type, Bits):
+            return self.rng.randrange(2)
+        value = self.number(param.type.width)
+        if param.type.signed and value >> (param.type.width - 1):
+            value -= 1 << param.type.width
+        return value
+
+    def _meter_config(self) -> MeterConfig | None:
+        if not self.rng.randrange(4):
+            return None
+        cir, cburst = self.rng.randrange(10**6), self.rng.randrange(400)
+        if self.rng.randrange(2):
+            return MeterConfig(cir, cburst, cir + self.rng.randrange(10**9), cburst + 100)
+        return MeterConfig(cir, cburst, eburst=self.rng.randrange(1, 500))
+
+    def number(self, width: int) -> int:
+        """Often small, so that keys meet."""
+        top = (1 << width) - 1
+        choices = [0, 1, 2, 3, top, top >> 1, self.rng.getrandbits(width) if width else 0]
+        return self.rng.choice(choices) & top
+
+    def match(self, field: KeyField) -> Match:
+        """A match that the field accepts."""
+        value, other = self.number(field.width), self.number(field.width)
+        if field.kind != "exact" and not self.rng.randrange(4):
+            return None
+        match field.kind:
+            case "lpm":
+                length = self.rng.randrange(field.width + 1)
+                return value & field.mask(length), length
+            case "ternary":
+                return value & other, other
+            case "range":
+                low, high = sorted((value, other), key=field.order)
+                return low, high
+        return (value,)
+
+
+def _visible(switch: Switch) -> dict[str, Any]:
+    state = switch.state
+    seen: dict[str, Any] = {"chance": state.chance.state.tolist(), "drops": dict(state.drops)}
+    for name, register in state.registers.items():
+        seen[f"register {name}"] = [int(v) for v in register.values]
+    for name, counter in state.counters.items():
+        seen[f"counter {name}"] = counter.packets.tolist(), counter.bytes.tolist()
+    for name, meter in state.meters.items():
+        seen[f"meter {name}"] = {i: list(c.cells) for i, c in meter.cells.items()}
+    for name, table in state.tables.items():
+        seen[f"table {name}"] = [_entry(e) for e in table.entries()]
+        seen[f"default of {name}"] = list(table.default_counter.cells)
+        seen[f"default meter of {name}"] = list(table.default_meter.cells)
+    return seen
+
+
+def _entry(entry: Entry) -> Any:
+    stats = list(entry.counter.cells), list(entry.meter.cells), list(entry.times)
+    return entry.matches, entry.priority, stats
+
+
+def _message(message: Message) -> Any:
+    if isinstance(message, Digest):
+        return message.name, plain(message.type, message.data)
+    return message
+
+
+def _text(output: tuple[int, int, bytes]) -> str:
+    cause, port, packet = output
+    return f"(packet {cause}, port {port}, {packet.hex()})"
+
+
+def random_packet(rng: random.Random, length: int) -> bytes:
+    """Bytes that are often small or extreme."""
+    kinds = [lambda: rng.randrange(256), lambda: rng.randrange(16), lambda: 0, lambda: 255,
+             lambda: rng.choice([1, 2, 3, 4, 0x81, 0x80])]  # fmt: skip
+    kind = rng.choice(kinds)
+    return bytes(kind() if rng.randrange(3) else rng.randrange(256) for _ in range(length))
