@@ -52,6 +52,11 @@ class Codec(ABC):
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         return {"name": self.name} | {f.name: getattr(self, f.name) for f in fields}
 
+    @property
+    def memoryless(self) -> "Codec":
+        """This codec without a residual of its own: what ErrorFeedback wraps."""
+        return self
+
     def start(self, n: int) -> State:
         """The state before the first of a run of n-value vectors; None for a stateless codec."""
         return None
@@ -62,7 +67,7 @@ class Codec(ABC):
 
     def local(self, x: Floats, state: State = None) -> Floats | None:
         """What the workers reduce by maximum before encoding: float32, none negative; or None."""
-        check_vector(x)
+        self._admit(x)
         return None
 
     def combine(self, stats: Sequence[Floats]) -> Floats:
@@ -85,13 +90,17 @@ class Codec(ABC):
         `shared` is the combined local(); None stands for this vector's own. Equal arguments give
         equal bytes. CodecError if x is no finite float32 vector or `shared` does not fit it.
         """
-        return self._encode(check_vector(x), shared, seed, state, worker)
+        return self._encode(self._admit(x), shared, seed, state, worker)
 
     def decode(self, data: bytes, n: int) -> Floats:
         """float32[n] from encoded bytes; needs nothing else. CodecError if they are damaged."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise CodecError(f"expected bytes, got {type(data).__name__}")
         return self._decode(bytes(data), check_int("n", n, 0))
+
+    def _admit(self, x: Floats) -> Floats:
+        """x, contiguous, if it may be encoded; else CodecError."""
+        return check_vector(x)
 
     @abstractmethod
     def max_size(self, n: int) -> int:
@@ -161,15 +170,21 @@ class Codec(ABC):
 
 def check_vector(x: Floats) -> Floats:
     """x, contiguous, if it is a one-dimensional float32 array of finite values; else CodecError."""
-    if not isinstance(x, np.ndarray):
-        raise CodecError(f"expected a float32 array, got {type(x).__name__}")
-    if x.dtype != np.float32 or x.ndim != 1:
-        raise CodecError(f"expected float32 of shape (n,), got {x.dtype} of shape {x.shape}")
+    x = check_float32(x)
     finite = np.isfinite(x)
     if not finite.all():
         index = int(np.argmin(finite))
         what = "NaN" if np.isnan(x[index]) else "infinity" if x[index] > 0 else "-infinity"
         raise CodecError(f"{what} at index {index}")
+    return x
+
+
+def check_float32(x: Floats) -> Floats:
+    """x, contiguous, if it is a one-dimensional float32 array of any values; else CodecError."""
+    if not isinstance(x, np.ndarray):
+        raise CodecError(f"expected a float32 array, got {type(x).__name__}")
+    if x.dtype != np.float32 or x.ndim != 1:
+        raise CodecError(f"expected float32 of shape (n,), got {x.dtype} of shape {x.shape}")
     return np.ascontiguousarray(x)
 
 

@@ -32,7 +32,8 @@ class ErrorFeedback(Codec):
     """Encodes x + e and keeps e = (x + e) - (what the receiver decodes of this worker's own codes).
 
     The state is needed in every call that sees x, local() included: statistics are those of x + e.
-    A round in which nothing was sent keeps all of x + e: skip().
+    A round in which nothing was sent keeps all of x + e: skip(). A codec that keeps a residual of
+    its own (3LC) is wrapped without it: the error is fed back once.
     """
 
     codec: Codec
@@ -49,16 +50,16 @@ class ErrorFeedback(Codec):
 
     def start(self, n: int) -> Residual:
         """A residual of zeros."""
-        return Residual(np.zeros(check_int("n", n, 0), np.float32), self.codec.start(n))
+        return Residual(np.zeros(check_int("n", n, 0), np.float32), self.codec.memoryless.start(n))
 
     def skip(self, x: Floats, state: State = None) -> Residual:
         """The whole of x + e stays."""
         total = self._total(x, state)
-        return Residual(total, self.codec.skip(total, state.inner))
+        return Residual(total, self.codec.memoryless.skip(total, state.inner))
 
     def local(self, x: Floats, state: State = None) -> Floats | None:
         """The wrapped codec's statistic of x + e."""
-        return self.codec.local(self._total(x, state), state.inner)
+        return self.codec.memoryless.local(self._total(x, state), state.inner)
 
     def max_size(self, n: int) -> int:
         """The wrapped codec's."""
@@ -91,9 +92,9 @@ class ErrorFeedback(Codec):
         worker: int = 0,
     ) -> tuple[Codes, Residual]:
         """The wrapped codec's codes of x + e."""
-        total = self._total(x, state)
-        shared = shared if shared is not None else self.codec.local(total, state.inner)
-        codes, inner = self.codec.codes(total, shared, seed, state.inner, worker)
+        total, codec = self._total(x, state), self.codec.memoryless
+        shared = shared if shared is not None else codec.local(total, state.inner)
+        codes, inner = codec.codes(total, shared, seed, state.inner, worker)
         looked_up = np.array(self.table)[codes]
         sent = self.codec.decode_sum(looked_up, total.size, 1, shared, seed)
         return codes, Residual(total - sent, inner)
@@ -112,18 +113,23 @@ class ErrorFeedback(Codec):
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
     ) -> tuple[bytes, Residual]:
-        total = self._total(x, state)
-        data, inner = self.codec.encode(total, shared, seed, state.inner, worker)
+        total, codec = self._total(x, state), self.codec.memoryless
+        data, inner = codec.encode(total, shared, seed, state.inner, worker)
         return data, Residual(total - self.codec.decode(data, total.size), inner)
 
     def _decode(self, data: bytes, n: int) -> Floats:
         return self.codec.decode(data, n)
 
     def _total(self, x: Floats, state: State) -> Floats:
-        x = check_vector(x)
-        if not isinstance(state, Residual):
-            raise CodecError("error feedback needs the state of start(n) or of the last call")
-        if state.error.shape != x.shape:
-            raise CodecError(f"the residual has {state.error.size} values, the vector {x.size}")
-        with np.errstate(over="ignore"):
-            return check_vector(x + state.error)
+        return with_residual(x, state, "error feedback")
+
+
+def with_residual(x: Floats, state: State, user: str) -> Floats:
+    """x + e of a Residual; CodecError if state is none, sizes differ or a value is not finite."""
+    x = check_vector(x)
+    if not isinstance(state, Residual):
+        raise CodecError(f"{user} needs the state of start(n) or of the last call")
+    if state.error.shape != x.shape:
+        raise CodecError(f"the residual has {state.error.size} values, the vector {x.size}")
+    with np.errstate(over="ignore"):
+        return check_vector(x + state.error)

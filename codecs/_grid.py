@@ -10,7 +10,7 @@ Bytes, per partition: l (float32), if rotated the rotation's seed (uint32), the 
 
 import functools
 from abc import abstractmethod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -34,11 +34,20 @@ Sums = npt.NDArray[np.integer[Any]]
 MAX_GRANULARITY = 4095
 
 
+class Fields(Protocol):
+    """How codes become bytes: the module _packing or _bits."""
+
+    def packed_size(self, count: int, bits: int) -> int: ...
+    def pack(self, codes: Codes, bits: int) -> bytes: ...
+    def unpack(self, data: Codes, count: int, bits: int) -> Codes: ...
+
+
 class GridCodec(Codec):
     """A codec that sends b-bit indices of grid values. Subclasses give what is abstract here."""
 
     bits: int
     _max_partition: ClassVar[int] = 2**20
+    _fields: ClassVar[Fields] = _packing
 
     @property
     @abstractmethod
@@ -72,7 +81,7 @@ class GridCodec(Codec):
         """Exactly the bytes of n values."""
         scalars = 8 if self.rotate else 4
         return sum(
-            scalars + _packing.packed_size(part.lanes, self.bits) for part in self.partitions(n)
+            scalars + self._fields.packed_size(part.lanes, self.bits) for part in self.partitions(n)
         )
 
     def local(self, x: Floats, state: State = None) -> Floats:
@@ -124,7 +133,7 @@ class GridCodec(Codec):
             out.append(shared[k : k + 1].astype("<f4").tobytes())
             if self.rotate:
                 out.append(_spin(seed, k).to_bytes(4, "little"))
-            out.append(_packing.pack(codes[part.lane : part.lane + part.lanes], self.bits))
+            out.append(self._fields.pack(codes[part.lane : part.lane + part.lanes], self.bits))
         return b"".join(out), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
@@ -135,9 +144,11 @@ class GridCodec(Codec):
             shared.append(reader.array("<f4", 1, f"statistic of partition {k}")[0])
             if self.rotate:
                 spins.append(int(reader.array("<u4", 1, f"rotation seed of partition {k}")[0]))
-            size = _packing.packed_size(part.lanes, self.bits)
+            size = self._fields.packed_size(part.lanes, self.bits)
             fields = reader.array("u1", size, f"codes of partition {k}")
-            middles.append(table[_packing.unpack(fields, part.lanes, self.bits)])
+            codes = self._fields.unpack(fields, part.lanes, self.bits)
+            self._check_codes(codes, part)
+            middles.append(table[codes])
         reader.end()
         middle = np.concatenate(middles) if middles else np.empty(0, np.float32)
         return self._from_grid(middle, n, self._shared(np.array(shared, np.float32), n), spins)
@@ -191,6 +202,13 @@ class GridCodec(Codec):
             if not 0 <= value < np.inf:
                 raise CodecError(f"statistic {value} of partition {k} is not a magnitude")
         return shared
+
+    def _check_codes(self, codes: Codes, part: Partition) -> None:
+        if codes.size and codes.max() >= len(self.table):
+            lane = int(np.argmax(codes >= len(self.table)))
+            raise CodecError(
+                f"code {codes[lane]} at lane {part.lane + lane} is beyond {len(self.table) - 1}"
+            )
 
     def _check_sums(self, sums: Sums, n: int, count: int | Sums) -> None:
         lanes = self.lanes(n)

@@ -26,6 +26,17 @@ class Reader:
         self._at += size
         return items
 
+    def magnitude(self, what: str) -> np.float32:
+        """The next float32, if it is finite and not negative; else CodecError."""
+        value = np.float32(self.array("<f4", 1, what)[0])
+        if not 0 <= value < np.inf:
+            raise CodecError(f"corrupted: {what} = {value} is not a magnitude")
+        return value
+
+    def rest(self) -> npt.NDArray[np.uint8]:
+        """All bytes that are left, uint8; they stay unread."""
+        return np.frombuffer(self._data, np.uint8, offset=self._at)
+
     def end(self) -> None:
         """CodecError if bytes are left."""
         left = len(self._data) - self._at

@@ -1,4 +1,6 @@
-"""Codecs by file name: every module here without a leading underscore is one."""
+"""Codecs by file name: every module here without a leading underscore is one.
+
+Folders (policies/, studies/) hold public modules that are no codecs."""
 
 import dataclasses
 import difflib
@@ -13,7 +15,7 @@ from gradplane.codecs._base import Codec, CodecError
 def names() -> list[str]:
     """The names that get() knows, sorted. Imports none of them."""
     found = pkgutil.iter_modules([str(Path(__file__).parent)])
-    return sorted(module.name for module in found if not module.name.startswith("_"))
+    return sorted(m.name for m in found if not (m.ispkg or m.name.startswith("_")))
 
 
 def get(name: str, **params: Any) -> Codec:

@@ -43,8 +43,6 @@ def main() -> None:
         sys.path.insert(0, "")
     try:
         app(prog_name="gradplane")
-    except KeyboardInterrupt:
-        _fail("interrupted")
     except Exception as error:
         if not (_ours(error) or isinstance(error, OSError)):
             raise
@@ -111,7 +109,13 @@ def replay(
     from gradplane.summary import Summary
 
     console = _console()
-    result = replayer.replay(folder, settings, out=out, console=True)
+    if settings:
+        result = replayer.replay(folder, settings, out=out, console=True)
+    else:
+        with console.status("replaying") as status:
+            result = replayer.replay(
+                folder, on_round=lambda n: status.update(f"replaying: round {n}")
+            )
     if isinstance(result, Summary):
         console.print(tables.results(result))
         _say(console, f"report: {result.report}")
@@ -198,6 +202,22 @@ def trace(
     except ValueError as error:
         raise typer.BadParameter(f"not hexadecimal: {error}", param_hint="--packet") from None
     print(programs.trace(program, include, define, port, data, json), end="")
+
+
+@app.command()
+def stf(
+    programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4...", show_default=False)],
+    engine: Annotated[str, typer.Option(help="interpreter or jit")] = "interpreter",
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+) -> None:
+    """Run programs' packet tests: the .stf file beside each."""
+    from gradplane.switch.stf import main as run_tests
+    from gradplane.switch.switch import ENGINES
+
+    if engine not in ENGINES:
+        raise typer.BadParameter(f"use {' or '.join(ENGINES)}", param_hint="--engine")
+    raise typer.Exit(run_tests(programs, engine, include, define))
 
 
 @app.command(

@@ -94,7 +94,7 @@ def _stack(axes: Axes, verdicts: Mapping[str, Mapping[int, int]], rounds: int, w
         for training_round, count in counts.items():
             heights[training_round // width] += count
         places = width * np.arange(len(floor)) + (width - 1) / 2
-        axes.bar(places, heights, width, bottom=floor, color=_KINDS[label], label=label)
+        axes.bar(places, heights, width, bottom=floor, color=_KINDS.get(label, DARK), label=label)
         floor += heights
     axes.set_ylabel("packets")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))

@@ -3,10 +3,11 @@
 import importlib.metadata
 import platform
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
 from pathlib import Path
 from typing import Any
+
+from threadpoolctl import threadpool_info, threadpool_limits
 
 PACKAGES = ("gradplane", "numpy", "numba", "llvmlite", "scikit-learn", "mininet", "finsy", "grpcio")
 
@@ -21,13 +22,29 @@ def describe() -> dict[str, Any]:
     }
 
 
-@contextmanager
-def one_blas_thread() -> Iterator[None]:
-    """Floats are added in one order inside, whatever number of cores there is."""
-    from threadpoolctl import threadpool_limits
+class OneBlasThread:
+    """A context manager: floats are added in one order inside, whatever number of cores there is.
 
-    with threadpool_limits(limits=1):
-        yield
+    The number of threads is the process's, so the first of several that run at once sets it and the
+    last one restores it."""
+
+    _lock = threading.Lock()
+    _users = 0
+    _limits: threadpool_limits | None = None
+
+    def __enter__(self) -> None:
+        kind = type(self)
+        with kind._lock:
+            kind._users += 1
+            if kind._users == 1:
+                kind._limits = threadpool_limits(limits=1)
+
+    def __exit__(self, *error: object) -> None:
+        kind = type(self)
+        with kind._lock:
+            kind._users -= 1
+            if kind._users == 0 and kind._limits is not None:
+                kind._limits.restore_original_limits()
 
 
 def _versions() -> dict[str, str]:
@@ -53,9 +70,9 @@ def _cpu() -> str:
 def _blas() -> str:
     """NumPy's BLAS with its version and the kernels it chose for this processor."""
     import numpy  # noqa: F401  (loads the library that is asked about)
-    from threadpoolctl import threadpool_info
 
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]
+    pools.sort(key=lambda pool: "numpy" not in pool["filepath"])  # SciPy may have another one
     names = [
         f"{pool['internal_api']} {pool['version']} {pool.get('architecture', '')}" for pool in pools
     ]

@@ -6,6 +6,7 @@ from types import TracebackType
 from gradplane import placement, programs
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.simple import configure
+from gradplane.runner import aside
 from gradplane.schema import Experiment
 from gradplane.topologies import frames
 from gradplane.topologies.description import Host, Topology
@@ -50,7 +51,7 @@ class ReplaySwitch:
         self._running.__enter__()
         try:
             setup = placement.setup(self._experiment)
-            configure(self._running.address, self._pipeline, setup)
+            aside(configure, self._running.address, self._pipeline, setup)
         except BaseException:
             self._running.__exit__()
             raise

@@ -9,7 +9,7 @@ from typing import Any
 
 from gradplane import outcomes, placement, programs
 from gradplane.experiment import Experiment, load
-from gradplane.machine import describe, one_blas_thread
+from gradplane.machine import OneBlasThread, describe
 from gradplane.reenact import Reenactment, WrongSum
 from gradplane.replay_switch import ReplaySwitch
 from gradplane.rundata import RunData
@@ -93,20 +93,21 @@ def replay(
     *,
     out: str | Path | None = None,
     console: bool = False,
+    on_round: Callable[[int], None] | None = None,
 ) -> ReplayResult | Summary:
     """Re-enact the run in a folder and compare every digest with the recorded one.
 
     With settings (`KEY=VALUE`): run the changed experiment on the simulated network under the
-    recorded losses instead, into a run folder of its own, `out`; returns its summary. Raises
-    FolderError if there is no finished run, ExperimentError for wrong settings, ReplayError for
-    records that cannot be re-enacted.
+    recorded losses instead, into a run folder of its own, `out`; returns its summary. `on_round` is
+    called with the number of rounds found equal so far. Raises FolderError if there is no finished
+    run, ExperimentError for wrong settings, ReplayError for records that cannot be re-enacted.
     """
     recorded = RunData.read(folder)
     if settings:
         changed = under_recorded_losses(recorded, settings)
         return run(changed, out, net="sim", console=console)
-    with one_blas_thread():
-        return _Replay(recorded).result()
+    with OneBlasThread():
+        return _Replay(recorded, on_round).result()
 
 
 def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experiment:
@@ -123,8 +124,8 @@ def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experim
 class _Replay:
     """All jobs of a run, one after another; they share the switch and nothing else."""
 
-    def __init__(self, recorded: RunData) -> None:
-        self._recorded = recorded
+    def __init__(self, recorded: RunData, on_round: Callable[[int], None] | None) -> None:
+        self._recorded, self._on_round = recorded, on_round
         self._experiment = load(recorded.folder / EXPERIMENT)
         self._outcomes = outcomes.read(recorded.arrivals)
         self._lines = _digests(recorded.metrics)
@@ -174,6 +175,8 @@ class _Replay:
                     where = (job, line["round"], line["worker"])
                     return Difference(*where, what, recorded, line[what], place)
         self._rounds += 1
+        if self._on_round is not None:
+            self._on_round(self._rounds)
         return None
 
     def _epoch(self, line: dict[str, Any], job: int) -> Difference | None:

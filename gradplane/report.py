@@ -26,6 +26,7 @@ def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
     runs = [RunData.read(folder) for folder in folders]
     default = REPORT if len(runs) == 1 else "comparison.html"
     path = Path(out) if out else runs[0].folder / default
+    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(single(runs[0]) if len(runs) == 1 else comparison(runs), "utf-8")
     return path
 

@@ -2,11 +2,12 @@
 
 import dataclasses
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from rich.console import Console
 
@@ -17,12 +18,13 @@ from gradplane.controller.thc import events
 from gradplane.experiment import Experiment, ExperimentError, load
 from gradplane.hosts import data as datasets
 from gradplane.hosts import models
-from gradplane.machine import describe, one_blas_thread
+from gradplane.machine import OneBlasThread, describe
 from gradplane.progress import Show, show
 from gradplane.recorder import Recorder
 from gradplane.summary import Summary, outcome
 from gradplane.topologies.network import Network, SwitchConfig
 
+T = TypeVar("T")
 NETWORKS = ("mininet", "sim")
 
 
@@ -56,11 +58,12 @@ def run(
     task = _Task(resolved, pipeline, folder.resolve(), network, cli, console)
     try:
         if network == "mininet":
-            values = isolate.call(_execute, task, keep=[folder.resolve()])
+            keep = [folder.resolve(), programs.find(resolved.switch.program).parent]
+            values = isolate.call(_execute, task, keep=keep)
         else:
             values = _execute(task)
     except BaseException as error:
-        rundir.write_failure(folder, f"{type(error).__name__}: {error}".rstrip(": "))
+        rundir.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
         raise
     rundir.write_summary(folder, values)
     report.write([folder])
@@ -123,7 +126,7 @@ class _Task:
 def _execute(task: _Task) -> dict[str, Any]:
     """All of the run that needs the network; returns summary.json's values."""
     experiment = task.experiment
-    with one_blas_thread():
+    with OneBlasThread():
         values = _train(task, "run")
         if experiment.output.baseline:
             base = task.baseline()
@@ -145,12 +148,12 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
             stack.enter_context(screen)
         net = stack.enter_context(_network(task))
         address = net.switch_addresses["s1"]
-        configure(address, task.pipeline, placement.setup(experiment), target)
+        aside(configure, address, task.pipeline, placement.setup(experiment), target)
         if task.cli:
             net.cli()
             stack.enter_context(screen)
         recorder = _record(task, net, screen)
-        counters = _switch_counters(read_counters(address, target))
+        counters = _switch_counters(aside(read_counters, address, target))
         links = [dataclasses.asdict(link) for link in net.link_counters()]
     values = outcome(experiment, recorder, {"switch": counters, "links": links})
     for job, (_, size) in zip(values["jobs"], scales, strict=True):
@@ -204,6 +207,13 @@ def scale(experiment: Experiment, number: int) -> tuple[int, int]:
     batches = datasets.batches(len(data.train_y), job.workers, 0, job.batch, job.seed, 0)
     model = models.build(job.model, job.model_args, data.features, data.classes)
     return job.epochs * len(batches), len(model.parameters(job.seed))
+
+
+def aside(function: Callable[..., T], *args: Any) -> T:
+    """function(*args) in a thread of its own: the caller's may have an event loop, as notebooks do,
+    and the controller's calls start one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *args).result()
 
 
 def _switch_counters(counters: dict[str, dict[int, dict[str, int]]]) -> dict[str, Any]:

@@ -52,7 +52,7 @@ _RESULTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
 
 def codecs() -> Table:
     """Every codec, its parameters with their defaults, and whether a switch can sum it."""
-    table = _table("codecs", "parameters", "summable")
+    table = _table("codecs", "parameters", "summable", justify="left")
     for name in compression.names():
         codec = compression.get(name)
         parameters = [f"{k} = {v}" for k, v in codec.config.items() if k != "name"]

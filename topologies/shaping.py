@@ -40,7 +40,9 @@ def dropped(pid: int, interface: str) -> int:
     """How many packets the queues of `interface` have dropped."""
     show = ["tc", "-s", "-j", "qdisc", "show", "dev", interface]
     output = within(pid, lambda: subprocess.run(show, capture_output=True, check=True).stdout)
-    return sum(queue["drops"] for queue in json.loads(output))
+    # The outermost counts what those inside it dropped.
+    drops = [queue["drops"] for queue in json.loads(output) if queue.get("root")]
+    return int(sum(drops))
 
 
 _NO_NETEM = (

@@ -18,6 +18,15 @@ def check(program: ir.Program) -> list[Diagnostic]:
     return [*_instances(program), *_calls(program)]
 
 
+def complete(program: ir.Program) -> None:
+    """Gives each mark_to_drop() its block's standard metadata, which the old form leaves out."""
+    for place, block in blocks(program.package):
+        for stmt in statements(block):
+            if isinstance(stmt, ir.CallExtern) and stmt.name == "mark_to_drop" and not stmt.args:
+                if place in ("p", "ig", "eg"):  # elsewhere the call is refused
+                    stmt.args, stmt.directions = [block.params[2].var], ["inout"]
+
+
 def _instances(program: ir.Program) -> Iterable[Diagnostic]:
     for instance in program.externs:
         if instance.type not in INSTANCES:

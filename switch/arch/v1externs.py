@@ -177,7 +177,7 @@ def _checksum16(call: Call) -> Run:
 
 
 def _mark_to_drop(call: Call) -> Run:
-    metadata = call.statements.load(_standard_metadata(call))
+    metadata = call.arg(0)
     spec, group = (_field(call, name) for name in ("egress_spec", "mcast_grp"))
 
     def run(env: Env) -> None:
@@ -186,16 +186,6 @@ def _mark_to_drop(call: Call) -> Run:
         fields[group] = 0
 
     return run
-
-
-def _standard_metadata(call: Call) -> ir.Expr:
-    if not call.stmt.args:
-        raise refuse(
-            call.stmt.span,
-            "mark_to_drop() without arguments is not implemented",
-            "write mark_to_drop(standard_metadata)",
-        )
-    return call.stmt.args[0]
 
 
 def _field(call: Call, name: str) -> int:
@@ -343,7 +333,7 @@ EXTERNS: dict[tuple[str, str], Extern] = {
     ("", "verify_checksum_with_payload"): Extern(_verify_with_payload, VERIFY),
     ("", "update_checksum"): Extern(_update_checksum),
     ("", "update_checksum_with_payload"): Extern(_update_with_payload),
-    ("", "mark_to_drop"): Extern(_mark_to_drop),
+    ("", "mark_to_drop"): Extern(_mark_to_drop, frozenset({"p"}) | INGRESS | EGRESS),
     ("", "clone"): Extern(_clone, INGRESS | EGRESS),
     ("", "clone_preserving_field_list"): Extern(_clone_preserving, INGRESS | EGRESS),
     ("", "clone3"): Extern(_clone_data, INGRESS | EGRESS),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import ArgumentChecker, CallInfo, takes
-from gradplane.switch.check.describe import describe
+from gradplane.switch.check.describe import article, describe
 from gradplane.switch.check.kinds import (
     ANY,
     ApplyResult,
@@ -117,7 +117,7 @@ class CallChecker(ArgumentChecker):
             return ANY
         kind = "extern" if decl.body is None else "function"
         if kind == "extern" and decl.name == "verify" and self.c.context != "parser":
-            return self._fail(e, f"verify cannot be used in {_article(self.c.context)}")
+            return self._fail(e, f"verify cannot be used in {article(self.c.context)}")
         if kind == "function" and self.c.context == "package":
             return self._fail(e, f"{decl.name} cannot be called here")
         result = self._apply(e, CallInfo(kind, decl.name, self.signature(decl), [], decl))
@@ -235,8 +235,9 @@ class CallChecker(ArgumentChecker):
             return self.signature(decl)
 
     def _table_apply(self, e: ast.Call, base: ast.Expr, decl: ast.TableDecl) -> Type:
+        self.c.applied.add(decl)
         if self.c.context != "control":
-            where = f"in {_article(self.c.context)}"
+            where = f"in {article(self.c.context)}"
             return self._fail(e, f"table {decl.name} cannot be applied {where}")
         if e.args:
             return self._fail(e, "apply() of a table takes no arguments")
@@ -246,7 +247,7 @@ class CallChecker(ArgumentChecker):
 
     def _block_apply(self, e: ast.Call, base: ast.Expr, block: BlockType, direct: bool) -> Type:
         if self.c.context != block.kind:
-            where = f"in {_article(self.c.context)}"
+            where = f"in {article(self.c.context)}"
             return self._fail(e, f"{block} cannot be applied {where}")
         decl = block.decl
         has_body = isinstance(decl, ast.ParserDecl | ast.ControlDecl)
@@ -262,7 +263,6 @@ class CallChecker(ArgumentChecker):
     def _builtin(self, e: ast.Call, base: ast.Expr, t: Type, name: str) -> Type:
         if name in _SIZES:
             return self._size(e, t, name)
-        params: tuple[ParamType, ...] = ()
         match t, name:
             case ((Header() | Union()), "isValid"):
                 result: Type = BOOL
@@ -270,17 +270,23 @@ class CallChecker(ArgumentChecker):
                 result = VOID
                 require_lvalue(self.c, base, "the header")
             case Stack(), ("push_front" | "pop_front"):
-                result, params = VOID, (ParamType("count", "", INTEGER),)
-                require_lvalue(self.c, base, "the stack")
+                return self._push_or_pop(e, base, name)
             case _:
                 return self._fail(e, f"{t} has no method {name}")
-        info = CallInfo("builtin", name, Signature(name, (), params, result), [], None, base)
-        checked = self._apply(e, info)
-        if params and info.args and info.args[0] is not None:
-            count = info.args[0].const
-            if not isinstance(count, int) or count < 0:
-                self.c.error(e, f"{name} takes a constant count, zero or more")
-        return checked
+        info = CallInfo("builtin", name, Signature(name, (), (), result), [], None, base)
+        return self._apply(e, info)
+
+    def _push_or_pop(self, e: ast.Call, base: ast.Expr, name: str) -> Type:
+        require_lvalue(self.c, base, "the stack")
+        signature = Signature(name, (), (ParamType("count", "", INTEGER),), VOID)
+        args = self._match(e, signature)
+        if args is None or args[0] is None:
+            return self._unchecked(e)
+        t, count = self.c.exprs.value(args[0]), args[0].const
+        if t != ANY and (not isinstance(count, int) or count < 0):
+            self.c.error(args[0], f"{name} takes a constant count, zero or more")
+        e.info = CallInfo("builtin", name, signature, args, None, base)
+        return VOID
 
     def _size(self, e: ast.Call, t: Type, name: str) -> Type:
         if e.args:
@@ -339,7 +345,3 @@ class CallChecker(ArgumentChecker):
         variables = tuple(v for v in self.c.types.variables(t.decl) if v in free_variables(t))
         signature = Signature(t.name, variables, t.params, t)
         return self._apply(e, CallInfo("constructor", t.name, signature, [], t.decl))
-
-
-def _article(context: str) -> str:
-    return f"an {context}" if context[0] in "aeiou" else f"a {context}"

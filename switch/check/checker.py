@@ -16,6 +16,8 @@ from gradplane.switch.check.scope import Scopes
 from gradplane.switch.check.statements import StatementChecker
 from gradplane.switch.check.tables import TableChecker
 from gradplane.switch.check.typerefs import TypeResolver
+from gradplane.switch.check.unmade import warn_unmade
+from gradplane.switch.check.unset import warn_unset
 from gradplane.switch.ir.types import Annotation, Annotations
 from gradplane.switch.source import Reporter
 from gradplane.switch.syntax import ast
@@ -40,6 +42,7 @@ class Checker:
         self.context = "package"
         self.errors: list[str] = []
         self.match_kinds: list[str] = []
+        self.applied: set[ast.TableDecl] = set()
         self.known_params: set[ast.Param] = set()  # no direction: known when the program is loaded
         self.types = TypeResolver(self)
         self.exprs = ExpressionChecker(self)
@@ -142,4 +145,6 @@ def check(program: ast.Program, reporter: Reporter) -> Checked:
     for decl in program.declarations:
         checker.decls.top(decl)
     reporter.stop_on_errors()
+    warn_unset(checker, program)
+    warn_unmade(checker, program)
     return Checked(program, checker.errors, checker)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gradplane.switch.check.describe import article
 from gradplane.switch.check.kinds import ANY, AnyType, BlockType, ExternType, TypeVar
 from gradplane.switch.check.statements import always_returns, storable
+from gradplane.switch.check.unify import Inference
 from gradplane.switch.ir.types import INTEGER, STRING, VOID, Type
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
@@ -106,7 +108,9 @@ class DeclarationChecker:
         if isinstance(decl.type, ExternType):
             self._type_arguments(decl, decl.type)
         if decl.body is not None:
-            self._abstract_methods(decl)
+            self._object_body(decl)
+        if isinstance(decl.type, ExternType):
+            self._all_implemented(decl, decl.type)
 
     def _type_arguments(self, decl: ast.Instantiation, t: ExternType) -> None:
         if any(isinstance(a, TypeVar) and a.name != "_" for a in t.args):
@@ -122,22 +126,41 @@ class DeclarationChecker:
             return
         kind = t.kind if isinstance(t, BlockType) else "extern"
         if kind == "package" and context != "package":
-            self.c.error(decl, f"a package can only be instantiated at the top, not in a {context}")
+            where = article(context)
+            self.c.error(decl, f"a package can only be instantiated at the top, not in {where}")
         if kind in ("parser", "control") and context != kind:
-            where = "at the top" if context == "package" else f"in a {context}"
+            where = "at the top" if context == "package" else f"in {article(context)}"
             self.c.error(decl, f"a {kind} cannot be instantiated {where}")
         if context in ("function", "action"):
-            self.c.error(decl, f"nothing can be instantiated in a {context}")
+            self.c.error(decl, f"nothing can be instantiated in {article(context)}")
 
-    def _abstract_methods(self, decl: ast.Instantiation) -> None:
+    def _object_body(self, decl: ast.Instantiation) -> None:
         assert decl.body is not None
+        this = ast.Param("this", decl.ref, span=decl.span)
+        this.type = decl.type
         with self.c.scopes.nested():
+            self.c.scopes.declare(this)
             for member in decl.body:
                 if isinstance(member, ast.FunctionDecl):
                     self.function(member)
                     self.c.scopes.declare(member)
                 else:
                     self.local(member)
+
+    def _all_implemented(self, decl: ast.Instantiation, t: ExternType) -> None:
+        """The abstract methods of an extern are given with the instance, all of them."""
+        given = {m.name: m for m in decl.body or [] if isinstance(m, ast.FunctionDecl)}
+        abstract = {m.name: m for m in t.decl.methods if m.abstract}
+        for name, method in abstract.items():
+            if name not in given:
+                self.c.error(decl, f"{decl.name} does not give {t.name}'s abstract method {name}")
+                continue
+            wanted, found = self.c.calls.signature(method), self.c.calls.signature(given[name])
+            if not Inference(wanted.type_params).same(wanted, found):
+                self.c.error(given[name], f"{name} must be {wanted}, as {t.name} declares it")
+        for name, m in given.items():
+            if name not in abstract:
+                self.c.error(m, f"extern {t.name} has no abstract method {name}")
 
     # -- callables -----------------------------------------------------------------------------
 
@@ -175,10 +198,10 @@ class DeclarationChecker:
         """Objects are passed to blocks only, without direction; int and string likewise."""
         for p in params:
             if isinstance(p.type, BlockType):
-                self.c.error(p, f"{p.type} cannot be a parameter of a {what}")
+                self.c.error(p, f"{p.type} cannot be a parameter of {article(what)}")
             elif isinstance(p.type, ExternType) and (p.direction or what in _CODE):
                 hint = "" if what in _CODE else "extern objects are passed without direction"
-                self.c.error(p, f"{p.type} cannot be such a parameter of a {what}", hint)
+                self.c.error(p, f"{p.type} cannot be such a parameter of {article(what)}", hint)
             elif p.type in (INTEGER, STRING) and (p.direction or what == "action"):
                 self.c.error(
                     p,
@@ -242,3 +265,16 @@ class DeclarationChecker:
                     self.local(member)
                 with self.c.stmts.returning(VOID), self.c.scopes.nested():
                     self.c.stmts.body(decl.body.body)
+        for member in decl.locals:
+            if isinstance(member, ast.TableDecl) and member not in self.c.applied:
+                self._unused(member)
+
+    def _unused(self, table: ast.TableDecl) -> None:
+        silent = any(
+            a.name == "noWarn" and "unused" in a.values
+            for a in self.c.annotations(table.annotations)
+        )
+        if not silent:
+            self.c.reporter.warning(
+                table.name_span or table.span, f"table {table.name} is never applied"
+            )

@@ -35,3 +35,8 @@ def written_alike(a: object, b: object) -> bool:
         return a == b
     compared = (f.name for f in fields(a) if f.init and f.name not in ("span", "name_span"))
     return type(a) is type(b) and all(written_alike(getattr(a, n), getattr(b, n)) for n in compared)
+
+
+def article(noun: str) -> str:
+    """The noun with its `a` or `an`."""
+    return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

@@ -14,6 +14,7 @@ from gradplane.switch.check.kinds import (
     DefaultLiteral,
     ListLiteral,
     SetType,
+    Signature,
     StructLiteral,
     TableType,
     TypeName,
@@ -86,7 +87,8 @@ class ExpressionChecker(OperatorChecker):
         if e.type == VOID:
             e.type = self._fail(e, "this call returns no value")
         elif e.type is not None and not is_value(e.type):
-            e.type = self._fail(e, f"{describe(e)} is a {e.type}, not a value")
+            what = f"{describe(e)}: {e.type}" if isinstance(e.type, Signature) else str(e.type)
+            e.type = self._fail(e, f"{what} is not a value")
 
     # -- leaves --------------------------------------------------------------------------------
 

@@ -83,11 +83,14 @@ class KeysetChecker:
     def _range(self, e: ast.Range, low: ast.Expr, high: ast.Expr, t: Type) -> None:
         if not isinstance(_number(t), Bits | Integer) and t != ANY:
             self.c.error(e, f"a range cannot match {t}")
+        fits = True
         for bound in (low, high):
             self.c.exprs.value(bound)
-            self.c.exprs.coerce(bound, t, "a bound of the range")
-        if isinstance(low.const, int) and isinstance(high.const, int) and low.const > high.const:
-            self.c.error(e, f"the range {low.const}..{high.const} is empty: the lower bound first")
+            fits &= self.c.exprs.coerce(bound, t, "a bound of the range")
+        known = isinstance(low.const, int) and isinstance(high.const, int)
+        if fits and known and isinstance(_number(t), Bits) and low.const > high.const:
+            say = self.c.error if self.c.context == "table" else self.c.warn
+            say(e, f"the range {low.const}..{high.const} is empty: the lower bound first")
 
     def _mask(self, e: ast.Mask, value: ast.Expr, mask: ast.Expr, t: Type) -> None:
         if not isinstance(_number(t), Bits | Integer) and t != ANY:

@@ -219,9 +219,7 @@ class TableChecker:
     # -- properties ----------------------------------------------------------------------------
 
     def _properties(self, properties: Sequence[ast.TableProperty]) -> None:
-        for i, p in enumerate(properties):
-            if any(p.name == earlier.name for earlier in properties[:i]):
-                self.c.error(p, f"property {p.name} is given twice")
+        for p in properties:
             with self.c.inside("package"):
                 self.c.exprs.check(p.value)
             if p.name == "size":

@@ -14,6 +14,7 @@ from gradplane.switch.check.kinds import (
     substitute,
 )
 from gradplane.switch.check.scope import TypeParam
+from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import (
     BOOL,
     ERROR,
@@ -264,7 +265,11 @@ class TypeResolver:
         if expr is None:
             self.c.reporter.error(span, f"member {name} of enum {decl.name} needs a value")
             return 0
-        self.c.exprs.check(expr)
+        if self.c.exprs.check(expr) == INTEGER and expr.const is not None:
+            low, high = limits(t)
+            if not low <= expr.const <= high:
+                self.c.error(expr, f"{expr.const} does not fit {t}", f"{low} to {high}")
+                return 0
         self.c.exprs.coerce(expr, t, f"the value of {name}")
         value = self.c.constant_int(expr, f"the value of {name}")
         return 0 if value is None else value
@@ -298,7 +303,7 @@ class TypeResolver:
 
 
 _ALLOWED = {
-    "struct": "allowed are all types of values",
+    "struct": "allowed are all types whose values exist at run time",
     "header": "allowed are bit, int, bool, varbit, serializable enums and structs of those",
     "header_union": "allowed are headers",
 }

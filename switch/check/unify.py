@@ -11,6 +11,7 @@ from gradplane.switch.check.kinds import (
     ExternType,
     ListLiteral,
     ParamType,
+    Signature,
     StructLiteral,
     Substitution,
     TypeVar,
@@ -37,6 +38,8 @@ class Inference:
         those agree here.
         """
         formal = substitute(formal, self.bound)
+        if any(isinstance(t, TypeVar) and t.name == "_" for t in (formal, actual)):
+            return True  # `_`: don't care
         if isinstance(formal, TypeVar) and formal in self.variables:
             return self._bind(formal, actual)
         if isinstance(actual, TypeVar) and actual in self.variables:
@@ -57,6 +60,12 @@ class Inference:
             case BlockType(), BlockType():
                 return formal.kind == actual.kind and self._params(formal.params, actual.params)
         return formal == actual or isinstance(formal, AnyType)
+
+    def same(self, formal: Signature, actual: Signature) -> bool:
+        """Whether a function has the parameters and the result that are asked for."""
+        return self._params(formal.params, actual.params) and self.unify(
+            formal.result, actual.result
+        )
 
     def _params(self, formal: tuple[ParamType, ...], actual: tuple[ParamType, ...]) -> bool:
         return len(formal) == len(actual) and all(

@@ -101,7 +101,7 @@ class Deparser(Statements):
         else:
             scratch = f.alloca((wire(self.unit, t).most + 7) // 8 + 1)
             self.codecs.encode(f, t, header, scratch)
-            copy_bits(self.unit, f, "%out", at, scratch, 0, bits)
+            copy_bits(f, "%out", at, scratch, 0, bits)
         self.at.set(f.binary("add", "i64", at, bits))
 
 

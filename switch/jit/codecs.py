@@ -55,12 +55,11 @@ class HeaderCodecs:
         f.clear(buffer, bits // 8)
         to = f.binary("sub", "i64", bits, "%varying")
         if start & 7:
-            copy_bits(self.unit, f, buffer, to, "%source", start, "%varying")
+            copy_bits(f, buffer, to, "%source", start, "%varying")
         else:
             end = f.add(buffer, f.binary("lshr", "i64", to, 3))
             f.copy(end, f.add("%source", start // 8), f.binary("lshr", "i64", "%varying", 3))
-        value = Codec(self.unit, f).big_endian(buffer, bits // 8)
-        f.store(f"i{bits}", value, f.add("%target", form.varbit + 8), min(bits // 8, 8))
+        Codec(self.unit, f).reverse(buffer, f.add("%target", form.varbit + 8), bits // 8)
         length = f.resize("%varying", 64, 32)
         f.store("i32", length, f.add("%target", form.varbit), 4)
 
@@ -71,7 +70,7 @@ class HeaderCodecs:
         if form.aligned:
             return f.add("%source", f.binary("lshr", "i64", start, 3))
         buffer = f.alloca(width // 8 + 1)
-        copy_bits(self.unit, f, buffer, 0, "%source", start, width)
+        copy_bits(f, buffer, 0, "%source", start, width)
         return buffer
 
     def _encode(self, f: Function, form: Wire) -> None:
@@ -85,18 +84,17 @@ class HeaderCodecs:
         assert form.varbit is not None
         bits, start = container(form.limit), sum(leaf.width for leaf in form.front)
         buffer = f.alloca(bits // 8)
-        value = f.load(f"i{bits}", f.add("%source", form.varbit + 8), min(bits // 8, 8))
-        codec.put_big_endian(value, buffer, bits // 8)
+        codec.reverse(f.add("%source", form.varbit + 8), buffer, bits // 8)
         varying = f.resize(f.load("i32", f.add("%source", form.varbit), 4), 32, 64)
         skipped = f.binary("sub", "i64", bits, varying)
-        back, width = f.alloca(64), sum(leaf.width for leaf in form.back)
+        width = sum(leaf.width for leaf in form.back)
         end = f.binary("add", "i64", varying, start)
         if form.aligned:
             body = f.add(buffer, f.binary("lshr", "i64", skipped, 3))
             f.copy(f.add("%target", start // 8), body, f.binary("lshr", "i64", varying, 3))
             codec.encode(form.back, "%source", f.add("%target", f.binary("lshr", "i64", end, 3)))
         else:
-            copy_bits(self.unit, f, "%target", start, buffer, skipped, varying)
+            copy_bits(f, "%target", start, buffer, skipped, varying)
             back = f.alloca(width // 8 + 1)
             codec.encode(form.back, "%source", back)
-            copy_bits(self.unit, f, "%target", end, back, 0, width)
+            copy_bits(f, "%target", end, back, 0, width)

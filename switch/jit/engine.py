@@ -20,8 +20,9 @@ from gradplane.switch.jit import pipeline
 from gradplane.switch.jit.chance import CHANCE
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs, Site, counter_word, meter_word, register_word
+from gradplane.switch.jit.groups import GroupMirror, ValueSetMirror
 from gradplane.switch.jit.layout import Layouts
-from gradplane.switch.jit.mirrors import GroupMirror, TableMirror, ValueSetMirror
+from gradplane.switch.jit.mirrors import TableMirror
 from gradplane.switch.jit.native import Native
 from gradplane.switch.jit.pipeline import NODE, NODE_META, Pipeline
 from gradplane.switch.jit.text import Module
@@ -208,10 +209,11 @@ class Engine:
         """What leaves, and what goes to the control plane."""
         assert self.cpu_port is not None
         there = rows[:, 0] == self.cpu_port
-        lengths = np.diff(rows[:, 1], prepend=0)
+        ends = rows[:, 1]
+        lengths = ends - np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
         told: list[Told] = []
         for start, end, cause in zip(
-            (rows[:, 1] - lengths)[there].tolist(), *rows[there, 1:].T.tolist(), strict=True
+            (ends - lengths)[there].tolist(), *rows[there, 1:].T.tolist(), strict=True
         ):
             packet = PacketIn(out[start:end].tobytes())
             told.append((cause, partial(self.state.tell, packet)))
@@ -282,7 +284,8 @@ def _check(count: int, size: int, offsets: npt.NDArray[np.int64]) -> None:
     if len(offsets) != count + 1:
         raise SwitchError(f"{count} ports need {count + 1} offsets, not {len(offsets)}")
     if count and (offsets[0] < 0 or offsets[-1] > size or (np.diff(offsets) < 0).any()):
-        raise SwitchError(f"the offsets do not rise from 0 or more to at most {size}, the data's size")
+        what = "the offsets do not rise from 0 or more"
+        raise SwitchError(f"{what} to at most {size}, the data's size")
 
 
 def _joined(results: Sequence[Sent]) -> Buffers:
@@ -318,7 +321,8 @@ def pack(ports: Sequence[int], packets: Sequence[bytes]) -> tuple[Any, Any, Any]
 
 def _words(address: int, count: int) -> npt.NDArray[np.int64]:
     memory = (ctypes.c_int64 * max(count, 1)).from_address(address)
-    return np.frombuffer(memory, dtype=np.int64)
+    words: npt.NDArray[np.int64] = np.ctypeslib.as_array(memory)
+    return words
 
 
 def _address(array: Any) -> int:

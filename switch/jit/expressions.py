@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
+from gradplane.switch.jit.division import bring_division
 from gradplane.switch.jit.layout import Layouts, container, scalar_width
 from gradplane.switch.jit.text import Function, Module, Operand
-
-WIDE = 64  # divisions beyond are done with more than 128 bits, which LLVM expands by itself
 
 
 @dataclass(slots=True)
@@ -131,25 +130,22 @@ class Expressions:
         assert isinstance(e.base.type, Stack), e.base.type
         size = e.base.type.size
         if isinstance(e.index, ir.Const):
-            index = int(e.index.value)
-            if not 0 <= index < size:
+            at = int(e.index.value)
+            if not 0 <= at < size:
                 return beyond(e.type)
-            return self.item(e.base.type, self._locate(e.base, beyond), index)
+            return self.item(e.base.type, self._locate(e.base, beyond), at)
         width = scalar_width(e.index.type)
         number = self.value(e.index)
         stack = self._locate(e.base, beyond)
         # Compared unsigned, so a negative index is out of range too.
-        top = (1 << width) - 1
-        if width < 64:
-            index64 = self.f.resize(number, width, 64)
-        else:
-            small = self.f.compare("ult", f"i{width}", number, min(size, top))
-            index64 = self.f.resize(number, width, 64)
-            index64 = self.f.select(small, "i64", index64, size)
-        inside = self.f.compare("ult", "i64", index64, size)
-        safe = self.f.select(inside, "i64", index64, 0)
+        if not size:
+            return beyond(e.type)
+        wide = max(width, 64)
+        index = self.f.resize(number, width, wide, is_signed(e.index.type))
+        inside = self.f.compare("ult", f"i{wide}", index, size)
+        safe = self.f.select(inside, "i64", self.f.resize(index, wide, 64), 0)
         item = self.item(e.base.type, stack, safe)
-        return self.f.select(inside, "ptr", item, beyond(e.type)) if size else beyond(e.type)
+        return self.f.select(inside, "ptr", item, beyond(e.type))
 
     def item(self, t: Stack, stack: Operand, index: Operand | int) -> Operand:
         """Address of a stack's item."""
@@ -188,8 +184,8 @@ class Expressions:
         assert isinstance(e.type, Fields), e.type
         place = self.layouts.of(e.type)
         target = self.f.alloca(place.size)
-        for field, offset in zip(e.fields, place.offsets, strict=True):
-            self.write(field, self.f.add(target, offset))
+        for part, offset in zip(e.fields, place.offsets, strict=True):
+            self.write(part, self.f.add(target, offset))
         if isinstance(e.type, Header):
             self.f.store("i8", 1, self.f.add(target, place.valid))
         return target
@@ -231,8 +227,8 @@ class Expressions:
         if not isinstance(t, Union):
             return self.valid(base, t)
         found: Operand = "false"
-        for field, offset in zip(t.fields, self.layouts.of(t).offsets, strict=True):
-            one = self.valid(self.f.add(base, offset), field.type)
+        for member, offset in zip(t.fields, self.layouts.of(t).offsets, strict=True):
+            one = self.valid(self.f.add(base, offset), member.type)
             found = self.f.binary("or", "i1", found, one)
         return found
 
@@ -316,9 +312,9 @@ class Expressions:
             usable = self.f.select(minus, "i1", "false", usable)
         divisor = self.f.select(usable, kind, right, 1)
         instruction = ("s" if signed else "u") + ("div" if op == "/" else "rem")
-        to = width if width <= WIDE else max(width, 192)
-        operands = [self.f.resize(x, width, to, signed) for x in (left, divisor)]
-        result = self.f.resize(self.f.binary(instruction, f"i{to}", *operands), to, width)
+        if width > 64:
+            bring_division(self.unit.module)
+        result = self.f.binary(instruction, kind, left, divisor)
         result = self.f.select(usable, kind, result, 0)
         if signed and op == "/":
             negated = self.f.op(f"sub {kind} 0, {left}")
@@ -332,8 +328,8 @@ class Expressions:
         cond = self.value(e.cond)
         if not (may_reject(e.then) or may_reject(e.other)):
             return self.f.select(cond, kind, get(e.then), get(e.other))
-        result, other, end = self.f.variable(kind, "zeroinitializer"), self.f.label(), self.f.label()
-        then = self.f.label()
+        result = self.f.variable(kind, "zeroinitializer")
+        then, other, end = (self.f.label() for _ in range(3))
         self.f.branch(cond, then, other)
         for label, part in ((then, e.then), (other, e.other)):
             self.f.at(label)
@@ -358,6 +354,10 @@ class Expressions:
 
 def is_scalar(t: Type) -> bool:
     return isinstance(t, Bits | Bool)
+
+
+def is_signed(t: Type) -> bool:
+    return isinstance(t, Bits) and t.signed
 
 
 def may_reject(e: ir.Expr) -> bool:

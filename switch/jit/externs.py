@@ -10,12 +10,12 @@ from gradplane.switch.arch.v1packet import DROP_PORT
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Type
 from gradplane.switch.jit import chance, vectors
-from gradplane.switch.jit.expressions import Unit, is_scalar
+from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hashes import folded, hash_function, words_sum
 from gradplane.switch.jit.layout import container, scalar_width
 from gradplane.switch.jit.meters import execute_meter
-from gradplane.switch.jit.statements import Statements, is_signed
+from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.tables import Tables
 from gradplane.switch.jit.text import Function, Operand
 from gradplane.switch.runtime.profiles import ActionProfile

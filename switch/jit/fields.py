@@ -12,7 +12,7 @@ from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit import vectors
 from gradplane.switch.jit.expressions import Expressions
-from gradplane.switch.jit.headers import Codec, copy_bits
+from gradplane.switch.jit.headers import Codec, Number, clear_rest, copy_bits
 from gradplane.switch.jit.layout import container
 from gradplane.switch.jit.text import Operand
 
@@ -56,25 +56,23 @@ class FieldList:
 
     def sum16(self) -> Operand:
         """Of a fixed list: the sum (i64) of its 16-bit words, the last filled up with zeros."""
-        total: Operand = "0"
-        at = 0
+        f, total = self.f, "0"
         for group in self.groups:
-            for width, number in group.numbers:
-                at += width
-                for part in self._words32(number, width, -at % 16):
-                    total = self.f.binary("add", "i64", total, part)
-            total = self.f.select(group.valid, "i64", total, 0)
+            for number in Codec(self.code.unit, f).numbers(group.numbers):
+                for part in self._halves(number):
+                    total = f.binary("add", "i64", total, part)
+            total = f.select(group.valid, "i64", total, 0)
         return total
 
-    def _words32(self, number: Operand, size: int, shift: int) -> list[Operand]:
-        """A number, moved to its place in a 16-bit word, as 32-bit parts in i64s."""
-        width = -(-(size + shift) // 32) * 32
-        wide = self.f.resize(number, size, width)
-        wide = self.f.binary("shl", f"i{width}", wide, shift) if shift else wide
-        parts = []
-        for low in range(0, width, 32):
-            part = self.f.binary("lshr", f"i{width}", wide, low) if low else wide
-            parts.append(self.f.resize(self.f.resize(part, width, 32), 32, 64))
+    def _halves(self, number: Number) -> list[Operand]:
+        """A number, moved to its place in 16-bit words, as 32-bit parts in i64s."""
+        f, shift = self.f, -(number.start + number.width) % 16
+        low = f.binary("shl", "i64", number.value, shift) if shift else number.value
+        if number.width + shift <= 32:
+            return [low]
+        parts = [f.binary("and", "i64", low, 0xFFFF_FFFF), f.binary("lshr", "i64", low, 32)]
+        if number.width + shift > 64:
+            parts.append(f.binary("lshr", "i64", number.value, 64 - shift))
         return parts
 
     def written(self, payload: tuple[Operand, Operand] | None = None) -> tuple[Operand, Operand]:
@@ -89,21 +87,12 @@ class FieldList:
             with f.when(group.valid):
                 self._write(group, target, at.get(), len(self.groups) == 1)
                 at.increase(self._size(group))
-        self._fill(target, at.get())
+        clear_rest(f, target, at.get())
         length = f.binary("lshr", "i64", f.binary("add", "i64", at.get(), 7), 3)
         if payload is not None:
             f.copy(f.add(target, length), *payload)
             length = f.binary("add", "i64", length, payload[1])
         return target, length
-
-    def _fill(self, target: Operand, bits: Operand) -> None:
-        """Zeros for what is missing to a whole byte."""
-        f = self.f
-        odd = f.binary("and", "i64", bits, 7)
-        with f.when(f.compare("ne", "i64", odd, 0)):
-            last = f.add(target, f.binary("lshr", "i64", bits, 3))
-            mask = f.binary("ashr", "i8", "-128", f.resize(f.binary("sub", "i64", odd, 1), 64, 8))
-            f.store("i8", f.binary("and", "i8", f.load("i8", last), mask), last)
 
     def _size(self, group: Group) -> Operand:
         if not group.varbit:
@@ -115,19 +104,16 @@ class FieldList:
         if group.varbit:
             bits = container(group.most)
             buffer, size = f.alloca(bits // 8), self._size(group)
-            value = f.load(f"i{bits}", f.add(group.varbit, 8), min(bits // 8, 8))
-            codec.put_big_endian(value, buffer, bits // 8)
-            start = f.binary("sub", "i64", bits, size)
-            copy_bits(self.code.unit, f, target, at, buffer, start, size)
+            codec.reverse(f.add(group.varbit, 8), buffer, bits // 8)
+            copy_bits(f, target, at, buffer, f.binary("sub", "i64", bits, size), size)
             return
-        bits = -(-group.bits // 8) * 8
-        number = codec.joined(group.numbers, bits)
+        numbers = codec.numbers(group.numbers)
         if alone:
-            codec.put_big_endian(number, target, bits // 8)
+            codec.pack(numbers, target)
         else:
-            buffer = f.alloca(bits // 8)
-            codec.put_big_endian(number, buffer, bits // 8)
-            copy_bits(self.code.unit, f, target, at, buffer, 0, group.bits)
+            buffer = f.alloca(-(-group.bits // 8))
+            codec.pack(numbers, buffer)
+            copy_bits(f, target, at, buffer, 0, group.bits)
 
     # -- flattening -----------------------------------------------------------------------------
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gradplane.switch.jit.headers import Codec
 from gradplane.switch.jit.expressions import Unit
+from gradplane.switch.jit.headers import Codec
 from gradplane.switch.jit.text import Function, Operand
 
 _PARAMS = [("ptr", "%data"), ("i64", "%length")]
@@ -44,8 +44,7 @@ def words_sum(unit: Unit) -> str:
     f = unit.module.function(name, "i64", _PARAMS, attributes="noinline ")
     codec, total = Codec(unit, f), f.variable("i64", 0)
     with f.count(f.binary("lshr", "i64", "%length", 2)) as i:
-        word = codec.big_endian(f.add("%data", f.binary("shl", "i64", i, 2)), 4)
-        total.increase(f.resize(word, 32, 64))
+        total.increase(codec.big_endian(f.add("%data", f.binary("shl", "i64", i, 2)), 4))
     rest = f.binary("and", "i64", "%length", -4)
     with f.count("%length", rest) as i:
         byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)

@@ -1,96 +1,147 @@
-"""Headers from and to the bytes of a packet."""
+"""Headers from and to the bytes of a packet.
+
+All in numbers of at most 64 bits, however wide the fields: LLVM moves those well, and wide ones
+badly.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gradplane.switch.ir.types import Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit.expressions import Expressions, Unit
-from gradplane.switch.jit.layout import Leaf, leaves
-from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.jit.layout import Leaf, container, leaves
+from gradplane.switch.jit.text import Function, Module, Operand
+
+WORD = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
-    """Leaves that begin and end at a byte's border; the last may be filled up with `pad` bits."""
+class Piece:
+    """At most 64 bits of a leaf: where they are in the run of bits, and in the leaf's memory."""
 
-    start: int  # bytes
-    size: int
-    pad: int
-    leaves: tuple[Leaf, ...]
+    start: int
+    width: int
+    leaf: Leaf
+    number: int  # of the 64-bit word, the lowest is 0
 
 
-def chunks(parts: Sequence[Leaf]) -> list[Chunk]:
-    """Cuts a run of leaves at every byte border they share."""
-    out: list[Chunk] = []
-    start = end = 0  # bits
-    pending: list[Leaf] = []
-    for i, leaf in enumerate(parts):
-        if leaf.width:
-            pending.append(leaf)
-        end += leaf.width
-        if pending and (not end & 7 or i == len(parts) - 1):
-            pad = -end % 8
-            out.append(Chunk(start // 8, (end + pad - start) // 8, pad, tuple(pending)))
-            pending, start = [], end
-    if pending:
-        pad = -end % 8
-        out.append(Chunk(start // 8, (end + pad - start) // 8, pad, tuple(pending)))
+def pieces(parts: Sequence[Leaf]) -> list[Piece]:
+    """A run of leaves, the wide ones cut into words, in order of the bits."""
+    out, at = [], 0
+    for leaf in parts:
+        for number in reversed(range(-(-leaf.width // WORD))):
+            width = min(WORD, leaf.width - WORD * number)
+            out.append(Piece(at, width, leaf, number))
+            at += width
     return out
 
 
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of at most 64 bits at a bit position; `value` is an i64."""
+
+    start: int
+    width: int
+    value: Operand
+
+
 class Codec:
-    """Writes the code that moves leaves between memory and big-endian bytes."""
+    """Writes the code that moves numbers between memory and big-endian bytes."""
 
     def __init__(self, unit: Unit, function: Function) -> None:
         self.f = function
         self.code = Expressions(unit, function, {})
+
+    # -- from bytes -----------------------------------------------------------------------------
 
     def decode(self, parts: Sequence[Leaf], source: Operand, target: Operand) -> None:
         """From left-aligned bytes at `source` to the leaves' places behind `target`."""
         for leaf in parts:
             if not leaf.width:
                 self.code.put(leaf.type, "0", self.f.add(target, leaf.offset))
-        for chunk in chunks(parts):
-            number = self.big_endian(self.f.add(source, chunk.start), chunk.size)
-            bits, shift = chunk.size * 8, chunk.size * 8
-            for leaf in chunk.leaves:
-                shift -= leaf.width
-                value = self.f.binary("lshr", f"i{bits}", number, shift) if shift else number
-                value = self.f.resize(value, bits, leaf.width)
-                self.code.put(leaf.type, value, self.f.add(target, leaf.offset))
+        for piece in pieces(parts):
+            value = self._bits(source, piece.start, piece.width)
+            self._put_piece(piece, value, target)
 
-    def encode(self, parts: Sequence[Leaf], source: Operand, target: Operand) -> None:
-        """The reverse; bits beyond the last leaf become zero."""
-        for chunk in chunks(parts):
-            values = [
-                (leaf.width, self.code.load(leaf.type, self.f.add(source, leaf.offset)))
-                for leaf in chunk.leaves
-            ]
-            number = self.joined(values, chunk.size * 8)
-            self.put_big_endian(number, self.f.add(target, chunk.start), chunk.size)
+    def _put_piece(self, piece: Piece, value: Operand, target: Operand) -> None:
+        bits = min(container(piece.leaf.width), WORD)
+        address = self.f.add(target, piece.leaf.offset + 8 * piece.number)
+        self.f.store(f"i{bits}", self.f.resize(value, WORD, bits), address, bits // 8)
 
-    def joined(self, values: Sequence[tuple[int, Operand]], bits: int) -> Operand:
-        """(width, number) pairs one after the other, left-aligned in one number of `bits`."""
-        shift = bits
-        number: Operand = "0"
-        for width, operand in values:
-            shift -= width
-            value = self.f.resize(operand, width, bits)
-            if shift:
-                value = self.f.binary("shl", f"i{bits}", value, shift)
-            number = value if number == "0" else self.f.binary("or", f"i{bits}", number, value)
-        return number
+    def _bits(self, source: Operand, start: int, width: int) -> Operand:
+        """Up to 64 bits at a bit position, as i64."""
+        f, first, last = self.f, start // 8, (start + width + 7) // 8
+        size, after = last - first, 8 * last - start - width
+        if size <= 8:
+            number = self.big_endian(f.add(source, first), size)
+            number = f.binary("lshr", "i64", number, after) if after else number
+        else:  # nine bytes
+            high = f.binary("shl", "i64", self.big_endian(f.add(source, first), 8), 8 - after)
+            low = f.binary("lshr", "i64", self.big_endian(f.add(source, last - 1), 1), after)
+            number = f.binary("or", "i64", high, low)
+        if width == min(size, 8) * 8 - after:
+            return number
+        return f.binary("and", "i64", number, (1 << width) - 1 if width < WORD else -1)
 
     def big_endian(self, source: Operand, size: int) -> Operand:
-        """`size` bytes as a number of as many bits."""
+        """1 to 8 bytes as an i64."""
         bits = size * 8
-        loaded = self.f.load(f"i{bits}", source, 1)
-        return self._swap(loaded, bits)
+        return self.f.resize(self._swap(self.f.load(f"i{bits}", source, 1), bits), bits, WORD)
+
+    # -- to bytes -------------------------------------------------------------------------------
+
+    def encode(self, parts: Sequence[Leaf], source: Operand, target: Operand) -> None:
+        """The reverse of decode; bits beyond the last leaf become zero."""
+        self.pack([self._number(piece, source) for piece in pieces(parts)], target)
+
+    def _number(self, piece: Piece, source: Operand) -> Number:
+        bits = min(container(piece.leaf.width), WORD)
+        address = self.f.add(source, piece.leaf.offset + 8 * piece.number)
+        value = self.f.resize(self.f.load(f"i{bits}", address, bits // 8), bits, WORD)
+        return Number(piece.start, piece.width, value)
+
+    def numbers(self, values: Sequence[tuple[int, Operand]]) -> list[Number]:
+        """(width, operand) pairs one after the other, the wide ones cut into words."""
+        f, out, at = self.f, [], 0
+        for width, operand in values:
+            for number in reversed(range(-(-width // WORD))):
+                part = operand
+                if number:
+                    part = f.binary("lshr", f"i{width}", operand, WORD * number)
+                size = min(WORD, width - WORD * number)
+                out.append(Number(at, size, f.resize(part, width, WORD)))
+                at += size
+        return out
+
+    def pack(self, numbers: Sequence[Number], target: Operand) -> None:
+        """Writes numbers that follow each other, zeros up to the next byte."""
+        for start, end, members in _runs(numbers):
+            for at in range(start, end, WORD):
+                self._pack_word(members, at, min(end - at, WORD), target)
+
+    def _pack_word(
+        self, members: Sequence[Number], at: int, width: int, target: Operand
+    ) -> None:
+        """The bytes of bits `at` to `at + width`."""
+        f, size = self.f, (width + 7) // 8
+        word: Operand = "0"
+        for number in members:
+            if number.start >= at + width or number.start + number.width <= at:
+                continue
+            shift = at + 8 * size - number.start - number.width
+            part = number.value
+            if shift:
+                part = f.binary("shl" if shift > 0 else "lshr", "i64", part, abs(shift))
+            word = part if word == "0" else f.binary("or", "i64", word, part)
+        self.put_big_endian(word, f.add(target, at // 8), size)
 
     def put_big_endian(self, value: Operand, target: Operand, size: int) -> None:
-        self.f.store(f"i{size * 8}", self._swap(value, size * 8), target, 1)
+        """The low 1 to 8 bytes of an i64."""
+        bits = size * 8
+        swapped = self._swap(self.f.resize(value, WORD, bits), bits)
+        self.f.store(f"i{bits}", swapped, target, 1)
 
     def _swap(self, value: Operand, bits: int) -> Operand:
         if bits == 8:
@@ -101,6 +152,25 @@ class Codec:
         wide = self.f.binary("shl", f"i{more}", self.f.resize(value, bits, more), 8)
         swapped = self.f.intrinsic(f"llvm.bswap.i{more}", f"i{more}", (f"i{more}", wide))
         return self.f.resize(swapped, more, bits)
+
+    def reverse(self, source: Operand, target: Operand, size: int) -> None:
+        """Copies 1, 2, 4 or a multiple of 8 bytes in reverse order."""
+        step = min(size, 8)
+        for at in range(0, size, step):
+            word = self.big_endian(self.f.add(source, size - step - at), step)
+            part = self.f.resize(word, WORD, 8 * step)
+            self.f.store(f"i{8 * step}", part, self.f.add(target, at), 1)
+
+
+def _runs(numbers: Sequence[Number]) -> Iterator[tuple[int, int, list[Number]]]:
+    """Cut at the byte borders that numbers share: (first bit, end, numbers)."""
+    members: list[Number] = []
+    for i, number in enumerate(numbers):
+        members.append(number)
+        end = number.start + number.width
+        if not end & 7 or i == len(numbers) - 1:
+            yield members[0].start, end, members
+            members = []
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,40 +222,50 @@ def emitted(t: Type) -> list[Header]:
 # -- bits at any position -----------------------------------------------------------------------
 
 
-def bit_copy(unit: Unit) -> str:
-    """A function that copies `count` bits from bit `from` of a source to bit `to` of a target.
+def copy_bits(
+    f: Function, target: Operand, to: Operand | int, source: Operand, start: Operand | int,
+    count: Operand | int,
+) -> None:  # fmt: skip
+    """Copies `count` bits from bit `start` of a source to bit `to` of a target.
 
     The target's other bits in the bytes touched stay.
     """
-    name = "copy_bits"
-    if unit.module.has(name):
-        return name
+    if not f.module.has("copy_bits"):
+        _copy_bits(f.module)
+    args = (("ptr", target), ("i64", to), ("ptr", source), ("i64", start), ("i64", count))
+    f.call("void", "copy_bits", *args)
+
+
+def _copy_bits(module: Module) -> None:
     params = [("ptr", "%target"), ("i64", "%to"), ("ptr", "%source"), ("i64", "%from"),
               ("i64", "%count")]  # fmt: skip
-    f = unit.module.function(name, "void", params, attributes="noinline ")
+    f = module.function("copy_bits", "void", params, attributes="noinline ")
     with f.count("%count") as i:
         bit = _bit(f, "%source", f.binary("add", "i64", "%from", i))
         at = f.binary("add", "i64", "%to", i)
-        address = f.add("%target", f.binary("lshr", "i64", at, 3))
-        shift = f.resize(f.binary("xor", "i64", f.binary("and", "i64", at, 7), 7), 64, 8)
-        mask = f.binary("xor", "i8", f.op(f"shl i8 1, {shift}"), -1)
+        address, shift = f.add("%target", f.binary("lshr", "i64", at, 3)), _shift(f, at)
+        mask = f.binary("xor", "i8", f.binary("shl", "i8", 1, shift), -1)
         kept = f.binary("and", "i8", f.load("i8", address), mask)
         f.store("i8", f.binary("or", "i8", kept, f.binary("shl", "i8", bit, shift)), address)
     f.ret()
-    return name
 
 
 def _bit(f: Function, source: Operand, at: Operand) -> Operand:
     """One bit as i8."""
     byte = f.load("i8", f.add(source, f.binary("lshr", "i64", at, 3)))
-    shift = f.resize(f.binary("xor", "i64", f.binary("and", "i64", at, 7), 7), 64, 8)
-    return f.binary("and", "i8", f.binary("lshr", "i8", byte, shift), 1)
+    return f.binary("and", "i8", f.binary("lshr", "i8", byte, _shift(f, at)), 1)
 
 
-def copy_bits(
-    unit: Unit, f: Function, target: Operand, to: Operand | int, source: Operand,
-    start: Operand | int, count: Operand | int,
-) -> None:  # fmt: skip
-    """Calls bit_copy."""
-    args = (("ptr", target), ("i64", to), ("ptr", source), ("i64", start), ("i64", count))
-    f.call("void", bit_copy(unit), *args)
+def _shift(f: Function, at: Operand) -> Operand:
+    """How far a bit is from its byte's low end, as i8."""
+    return f.resize(f.binary("xor", "i64", f.binary("and", "i64", at, 7), 7), 64, 8)
+
+
+def clear_rest(f: Function, target: Operand, bits: Operand) -> None:
+    """Zeros for what is missing to a whole byte behind so many bits."""
+    odd = f.binary("and", "i64", bits, 7)
+    with f.when(f.compare("ne", "i64", odd, 0)):
+        last = f.add(target, f.binary("lshr", "i64", bits, 3))
+        shift = f.resize(f.binary("sub", "i64", odd, 1), 64, 8)
+        mask = f.binary("ashr", "i8", -128, shift)
+        f.store("i8", f.binary("and", "i8", f.load("i8", last), mask), last)

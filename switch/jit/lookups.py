@@ -107,13 +107,12 @@ class _Writer:
         with f.loop() as end:
             place = f.binary("and", "i64", at.get(), mask)
             number = f.load("i32", f.item(index, "i32", place))
-            free, used = f.label(), f.label()
+            used = f.label()
             f.branch(f.compare("eq", "i32", number, 0), end, used)
             f.at(used)
             with f.when(f.compare("ne", "i32", number, TOMBSTONE - (1 << 32))):
                 self._try(records, number, words)
             at.set(f.binary("add", "i64", place, 1))
-            del free
 
     def _try(self, records: Operand, number: Operand, words: Sequence[Operand]) -> None:
         f = self.f

@@ -102,7 +102,7 @@ def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
     module.data_layout = str(machine.target_data)
     tuning = llvm.create_pipeline_tuning_options(speed_level=2)
     tuning.loop_vectorization = False
-    tuning.slp_vectorization = True
+    tuning.slp_vectorization = False  # it makes vectors of wide integers, which LLVM cannot lower
     tuning.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, tuning)
     passes = builder.getModulePassManager()

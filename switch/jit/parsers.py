@@ -13,10 +13,10 @@ from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.codecs import HeaderCodecs
 from gradplane.switch.jit.context import Context
-from gradplane.switch.jit.expressions import Unit, is_scalar
+from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.headers import Codec, copy_bits, wire
 from gradplane.switch.jit.layout import leaves, scalar_width
-from gradplane.switch.jit.statements import Calls, Statements, is_signed
+from gradplane.switch.jit.statements import Calls, Statements
 from gradplane.switch.jit.text import Function, Operand
 from gradplane.switch.jit.valuesets import contains
 
@@ -213,7 +213,7 @@ class ParserCode(Statements):
         odd = self.f.compare("ne", "i64", self.f.binary("and", "i64", start, 7), 0)
         result, scratch = self.f.variable("ptr", address), self.f.alloca(most // 8 + 2)
         with self.f.when(odd):
-            copy_bits(self.unit, self.f, scratch, 0, self.data, start, count)
+            copy_bits(self.f, scratch, 0, self.data, start, count)
             result.set(scratch)
         return result.get()
 

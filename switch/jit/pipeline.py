@@ -21,7 +21,7 @@ from gradplane.switch.jit.blocks import control_function, deparser_function
 from gradplane.switch.jit.context import NONE, Context, make_context
 from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.externs import Externs, Site, tell
-from gradplane.switch.jit.headers import copy_bits
+from gradplane.switch.jit.headers import clear_rest, copy_bits
 from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.text import Function, Operand
 
@@ -217,8 +217,7 @@ class _Builder:
         whole = f.compare("eq", "i64", truncate, 0)
         self.context.set(f, "%c", "truncate", f.select(whole, "i64", str(NONE), truncate))
         meta = self.context.value(f, "%c", 1)
-        args = (("i64", "%list"), ("ptr", "%meta"), ("ptr", meta))
-        f.call("void", "preserve", *args)
+        f.call("void", "preserve", ("i64", "%list"), ("ptr", "%meta"), ("ptr", meta))
         f.clear(self.context.value(f, "%c", 2), self.context.sizes[2])
         self.put(f, "%c", "instance_type", "%type")
         args = (("ptr", "%c"), ("i64", first), ("i64", count), ("i64", passes))
@@ -261,23 +260,15 @@ class _Builder:
         f.copy(target, source, f.binary("lshr", "i64", left, 3))
         f.go(end)
         f.at(slow)
-        copy_bits(self.unit, f, "%target", emitted, data, position, left)
+        copy_bits(f, "%target", emitted, data, position, left)
         f.go(end)
         f.at(end)
         bits = f.binary("add", "i64", emitted, left)
-        self._fill(f, bits)
+        clear_rest(f, "%target", bits)
         size = f.binary("lshr", "i64", f.binary("add", "i64", bits, 7), 3)
         # "Not truncated" is -1, the greatest number when compared unsigned.
         most = self.context.get(f, "%c", "truncate")
         f.ret(f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", most)))
-
-    def _fill(self, f: Function, bits: Operand) -> None:
-        """Bits short of a byte become zero."""
-        odd = f.binary("and", "i64", bits, 7)
-        with f.when(f.compare("ne", "i64", odd, 0)):
-            last = f.add("%target", f.binary("lshr", "i64", bits, 3))
-            mask = f.binary("ashr", "i8", "-128", f.resize(f.binary("sub", "i64", odd, 1), 64, 8))
-            f.store("i8", f.binary("and", "i8", f.load("i8", last), mask), last)
 
     def room(self, f: Function, context: Operand) -> Operand:
         """The most bytes that deparsing can give."""

@@ -21,7 +21,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits
 from gradplane.switch.jit.layout import Layouts
 from gradplane.switch.runtime.keys import KeyField, key_fields
 
@@ -148,12 +147,15 @@ def _action_part(table: ir.Table, layouts: Layouts, heads: Sequence[bool]) -> Ac
         args.append(tuple(places))
         most = max(most, end)
     align = 8 if any(heads) else align
-    return ActionPart(*offsets, at, tag_bits, tuple(args), -(-most // align) * align)
+    counter, meter, times = offsets
+    size = -(-most // align) * align
+    return ActionPart(counter, meter, times, at, tag_bits, tuple(args), size)
 
 
 def _profile_part(heads: Sequence[bool]) -> ActionPart:
     offsets, at = _head_offsets(heads)
-    return ActionPart(*offsets, at, 0, (), at + 8)
+    counter, meter, times = offsets
+    return ActionPart(counter, meter, times, at, 0, (), at + 8)
 
 
 def _head_offsets(heads: Sequence[bool]) -> tuple[list[int | None], int]:
@@ -168,10 +170,6 @@ def _head_offsets(heads: Sequence[bool]) -> tuple[list[int | None], int]:
 
 def _words(bits: int) -> int:
     return -(-bits // 64)
-
-
-def key_width(t: object) -> int:
-    return t.width if isinstance(t, Bits) else 1
 
 
 def hashed(words: Sequence[int]) -> int:

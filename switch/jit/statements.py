@@ -7,13 +7,12 @@ from typing import Protocol
 
 from gradplane.switch.interp.statements import LOOP_LIMIT, loop_place
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Header, Stack, Type, Union
+from gradplane.switch.ir.types import Header, Stack, Type, Union
 from gradplane.switch.jit.context import Context
 from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar
 from gradplane.switch.jit.headers import wire
 from gradplane.switch.jit.layout import scalar_width
 from gradplane.switch.jit.text import Function, Operand
-
 
 
 class Calls(Protocol):
@@ -232,10 +231,6 @@ class Statements(Expressions):
 
     def emit(self, s: ir.Emit) -> None:
         raise AssertionError("emit is for deparsers")
-
-
-def is_signed(t: Type) -> bool:
-    return isinstance(t, Bits) and t.signed
 
 
 def _stack(s: ir.Push | ir.Pop) -> Stack:

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.layout import scalar_width
 from gradplane.switch.jit.lookups import Lookups
 from gradplane.switch.jit.meters import execute_meter
 from gradplane.switch.jit.shapes import Shape, shape_of
@@ -107,7 +106,3 @@ def _dispatch(
         f.go(end)
     f.at(end)
 
-
-def table_key_widths(table: ir.Table) -> list[int]:
-    """Widths of the match fields."""
-    return [scalar_width(k.expr.type) for k in table.keys if k.match_kind != "selector"]

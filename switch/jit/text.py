@@ -47,7 +47,8 @@ class Module:
         name = f"@c{len(self._constants)}"
         items = ", ".join(f"{kind} {v}" for v in values)
         array = f"[{len(values)} x {kind}]"
-        self._constants.append(f"{name} = private unnamed_addr constant {array} [{items}], align 16")
+        kind = "private unnamed_addr constant"
+        self._constants.append(f"{name} = {kind} {array} [{items}], align 16")
         return name
 
     def zeros(self, size: int) -> Operand:
@@ -69,7 +70,7 @@ class Module:
         count = max(len(self._words), 1)
         parts = [
             f"{WORDS} = global [{count} x i64] zeroinitializer, align 64",
-            f"@zeros = private unnamed_addr constant [{self._zeros} x i8] zeroinitializer, align 64",
+            f"@zeros = private constant [{self._zeros} x i8] zeroinitializer, align 64",
             *self._constants,
             *self._declared.values(),
             *(f.text() for f in self._functions.values()),
@@ -124,13 +125,13 @@ class Function:
         self._lines.append(f"{name} = {text}")
         return name
 
-    def binary(self, op: str, kind: str, a: Operand, b: Operand | int) -> Operand:
+    def binary(self, op: str, kind: str, a: Operand | int, b: Operand | int) -> Operand:
         return self.op(f"{op} {kind} {a}, {b}")
 
     def compare(self, how: str, kind: str, a: Operand, b: Operand | int) -> Operand:
         return self.op(f"icmp {how} {kind} {a}, {b}")
 
-    def select(self, cond: Operand, kind: str, a: Operand, b: Operand | int) -> Operand:
+    def select(self, cond: Operand, kind: str, a: Operand | int, b: Operand | int) -> Operand:
         return self.op(f"select i1 {cond}, {kind} {a}, {kind} {b}")
 
     def load(self, kind: str, address: Operand, align: int = 0) -> Operand:
@@ -224,11 +225,12 @@ class Function:
     def go(self, label: str) -> None:
         self._end(f"br label %{label}")
 
-    def branch(self, cond: Operand, then: str, other: str, likely: bool | None = None) -> None:
+    def branch(self, cond: Operand, then: str, other: str) -> None:
         self._end(f"br i1 {cond}, label %{then}, label %{other}")
 
-    def choose(self, kind: str, subject: Operand, default: str, cases: Sequence[tuple[int, str]]
-               ) -> None:  # fmt: skip
+    def choose(
+        self, kind: str, subject: Operand, default: str, cases: Sequence[tuple[int, str]]
+    ) -> None:
         """LLVM's switch."""
         if not cases:
             self.go(default)

@@ -17,7 +17,7 @@ from gradplane.switch.runtime.keys import KeyField
 from gradplane.switch.runtime.valuesets import ParserValueSet
 
 
-def set_word(name: str, part: str) -> str:
+def value_set_word(name: str, part: str) -> str:
     """Name of a state word: part "members" or "count"."""
     return f"value set {name}: {part}"
 
@@ -41,8 +41,8 @@ def _write(
 ) -> None:  # fmt: skip
     params = [(f"i{w}", f"%k{i}") for i, w in enumerate(widths)]
     f = unit.module.function(f'{name}', "i1", params)
-    members = f.word(set_word(value_set.name, "members"))
-    count = f.word(set_word(value_set.name, "count"), "i64")
+    members = f.word(value_set_word(value_set.name, "members"))
+    count = f.word(value_set_word(value_set.name, "count"), "i64")
     with f.count(count) as i:
         member = f.add(members, f.binary("mul", "i64", i, member_size(fields)))
         found: Operand = "true"

@@ -14,7 +14,7 @@ from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.kinds import substitute
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import BOOL, STRING, Type, Void
+from gradplane.switch.ir.types import BOOL, STRING, Enum, Type, Void
 from gradplane.switch.lower import build
 from gradplane.switch.lower.env import PACKET, ActionInstance, Binding, BlockInstance, Env
 from gradplane.switch.lower.erase import erase, type_name
@@ -334,7 +334,7 @@ class CallLowering(ExpressionLowering):
             value = values[i]
             if arg is None and param.direction == "out":  # `_`
                 value = self.variable(param.name, self._erased(param.type))
-            elif arg is not None and isinstance(arg.const, EnumValue):
+            elif arg is not None and isinstance(arg.const, EnumValue) and _named(info, i):
                 value = ir.Const(STRING, arg.const.name)
             elif i in saved and isinstance(value, ir.Expr):
                 copies.append(self._copy_out(value, saved[i]))
@@ -434,3 +434,9 @@ class CallLowering(ExpressionLowering):
             self._exit_bodies.append(out)
         else:
             self.out += block.body
+
+
+def _named(info: CallInfo, at: int) -> bool:
+    """Whether a parameter is declared with an enum's type: its constants are passed by name."""
+    assert isinstance(info.decl, ast.FunctionDecl)
+    return isinstance(info.decl.params[at].type, Enum)

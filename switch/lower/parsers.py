@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gradplane.switch.check.tree import walk
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.env import Env
-from gradplane.switch.lower.sites import walk
 from gradplane.switch.lower.tables import match_of
 from gradplane.switch.syntax import ast
 

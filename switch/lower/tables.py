@@ -180,18 +180,27 @@ class TableLowering:
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
                 table.support_timeout = bool(self._flag(p.value))
             case "implementation" | "psa_implementation":
-                table.implementation = self._instance(p)
+                table.implementation = self._instance(p, "action_profile", "action_selector")
             case "counters" | "psa_direct_counter":
-                table.counter = self._instance(p)
+                table.counter = self._instance(p, "direct_counter")
             case "meters" | "psa_direct_meter":
-                table.meter = self._instance(p)
+                table.meter = self._instance(p, "direct_meter")
 
     def _flag(self, e: ast.Expr) -> bool:
         if isinstance(e.const, bool):
             return e.const
         return getattr(e.const, "name", "") not in ("", "NO_TIMEOUT")
 
-    def _instance(self, p: ast.TableProperty) -> ir.ExternInstance | None:
+    def _instance(self, p: ast.TableProperty, *types: str) -> ir.ExternInstance | None:
+        """The extern instance a property names or makes, of one of the types (as v1model or, in
+        camel case, PSA calls them)."""
+        found = self._extern(p)
+        if found is not None and _snake_case(found.type) in types:
+            return found
+        self.p.reporter.error(p.span, f"property {p.name} must be {' or '.join(types)}")
+        return None
+
+    def _extern(self, p: ast.TableProperty) -> ir.ExternInstance | None:
         if isinstance(p.value, ast.Call) and isinstance(p.value.type, ExternType):
             info: CallInfo = p.value.info
             annotations = self.p.checker.annotations(p.annotations)
@@ -203,8 +212,11 @@ class TableLowering:
             found = self.env.find(p.value.decl)
             if isinstance(found, ir.ExternInstance):
                 return found
-        self.p.reporter.error(p.span, f"property {p.name} must be an extern instance")
         return None
+
+
+def _snake_case(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
 def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:

@@ -19,8 +19,9 @@ class Register:
     """`size` cells of bit<W>, int<W> or bool, zero at the start.
 
     `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; where W > 64 a
-    sequence of ints, kept in `memory` as little-endian 64-bit words. Packets that read beyond the end get 0, that write there change nothing (simple_switch
-    leaves the target of such a read unchanged, which v1model calls unspecified).
+    sequence of ints, kept in `memory` as little-endian 64-bit words. Packets that read beyond the
+    end get 0, that write there change nothing (simple_switch leaves the target of such a read
+    unchanged, which v1model calls unspecified).
     """
 
     def __init__(self, name: str, size: int, type: Type) -> None:
@@ -69,7 +70,7 @@ class Register:
 class WideCells(Sequence[int]):
     """Cells of more than 64 bits, in rows of words; bits beyond the width are zero."""
 
-    def __init__(self, memory: npt.NDArray[np.uint64], type: Bits) -> None:
+    def __init__(self, memory: npt.NDArray[np.integer], type: Bits) -> None:
         self._bytes = memoryview(memory).cast("B") if memory.size else memoryview(b"")  # type: ignore[arg-type]
         self._count, self._size = len(memory), 8 * memory.shape[1]
         self._wrap, self._unsigned = wrap(type), wrap(Bits(type.width))
@@ -87,7 +88,8 @@ class WideCells(Sequence[int]):
         if isinstance(index, slice):
             return [self[i] for i in range(*index.indices(self._count))]
         at = self._at(index)
-        return int(self._wrap(int.from_bytes(self._bytes[at : at + self._size], "little")))
+        value: int = self._wrap(int.from_bytes(self._bytes[at : at + self._size], "little"))
+        return value
 
     def __setitem__(self, index: int, value: int) -> None:
         at = self._at(index)

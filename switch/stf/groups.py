@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.errors import TableError
 from gradplane.switch.switch import Switch
 
 
 class Groups:
-    """Keeps a switch's groups and sessions as the commands have them. Raises SwitchError."""
+    """Keeps a switch's groups and sessions as the commands have them. Raises TableError."""
 
     def __init__(self, switch: Switch) -> None:
         self._switch = switch
@@ -23,7 +23,7 @@ class Groups:
 
     def create_group(self, group: int) -> None:
         if group in self._groups:
-            raise SwitchError(f"there is already a multicast group {group}")
+            raise TableError("ALREADY_EXISTS", f"there is already a multicast group {group}")
         self._groups[group] = []
 
     def create_node(self, rid: int, ports: Iterable[int]) -> None:
@@ -31,10 +31,11 @@ class Groups:
 
     def associate(self, group: int, node: int) -> None:
         if group not in self._groups:
-            raise SwitchError(f"there is no multicast group {group}: mc_mgrp_create {group} first")
+            what = f"there is no multicast group {group}: mc_mgrp_create {group} first"
+            raise TableError("NOT_FOUND", what)
         if node >= len(self._nodes):
             known = f"nodes are numbered from 0, {len(self._nodes)} were created"
-            raise SwitchError(f"there is no multicast node {node}; {known}")
+            raise TableError("NOT_FOUND", f"there is no multicast node {node}; {known}")
         self._groups[group].append(node)
         self._switch.multicast(group, self._members(group))
         for session, target in self._mirrored.items():
@@ -51,7 +52,7 @@ class Groups:
 
     def check_session(self, session: int) -> None:
         if session not in self._switch.state.clone_sessions:
-            raise SwitchError(f"there is no mirroring session {session}")
+            raise TableError("NOT_FOUND", f"there is no mirroring session {session}")
 
     def _members(self, group: int) -> list[tuple[int, int]]:
         return [member for node in self._groups.get(group, []) for member in self._nodes[node]]

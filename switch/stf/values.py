@@ -55,8 +55,7 @@ def _optional(field: KeyField, text: str) -> Any:
 
 def _prefix(field: KeyField, text: str) -> Any:
     if "/" in text:
-        value, length = text.split("/", 1)
-        return number(value), number(length)
+        return tuple(number(part) for part in text.split("/", 1))
     if text[:2].lower() not in BITS:
         return number(text)
     value, mask = _written(text)
@@ -65,8 +64,7 @@ def _prefix(field: KeyField, text: str) -> Any:
 
 def _ternary(field: KeyField, text: str) -> Any:
     if "&&&" in text:
-        value, mask = text.split("&&&", 1)
-        return number(value), number(mask)
+        return tuple(number(part) for part in text.split("&&&", 1))
     if text == "*":
         return 0, 0
     if text[:2].lower() not in BITS:

@@ -23,14 +23,18 @@ class TableParser(StatementParser):
             **self.head(start, annotations),
         )
         self.expect("{")
-        self.items(lambda: self._property(table))
+        seen: set[str] = set()
+        self.items(lambda: self._property(table, seen))
         self.expect("}")
         return table
 
-    def _property(self, table: ast.TableDecl) -> None:
+    def _property(self, table: ast.TableDecl, seen: set[str]) -> None:
         """One property, put where it belongs in `table`."""
         annotations = self.annotations()
         const = self.accept("const") is not None
+        if self.tok.text in seen:
+            self.reporter.error(self.tok.span, f"property {self.tok.text} is given twice")
+        seen.add(self.tok.text)
         if (annotations or const) and self.tok.text in ("key", "actions"):
             self.fail_at(self.tok.span, f'"{self.tok.text}" takes no annotation and no "const"')
         if self.accept_word("key"):

@@ -121,7 +121,9 @@ def test_replay_and_report(command: Command, small_run: Runs, tmp_path: Path) ->
 def test_codecs(command: Command) -> None:
     status, output, _ = command("codecs")
     assert status == 0
-    assert "thc           bits = 4, granularity = 30, p = 0.03125        yes" in output
+    rows = [" ".join(line.split()) for line in output.splitlines()]
+    assert "thc bits = 4, granularity = 30, p = 0.03125 yes" in rows
+    assert "float32 - no" in rows
     status, output, _ = command("codecs", "bench", "thc", "float32", "--values", "4096")
     assert status == 0
     rows = [line.split()[:4] for line in output.splitlines() if line.startswith((" thc", " float"))]

@@ -235,6 +235,22 @@ def _digests(summary: Summary) -> list[Any]:
     return [[[w[kind] for kind in kinds] for w in line["workers"]] for line in lines]
 
 
+def test_the_demo_saves_what_it_promises(tmp_path: Path) -> None:
+    """4 workers, THC with b = 4, g = 30: payload against float32, as the links carry it."""
+    demo = Path(__file__).parents[2] / "experiments" / "thc-star.toml"
+    settings = ["job.epochs=1", "job.batch=150", "output.baseline=false"]
+    values = runner.run(demo, tmp_path / "run", net="sim", settings=settings).values
+    (job,) = values["jobs"]
+    plain, rounds = 4 * job["values"], job["rounds"]
+    assert job["traffic"]["packets_up"] == 1 + 4
+    for way, least in (("up", 7.8), ("down", 3.9)):
+        packets = rounds * job["traffic"][f"packets_{way}"]
+        for link in values["links"][:4]:
+            assert link[f"{way}_packets"] == packets
+            payload = link[f"{way}_bytes"] - packets * (14 + 20 + 8 + 24)
+            assert plain * rounds / payload >= least
+
+
 def test_an_experiment_object_runs_too(experiment_file: Path, tmp_path: Path) -> None:
     experiment = load(experiment_file, ["job.epochs=1", "job.model=softmax"])
     summary = runner.run(experiment, tmp_path / "run", net="sim")

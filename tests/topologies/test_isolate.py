@@ -2,7 +2,6 @@
 
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -10,6 +9,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from namespaces_left import await_gone, processes_in
 
 from gradplane import isolate
 
@@ -91,11 +91,11 @@ def test_a_kill_leaves_nothing(killed):
     assert victim.stdout is not None
     namespaces = {victim.stdout.readline().strip() for _ in range(2)}
     temporary = Path(victim.stdout.readline().strip())
-    assert _processes_in(namespaces)
+    assert processes_in(namespaces)
     os.kill(victim.pid if killed == "caller" else _child(victim.pid), signal.SIGKILL)
     victim.stdout.read()  # to its end: every process in there held it open
     victim.wait()
-    _await_gone(namespaces)
+    await_gone(namespaces)
     assert not temporary.exists()
     assert "veth-victim" not in subprocess.check_output(["ip", "link"], text=True)
     assert not any(name in Path("/proc/self/mountinfo").read_text() for name in namespaces)
@@ -103,29 +103,3 @@ def test_a_kill_leaves_nothing(killed):
 
 def _child(pid: int) -> int:
     return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[0])
-
-
-def _await_gone(namespaces: set[str]) -> None:
-    """The kernel reaps what it killed in its own time: wait for that, not for a clock."""
-    for pid in _processes_in(namespaces):
-        try:
-            process = os.pidfd_open(pid)
-        except ProcessLookupError:
-            continue
-        with os.fdopen(process):
-            select.select([process], [], [], 10)
-    assert not _processes_in(namespaces)
-
-
-def _processes_in(namespaces: set[str]) -> list[int]:
-    return [int(p.name) for p in Path("/proc").glob("[0-9]*") if _is_in(p, namespaces)]
-
-
-def _is_in(process: Path, namespaces: set[str]) -> bool:
-    """Zombies do not count: nothing is left of them but a number to be read."""
-    try:
-        state = (process / "stat").read_text().rpartition(")")[2].split()[0]
-        inside = {os.readlink(process / "ns" / kind) for kind in ("net", "pid")} & namespaces
-    except OSError:
-        return False
-    return bool(inside) and state != "Z"

@@ -282,9 +282,15 @@ def test_old_forms_that_preserve_data_are_refused() -> None:
         "recirculate with data to preserve is not implemented | mark the metadata fields with "
         "@field_list(n) and call recirculate_preserving_field_list"
     )
-    assert refusal(ingress="mark_to_drop();") == (
-        "mark_to_drop() without arguments is not implemented | write "
-        "mark_to_drop(standard_metadata)"
+
+
+def test_mark_to_drop_without_argument_means_the_blocks_metadata() -> None:
+    sw = switch(ingress="s.egress_spec = 1; if (h.a.kind == 1) { mark_to_drop(); }")
+    assert sw.process(0, packet(kind=1)) == []
+    assert len(sw.process(0, packet(kind=0))) == 1
+    assert refusal(compute="mark_to_drop();") == (
+        "mark_to_drop may be called in the parser and the ingress control and the egress control "
+        "only, not in the checksum computation"
     )
 
 

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from gradplane.switch.compiler import compile_program
 from jit_pair import Pair, random_packet
+
+from gradplane.switch.compiler import compile_program
 
 PROGRAMS = Path(__file__).parent / "programs"
 

@@ -1,0 +1,86 @@
+"""Several local steps around any codec: 3LC's "2 local steps" (section 5.1), for any number."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_vector
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What has accumulated, float32[n]; how many rounds there were; the wrapped codec's state."""
+
+    total: Floats
+    rounds: int
+    inner: State
+
+
+@dataclass(frozen=True)
+class LocalSteps(Codec):
+    """Sends the sum of its vectors in every `steps`-th round, and nothing, b"", in the others.
+
+    steps >= 1. b"" decodes to zeros. Nothing is lost but what the wrapped codec loses. All workers
+    count rounds alike, so they send in the same ones; after a sending round that was skipped, all
+    is sent in the next one. The state is needed in every call that sees x; in rounds without
+    sending there is no statistic. Codes cannot be summed in the network, which has no word for
+    "nothing". With error feedback: LocalSteps(ErrorFeedback(codec)), not the other way round.
+    """
+
+    codec: Codec
+    steps: int = 2
+
+    def __post_init__(self) -> None:
+        check_int("steps", self.steps, 1)
+
+    @property
+    def name(self) -> str:
+        """The wrapped codec's name."""
+        return self.codec.name
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The wrapped codec's configuration, with local_steps."""
+        return self.codec.config | {"local_steps": self.steps}
+
+    def start(self, n: int) -> Steps:
+        """Nothing accumulated."""
+        return Steps(np.zeros(check_int("n", n, 0), np.float32), 0, self.codec.start(n))
+
+    def skip(self, x: Floats, state: State = None) -> Steps:
+        """x is kept for the next sending round."""
+        return Steps(self._total(x, state), state.rounds + 1, state.inner)
+
+    def local(self, x: Floats, state: State = None) -> Floats | None:
+        """The wrapped codec's statistic of what is to be sent; None if nothing is."""
+        total = self._total(x, state)
+        return self.codec.local(total, state.inner) if self._sends(state) else None
+
+    def max_size(self, n: int) -> int:
+        """The wrapped codec's."""
+        return self.codec.max_size(n)
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, Steps]:
+        total = self._total(x, state)
+        if not self._sends(state):
+            return b"", Steps(total, state.rounds + 1, state.inner)
+        data, inner = self.codec.encode(total, shared, seed, state.inner, worker)
+        return data, Steps(np.zeros_like(total), state.rounds + 1, inner)
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        return self.codec.decode(data, n) if data else np.zeros(n, np.float32)
+
+    def _sends(self, state: Steps) -> bool:
+        return (state.rounds + 1) % self.steps == 0
+
+    def _total(self, x: Floats, state: State) -> Floats:
+        x = check_vector(x)
+        if not isinstance(state, Steps):
+            raise CodecError("local steps need the state of start(n) or of the last call")
+        if state.total.shape != x.shape:
+            raise CodecError(f"the sum has {state.total.size} values, the vector {x.size}")
+        with np.errstate(over="ignore"):
+            return check_vector(x + state.total)

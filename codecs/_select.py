@@ -1,0 +1,93 @@
+"""The k largest of n keys in two passes over them, without sorting; ties go to the lowest index.
+
+The first pass counts keys by their leading 11 bits (of a float: the exponent and three bits more),
+which says in which of these bins the k-th largest lies. The second collects what is in that bin
+or above. Only what is in the bin is then looked at closely.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from gradplane.codecs._base import Floats
+
+Keys = npt.NDArray[np.uint32]
+Indices = npt.NDArray[np.uint32]
+_BIN = np.uint32(21)  # bits within a bin
+
+
+@njit(cache=True, nogil=True)
+def _count(keys, drop, counts):  # type: ignore[no-untyped-def]
+    """Four counters a bin, as neighbours often share a bin and one would wait for the other."""
+    whole = keys.size - keys.size % 4
+    for i in range(0, whole, 4):
+        for j in range(4):
+            counts[j, np.uint32(keys[i + j] << drop) >> _BIN] += 1
+    for i in range(whole, keys.size):
+        counts[0, np.uint32(keys[i] << drop) >> _BIN] += 1
+
+
+@njit(cache=True, nogil=True)
+def _collect(keys, drop, lowest, out):  # type: ignore[no-untyped-def]
+    """The indices of keys from `lowest` on; out has one place more than there are."""
+    at = 0
+    for i in range(keys.size):
+        out[at] = i
+        at += np.uint32(keys[i] << drop) >= lowest
+
+
+@njit(cache=True, nogil=True)
+def _keep(keys, drop, found, threshold, ties, out):  # type: ignore[no-untyped-def]
+    """Of the indices found, those of keys above the threshold and the first `ties` that equal it"""
+    at = 0
+    for i in range(found.size):
+        key = np.uint32(keys[found[i]] << drop)
+        equal = key == threshold
+        if key > threshold or (equal and ties > 0):
+            out[at] = found[i]
+            at += 1
+        ties -= equal
+
+
+def largest(keys: Keys, k: int, drop: int = 0) -> Indices:
+    """Ascending indices, uint32[k], of the k largest keys (0 <= k <= n < 2^32).
+
+    The `drop` leading bits of the keys are ignored."""
+    if k == 0 or k == keys.size:
+        return np.arange(k, dtype=np.uint32)
+    shift = np.uint32(drop)
+    lowest, above, within = _boundary(keys, k, shift)
+    found = np.empty(above + within + 1, np.uint32)
+    _collect(keys, shift, lowest, found)
+    found = found[:-1]
+    if above + within == k:
+        return found
+    threshold, ties = _threshold(keys[found] << shift, lowest, k - above)
+    out = np.empty(k, np.uint32)
+    _keep(keys, shift, found, threshold, ties, out)
+    return out
+
+
+def largest_magnitudes(x: Floats, k: int) -> Indices:
+    """Ascending indices, uint32[k], of the k values of greatest magnitude of float32[n]."""
+    return largest(x.view(np.uint32), k, drop=1)
+
+
+def _boundary(keys: Keys, k: int, drop: np.uint32) -> tuple[np.uint32, int, int]:
+    """The bin of the k-th largest: its lowest key, how many are above it, how many in it."""
+    counts = np.zeros((4, 1 << (32 - int(_BIN))), np.int64)
+    _count(keys, drop, counts)
+    at_least = counts.sum(0)[::-1].cumsum()[::-1]
+    bin = int(np.flatnonzero(at_least >= k)[-1])
+    above = int(at_least[bin + 1]) if bin + 1 < at_least.size else 0
+    return np.uint32(bin << int(_BIN)), above, int(at_least[bin]) - above
+
+
+def _threshold(candidates: Keys, lowest: np.uint32, rank: int) -> tuple[np.uint32, Any]:
+    """The rank-th largest key in the bin from `lowest` on; and how many equal to it are wanted."""
+    inside = candidates[candidates >> _BIN == lowest >> _BIN]
+    place = inside.size - rank
+    threshold = np.partition(inside, place)[place]
+    return threshold, rank - int(np.count_nonzero(inside > threshold))

@@ -1,0 +1,106 @@
+"""Deep gradient compression (Lin et al., ICLR 2018): top-k with memory that knows of momentum.
+
+A worker clips its gradient, adds it to a momentum u and u to a sum v, sends the k values of v of
+greatest magnitude and clears both u and v there (momentum factor masking). The optimizer that gets
+the result has no momentum of its own.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradplane.codecs import _hadamard, _sparse
+from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_vector
+from gradplane.codecs._params import check_number, check_positive, check_state
+from gradplane.codecs._reader import Reader
+from gradplane.codecs._select import largest_magnitudes
+
+
+@dataclass(frozen=True)
+class Memory:
+    """Momentum u and unsent sum v, float32[n] each; and how many rounds have been."""
+
+    momentum: Floats
+    unsent: Floats
+    rounds: int
+
+    @property
+    def n(self) -> int:
+        """How many values."""
+        return self.unsent.size
+
+
+@dataclass(frozen=True)
+class DGC(Codec):
+    """Sends round(fraction * n) values, at least one; what is not sent stays in the state.
+
+    0 < fraction <= 1; 0 <= momentum < 1; clip > 0, the greatest norm a worker's gradient may have
+    (in the paper the global threshold over the root of the number of workers), or None; warmup >=
+    0 rounds a stage: stage j = 0, 1, ... sends a part 4^-(j + 1) while that is above the fraction.
+    Bytes: number of values k (uint32), k indices (uint32, ascending), k values (float32).
+    Deterministic, biased in a round; the first round of warmup=0 is TopK's, later rounds send what
+    was kept. It has its own memory: do not wrap it in ErrorFeedback.
+    """
+
+    fraction: float = 0.001
+    momentum: float = 0.9
+    clip: float | None = None
+    warmup: int = 0
+
+    def __post_init__(self) -> None:
+        _sparse.check_density(self.fraction, None)
+        check_number("momentum", self.momentum, "from 0 to below 1", lambda m: 0 <= m < 1)
+        check_positive("clip", self.clip)
+        check_int("warmup", self.warmup, 0)
+
+    def start(self, n: int) -> Memory:
+        """Nothing accumulated yet."""
+        zeros = np.zeros(check_int("n", n, 0), np.float32)
+        return Memory(zeros, zeros, 0)
+
+    def skip(self, x: Floats, state: State = None) -> Memory:
+        """All is accumulated, nothing sent; the round counts for the warm-up."""
+        return self._accumulated(check_vector(x), state)
+
+    def density(self, rounds: int) -> float:
+        """The part of the values that is sent after so many rounds."""
+        if self.warmup == 0:
+            return self.fraction
+        return max(self.fraction, 0.25 ** min(rounds // self.warmup + 1, 500))
+
+    def max_size(self, n: int) -> int:
+        """4 bytes, and 8 a value that is sent in the densest round, the first."""
+        return 4 + 8 * _sparse.kept(n, self.density(0))
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, Memory]:
+        memory = self._accumulated(x, state)
+        k = _sparse.kept(x.size, self.density(memory.rounds - 1))
+        sent = largest_magnitudes(memory.unsent, k)
+        data = k.to_bytes(4, "little") + _sparse.pack(sent, memory.unsent[sent])
+        memory.momentum[sent] = 0
+        memory.unsent[sent] = 0
+        return data, memory
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        reader = Reader(data)
+        k = int(reader.array("<u4", 1, "number of values")[0])
+        most = _sparse.kept(n, self.density(0))
+        if k > most:
+            raise CodecError(f"{k} values, of {n} at most {most} are sent")
+        return _sparse.unpack(reader, k, n)
+
+    def _accumulated(self, x: Floats, state: State) -> Memory:
+        """A new memory with x in it."""
+        old = check_state("dgc", state, Memory, x.size)
+        with np.errstate(over="ignore", invalid="ignore"):
+            momentum = np.float32(self.momentum) * old.momentum + self._clipped(x)
+            unsent = old.unsent + momentum
+        return Memory(momentum, check_vector(unsent), old.rounds + 1)
+
+    def _clipped(self, x: Floats) -> Floats:
+        norm = _hadamard.norm(x) if self.clip else 0.0
+        if self.clip is None or norm <= self.clip:
+            return x
+        return (x * np.float64(self.clip / norm)).astype(np.float32)

@@ -1,0 +1,65 @@
+"""Stochastic 3-value quantisation with base-3^5 encoding ("Stoch 3-value b-3-5": 3LC, section 4.2).
+
+TernGrad's quantiser without clipping, in 1.6 bits a value instead of 2.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from gradplane.codecs import _base3, _random
+from gradplane.codecs._base import Codec, Floats, State
+from gradplane.codecs._buffers import to_bytes
+from gradplane.codecs._magnitudes import largest
+from gradplane.codecs._random import key
+from gradplane.codecs._reader import Reader
+
+_GOLDEN = _random.GOLDEN
+_mix = njit(inline="always")(_random.mix)
+
+
+@njit(cache=True, nogil=True)
+def _draw(x, m, key, digits):  # type: ignore[no-untyped-def]
+    """Digit 1 + sign(x) with probability |x| / m, else 1; both products are exact in float64."""
+    for i in range(x.size):
+        word = _mix(key + np.uint64(i + 1) * _GOLDEN)
+        u = np.float64(np.int64(word >> np.uint64(40)))
+        value = np.float64(x[i])
+        taken = np.uint8(u * m < abs(value) * 2.0**24)
+        digits[i] = np.uint8(1) + taken if value > 0 else np.uint8(1) - taken
+
+
+@njit(cache=True, nogil=True)
+def _dequantise(digits, m, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = np.float32(np.int32(digits[i]) - np.int32(1)) * m
+
+
+@dataclass(frozen=True)
+class Ternary(Codec):
+    """Values become m sign(x) with probability |x| / m, else 0; m = max |x|. Unbiased.
+
+    u < |x| / m decides, u the top 24 bits of the value's own random word. Error below m. Bytes: m
+    (float32), digits (0, 1, 2 for -m, 0, m) five a byte (`_base3`)."""
+
+    def max_size(self, n: int) -> int:
+        """4 bytes, and 1 for each 5 values."""
+        return 4 + _base3.size(n)
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, State]:
+        m, digits = largest(x), np.empty(x.size, np.uint8)
+        _draw(x, float(m), np.uint64(key(seed, worker, "rounding")), digits)
+        return m.astype("<f4").tobytes() + to_bytes(_base3.pack(digits)), state
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        reader = Reader(data)
+        m = reader.magnitude("m")
+        size = _base3.size(n)
+        digits = _base3.unpack(reader.array("u1", size, f"{size} groups of 5 values"), n)
+        reader.end()
+        out = np.empty(n, np.float32)
+        _dequantise(digits, m, out)
+        return out

@@ -1,0 +1,136 @@
+"""3LC (SysML 2019): 3-value quantisation, base-3^5 encoding and zero-run encoding.
+
+What is quantised is x + e, e the error that the rounds before left. With m = max |x + e| * s in
+float32, a value v becomes the digit 1 + round(v / m), which is 2 if 2 v > m, 0 if 2 v < -m, else
+1: ties of round() go to 0. A digit d decodes to m (d - 1), and e is what that misses.
+
+Bytes: m (float32), then the digits five a byte (`_base3`), then, unless zero_runs is off, runs of
+the byte 121, which is five zeros, as one byte (`_zero_runs`).
+"""
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+from numba import njit
+
+from gradplane.codecs import _base3, _zero_runs
+from gradplane.codecs._base import (
+    Codec,
+    CodecError,
+    Codes,
+    Floats,
+    State,
+    check_int,
+    check_vector,
+)
+from gradplane.codecs._buffers import to_bytes
+from gradplane.codecs._feedback import Residual, with_residual
+from gradplane.codecs._magnitudes import largest
+from gradplane.codecs._params import check_number
+from gradplane.codecs._reader import Reader
+
+
+@njit(cache=True, nogil=True)
+def _quantise(v, m, digits):  # type: ignore[no-untyped-def]
+    for i in range(v.size):
+        twice = v[i] + v[i]  # exact, denormal too; m / 2 need not be
+        digits[i] = np.uint8(1) + np.uint8(twice > m) - np.uint8(twice < -m)
+
+
+@njit(cache=True, nogil=True)
+def _dequantise(digits, m, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = np.float32(np.int32(digits[i]) - np.int32(1)) * m
+
+
+@njit(cache=True, nogil=True)
+def _subtract(v, digits, m, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = v[i] - np.float32(np.int32(digits[i]) - np.int32(1)) * m
+
+
+@dataclass(frozen=True)
+class ThreeLC(Codec):
+    """1 <= s < 2, the sparsity multiplier; a larger s makes more zeros and so fewer bytes.
+
+    |x + e - decoded| <= m / 2, exactly, and m / 2 < max |x + e|; biased, which the state makes
+    good: it holds e. Without `accumulate` this is the stateless quantiser. At most 1.6 bits a
+    value, down to 0.114, and m. `parts` (1 to 64) threads encode or decode the runs of zeros: the
+    bytes may cut runs elsewhere, the values are the same. Source: sections 3.1 to 3.3.
+    """
+
+    s: float = 1.0
+    zero_runs: bool = True
+    accumulate: bool = True
+    parts: int = 1
+
+    def __post_init__(self) -> None:
+        check_number("s", self.s, "from 1 to below 2", lambda s: 1 <= s < 2)
+        for name in ("zero_runs", "accumulate"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise CodecError(f"{name} must be True or False, got {value!r}")
+        check_int("parts", self.parts, 1, 64)
+
+    @property
+    def memoryless(self) -> Codec:
+        """The stateless quantiser."""
+        return dataclasses.replace(self, accumulate=False)
+
+    def start(self, n: int) -> State:
+        """A residual of zeros; None without `accumulate`."""
+        n = check_int("n", n, 0)
+        return Residual(np.zeros(n, np.float32), None) if self.accumulate else None
+
+    def skip(self, x: Floats, state: State = None) -> State:
+        """All of x + e stays; without `accumulate`, nothing."""
+        return Residual(self._total(x, state), None) if self.accumulate else state
+
+    def max_size(self, n: int) -> int:
+        """4 bytes, and 1 for each 5 values."""
+        return 4 + _base3.size(n)
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, State]:
+        total = self._total(x, state)
+        m = self._scale(total)
+        digits = np.empty(total.size, np.uint8)
+        _quantise(total, m, digits)
+        if self.accumulate:
+            left = np.empty_like(total)
+            _subtract(total, digits, m, left)
+            state = Residual(left, None)
+        groups = _base3.pack(digits)
+        if self.zero_runs:
+            groups = _zero_runs.encode(groups, self.parts)
+        return m.astype("<f4").tobytes() + to_bytes(groups), state
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        reader = Reader(data)
+        m = reader.magnitude("m")
+        digits = _base3.unpack(self._groups(reader, _base3.size(n)), n)
+        reader.end()
+        out = np.empty(n, np.float32)
+        _dequantise(digits, m, out)
+        return out
+
+    def _groups(self, reader: Reader, size: int) -> Codes:
+        if not self.zero_runs:
+            return reader.array("u1", size, f"{size} groups of 5 values")
+        groups, used = _zero_runs.decode(reader.rest(), size, self.parts)
+        reader.array("u1", used, "groups")
+        return groups
+
+    def _total(self, x: Floats, state: State) -> Floats:
+        """x, checked, and what the state holds."""
+        return with_residual(x, state, self.name) if self.accumulate else check_vector(x)
+
+    def _scale(self, total: Floats) -> np.float32:
+        with np.errstate(over="ignore"):
+            m = np.float32(largest(total) * np.float32(self.s))
+        if not np.isfinite(m):
+            raise CodecError(
+                f"m = {largest(total):.3g} x {self.s} is beyond float32: scale the vector down"
+            )
+        return m

@@ -1,0 +1,44 @@
+"""Top-k sparsification: the k values of greatest magnitude, and where they are.
+
+Aji & Heafield (EMNLP 2017), Stich et al. (NeurIPS 2018); "TopK 10%" in THC's figures is
+fraction = 0.1.
+"""
+
+from dataclasses import dataclass
+
+from gradplane.codecs import _sparse
+from gradplane.codecs._base import Codec, Floats, State
+from gradplane.codecs._reader import Reader
+from gradplane.codecs._select import largest_magnitudes
+
+
+@dataclass(frozen=True)
+class TopK(Codec):
+    """Sends k values, or if k is None round(fraction * n) and at least one; the rest decode to 0.
+
+    0 < fraction <= 1, k >= 1 or None. Of equal magnitudes at the border those of lowest index.
+    Bytes: k indices (uint32, ascending), k values (float32). How many follows from n.
+    Deterministic, biased; |x - y|^2 <= (1 - k / n) |x|^2, so ErrorFeedback makes it converge.
+    """
+
+    fraction: float = 0.1
+    k: int | None = None
+
+    def __post_init__(self) -> None:
+        _sparse.check_density(self.fraction, self.k)
+
+    def max_size(self, n: int) -> int:
+        """8 bytes a value that is sent."""
+        return 8 * self._kept(n)
+
+    def _kept(self, n: int) -> int:
+        return _sparse.kept(n, self.fraction, self.k)
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, State]:
+        indices = largest_magnitudes(x, self._kept(x.size))
+        return _sparse.pack(indices, x[indices]), state
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        return _sparse.unpack(Reader(data), self._kept(n), n)

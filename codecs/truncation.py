@@ -1,0 +1,42 @@
+"""Plain truncation: the low bits of each float32 are dropped (INCEPTIONN's comparison, Fig. 14).
+
+The bytes that are left follow each other, the most significant first, as ADT's do.
+"""
+
+from dataclasses import dataclass
+
+from gradplane.codecs import _bytepack
+from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_vector
+
+_DROPS = (8, 16, 24)
+
+
+@dataclass(frozen=True)
+class Truncation(Codec):
+    """`drop` low bits, 8, 16 or 24; 32 - drop bits a value. Towards zero, so biased.
+
+    Relative error of normal values below 2^-15 (8) and 2^-7 (16). 24 takes the lowest bit of the
+    exponent, too, and leaves more than a quarter of the value: no bound is small.
+    """
+
+    drop: int = 16
+
+    def __post_init__(self) -> None:
+        if check_int("drop", self.drop, 8, 24) not in _DROPS:
+            raise CodecError(f"drop must be 8, 16 or 24, got {self.drop}")
+
+    def max_size(self, n: int) -> int:
+        """(32 - drop) / 8 bytes for each value."""
+        return self._keep * n
+
+    @property
+    def _keep(self) -> int:
+        return 4 - self.drop // 8
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, State]:
+        return _bytepack.pack(x, self._keep), state
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        return check_vector(_bytepack.unpack(data, n, self._keep))

@@ -1,0 +1,163 @@
+"""What the Mininet tests do inside namespaces of their own (gradplane.isolate.call)."""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from network_cases import hosts, job, run, set_up, switch_config
+
+from gradplane.topologies import NetworkError, build
+from gradplane.topologies.mininet_net import MininetNetwork
+from gradplane.topologies.network import SwitchConfig
+
+
+def network(config=None, **star):
+    return MininetNetwork(build("star", **({"workers": 2} | star)), config or switch_config())
+
+
+def train(pcap, *jobs):
+    """The jobs on one network after the other: records and link counters of each."""
+    found = []
+    for current in jobs:
+        with network(switch_config(pcap=pcap)) as net:
+            set_up(net, current)
+            found.append((run(net, current), net.link_counters()))
+    return found
+
+
+def inspect():
+    """What the kernel and Mininet's nodes say of a running network."""
+    with network(servers=1) as net:
+        set_up(net)
+        node = net._net["h1"]
+        return {
+            "addresses": node.cmd("ip -br address").split("\n"),
+            "neighbours": sorted(map(str.strip, node.cmd("ip neigh").strip().split("\n"))),
+            "offloads": node.cmd("ethtool -k h1-eth0"),
+            "switch offloads": subprocess.getoutput("ethtool -k s1-eth1"),
+            "ping": node.cmd("ping -c 3 -i 0.01 10.0.0.3"),
+            "links": net.link_counters(),
+            "root": subprocess.getoutput("ip -br link"),
+        }
+
+
+def left_after():
+    """Processes and interfaces that a network leaves behind."""
+    inspect()
+    children = subprocess.getoutput("ps -e -o args=").split("\n")
+    return children, subprocess.getoutput("ip -br link").split("\n")
+
+
+def burst(count, **star):
+    """`count` datagrams of 1000 bytes from h1 at once; h1's link when its queue is empty."""
+    with network(**star) as net:
+        set_up(net)
+        h1 = net._net["h1"]
+        code = (
+            "import socket; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+            f"for _ in range({count}): s.sendto(bytes(958), ('10.0.0.254', 9))"
+        )
+        h1.popen([sys.executable, "-c", code]).wait()
+        while True:
+            link = net.link_counters()[0]
+            if link.up_packets + link.up_dropped == count:
+                return link
+
+
+def enter(**star):
+    """Enters a network that cannot be; its error's text."""
+    try:
+        with network(**star):
+            return "it could be"
+    except NetworkError as error:
+        return str(error)
+
+
+def enter_program(path):
+    """The same for a P4 program."""
+    try:
+        with MininetNetwork(build("star", workers=1), SwitchConfig(Path(path))):
+            return "it could be"
+    except NetworkError as error:
+        return str(error)
+
+
+def host_that_fails():
+    """A job whose data do not exist."""
+    with network() as net:
+        try:
+            run(net, job(data="nothing-of-the-kind"))
+        except NetworkError as error:
+            return str(error)
+    return "it could run"
+
+
+def host_killed():
+    """A host that dies in the middle."""
+    with network() as net:
+        set_up(net, job())
+
+        def kill(record):
+            for pid in subprocess.getoutput("pgrep -f '[g]radplane.hosts .*h2-0'").split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(pid), signal.SIGKILL)
+
+        try:
+            net.run(hosts(job(epochs=50)), kill, 60)
+        except NetworkError as error:
+            return str(error)
+    return "it could run"
+
+
+def switch_killed():
+    """A switch that dies in the middle."""
+    with network() as net:
+        set_up(net, job())
+        try:
+            net.run(hosts(job(epochs=50)), lambda record: kill_switch(net), 60)
+        except NetworkError as error:
+            return str(error)
+    return "it could run"
+
+
+def kill_switch(net):
+    os.kill(net._net["s1"].process._popen.pid, signal.SIGKILL)
+
+
+def past_deadline():
+    with network() as net:
+        set_up(net, job())
+        try:
+            run(net, job(epochs=1000), deadline=0.2)
+        except NetworkError as error:
+            return str(error)
+    return "it could run"
+
+
+def prompt():
+    with network() as net:
+        set_up(net)
+        net.cli()
+
+
+def stay():
+    """A network that trains for long; for somebody to kill."""
+    with network() as net:
+        set_up(net, job())
+        namespaces = [os.readlink(f"/proc/{n.pid}/ns/net") for n in net._net.hosts]
+        print(os.readlink("/proc/self/ns/net"), os.readlink("/proc/self/ns/pid"), *namespaces)
+        print(os.environ["TMPDIR"], flush=True)
+        told = []
+
+        def once(record):
+            if not told:
+                told.append(print("training", flush=True))
+
+        net.run(hosts(job(epochs=10**6)), once)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]]()

@@ -1,0 +1,158 @@
+"""The network for real: every test makes namespaces, links, switch and host processes."""
+
+import os
+import signal
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import mininet_cases as cases
+import pytest
+from namespaces_left import await_gone, processes_in
+from network_cases import job, of_kind, results, run, set_up, switch_config
+from scapy.utils import rdpcap
+
+from gradplane import isolate
+from gradplane.topologies import NetworkError, build, mininet_net
+from gradplane.topologies.network import LinkCounters
+from gradplane.topologies.sim import SimNetwork
+
+
+def test_a_run_gives_what_the_simulated_network_gives_and_then_another_may_follow(tmp_path):
+    retransmit = job(reliability="retransmit")
+    first, second = isolate.call(cases.train, tmp_path, retransmit, job(), keep=[tmp_path])
+    for wanted, (records, links) in ((retransmit, first), (job(), second)):
+        with SimNetwork(build("star", workers=2), switch_config()) as net:
+            set_up(net, wanted)
+            assert results(run(net, wanted)) == results(records)
+            assert net.link_counters() == links
+        assert all(record["unsent"] == 0 for record in of_kind(records, "ignored"))
+    for port, link in enumerate(second[1], 1):
+        assert len(rdpcap(str(tmp_path / f"s1-eth{port}_in.pcap"))) == link.up_packets
+        assert len(rdpcap(str(tmp_path / f"s1-eth{port}_out.pcap"))) == link.down_packets
+
+
+def test_nodes_and_links_are_as_described():
+    seen = isolate.call(cases.inspect)
+    assert any("h1-eth0@" in line and "10.0.0.1/24" in line for line in seen["addresses"])
+    assert not any("fe80" in line for line in seen["addresses"])
+    assert seen["neighbours"] == [
+        f"10.0.0.{n} dev h1-eth0 lladdr 00:00:00:00:00:{n:02x} PERMANENT" for n in (2, 254, 3)
+    ]
+    for side in ("offloads", "switch offloads"):
+        assert "tx-checksumming: off" in seen[side]
+        assert "generic-segmentation-offload: off" in seen[side]
+        assert "generic-receive-offload: off" in seen[side]
+    assert "3 packets transmitted, 3 received" in seen["ping"]
+    ping = (3, 3 * 98, 0)
+    assert seen["links"] == [
+        LinkCounters("h1-s1", *ping, *ping),
+        LinkCounters("h2-s1", 0, 0, 0, 0, 0, 0),
+        LinkCounters("h3-s1", *ping, *ping),
+    ]
+    assert all(f"s1-eth{n}@" in seen["root"] for n in (1, 2, 3))
+
+
+def test_nothing_is_left_of_a_network_that_was_stopped():
+    processes, links = isolate.call(cases.left_after)
+    assert not [line for line in processes if "gradplane switch" in line or "mininet:" in line]
+    assert len(links) == 1 and links[0].startswith("lo ")
+
+
+def test_a_rate_and_a_queue_lose_what_is_too_much():
+    link = isolate.call(partial(cases.burst, 50, rate="100kbit", queue=5))
+    assert link.up_packets >= 5 and link.up_dropped > 0
+
+
+def test_a_delay_takes_netem_and_a_kernel_without_says_so():
+    netem = subprocess.run(
+        isolate.command(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]),
+        capture_output=True,
+        check=False,
+    )
+    said = isolate.call(partial(cases.enter, delay="1ms"))
+    if netem.returncode == 0:
+        assert said == "it could be"
+    else:
+        assert said == (
+            "link h1-s1: a delay takes the kernel's netem, and this kernel's refuses: leave the"
+            " delay out, or use --net sim, where delays are virtual"
+            " (tc: Error: Specified qdisc kind is unknown.)"
+        )
+
+
+def test_a_program_with_an_error_is_shown_as_the_compiler_shows_it(tmp_path):
+    program = tmp_path / "wrong.p4"
+    program.write_text("control C() {\n")
+    said = isolate.call(cases.enter_program, str(program))
+    assert said.startswith("switch s1 ended with status 1: ")
+    assert f"{program}:1:14: error: found end of file" in said
+    assert said.endswith("    control C() {\n                 ^")
+
+
+def test_a_host_that_cannot_start_says_why():
+    said = isolate.call(cases.host_that_fails)
+    assert said.startswith("host h1 (job 0) ended with status 1: gradplane.hosts ")
+    assert "nothing-of-the-kind" in said
+
+
+def test_a_host_that_dies_ends_the_run():
+    assert isolate.call(cases.host_killed) == (
+        "host h2 (job 0) ended with status -9: it said nothing"
+    )
+
+
+def test_a_switch_that_dies_ends_the_run():
+    assert isolate.call(cases.switch_killed) == "switch s1 ended with status -9: it said nothing"
+
+
+def test_the_deadline():
+    assert isolate.call(cases.past_deadline) == (
+        "the deadline has passed at 0.2 s, not done: h1 (job 0); h2 (job 0)"
+    )
+
+
+def test_the_prompt():
+    argv = isolate.command([sys.executable, cases.__file__, "prompt"])
+    typed = "h1 ping -c 1 h2\npingall\nexit\n"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    done = subprocess.run(
+        argv, input=typed, capture_output=True, text=True, check=True, env=environment
+    )
+    assert "1 packets transmitted, 1 received" in done.stdout + done.stderr
+    assert "Results: 0% dropped (2/2 received)" in done.stdout + done.stderr
+
+
+def test_missing_programs_are_named(monkeypatch):
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(NetworkError) as error:
+        mininet_net.check_tools()
+    assert str(error.value) == (
+        "Mininet needs programs that are missing here:"
+        " apt-get install iproute2 mininet net-tools"
+    )
+
+
+def test_a_kill_in_the_middle_of_a_run_leaves_nothing():
+    """No process, no namespace (hence no veth link), no temporary file."""
+    code = "import mininet_cases; from gradplane import isolate; isolate.call(mininet_cases.stay)"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    before = set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))
+    victim = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    assert victim.stdout is not None
+    namespaces = set(victim.stdout.readline().split())
+    temporary = victim.stdout.readline().strip()
+    assert victim.stdout.readline() == "training\n"
+    assert len(namespaces) == 4 and len(processes_in(namespaces)) >= 8
+    victim.send_signal(signal.SIGKILL)
+    victim.stdout.read()
+    victim.wait()
+    await_gone(namespaces)
+    assert not any(name in Path("/proc/self/mountinfo").read_text() for name in namespaces)
+    assert "s1-eth" not in subprocess.check_output(["ip", "link"], text=True)
+    assert temporary in ("/dev/shm", "/media", "/srv", "/mnt")
+    left = (set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))) - before
+    assert not [name for name in left if name.startswith(("tmp", "gradplane", "h1", "s1"))]

@@ -1,0 +1,73 @@
+"""P4Switch in somebody's own Mininet script, with somebody's own program."""
+
+import os
+import subprocess
+import sys
+
+from gradplane import isolate
+
+PROGRAM = """
+#include <core.p4>
+#include <v1model.p4>
+struct headers_t {}
+struct meta_t {}
+parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    state start { transition accept; }
+}
+control V(inout headers_t h, inout meta_t m) { apply {} }
+control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
+    apply { s.egress_spec = FIRST + SECOND - s.ingress_port; }
+}
+control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { apply {} }
+control C(inout headers_t h, inout meta_t m) { apply {} }
+control D(packet_out p, in headers_t h) { apply {} }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+SCRIPT = """
+import hashlib, sys
+from functools import partial
+from mininet.net import Mininet
+from mininet.topo import SingleSwitchTopo
+from gradplane.topologies import P4Switch
+
+defines = {"FIRST": "1", "SECOND": "2"}
+switch = partial(P4Switch, program="wire.p4", defines=defines)
+net = Mininet(SingleSwitchTopo(2), switch=switch, controller=None)
+net.start()
+print("lost", net.pingAll())
+print("address", net["s1"].address)
+h1, h2 = net["h1"], net["h2"]
+server = h2.popen([sys.executable, "-c", '''
+import hashlib, socket
+with socket.create_server(("0.0.0.0", 5000)) as server:
+    print("listening", flush=True)
+    peer = server.accept()[0]
+    print(hashlib.sha256(peer.makefile("rb").read()).hexdigest())
+'''])
+server.stdout.readline()
+data = bytes(range(256)) * 4000
+h1.popen([sys.executable, "-c", f'''
+import socket
+with socket.create_connection(("{h2.IP()}", 5000)) as peer:
+    peer.sendall(bytes(range(256)) * 4000)
+''']).wait()
+print("same", server.communicate()[0].decode().strip() == hashlib.sha256(data).hexdigest())
+net.stop()
+print("stopped", net["s1"].process)
+"""
+
+
+def test_one_line_in_a_script(tmp_path):
+    (tmp_path / "wire.p4").write_text(PROGRAM)
+    (tmp_path / "script.py").write_text(SCRIPT)
+    argv = isolate.command([sys.executable, "script.py"], keep=[tmp_path])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    done = subprocess.run(
+        argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "lost 0.0"
+    assert lines[1].startswith("address 127.0.0.1:")
+    assert lines[2:] == ["same True", "stopped None"]
