@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradplane.codecs import _hadamard, _sparse
+from gradplane.codecs import _hadamard, _indexed
 from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_vector
 from gradplane.codecs._params import check_number, check_positive, check_state
 from gradplane.codecs._reader import Reader
@@ -48,7 +48,7 @@ class DGC(Codec):
     warmup: int = 0
 
     def __post_init__(self) -> None:
-        _sparse.check_density(self.fraction, None)
+        _indexed.check_density(self.fraction, None)
         check_number("momentum", self.momentum, "from 0 to below 1", lambda m: 0 <= m < 1)
         check_positive("clip", self.clip)
         check_int("warmup", self.warmup, 0)
@@ -70,15 +70,15 @@ class DGC(Codec):
 
     def max_size(self, n: int) -> int:
         """4 bytes, and 8 a value that is sent in the densest round, the first."""
-        return 4 + 8 * _sparse.kept(n, self.density(0))
+        return 4 + 8 * _indexed.kept(n, self.density(0))
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
     ) -> tuple[bytes, Memory]:
         memory = self._accumulated(x, state)
-        k = _sparse.kept(x.size, self.density(memory.rounds - 1))
+        k = _indexed.kept(x.size, self.density(memory.rounds - 1))
         sent = largest_magnitudes(memory.unsent, k)
-        data = k.to_bytes(4, "little") + _sparse.pack(sent, memory.unsent[sent])
+        data = k.to_bytes(4, "little") + _indexed.pack(sent, memory.unsent[sent])
         memory.momentum[sent] = 0
         memory.unsent[sent] = 0
         return data, memory
@@ -86,10 +86,10 @@ class DGC(Codec):
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)
         k = int(reader.array("<u4", 1, "number of values")[0])
-        most = _sparse.kept(n, self.density(0))
+        most = _indexed.kept(n, self.density(0))
         if k > most:
             raise CodecError(f"{k} values, of {n} at most {most} are sent")
-        return _sparse.unpack(reader, k, n)
+        return _indexed.unpack(reader, k, n)
 
     def _accumulated(self, x: Floats, state: State) -> Memory:
         """A new memory with x in it."""

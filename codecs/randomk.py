@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs import _random, _sparse
+from gradplane.codecs import _random, _indexed
 from gradplane.codecs._base import Codec, CodecError, Floats, State, check_vector
 from gradplane.codecs._reader import Reader
 from gradplane.codecs._select import Indices, largest
@@ -41,7 +41,7 @@ class RandomK(Codec):
     unbiased: bool = False
 
     def __post_init__(self) -> None:
-        _sparse.check_density(self.fraction, self.k)
+        _indexed.check_density(self.fraction, self.k)
         if not isinstance(self.unbiased, bool):
             raise CodecError(f"unbiased must be True or False, got {self.unbiased!r}")
 
@@ -50,7 +50,7 @@ class RandomK(Codec):
         return 8 + 4 * self._kept(n)
 
     def _kept(self, n: int) -> int:
-        return _sparse.kept(n, self.fraction, self.k)
+        return _indexed.kept(n, self.fraction, self.k)
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int

@@ -83,4 +83,5 @@ class SignSGD(GridCodec):
 def _elected(sums: Sums, count: Any) -> tuple[Sums, Any]:
     """Sums and counts of two voters who agree on the majority, and disagree where there is none."""
     wide = count.astype(np.int64)
-    return 1 + np.sign(2 * sums.astype(np.int64) - wide), 2 * (wide > 0)
+    present = (wide > 0).astype(np.int64)
+    return present * (1 + np.sign(2 * sums.astype(np.int64) - wide)), 2 * present

@@ -6,7 +6,7 @@ fraction = 0.1.
 
 from dataclasses import dataclass
 
-from gradplane.codecs import _sparse
+from gradplane.codecs import _indexed
 from gradplane.codecs._base import Codec, Floats, State
 from gradplane.codecs._reader import Reader
 from gradplane.codecs._select import largest_magnitudes
@@ -25,20 +25,20 @@ class TopK(Codec):
     k: int | None = None
 
     def __post_init__(self) -> None:
-        _sparse.check_density(self.fraction, self.k)
+        _indexed.check_density(self.fraction, self.k)
 
     def max_size(self, n: int) -> int:
         """8 bytes a value that is sent."""
         return 8 * self._kept(n)
 
     def _kept(self, n: int) -> int:
-        return _sparse.kept(n, self.fraction, self.k)
+        return _indexed.kept(n, self.fraction, self.k)
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
     ) -> tuple[bytes, State]:
         indices = largest_magnitudes(x, self._kept(x.size))
-        return _sparse.pack(indices, x[indices]), state
+        return _indexed.pack(indices, x[indices]), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
-        return _sparse.unpack(Reader(data), self._kept(n), n)
+        return _indexed.unpack(Reader(data), self._kept(n), n)

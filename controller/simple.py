@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import threading
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Controller, Counters
 from gradplane.controller.plan import JobPlan, Route, check
+
+T = TypeVar("T")
+
+# grpc.aio has one queue of events for a whole process, and event loops of several threads that use
+# it at a time get each other's ("Event loop is closed").
+_ONE_LOOP = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -24,14 +33,20 @@ class Setup:
 def configure(address: str, pipeline: Pipeline, setup: Setup, target: str = "embedded") -> None:
     """Load the program and install the setup. All jobs are checked before the first is installed.
 
-    Raises ControllerError. To be called where no event loop runs.
+    Raises ControllerError.
     """
-    asyncio.run(_configure(address, pipeline, setup, target))
+    _run(_configure(address, pipeline, setup, target))
 
 
 def read_counters(address: str, target: str = "embedded") -> Counters:
     """All counters of the switch that are not 0: name, index, {"packets": ..., "bytes": ...}."""
-    return asyncio.run(_read_counters(address, target))
+    return _run(_read_counters(address, target))
+
+
+def _run(coroutine: Coroutine[Any, Any, T]) -> T:
+    """In a thread of its own, so that the caller may be in an event loop (a notebook is)."""
+    with _ONE_LOOP, ThreadPoolExecutor(1) as thread:
+        return thread.submit(asyncio.run, coroutine).result()
 
 
 async def _configure(address: str, pipeline: Pipeline, setup: Setup, target: str) -> None:

@@ -28,6 +28,7 @@ class JobOutcomes:
 
     norms: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
     chunks: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
+    stats: dict[int, int] = field(default_factory=dict)  # by ticket: who is in a server's maximum
     pushes: dict[int, int] = field(default_factory=dict)  # by ticket: who is in a server's mean
     sources: dict[int, int | None] = field(default_factory=dict)  # by epoch: whose parameters
 
@@ -35,10 +36,11 @@ class JobOutcomes:
         """Take one line."""
         if line["kind"] == "epoch":
             self.sources[line["epoch"]] = line["source"]
+        elif line["kind"] in ("norm", "arrival") and line["slot"] is None:
+            through_server = self.stats if line["kind"] == "norm" else self.pushes
+            through_server[line["ticket"]] = int(line["bitmap"], 16)
         elif line["kind"] == "norm":
             self._result(self.norms, line)
-        elif line["kind"] == "arrival" and line["slot"] is None:
-            self.pushes[line["ticket"]] = int(line["bitmap"], 16)
         elif line["kind"] == "arrival":
             self._result(self.chunks, line)
 

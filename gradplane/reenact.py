@@ -16,6 +16,7 @@ from gradplane.hosts import wire
 from gradplane.hosts.actions import Action, CancelTimer, Deliver, Send, SendMessage, SetTimer
 from gradplane.hosts.config import HostConfig, JobConfig
 from gradplane.hosts.digest import digest
+from gradplane.hosts.messages import Kind, parse
 from gradplane.hosts.ps import PsServer, PsWorker
 from gradplane.hosts.switch_worker import SwitchWorker
 from gradplane.hosts.sync import Sync
@@ -142,7 +143,7 @@ class Reenactment:
 
 
 class _ThroughServer:
-    """Reduces through the software parameter server: late pushes come after the answer."""
+    """Reduces through the software parameter server: late messages come after the answers."""
 
     def __init__(self, job: JobConfig, workers: list[Worker], outcomes: JobOutcomes) -> None:
         assert job.server_address is not None
@@ -152,31 +153,37 @@ class _ThroughServer:
         self._machines = [PsWorker(job, w) for w in range(job.workers)]
         self._workers, self._outcomes = workers, outcomes
         self._everyone = (1 << job.workers) - 1
+        self._in_time: deque[tuple[int, bytes]] = deque()
+        self._late: deque[tuple[int, bytes]] = deque()
 
     def reduce(self) -> None:
         """The reduce that all workers ask for."""
-        in_time: deque[tuple[int, bytes]] = deque()
-        late: deque[tuple[int, bytes]] = deque()
         for worker, machine in zip(self._workers, self._machines, strict=True):
             step = worker.step
             assert isinstance(step, Reduce), step
-            bitmap = self._outcomes.pushes.get(step.round, self._everyone)
-            queue = in_time if bitmap >> worker.number & 1 else late
-            for action in machine.reduce(step.round, step.vector, 0):
-                assert isinstance(action, SendMessage), action
-                queue.append((worker.number, action.data))
-        while in_time or late:
-            sender, data = (in_time or late).popleft()
+            self._perform(worker, machine.reduce(step.round, step.vector, 0))
+        while self._in_time or self._late:
+            sender, data = (self._in_time or self._late).popleft()
             for action in self._server.receive(self._peers[sender], data, 0):
                 assert isinstance(action, SendMessage), action
-                self._answer(self._peers.index(action.peer), action.data, in_time)
+                number = self._peers.index(action.peer)
+                answered = self._machines[number].receive(self._address, action.data, 0)
+                self._perform(self._workers[number], answered)
 
-    def _answer(self, number: int, data: bytes, queue: deque[tuple[int, bytes]]) -> None:
-        for action in self._machines[number].receive(self._address, data, 0):
+    def _perform(self, worker: Worker, actions: Iterable[Action]) -> None:
+        for action in actions:
             if isinstance(action, SendMessage):
-                queue.append((number, action.data))
+                queue = self._in_time if self._counts(worker, action.data) else self._late
+                queue.append((worker.number, action.data))
             elif isinstance(action, Deliver):
-                _take(self._workers[number], action)
+                _take(worker, action)
+
+    def _counts(self, worker: Worker, data: bytes) -> bool:
+        """Whether the message is in the server's answer."""
+        message = parse(data)
+        outcomes = self._outcomes
+        answers = outcomes.stats if message.kind is Kind.STAT else outcomes.pushes
+        return bool(answers.get(message.ticket, self._everyone) >> worker.number & 1)
 
 
 class _ThroughSwitch:

@@ -44,11 +44,12 @@ def reduce_seed(job: JobConfig, ticket: int, part: int = 0) -> int:
 
 
 def _check_width(largest: int, job: JobConfig) -> None:
-    total, limit = largest * job.workers, 2**job.sum_bits - 1
+    # A slot closes at the quorum, so no sum has more summands.
+    total, limit = largest * job.quorum, 2**job.sum_bits - 1
     if total <= limit:
         return
     wider = "sum_bits = 16 or " if job.sum_bits == 8 and total < 2**16 else ""
     raise ConfigError(
-        f"granularity {largest} x {job.workers} workers = {total} does not fit {job.sum_bits}-bit "
-        f"sums: use {wider}granularity <= {limit // job.workers}"
+        f"granularity {largest} × {job.quorum} workers = {total} does not fit {job.sum_bits}-bit "
+        f"sums: use {wider}granularity ≤ {limit // job.quorum}"
     )

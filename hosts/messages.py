@@ -15,7 +15,7 @@ class Kind(IntEnum):
     """What a message is; its first byte."""
 
     STAT = 1  # worker to server: codec.local(), float32 little-endian
-    STAT_RESULT = 2  # server to workers: the maximum
+    STAT_RESULT = 2  # server to workers: the maximum; whose statistics: count, bitmap
     PUSH = 3  # worker to server: the encoded vector of n values
     PULL = 4  # server to workers: the encoded mean of n values; who is in: count, bitmap
     REPORT = 5  # worker to coordinator: n results missed in the epoch `ticket`

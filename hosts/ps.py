@@ -7,6 +7,7 @@ quorum; who comes later is ignored and gets the same answers. Messages travel by
 SendMessage out, receive() in.
 """
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,9 +42,11 @@ class PsWorker:
         self._push, self._pull = push_codec(job), make_codec(job.pull_codec, "pull_codec")
         self._reduces: dict[int, _Reduce] = {}
         self._states: dict[int, Any] = {}
+        self._newest = -1  # ticket started
+        self._early: defaultdict[int, list[Message]] = defaultdict(list)
 
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
-        """As SwitchWorker.reduce()."""
+        """As SwitchWorker.reduce(); later tickets have higher numbers."""
         vector = checked_vector(vector, self._worker, ticket)
         if ticket in self._reduces or any(r.tensor == tensor for r in self._reduces.values()):
             raise ReduceError(
@@ -52,11 +55,20 @@ class PsWorker:
             )
         self._reduces[ticket] = reduce = _Reduce(vector, tensor)
         self._states.setdefault(tensor, self._push.start(vector.size))
-        stat = self._push.local(vector, self._states[tensor])
+        self._newest = max(self._newest, ticket)
+        actions = [self._first(ticket, reduce)]
+        for message in self._early.pop(ticket, []):  # the others' quorum did not wait for us
+            actions += self._answered(message, reduce, now)
+        return actions
+
+    def _first(self, ticket: int, reduce: _Reduce) -> Action:
+        """The statistic, if the codec has one; otherwise the codes at once."""
+        n, tensor = reduce.vector.size, reduce.tensor
+        stat = self._push.local(reduce.vector, self._states[tensor])
         if stat is None:
-            return [self._send_codes(ticket, reduce, None)]
+            return self._send_codes(ticket, reduce, None)
         body = stat.astype("<f4").tobytes()
-        return [self._send(Message(Kind.STAT, ticket, vector.size, tensor, body=body))]
+        return self._send(Message(Kind.STAT, ticket, n, tensor, body=body))
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
         """A message from the server. MessageError if it is malformed or from somebody else."""
@@ -64,10 +76,16 @@ class PsWorker:
         if peer != self._server:
             raise MessageError(f"{message.kind.name} from {peer}, the server is {self._server}")
         reduce = self._reduces.get(message.ticket)
-        if reduce is None:
-            return []
+        if reduce is not None:
+            return self._answered(message, reduce, now)
+        if message.ticket > self._newest:
+            self._early[message.ticket].append(message)
+        return []
+
+    def _answered(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
         if message.kind is Kind.STAT_RESULT and reduce.codes is None:
-            return [self._send_codes(message.ticket, reduce, _floats(message))]
+            codes = self._send_codes(message.ticket, reduce, _floats(message))
+            return [self._record("norm", message, now, partition=0, norm=None), codes]
         if message.kind is Kind.PULL and reduce.codes is not None:
             return self._mean(message, reduce, reduce.codes, now)
         raise MessageError(f"ticket {message.ticket}: {message.kind.name} out of turn")
@@ -90,24 +108,15 @@ class PsWorker:
             codes=digest(codes),
             sums=digest(message.body),
         )
-        return [self._arrival(message, result.sums, now), Deliver(message.ticket, result)]
+        more = {"count": message.count, "digest": result.sums, "attempts": 1, "notices": 0}
+        return [self._record("arrival", message, now, **more), Deliver(message.ticket, result)]
 
-    def _arrival(self, message: Message, sums: str, now: int) -> Record:
-        fields = {
-            "job": self._job.number,
-            "ticket": message.ticket,
-            "worker": self._worker,
-            "slot": None,
-            "round": None,
-            "result": "in time",
-            "count": message.count,
-            "bitmap": f"{message.bitmap:016x}",
-            "digest": sums,
-            "attempts": 1,
-            "notices": 0,
-            "at": now,
-        }
-        return Record("arrival", fields)
+    def _record(self, kind: str, message: Message, now: int, **more: Any) -> Record:
+        """An answer of the server, and whose messages are in it."""
+        who = {"job": self._job.number, "ticket": message.ticket, "worker": self._worker}
+        place = {"slot": None, "round": None, "result": "in time"}
+        bitmap = {"bitmap": f"{message.bitmap:016x}", "at": now}
+        return Record(kind, who | place | more | bitmap)
 
     def _send(self, message: Message) -> Action:
         return SendMessage(self._server, message.pack())
@@ -162,7 +171,9 @@ class PsServer:
             return []
         ticket.stat_sent = True
         body = self._push.combine(list(ticket.stats.values())).astype("<f4").tobytes()
-        return self._answer(Message(Kind.STAT_RESULT, message.ticket, message.n, body=body))
+        who = {"count": len(ticket.stats), "bitmap": sum(1 << w for w in ticket.stats)}
+        result = Message(Kind.STAT_RESULT, message.ticket, message.n, **who, body=body)
+        return self._answer(result)
 
     def _vector(self, message: Message, worker: int, ticket: _Ticket) -> list[Action]:
         actions = [] if ticket.closed else self._add(message, worker, ticket)

@@ -79,7 +79,7 @@ class Switch:
         self._model = kind.model(program, self.state)
         self._engine: Engine | None = None
         if engine == "jit":
-            self._engine = _jit(program, self.state, cpu_port)
+            self._engine = _jit(kind.name, program, self.state, cpu_port)
 
     # -- packets --------------------------------------------------------------------------------
 
@@ -228,7 +228,9 @@ class Switch:
         return out
 
 
-def _jit(program: ir.Program, state: State, cpu_port: int | None) -> Engine:
+def _jit(arch: str, program: ir.Program, state: State, cpu_port: int | None) -> Engine:
+    if arch != "v1model":
+        raise SwitchError(f"engine jit runs v1model only, not {arch}: use engine interpreter")
     from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
 
     return Engine(program, state, PASSES_A_PACKET, cpu_port)

@@ -9,7 +9,6 @@ from gradplane.switch.check.kinds import (
     DefaultLiteral,
     ListLiteral,
     StructLiteral,
-    TypeVar,
 )
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
@@ -37,7 +36,7 @@ def coerce(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
     """Gives `e` the type `target` where P4 converts implicitly; reports what does not agree."""
     t = e.type
     assert t is not None, e
-    if t == target or ANY in (t, target) or isinstance(target, TypeVar):
+    if t == target or ANY in (t, target):
         return True
     if isinstance(t, Integer) and isinstance(target, Bits):
         return _constant(c, e, target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.kinds import ANY
@@ -79,11 +80,12 @@ class ParserChecker:
 
     def _select(self, select: ast.Select, states: dict[str, ast.ParserState]) -> None:
         types = [self._select_type(e) for e in select.exprs]
-        for i, case in enumerate(select.cases):
+        for case in select.cases:
             self._target(case.state, case, states)
             self.c.keysets.select(case.keyset, types)
-            if isinstance(case.keyset, ast.DefaultKey) and i + 1 < len(select.cases):
-                self.c.warn(select.cases[i + 1], "this case is never reached: default is before it")
+        for case, after in itertools.pairwise(select.cases):
+            if isinstance(case.keyset, ast.DefaultKey):
+                self.c.warn(after, "this case is never reached: default is before it")
                 break
 
     def _select_type(self, e: ast.Expr) -> Type:

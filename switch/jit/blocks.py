@@ -72,12 +72,12 @@ class Deparser(Statements):
     def emit(self, s: ir.Emit) -> None:
         self._emit(self.address(s.value), s.value.type)
 
-    def _loop(self, s: ir.Loop) -> None:
+    def loop(self, s: ir.Loop) -> None:
         found = _emits(s.body)
         if found:
             raise refuse(found[0].span, "the JIT engine cannot emit inside a loop",
                          "unroll the loop, or use engine interpreter")  # fmt: skip
-        super()._loop(s)
+        super().loop(s)
 
     def _emit(self, address: Operand, t: Type) -> None:
         if isinstance(t, Header):

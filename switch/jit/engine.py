@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -71,6 +72,8 @@ class Engine:
             "once", pointer, number, number, number, pointer, number
         )
         self._words = _words(self._native.address("state"), len(self._module.words))
+        release = self._native.function("release")
+        weakref.finalize(self, _release, self._native, release).atexit = False
         self._kept: list[Any] = []  # what native code points to
         self._share(externs)
 
@@ -317,6 +320,11 @@ def pack(ports: Sequence[int], packets: Sequence[bytes]) -> tuple[Any, Any, Any]
     np.cumsum(lengths, out=offsets[1:])
     data = np.frombuffer(b"".join(packets) or b"\0", dtype=np.uint8)
     return np.array(ports, dtype=np.int64), data, offsets
+
+
+def _release(native: Native, release: Callable[[], None]) -> None:
+    """`native` is named to live until then."""
+    release()
 
 
 def _words(address: int, count: int) -> npt.NDArray[np.int64]:

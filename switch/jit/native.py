@@ -16,6 +16,7 @@ from typing import Any
 import llvmlite
 import llvmlite.binding as llvm
 
+DIGEST = 32  # bytes of the hash in front of a cached object
 FORMAT = 1  # to be raised when compiling the same assembly gives other code
 
 
@@ -68,12 +69,21 @@ def _object_code(assembly: str, machine: llvm.TargetMachine, cache: bool) -> byt
     if not cache:
         return _compiled(assembly, machine)
     path = cache_dir() / f"{_key(assembly)}.o"
-    try:
-        return path.read_bytes()
-    except OSError:
+    code = _read(path)
+    if code is None:
         code = _compiled(assembly, machine)
         _save(path, code)
-        return code
+    return code
+
+
+def _read(path: Path) -> bytes | None:
+    """A cached object, if it is there and whole: LLVM trusts what it loads."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return None
+    digest, code = data[:DIGEST], data[DIGEST:]
+    return code if digest == hashlib.sha256(code).digest() else None
 
 
 def _key(assembly: str) -> str:
@@ -90,7 +100,7 @@ def _save(path: Path, code: bytes) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent)
         with os.fdopen(handle, "wb") as file:
-            file.write(code)
+            file.write(hashlib.sha256(code).digest() + code)
         os.replace(name, path)
     except OSError:
         return

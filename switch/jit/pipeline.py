@@ -2,6 +2,7 @@
 
 process(ptr ports, ptr data, ptr offsets, i64 count): packets with all that comes of them.
 once(ptr data, i64 size, i64 port, i64 type, ptr meta, i64 passes): one pass.
+release(): frees what the code allocated.
 
 What leaves is appended to vector `out`, with a record (port, end in `out`, cause) in `sent`. What
 comes again is in vector `again`, as nodes: bytes (ptr, capacity, length), type, passes, metadata.
@@ -83,6 +84,7 @@ class _Builder:
         self._arrive()
         self._process()
         self._once()
+        self._release()
         return Pipeline(self.context, self.node_size, self.externs, self.storm)
 
     def _control(self, name: str) -> ir.Control:
@@ -560,4 +562,15 @@ class _Builder:
         f.store("i64", 0, f.word_address("cause"), 8)
         vectors.set_length(f, "again", 0)
         self._call_arrive(f, "%data", "%size", "%port", "%type", "%meta", "%passes")
+        f.ret()
+
+    def _release(self) -> None:
+        f = self.module.function("release", "void", [], exported=True)
+        nodes = vectors.data(f, "again")
+        with f.count(f.word("nodes made", "i64", fixed=False)) as at:
+            whole = f.binary("urem", "i64", at, self.node_size)
+            with f.when(f.compare("eq", "i64", whole, 0)):
+                f.intrinsic("free", "void", ("ptr", f.load("ptr", f.add(nodes, at), 8)))
+        for name in vectors.NAMES:
+            f.intrinsic("free", "void", ("ptr", vectors.data(f, name)))
         f.ret()

@@ -1,4 +1,6 @@
-"""The records of a table's entries in native memory, by kind of table (gradplane.switch.jit.shapes).
+"""The records of a table's entries in native memory, by kind of table.
+
+The kinds and layouts are described in gradplane.switch.jit.shapes.
 """
 
 from __future__ import annotations

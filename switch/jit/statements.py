@@ -191,7 +191,7 @@ class Statements(Expressions):
     def _leave(self, s: ir.Leave) -> None:
         self.f.go(self._ends[s.block])
 
-    def _loop(self, s: ir.Loop) -> None:
+    def loop(self, s: ir.Loop) -> None:
         rounds = self.f.variable("i32", 0)
         with self.f.loop():
             done = self.f.compare("uge", "i32", rounds.get(), LOOP_LIMIT)
@@ -252,7 +252,7 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
     ir.Switch: Statements._switch,
     ir.Block: Statements._block,
     ir.Leave: Statements._leave,
-    ir.Loop: Statements._loop,
+    ir.Loop: lambda code, s: code.loop(s),
     ir.Exit: Statements._exit,
     ir.ApplyTable: Statements._apply,
     ir.CallExtern: Statements._call,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from gradplane.switch.jit.text import Function, Module, Operand
 
+NAMES = ("again", "digests", "messages", "out", "queue", "scratch", "sent")
+
 
 def vector_words(module: Module, name: str) -> None:
     """Allots a vector's words, next to each other."""

@@ -41,7 +41,8 @@ class TableLowering:
         with self.body.scope(self.env):
             setup: list[ir.Stmt] = []
             with self.body.into(setup):
-                keys = [self._key(k) for k in self.decl.key]
+                values = self.body.exprs(*(k.expr for k in self.decl.key))
+            keys = [self._key(k, v) for k, v in zip(self.decl.key, values, strict=True)]
             for ref in self.decl.actions:
                 self._add_action(ref)
             default = self._default()
@@ -67,11 +68,10 @@ class TableLowering:
 
     # -- keys ----------------------------------------------------------------------------------
 
-    def _key(self, key: ast.KeyElement) -> ir.Key:
+    def _key(self, key: ast.KeyElement, value: ir.Expr) -> ir.Key:
         assert key.expr.type is not None
         annotations = self.p.checker.annotations(key.annotations)
         name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
-        value = self.body.expr(key.expr)
         return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
 
     # -- actions -------------------------------------------------------------------------------

@@ -1,9 +1,13 @@
 """The controller against the embedded switch's own P4Runtime server."""
 
+import asyncio
 import socket
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import replace
 
 import pytest
-from controller_cases import TABLE, plan, session, thc_pipeline
+from controller_cases import THC, TABLE, Server, pipeline_of, plan, session, thc_pipeline
 
 from gradplane.controller import (
     Capacity,
@@ -19,6 +23,7 @@ from gradplane.controller import (
     read_counters,
     targets,
 )
+from gradplane.controller.thc import EVENT_NAMES
 
 IP, MAC = "10.0.0.254", "00:00:00:00:00:fe"
 MEMBERS, RECEIVERS, ROUTES = "ThcIngress.members", "ThcEgress.receivers", "ThcIngress.routes"
@@ -144,12 +149,26 @@ def test_counters_by_name(server, pipeline):
     assert events(found) == {2: {"straggler notice": 7, "event 15": 1}}
 
 
+def test_from_within_an_event_loop_as_in_a_notebook(server, pipeline):
+    async def notebook():
+        configure(server.address, pipeline, setup(plan(4)))
+
+    asyncio.run(notebook())
+    assert server.lookup_entries(4) == dict(enumerate(TABLE))
+
+
+def test_many_switches_at_once(pipeline, caplog):
+    """Event loops of several threads share grpc's queue: they must not get in each other's way."""
+    with ExitStack() as stack, ThreadPoolExecutor(4) as threads:
+        servers = [stack.enter_context(Server()) for _ in range(4)]
+        list(threads.map(lambda s: configure(s.address, pipeline, setup(plan(4))), servers))
+        for running in servers:
+            assert running.lookup_entries(4) == dict(enumerate(TABLE))
+    assert caplog.text == ""
+
+
 def test_the_event_names_are_the_programs(pipeline):
     """The constants of p4/thc.p4, in its order."""
-    from controller_cases import THC
-
-    from gradplane.controller.thc import EVENT_NAMES
-
     constants = [line for line in THC.read_text().splitlines() if "const bit<4> EVENT_" in line]
     assert len(constants) == len(EVENT_NAMES)
 
@@ -191,8 +210,6 @@ def test_a_switch_without_a_program(server):
 
 
 def test_another_program(server, tmp_path):
-    from controller_cases import pipeline_of
-
     program = tmp_path / "other.p4"
     program.write_text(OTHER)
 
@@ -209,8 +226,6 @@ def test_another_program(server, tmp_path):
 
 
 def test_a_program_with_an_error(server, pipeline):
-    from dataclasses import replace
-
     with pytest.raises(SwitchError) as error:
         session(server, lambda c: c.load(replace(pipeline, device_config=b"control C() {")))
     assert str(error.value).startswith(
@@ -219,8 +234,6 @@ def test_a_program_with_an_error(server, pipeline):
 
 
 def test_p4info_that_is_none(server, pipeline):
-    from dataclasses import replace
-
     with pytest.raises(ControllerError) as error:
         session(server, lambda c: c.load(replace(pipeline, p4info=b"tables { nonsense }")))
     assert str(error.value).startswith("the P4Info is not protobuf text: 1:")

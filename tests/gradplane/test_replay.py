@@ -40,6 +40,11 @@ SCHEMES = {
         "job.epochs=1",
     ),
     "server, THC": ("job.aggregation=ps", 'impairment=[{model="bernoulli", rate=0.05}]'),
+    "server, quorum": (
+        "job.aggregation=ps",
+        "job.quorum=2",
+        'impairment=[{model="bernoulli", rate=0.05}]',
+    ),
 }
 
 

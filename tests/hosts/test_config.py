@@ -99,13 +99,13 @@ def test_json_that_does_not_fit(edit, message):
         ),
         (
             {"workers": 16},
-            "granularity 30 x 16 workers = 480 does not fit 8-bit sums: "
-            "use sum_bits = 16 or granularity <= 15",
+            "granularity 30 × 16 workers = 480 does not fit 8-bit sums: "
+            "use sum_bits = 16 or granularity ≤ 15",
         ),
         (
             {"workers": 33, "sum_bits": 16, "codec": ("thc", {"granularity": 2000})},
-            "granularity 2000 x 33 workers = 66000 does not fit 16-bit sums: "
-            "use granularity <= 1985",
+            "granularity 2000 × 33 workers = 66000 does not fit 16-bit sums: "
+            "use granularity ≤ 1985",
         ),
     ],
 )

@@ -129,6 +129,31 @@ def test_at_a_quorum_late_vectors_are_ignored_but_answered():
     assert not wired.server._tickets, "nothing is kept of what is over"
 
 
+def test_a_result_that_comes_before_its_reduce_is_kept():
+    """The others' quorum does not wait for a worker that is still computing."""
+    job, server, workers = make(codec=("thc", {}), quorum=3)
+    late, xs = 3, vectors(4)
+    inbox, mean = [], []
+
+    def pump(worker, actions):
+        for action in actions:
+            if not isinstance(action, SendMessage):
+                continue
+            for answer in server.receive(job.stream_address(worker), action.data, 0):
+                (inbox if answer.peer == job.stream_address(late) else mean).append(answer)
+        while mean:
+            answer = mean.pop(0)
+            to = next(w for w in range(4) if job.stream_address(w) == answer.peer)
+            pump(to, workers[to].receive(job.server_address, answer.data, 0))
+
+    for worker in range(3):
+        pump(worker, workers[worker].reduce(0, xs[worker], 0))
+    for answer in inbox:
+        assert workers[late].receive(job.server_address, answer.data, 0) == []
+    actions = workers[late].reduce(0, xs[late], 0)
+    assert [a.ticket for a in actions if isinstance(a, Deliver)] == [0]
+
+
 def test_error_feedback_keeps_what_the_codes_left_out():
     wired = Wired(*make(codec=("thc", {}), error_feedback=True))
     xs = vectors(4)

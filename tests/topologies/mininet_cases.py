@@ -9,6 +9,7 @@ from pathlib import Path
 
 from network_cases import hosts, job, run, set_up, switch_config
 
+from gradplane import isolate
 from gradplane.topologies import NetworkError, build
 from gradplane.topologies.mininet_net import MininetNetwork
 from gradplane.topologies.network import SwitchConfig
@@ -42,6 +43,10 @@ def inspect():
             "links": net.link_counters(),
             "root": subprocess.getoutput("ip -br link"),
         }
+
+
+def inspect_isolated():
+    print(isolate.call(inspect)["ping"])
 
 
 def left_after():

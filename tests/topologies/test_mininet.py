@@ -124,6 +124,19 @@ def test_the_prompt():
     assert "Results: 0% dropped (2/2 received)" in done.stdout + done.stderr
 
 
+def test_in_a_user_namespace_as_without_root():
+    code = "import mininet_cases; mininet_cases.inspect_isolated()"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    done = subprocess.run(
+        ["unshare", "--user", "--map-root-user", sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert "3 packets transmitted, 3 received" in done.stdout, done.stderr
+
+
 def test_missing_programs_are_named(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(NetworkError) as error:

@@ -1,6 +1,7 @@
 """The simulated network as a whole: real hosts, the real program, virtual time."""
 
 import dataclasses
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from network_cases import hosts, job, of_kind, results, run, set_up, switch_config
@@ -105,6 +106,13 @@ def test_every_frame_is_counted_on_links_ports_and_in_the_captures(tmp_path):
 def test_an_idle_link_counts_nothing():
     _, links = simulate(job(), servers=1)
     assert links[2] == LinkCounters("h3-s1", 0, 0, 0, 0, 0, 0)
+
+
+def test_several_networks_at_once(caplog):
+    with ThreadPoolExecutor(3) as threads:
+        first, second, third = threads.map(simulate, [job()] * 3)
+    assert first == second == third
+    assert caplog.text == ""
 
 
 def test_the_deadline_is_virtual():

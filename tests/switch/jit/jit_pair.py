@@ -188,10 +188,7 @@ class Pair:
         return MeterConfig(cir, cburst, eburst=self.rng.randrange(1, 500))
 
     def number(self, width: int) -> int:
-        """Often small, so that keys meet."""
-        top = (1 << width) - 1
-        choices = [0, 1, 2, 3, top, top >> 1, self.rng.getrandbits(width) if width else 0]
-        return self.rng.choice(choices) & top
+        return likely_number(self.rng, width)
 
     def match(self, field: KeyField) -> Match:
         """A match that the field accepts."""
@@ -240,6 +237,13 @@ def _message(message: Message) -> Any:
 def _text(output: tuple[int, int, bytes]) -> str:
     cause, port, packet = output
     return f"(packet {cause}, port {port}, {packet.hex()})"
+
+
+def likely_number(rng: random.Random, width: int) -> int:
+    """Often small, so that keys meet."""
+    top = (1 << width) - 1
+    choices = [0, 1, 2, 3, top, top >> 1, rng.getrandbits(width) if width else 0]
+    return rng.choice(choices) & top
 
 
 def random_packet(rng: random.Random, length: int) -> bytes:

@@ -5,7 +5,6 @@
 header eth_t { bit<48> dst; bit<48> src; bit<16> type; }
 header h_t { bit<8> a; bit<8> b; bit<16> c; bit<32> d; }
 struct M { bit<8> x; bit<16> y; bool f; }
-struct E { bit<8> k; }
 const bit<8> K = 3;
 struct H { eth_t eth; h_t h; h_t g; h_t[3] st; }
 

@@ -1,0 +1,1 @@
+"""What chooses a codec's parameters while training goes on; no codecs themselves."""

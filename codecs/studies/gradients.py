@@ -1,0 +1,98 @@
+"""Gradients to study codecs on: drawn from a distribution, or from a real if small training.
+
+All of it is the same for the same seed.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.codecs._base import CodecError, Floats
+
+KINDS = ("laplace", "lognormal", "normal")
+
+
+def drawn(kind: str, n: int, seed: int = 0) -> Floats:
+    """float32[n] of the standard laplace, lognormal (mu 0, sigma 1) or normal distribution."""
+    if kind not in KINDS:
+        raise CodecError(f"no distribution {kind!r}; there are {', '.join(KINDS)}")
+    draw = getattr(np.random.default_rng(seed), kind)
+    values: Floats = draw(size=n).astype(np.float32)
+    return values
+
+
+@dataclass(frozen=True)
+class Step:
+    """One batch: the loss before it, each tensor's gradient, and the weights after the update."""
+
+    loss: float
+    gradients: list[Floats]
+    weights: list[Floats]
+
+
+def training(
+    steps: int,
+    hidden: tuple[int, ...] = (256, 128),
+    batch: int = 32,
+    lr: float = 0.1,
+    seed: int = 0,
+) -> Iterator[Step]:
+    """A perceptron learns scikit-learn's handwritten digits: momentum 0.9, cosine decay from lr.
+
+    The tensors are a weight matrix (inputs + 1 by outputs, the last row the biases) per layer."""
+    images, labels = _digits()
+    chance = np.random.default_rng(seed)
+    sizes = (images.shape[1], *hidden, 10)
+    weights = [_initial(a, b, chance) for a, b in zip(sizes, sizes[1:], strict=False)]
+    velocity = [np.zeros_like(w) for w in weights]
+    for step in range(steps):
+        rows = chance.choice(len(labels), batch, replace=False)
+        loss, gradients = _backward(weights, images[rows], labels[rows])
+        rate = np.float32(lr / 2 * (1 + np.cos(np.pi * step / steps)))
+        velocity = [np.float32(0.9) * v + g for v, g in zip(velocity, gradients, strict=True)]
+        weights = [w - rate * v for w, v in zip(weights, velocity, strict=True)]
+        yield Step(loss, gradients, weights)
+
+
+def flat(tensors: list[Floats]) -> Floats:
+    """All tensors' values as one vector."""
+    return np.concatenate([tensor.reshape(-1) for tensor in tensors])
+
+
+def _digits() -> tuple[Floats, npt.NDArray[np.int64]]:
+    from sklearn.datasets import load_digits
+
+    images, labels = load_digits(return_X_y=True)
+    return (images / 16 - 0.5).astype(np.float32), labels
+
+
+def _initial(inputs: int, outputs: int, chance: np.random.Generator) -> Floats:
+    weights = chance.normal(0, (2 / inputs) ** 0.5, (inputs + 1, outputs)).astype(np.float32)
+    weights[-1] = 0
+    return weights
+
+
+def _with_one(rows: Floats) -> Floats:
+    return np.concatenate([rows, np.ones((len(rows), 1), np.float32)], axis=1)
+
+
+def _backward(
+    weights: list[Floats], images: Floats, labels: npt.NDArray[np.int64]
+) -> tuple[float, list[Floats]]:
+    """Cross entropy and its gradient in each tensor."""
+    inputs = [_with_one(images)]
+    for w in weights[:-1]:
+        inputs.append(_with_one(np.maximum(inputs[-1] @ w, 0)))
+    scores = inputs[-1] @ weights[-1]
+    scores -= scores.max(1, keepdims=True)
+    chances = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
+    right = (np.arange(len(labels)), labels)
+    loss = float(-np.log(chances[right] + 1e-30).mean())
+    chances[right] -= 1
+    slope, gradients = chances / np.float32(len(labels)), []
+    for w, rows in zip(weights[::-1], inputs[::-1], strict=True):
+        gradients.append(rows.T @ slope)
+        slope = (slope @ w[:-1].T) * (rows[:, :-1] > 0)
+    return loss, gradients[::-1]

@@ -1,0 +1,75 @@
+"""INCEPTIONN's tag mix (Table III) and its ratio and error against plain truncation (Fig. 14).
+
+The numbers of both are not in our copy of the paper; accuracy reached is a matter of whole runs.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradplane.codecs import _bursts
+from gradplane.codecs._base import Codec, Floats, check_vector
+from gradplane.codecs.inceptionn import Inceptionn
+from gradplane.codecs.truncation import Truncation
+
+BOUNDS = (10, 8, 6)
+DROPS = (8, 16, 24)
+WIDTHS = (2, 10, 18, 34)  # bits of a value with tag 0, 1, 2, 3, its tag among them
+
+
+@dataclass(frozen=True)
+class Mix:
+    """Shares of the values with tag 0, 1, 2, 3; they add up to 1."""
+
+    bound: int
+    shares: tuple[float, ...]
+
+    @property
+    def bits(self) -> float:
+        """Mean bits a value, tags included."""
+        return float(np.dot(self.shares, WIDTHS))
+
+    @property
+    def ratio(self) -> float:
+        """32 bits over ours."""
+        return 32 / self.bits
+
+
+@dataclass(frozen=True)
+class Error:
+    """What a codec makes of a gradient: ratio of bytes, worst and mean squared relative error."""
+
+    name: str
+    parameter: int
+    ratio: float
+    largest: float
+    nmse: float
+
+
+def table3(gradient: Floats, bounds: Sequence[int] = BOUNDS) -> list[Mix]:
+    """The tag mix of float32[n], n > 0, for each error bound 2^-k."""
+    exponents = (check_vector(gradient).view(np.uint32) >> np.uint32(23)) & np.uint32(255)
+    rows = []
+    for bound in bounds:
+        low, middle = _bursts.thresholds(Inceptionn(bound).bound)
+        tags = np.searchsorted((low, middle, 127), exponents, side="right")
+        counts = np.bincount(tags, minlength=4) / exponents.size
+        rows.append(Mix(bound, tuple(counts.tolist())))
+    return rows
+
+
+def figure14(
+    gradient: Floats, bounds: Sequence[int] = BOUNDS, drops: Sequence[int] = DROPS
+) -> list[Error]:
+    """Ratio and error of float32[n], n > 0: truncation of each number of bits, then each bound."""
+    truncated = [_error(Truncation(drop), drop, gradient) for drop in drops]
+    return truncated + [_error(Inceptionn(bound), bound, gradient) for bound in bounds]
+
+
+def _error(codec: Codec, parameter: int, x: Floats) -> Error:
+    data, _ = codec.encode(x)
+    error = codec.decode(data, x.size).astype(np.float64) - x
+    power = float(np.dot(x.astype(np.float64), x)) or 1.0
+    largest, nmse = float(np.abs(error).max()), float(np.dot(error, error)) / power
+    return Error(codec.name, parameter, x.nbytes / len(data), largest, nmse)

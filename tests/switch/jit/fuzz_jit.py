@@ -1,0 +1,61 @@
+"""Millions of random packets through both engines: python tests/switch/jit/fuzz_jit.py.
+
+Random programs, and the programs in programs/ with random table contents, until the time is over.
+The first difference ends it, with the seed that repeats it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from pathlib import Path
+
+from jit_packets import PACKETS
+from jit_pair import Pair, random_packet
+from jit_random_programs import random_program
+
+from gradplane.switch.compiler import compile_program
+
+PROGRAMS = Path(__file__).parent / "programs"
+LENGTHS = (20, 40, 70, 110, 150, 250)
+
+
+def random_case(seed: int) -> int:
+    """One random program; the number of packets."""
+    rng = random.Random(seed)
+    pair = Pair(random_program(rng, rng.randrange(4, 40)), seed)
+    for _ in range(4):
+        pair.check([random_packet(rng, rng.choice(LENGTHS)) for _ in range(500)])
+    return 2000
+
+
+def program_case(seed: int) -> int:
+    """One of the written programs; the number of packets."""
+    name = sorted(PACKETS)[seed % len(PACKETS)]
+    count = 100 if name == "traffic" else 1000
+    pair = Pair(compile_program(PROGRAMS / f"{name}.p4"), seed, cpu_port=3)
+    for _ in range(4):
+        pair.populate(pair.rng.randrange(1, 60))
+        pair.check([PACKETS[name](pair.rng) for _ in range(count)])
+        pair.disturb()
+        pair.check([PACKETS[name](pair.rng) for _ in range(count)])
+    return 8 * count
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed (default 0)")
+    options = parser.parse_args()
+    end, seed, packets = time.monotonic() + options.seconds, options.seed, 0
+    while time.monotonic() < end:
+        for case in (random_case, program_case):
+            print(f"\r{packets} packets equal; {case.__name__} {seed} ", end="", flush=True)
+            packets += case(seed)
+        seed += 1
+    print(f"\r{packets} packets, seeds {options.seed} to {seed - 1}: no difference")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+"""Random packets for the programs in programs/: likely to reach every corner of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from jit_pair import likely_number, random_packet
+
+
+def headers(rng: random.Random) -> bytes:
+    kind = rng.choice([0, 1, 2, 2, 3, 4, 5, 6, 7, 9, 11, 0x81, 0x90, 0xFF, rng.randrange(256)])
+    count = rng.choice([0, 3, 7, 8, 16, 40, 255, rng.randrange(256)])
+    body = random_packet(rng, rng.choice([0, 1, 3, 9, 30, 60, 200]))
+    if kind == 4:
+        body = b"".join(rng.choice([b"\1abc", b"\2d", b"\3"]) for _ in range(rng.randrange(5)))
+    return bytes([kind, count]) + body
+
+
+def whole_bytes(rng: random.Random) -> bytes:
+    kind = rng.choice([0x8847, 0x8847, 1, 1, 2, 3, 0])
+    start = random_packet(rng, 10) + bytes([rng.randrange(256), rng.randrange(256)])
+    return start + kind.to_bytes(2, "big") + random_packet(rng, rng.randrange(60))
+
+
+def tables(rng: random.Random) -> bytes:
+    key = bits = 0
+    for width in (8, 4, 4, 32, 48, 16, 16, 128, 72, 1, 7):
+        key, bits = key << width | likely_number(rng, width), bits + width
+    return key.to_bytes(bits // 8, "big") + random_packet(rng, rng.choice([0, 30, 40, 60]))
+
+
+def externs(rng: random.Random) -> bytes:
+    what, index = rng.randrange(12), rng.choice([0, 1, 2, 3, 5, 7, 9, 200])
+    return bytes([what, index]) + random_packet(rng, rng.choice([20, 34, 36, 60, 61, 62]))
+
+
+def traffic(rng: random.Random) -> bytes:
+    ingress, egress = rng.randrange(16) | 16 * rng.randrange(4), rng.randrange(8)
+    left = rng.choice([0, 1, 2, 3, 4])
+    return bytes([ingress, egress, left]) + random_packet(rng, rng.choice([2, 3, 9, 10, 40]))
+
+
+PACKETS: dict[str, Callable[[random.Random], bytes]] = {
+    "headers": headers,
+    "bytes": whole_bytes,
+    "tables": tables,
+    "externs": externs,
+    "traffic": traffic,
+}
