@@ -144,6 +144,6 @@ def _check_end(done: int, at: int, n: int, size: int) -> None:
         raise CodecError(f"corrupted: the last burst has a tag for value {done} of {n}")
     if at > size:
         first = (done - 1) // BURST * BURST
-        raise CodecError(f"truncated: the burst from value {first} on ends after byte {size}")
+        raise CodecError(f"truncated: the burst from value {first} on is not whole in {size} bytes")
     if at < size:
         raise CodecError(f"{size - at} bytes too many: {at} expected, got {size}")

@@ -6,82 +6,87 @@ Byte-wise stores in one loop: the compiler turns them into vector shuffles (the 
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import Codes, Floats
+from gradplane.codecs._base import Codes, Floats, check_vector
 from gradplane.codecs._buffers import blank
+from gradplane.codecs._magnitudes import INFINITE
 from gradplane.codecs._reader import Reader
+
+_U8, _U16, _U24 = np.uint32(8), np.uint32(16), np.uint32(24)
+_MAGNITUDE = np.uint32(0x7FFFFFFF)
 
 
 @njit(cache=True, nogil=True)
 def _pack(words, keep, out):  # type: ignore[no-untyped-def]
+    """Returns the largest magnitude's bits: one pass packs and finds what is not finite."""
+    most = np.uint32(0)
     if keep == 1:
         for i in range(words.size):
-            out[i] = words[i] >> np.uint32(24)
+            most = max(most, words[i] & _MAGNITUDE)
+            out[i] = words[i] >> _U24
     elif keep == 2:
         for i in range(words.size):
-            out[2 * i] = words[i] >> np.uint32(24)
-            out[2 * i + 1] = words[i] >> np.uint32(16)
+            most = max(most, words[i] & _MAGNITUDE)
+            out[2 * i], out[2 * i + 1] = words[i] >> _U24, words[i] >> _U16
     elif keep == 3:
         for i in range(words.size):
-            out[3 * i] = words[i] >> np.uint32(24)
-            out[3 * i + 1] = words[i] >> np.uint32(16)
-            out[3 * i + 2] = words[i] >> np.uint32(8)
+            most = max(most, words[i] & _MAGNITUDE)
+            out[3 * i], out[3 * i + 1] = words[i] >> _U24, words[i] >> _U16
+            out[3 * i + 2] = words[i] >> _U8
     else:
         for i in range(words.size):
-            out[4 * i] = words[i] >> np.uint32(24)
-            out[4 * i + 1] = words[i] >> np.uint32(16)
-            out[4 * i + 2] = words[i] >> np.uint32(8)
-            out[4 * i + 3] = words[i]
+            most = max(most, words[i] & _MAGNITUDE)
+            out[4 * i], out[4 * i + 1] = words[i] >> _U24, words[i] >> _U16
+            out[4 * i + 2], out[4 * i + 3] = words[i] >> _U8, words[i]
+    return most
 
 
 @njit(cache=True, nogil=True)
 def _unpack(data, keep, words):  # type: ignore[no-untyped-def]
+    """The same backwards, and again the largest magnitude's bits."""
+    most = np.uint32(0)
     if keep == 1:
         for i in range(words.size):
-            words[i] = np.uint32(data[i]) << np.uint32(24)
+            words[i] = np.uint32(data[i]) << _U24
+            most = max(most, words[i] & _MAGNITUDE)
     elif keep == 2:
         for i in range(words.size):
-            words[i] = (np.uint32(data[2 * i]) << np.uint32(24)) | (
-                np.uint32(data[2 * i + 1]) << np.uint32(16)
-            )
+            words[i] = np.uint32(data[2 * i]) << _U24 | np.uint32(data[2 * i + 1]) << _U16
+            most = max(most, words[i] & _MAGNITUDE)
     elif keep == 3:
         for i in range(words.size):
-            words[i] = (
-                (np.uint32(data[3 * i]) << np.uint32(24))
-                | (np.uint32(data[3 * i + 1]) << np.uint32(16))
-                | (np.uint32(data[3 * i + 2]) << np.uint32(8))
-            )
+            upper = np.uint32(data[3 * i]) << _U24 | np.uint32(data[3 * i + 1]) << _U16
+            words[i] = upper | np.uint32(data[3 * i + 2]) << _U8
+            most = max(most, words[i] & _MAGNITUDE)
     else:
         for i in range(words.size):
-            words[i] = (
-                (np.uint32(data[4 * i]) << np.uint32(24))
-                | (np.uint32(data[4 * i + 1]) << np.uint32(16))
-                | (np.uint32(data[4 * i + 2]) << np.uint32(8))
-                | np.uint32(data[4 * i + 3])
-            )
+            upper = np.uint32(data[4 * i]) << _U24 | np.uint32(data[4 * i + 1]) << _U16
+            words[i] = upper | np.uint32(data[4 * i + 2]) << _U8 | np.uint32(data[4 * i + 3])
+            most = max(most, words[i] & _MAGNITUDE)
+    return most
 
 
-def pack_into(x: Floats, keep: int, out: Codes) -> None:
-    """Write the `keep` most significant bytes of each value, most significant first."""
-    _pack(x.view(np.uint32), np.int64(keep), out)
+def pack_into(x: Floats, keep: int, out: Codes) -> bool:
+    """Write the `keep` most significant bytes of each value; whether all values are finite."""
+    return bool(_pack(x.view(np.uint32), np.int64(keep), out) < INFINITE)
 
 
-def unpack_into(data: Codes, keep: int, out: Floats) -> None:
-    """The values whose most significant bytes those are; their other bits are zero."""
-    _unpack(data, np.int64(keep), out.view(np.uint32))
+def unpack_into(data: Codes, keep: int, out: Floats) -> bool:
+    """The values with those bytes and zeros for the others; whether all values are finite."""
+    return bool(_unpack(data, np.int64(keep), out.view(np.uint32)) < INFINITE)
 
 
 def pack(x: Floats, keep: int) -> bytes:
-    """As pack_into, a new bytes object."""
+    """As pack_into, a new bytes object; CodecError if a value is not finite."""
     data, view = blank(keep * x.size)
-    pack_into(x, keep, view)
+    if not pack_into(x, keep, view):
+        check_vector(x)
     return data
 
 
 def unpack(data: bytes, n: int, keep: int) -> Floats:
-    """n values from exactly keep * n bytes; CodecError if there are fewer or more."""
+    """n values from keep * n bytes; CodecError for fewer, for more, for a value not finite."""
     reader = Reader(data)
     fields = reader.array("u1", keep * n, f"{keep} bytes of each of {n} values")
     reader.end()
     out = np.empty(n, np.float32)
-    unpack_into(fields, keep, out)
-    return out
+    return out if unpack_into(fields, keep, out) else check_vector(out)

@@ -17,7 +17,7 @@ from gradplane.codecs._base import (
     Floats,
     State,
     check_int,
-    check_vector,
+    check_float32,
 )
 
 
@@ -38,13 +38,16 @@ class ADT(Codec):
         """keep * n."""
         return self.keep * n
 
+    def _admit(self, x: Floats) -> Floats:
+        return check_float32(x)  # packing finds what is not finite
+
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
     ) -> tuple[bytes, State]:
         return _bytepack.pack(x, self.keep), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
-        return check_vector(_bytepack.unpack(data, n, self.keep))
+        return _bytepack.unpack(data, n, self.keep)
 
 
 def bitpack(weights: Floats, keep: int, out: Codes | None = None) -> Codes:

@@ -5,6 +5,7 @@ greatest magnitude and clears both u and v there (momentum factor masking). The 
 the result has no momentum of its own.
 """
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,19 +40,28 @@ class DGC(Codec):
     0 rounds a stage: stage j = 0, 1, ... sends a part 4^-(j + 1) while that is above the fraction.
     Bytes: number of values k (uint32), k indices (uint32, ascending), k values (float32).
     Deterministic, biased in a round; the first round of warmup=0 is TopK's, later rounds send what
-    was kept. It has its own memory: do not wrap it in ErrorFeedback.
+    was kept. accumulate=False keeps neither u nor v but counts rounds, as inside ErrorFeedback,
+    which then does v's work; momentum correction needs this codec's own memory.
     """
 
     fraction: float = 0.001
     momentum: float = 0.9
     clip: float | None = None
     warmup: int = 0
+    accumulate: bool = True
 
     def __post_init__(self) -> None:
         _indexed.check_density(self.fraction, None)
         check_number("momentum", self.momentum, "from 0 to below 1", lambda m: 0 <= m < 1)
         check_positive("clip", self.clip)
         check_int("warmup", self.warmup, 0)
+        if not isinstance(self.accumulate, bool):
+            raise CodecError(f"accumulate must be True or False, got {self.accumulate!r}")
+
+    @property
+    def memoryless(self) -> Codec:
+        """Without momentum and unsent sum."""
+        return dataclasses.replace(self, accumulate=False)
 
     def start(self, n: int) -> Memory:
         """Nothing accumulated yet."""
@@ -59,7 +69,7 @@ class DGC(Codec):
         return Memory(zeros, zeros, 0)
 
     def skip(self, x: Floats, state: State = None) -> Memory:
-        """All is accumulated, nothing sent; the round counts for the warm-up."""
+        """Nothing is sent; x is accumulated, and the round counts for the warm-up."""
         return self._accumulated(check_vector(x), state)
 
     def density(self, rounds: int) -> float:
@@ -94,6 +104,8 @@ class DGC(Codec):
     def _accumulated(self, x: Floats, state: State) -> Memory:
         """A new memory with x in it."""
         old = check_state("dgc", state, Memory, x.size)
+        if not self.accumulate:
+            old = dataclasses.replace(self.start(x.size), rounds=old.rounds)
         with np.errstate(over="ignore", invalid="ignore"):
             momentum = np.float32(self.momentum) * old.momentum + self._clipped(x)
             unsent = old.unsent + momentum

@@ -4,11 +4,11 @@ What is sent of p = x + e is sign(p) |p|_1 / d, and e becomes what is missing of
 inside the paper's residual is left to the optimizer.
 """
 
+import dataclasses
 from dataclasses import dataclass
-from typing import ClassVar
 
-from gradplane.codecs._base import Codec, Floats, State
-from gradplane.codecs._feedback import ErrorFeedback, Residual
+from gradplane.codecs._base import Codec, CodecError, Floats, State
+from gradplane.codecs._feedback import ErrorFeedback
 from gradplane.codecs.signsgd import SignSGD
 
 
@@ -18,18 +18,31 @@ class EFSignSGD(Codec):
 
     Bytes, per 2^20 values: mean magnitude (float32), signs of 1 bit, 1 for p >= 0, the first in the
     lowest. Biased in a round; over rounds all that was given is sent but the last residual, and a
-    round keeps a part |e'|^2 = |p|_2^2 - |p|_1^2 / d of what it was asked for. It has error
-    feedback: do not wrap it in another. Scales differ between workers, so codes cannot be summed.
+    round leaves |e'|^2 = |p|_2^2 - |p|_1^2 / d of what it was asked for. Scales differ between
+    workers, so codes cannot be summed. accumulate=False: e is always 0, as inside ErrorFeedback.
     """
 
-    _signs: ClassVar[ErrorFeedback] = ErrorFeedback(SignSGD())
+    accumulate: bool = True
 
-    def start(self, n: int) -> Residual:
-        """A residual of zeros."""
+    def __post_init__(self) -> None:
+        if not isinstance(self.accumulate, bool):
+            raise CodecError(f"accumulate must be True or False, got {self.accumulate!r}")
+
+    @property
+    def memoryless(self) -> Codec:
+        """Signs of x alone."""
+        return dataclasses.replace(self, accumulate=False)
+
+    @property
+    def _signs(self) -> Codec:
+        return ErrorFeedback(SignSGD()) if self.accumulate else SignSGD()
+
+    def start(self, n: int) -> State:
+        """A residual of zeros; None without `accumulate`."""
         return self._signs.start(n)
 
-    def skip(self, x: Floats, state: State = None) -> Residual:
-        """The whole of x + e stays."""
+    def skip(self, x: Floats, state: State = None) -> State:
+        """The whole of x + e stays; without `accumulate`, nothing."""
         return self._signs.skip(x, state)
 
     def max_size(self, n: int) -> int:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import Codec, CodecError, Floats, State
+from gradplane.codecs._base import Codec, CodecError, Floats, State, check_float32
 from gradplane.codecs._magnitudes import largest
 from gradplane.codecs._reader import Reader
 
@@ -32,6 +32,9 @@ class Int8(Codec):
     def max_size(self, n: int) -> int:
         """4 + n."""
         return 4 + n
+
+    def _admit(self, x: Floats) -> Floats:
+        return check_float32(x)  # largest() finds what is not finite
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs import _random, _indexed
+from gradplane.codecs import _indexed, _random
 from gradplane.codecs._base import Codec, CodecError, Floats, State, check_vector
 from gradplane.codecs._reader import Reader
 from gradplane.codecs._select import Indices, largest

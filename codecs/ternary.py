@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _base3, _random
-from gradplane.codecs._base import Codec, Floats, State
+from gradplane.codecs._base import Codec, Floats, State, check_float32
 from gradplane.codecs._buffers import to_bytes
 from gradplane.codecs._magnitudes import largest
 from gradplane.codecs._random import key
@@ -46,6 +46,9 @@ class Ternary(Codec):
     def max_size(self, n: int) -> int:
         """4 bytes, and 1 for each 5 values."""
         return 4 + _base3.size(n)
+
+    def _admit(self, x: Floats) -> Floats:
+        return check_float32(x)  # largest() finds what is not finite
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int

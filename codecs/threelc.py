@@ -109,8 +109,9 @@ class ThreeLC(Codec):
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)
         m = reader.magnitude("m")
-        digits = _base3.unpack(self._groups(reader, _base3.size(n)), n)
+        groups = self._groups(reader, _base3.size(n))
         reader.end()
+        digits = _base3.unpack(groups, n)
         out = np.empty(n, np.float32)
         _dequantise(digits, m, out)
         return out

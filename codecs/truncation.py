@@ -6,7 +6,7 @@ The bytes that are left follow each other, the most significant first, as ADT's 
 from dataclasses import dataclass
 
 from gradplane.codecs import _bytepack
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_vector
+from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_float32
 
 _DROPS = (8, 16, 24)
 
@@ -33,10 +33,13 @@ class Truncation(Codec):
     def _keep(self) -> int:
         return 4 - self.drop // 8
 
+    def _admit(self, x: Floats) -> Floats:
+        return check_float32(x)  # packing finds what is not finite
+
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
     ) -> tuple[bytes, State]:
         return _bytepack.pack(x, self._keep), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
-        return check_vector(_bytepack.unpack(data, n, self._keep))
+        return _bytepack.unpack(data, n, self._keep)

@@ -224,13 +224,10 @@ def _counters(summary: dict[str, Any]) -> str:
         for kind in kinds
     ]
     ports = [
-        [
-            port,
-            *(f"{data[key]:,}" for key in ("in_packets", "in_bytes", "out_packets", "out_bytes")),
-        ]
+        [port, *(f"{data[key]:,}" for key in ("in_packets", "out_packets"))]
         for port, data in switch["ports"].items()
     ]
-    heads = ("port", "in, packets", "in, bytes", "out, packets", "out, bytes")
+    heads = ("port", "packets in", "packets out")
     return _grid(_table(("event", *names), rows), _table(heads, ports))
 
 

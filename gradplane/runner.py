@@ -223,7 +223,7 @@ def _switch_counters(counters: dict[str, dict[int, dict[str, int]]]) -> dict[str
         block = "ThcIngress" if way == "in" else "ThcEgress"
         for port, data in counters.get(f"{block}.port_{way}", {}).items():
             row = ports.setdefault(str(port), dict.fromkeys(_PORT_KEYS, 0))
-            row |= {f"{way}_{kind}": count for kind, count in data.items()}
+            row[f"{way}_packets"] = data["packets"]
     return {
         "events": {str(job): counts for job, counts in sorted(events(counters).items())},
         "not_admitted": counters.get("ThcIngress.unknown_member", {}).get(0, {}).get("packets", 0),
@@ -231,4 +231,4 @@ def _switch_counters(counters: dict[str, dict[int, dict[str, int]]]) -> dict[str
     }
 
 
-_PORT_KEYS = ("in_packets", "in_bytes", "out_packets", "out_bytes")
+_PORT_KEYS = ("in_packets", "out_packets")

@@ -201,11 +201,12 @@ class SwitchWorker:
         chunk = self._find(number)
         if chunk is None or chunk.done:
             return
-        self._ask_status(chunk, now)
         if self._lossy or chunk.part.phase is Phase.SILENT:
+            self._ask_status(chunk, now)
             self._finish(chunk, now)
-        else:
+        else:  # data first: a short queue may have room for one packet only
             self._attempt(chunk, now)
+            self._ask_status(chunk, now)
 
     def _sums(self, header: Header, body: bytes, now: int) -> None:
         number = self._packets.number(header)
@@ -274,11 +275,11 @@ class SwitchWorker:
             return
         part, norm = chunk.part, chunk.part.local_norm()
         assert norm is not None
-        self._ask_status(chunk, now, wire.STATUS_NORM)
         if self._lossy and part.norm_attempts > self._job.retries:
             self._norm_lost(part, now)
         else:
             self._ask_norm(part, norm, now)
+        self._ask_status(chunk, now, wire.STATUS_NORM)
 
     def _norm_lost(self, part: Partition, now: int) -> None:
         part.fall_silent()

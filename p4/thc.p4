@@ -199,7 +199,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
     counter(4096, CounterType.packets) events;
     counter(1, CounterType.packets) unknown_member;
-    counter(512, CounterType.packets_and_bytes) port_in;
+    counter(512, CounterType.packets) port_in;
 
 #define BLOCK_INSTANCE(n) Block() block##n;
     EACH_BLOCK(BLOCK_INSTANCE)
@@ -478,7 +478,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
 
 control ThcEgress(inout headers_t hdr, inout metadata_t meta,
                   inout standard_metadata_t standard_metadata) {
-    counter(512, CounterType.packets_and_bytes) port_out;
+    counter(512, CounterType.packets) port_out;
 
     action deliver(bit<48> src_mac, bit<48> mac, bit<32> src_ip, bit<32> ip, bit<16> port) {
         hdr.ethernet.src_addr = src_mac;

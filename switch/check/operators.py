@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _ORDER = {"<", "<=", ">", ">="}
 _BOOLEAN = _ORDER | {"==", "!=", "&&", "||"}
 _BITWISE = {"&", "|", "^", "|+|", "|-|"}
-MAX_SHIFT = 1 << 16  # of an int: what is built at compile time stays small
+MAX_BITS = 1 << 16  # of an int: what is built at compile time stays small
 
 
 class OperatorChecker:
@@ -111,6 +111,8 @@ class OperatorChecker:
             return ANY
         a, b = e.left.const, e.right.const
         if a is not None and b is not None:
+            if e.op == "*" and a.bit_length() + b.bit_length() > MAX_BITS:
+                return self._fail(e, f"the product has more than {MAX_BITS} bits")
             e.const = ops.binary(e.op, number, number, a, b)
         return BOOL if e.op in _ORDER else number
 
@@ -134,7 +136,7 @@ class OperatorChecker:
             return self._fail(e.right, f"the amount of a shift cannot be negative ({amount})")
         if isinstance(left, Integer) and amount is None:
             return self._fail(e, "an int without width can only be shifted by a constant")
-        if isinstance(left, Integer) and amount is not None and amount > MAX_SHIFT:
+        if isinstance(left, Integer) and amount is not None and amount > MAX_BITS:
             return self._fail(e.right, f"the amount of a shift is too large ({amount})")
         if e.left.const is not None and amount is not None:
             e.const = ops.binary(e.op, left, right, e.left.const, amount)

@@ -79,6 +79,8 @@ class ParserChecker:
         self.c.reporter.error(span, f"there is no state {name}", hint)
 
     def _select(self, select: ast.Select, states: dict[str, ast.ParserState]) -> None:
+        if len(select.exprs) == 1 and isinstance(select.exprs[0], ast.ListExpr):
+            select.exprs = select.exprs[0].elements  # a tuple is matched element by element
         types = [self._select_type(e) for e in select.exprs]
         for case in select.cases:
             self._target(case.state, case, states)

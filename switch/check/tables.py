@@ -51,6 +51,7 @@ class TableChecker:
             for entry in decl.entries:
                 self._entry(decl, entry, types, uses)
             self._priorities(decl)
+            self._duplicates(decl)
             self._properties(decl.properties)
         if decl.entries and not decl.key:
             self.c.error(decl, f"table {decl.name} has entries and no key")
@@ -200,6 +201,19 @@ class TableChecker:
         if entry.priority is not None:
             self.c.exprs.check(entry.priority)
             self.c.constant_int(entry.priority, "a priority", checked=True)
+
+    def _duplicates(self, decl: ast.TableDecl) -> None:
+        """Where all keys are exact, an entry with the key of an earlier one never matches."""
+        if any(k.match_kind != "exact" for k in decl.key):
+            return
+        seen: dict[object, ast.TableEntry] = {}
+        for entry in decl.entries:
+            parts = getattr(entry.keyset, "elements", [entry.keyset])
+            key = tuple(p.const for p in parts)
+            if None not in key and key in seen:
+                place = seen[key].span
+                self.c.warn(entry, "this entry is never matched", f"{place} has the same key")
+            seen.setdefault(key, entry)
 
     def _priorities(self, decl: ast.TableDecl) -> None:
         written = [e for e in decl.entries if e.priority is not None]

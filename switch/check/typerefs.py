@@ -53,6 +53,8 @@ _PLAIN = {
     "void": VOID,
 }
 MAX_WIDTH = 1 << 16
+MAX_STACK = 1 << 12
+MAX_FIELDS = 1 << 14  # of a struct, those of its structs and stacks included
 
 
 class TypeResolver:
@@ -85,6 +87,9 @@ class TypeResolver:
     def resolve(self, ref: ast.TypeRef) -> Type:
         if ref.type is None:
             ref.type = self._resolve(ref)
+            if isinstance(ref.type, Tuple | Fields | Stack) and _leaves(ref.type) > MAX_FIELDS:
+                self.c.error(ref, f"this type has more than {MAX_FIELDS} fields in all")
+                ref.type = ANY
         return ref.type
 
     def _resolve(self, ref: ast.TypeRef) -> Type:
@@ -145,8 +150,9 @@ class TypeResolver:
             return ANY
         if size is None:
             return ANY
-        if size < 1:
-            self.c.error(ref.size, f"a stack's size must be positive, not {size}")
+        if not 1 <= size <= MAX_STACK:
+            why = "must be positive" if size < 1 else f"can be {MAX_STACK} at most"
+            self.c.error(ref.size, f"a stack's size {why}, not {size}")
             return ANY
         return Stack(element, size)
 
@@ -280,6 +286,9 @@ class TypeResolver:
         with self.c.scopes.nested():
             self.declare_variables(decl)
             fields = tuple(self._field(decl, f) for f in decl.fields)
+        if sum(_leaves(f.type) for f in fields) > MAX_FIELDS:
+            self.c.error(decl, f"{decl.name} has more than {MAX_FIELDS} fields in all")
+            return ANY
         return kind(decl.name, fields, self.c.annotations(decl.annotations), self.variables(decl))
 
     def _field(self, decl: ast.StructDecl, f: ast.FieldDecl) -> Field:
@@ -317,6 +326,18 @@ def _allowed_field(kind: str, t: Type) -> bool:
     if kind == "struct":
         return not isinstance(t, String | Void | List) and t not in (INTEGER, MATCH_KIND)
     return _in_header(t)
+
+
+def _leaves(t: Type) -> int:
+    """Fields, down to numbers."""
+    match t:
+        case Fields(fields=fields):
+            return sum(_leaves(f.type) for f in fields)
+        case Tuple(elements=elements):
+            return sum(map(_leaves, elements))
+        case Stack(element=element, size=size):
+            return size * _leaves(element)
+    return 1
 
 
 def _in_header(t: Type) -> bool:

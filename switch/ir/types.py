@@ -213,14 +213,14 @@ def bit_width(t: Type) -> int | None:
             return 1
         case SerEnum(underlying=bits):
             return bits.width
-        case NewType(underlying=underlying):
-            return bit_width(underlying)
+        case NewType(underlying=behind):
+            return bit_width(behind)
         case Struct(fields=fields) | Header(fields=fields):
             widths = [bit_width(f.type) for f in fields]
             return None if None in widths else sum(w for w in widths if w is not None)
         case Stack(element=element, size=size):
-            width = bit_width(element)
-            return None if width is None else width * size
+            one = bit_width(element)
+            return None if one is None else one * size
         case Tuple(elements=elements):
             widths = [bit_width(e) for e in elements]
             return None if None in widths else sum(w for w in widths if w is not None)

@@ -293,13 +293,15 @@ def _check(count: int, size: int, offsets: npt.NDArray[np.int64]) -> None:
 
 def _joined(results: Sequence[Sent]) -> Buffers:
     """The batches' results as one."""
-    shifted, size, cause = [np.zeros((0, 3), dtype=np.int64)], 0, 0
-    for part, out in results:
-        shifted.append(part + np.array([0, size, cause]))
-        size += len(out)
-        cause += BATCH
-    whole = np.concatenate(shifted)
-    data = np.concatenate([out for _, out in results] or [np.zeros(0, dtype=np.uint8)])
+    if len(results) == 1:
+        ((whole, data),) = results
+    else:
+        parts, size = [np.zeros((0, 3), dtype=np.int64)], 0
+        for i, (rows, out) in enumerate(results):
+            parts.append(rows + np.array([0, size, i * BATCH]))
+            size += len(out)
+        whole = np.concatenate(parts)
+        data = np.concatenate([np.zeros(0, dtype=np.uint8), *(out for _, out in results)])
     ends = np.concatenate([np.zeros(1, dtype=np.int64), whole[:, 1]])
     return whole[:, 0].copy(), data, ends, whole[:, 2].copy()
 

@@ -5,7 +5,7 @@ The kinds and layouts are described in gradplane.switch.jit.shapes.
 
 from __future__ import annotations
 
-from bisect import insort
+from bisect import bisect, bisect_left
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -232,27 +232,35 @@ class _Prefix(_Hash):
 
 
 class _Scan(_Numbered):
-    """Record numbers in order of precedence."""
+    """Record numbers in order of precedence: by falling priority, then by age."""
 
     def __init__(self, shape: Shape, set_word: SetWord) -> None:
         super().__init__(shape, set_word)
-        self._ranked: list[tuple[int, int, int]] = []  # -priority, serial, record number
+        self._ranks: list[tuple[int, int]] = []
         self._order = Memory(shape.word("order"), set_word)
 
     def insert(self, entry: Entry, part: bytes) -> None:
-        slot = self.place(entry, self._key(entry), part)
-        insort(self._ranked, (-entry.priority, entry.serial, slot))
-        self._write_order()
+        slot, count = self.place(entry, self._key(entry), part), len(self._ranks)
+        at = bisect(self._ranks, _rank(entry))
+        self._ranks.insert(at, _rank(entry))
+        self._order.grow(4 * (count + 1))
+        order = self._order.array.view(np.uint32)
+        order[at + 1 : count + 1] = order[at:count]
+        order[at] = slot
+        self.set("count", count + 1)
 
     def delete(self, entry: Entry) -> None:
-        slot = self.drop(entry)
-        self._ranked.remove((-entry.priority, entry.serial, slot))
-        self._write_order()
+        self.drop(entry)
+        at, count = bisect_left(self._ranks, _rank(entry)), len(self._ranks)
+        del self._ranks[at]
+        order = self._order.array.view(np.uint32)
+        order[at : count - 1] = order[at + 1 : count]
+        self.set("count", count - 1)
 
     def clear(self) -> None:
         super().clear()
-        self._ranked.clear()
-        self._write_order()
+        self._ranks.clear()
+        self.set("count", 0)
 
     def _key(self, entry: Entry) -> bytes:
         shape, out = self.shape, bytearray()
@@ -271,11 +279,9 @@ class _Scan(_Numbered):
         size = 8 * -(-field.width // 64)
         return low.to_bytes(size, "little") + high.to_bytes(size, "little")
 
-    def _write_order(self) -> None:
-        out = np.fromiter((slot for _, _, slot in self._ranked), np.uint32, len(self._ranked))
-        self._order.grow(out.nbytes)
-        self._order.write(0, out.tobytes())
-        self.set("count", len(out))
+
+def _rank(entry: Entry) -> tuple[int, int]:
+    return -entry.priority, entry.serial
 
 
 _KINDS: dict[str, Callable[[Shape, SetWord], Records]] = {

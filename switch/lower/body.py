@@ -120,13 +120,18 @@ class Body(CallLowering):
     # -- loops ---------------------------------------------------------------------------------
 
     def _loop_stmt(
-        self, body: ast.Stmt, cond: Callable[[], ir.Expr], update: Callable[[], None]
+        self,
+        body: ast.Stmt,
+        cond: Callable[[], ir.Expr],
+        update: Callable[[], None],
+        enter: Callable[[], None] = lambda: None,
     ) -> None:
-        """while (cond()) { body; update() }"""
+        """while (cond()) { enter(); body; update() }"""
         leave, again = ir.Block([], "break"), ir.Block([], "continue")
         round_: list[ir.Stmt] = []
         with self.repeating(), self.into(round_):
             self.emit(ir.If(cond(), [], [ir.Leave(leave)]))
+            enter()
             self._loops.append((leave, again))
             self._branch(body, again.body)
             self._loops.pop()
@@ -162,20 +167,20 @@ class Body(CallLowering):
         count = self.spill(build.cast(wide, low), "count")
         last = self.spill(build.cast(wide, high), "last")
 
-        def more() -> ir.Expr:
+        def enter() -> None:
             self.emit(ir.Assign(var, build.cast(var.type, count)))
-            return build.binary("<=", count, last)
 
         def step() -> None:
             self.emit(ir.Assign(count, build.binary("+", count, build.number(wide, 1))))
 
-        self._loop_stmt(s.body, more, step)
+        self._loop_stmt(s.body, lambda: build.binary("<=", count, last), step, enter)
 
     def _for_each(self, s: ast.ForIn, var: ir.LValue) -> None:
         """Over a list, or the elements of a stack: the loop is unrolled."""
         leave = ir.Block([], "break")
         with self.repeating(), self.into(leave.body):
             for value in self._collection(s.collection):
+                self.p.count_inlined(s.span)
                 again = ir.Block([], "continue")
                 self.emit(ir.Assign(var, value))
                 self._loops.append((leave, again))

@@ -125,7 +125,10 @@ def equal(a: ir.Expr, b: ir.Expr) -> ir.Expr:
 
 
 def _all(conditions: Iterable[ir.Expr]) -> ir.Expr:
-    out: ir.Expr = TRUE
-    for condition in conditions:
-        out = binary("&&", out, condition)
-    return out
+    """Their conjunction, as a tree of little depth: a struct may have many fields."""
+    level = list(conditions) or [TRUE]
+    while len(level) > 1:
+        odd = level[-1:] if len(level) % 2 else []
+        pairs = zip(level[::2], level[1::2], strict=False)
+        level = [*(binary("&&", a, b) for a, b in pairs), *odd]
+    return level[0]

@@ -97,14 +97,15 @@ class CallLowering(ExpressionLowering):
         if self._exit is None:
             self.emit(ir.Exit())
             return
-        block, note = self._exit
-        self.emit(ir.Assign(note, build.TRUE))
-        self.emit(ir.Leave(block))
+        self._exiting = self._exiting or self.variable("exiting", BOOL)
+        self.emit(ir.Assign(self._exiting, build.TRUE))
+        self.emit(ir.Leave(self._exit))
 
     # -- inlining ------------------------------------------------------------------------------
 
     def _inline_callable(self, e: ast.Call, info: CallInfo) -> ir.Expr | None:
         """A P4 function, or an action called directly."""
+        self.p.count_inlined(e.span)
         decl = info.decl
         assert isinstance(decl, ast.FunctionDecl | ast.ActionDecl) and decl.body is not None
         result = None
@@ -132,6 +133,7 @@ class CallLowering(ExpressionLowering):
 
     def apply_block(self, info: CallInfo) -> None:
         """A sub-control's body, in place."""
+        self.p.count_inlined(self._span)
         instance = self.block_instance(info)
         env, copies = self.enter_block(info, instance)
         decl = instance.decl
@@ -423,9 +425,7 @@ class CallLowering(ExpressionLowering):
         saved, self._copy_outs = self._copy_outs, copy_outs
         block = ir.Block([], "exit")
         out = self.out
-        if self._nested:
-            self._exiting = self._exiting or self.variable("exiting", BOOL)
-            self._exit = block, self._exiting
+        self._exit = block if self._nested else None
         with self.into(block.body):
             yield
         self._exit, self._copy_outs = None, saved

@@ -26,6 +26,7 @@ from gradplane.switch.lower.tables import TableLowering, value_set
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
+MAX_INLINED = 20_000  # calls: what a program of doubling calls would grow to has no end
 MANY = 2  # as the number of places that apply an instance: its arguments are copied
 
 
@@ -46,6 +47,7 @@ class Instances:
         self._sites = apply_sites(checked.program)
         self._codes: dict[ir.Table, dict[str, int]] = {}
         self._names: dict[tuple[str, str], Span] = {}
+        self._inlined = 0
 
     @abstractmethod
     def package(self, info: CallInfo, env: Env, annotations: Annotations) -> ir.Package:
@@ -55,6 +57,15 @@ class Instances:
 
     def variable(self, name: str, t: Type) -> ir.Var:
         return ir.Var(t, name, next(self._ids))
+
+    def count_inlined(self, span: Span) -> None:
+        """Notes a call replaced by the body of what it calls."""
+        self._inlined += 1
+        if self._inlined > MAX_INLINED:
+            self.reporter.error(
+                span, f"the program is too large: more than {MAX_INLINED} calls to write out"
+            )
+            self.reporter.stop_on_errors()
 
     def member_code(self, value: EnumValue) -> int:
         match value.type:

@@ -73,6 +73,7 @@ class ParserLowering:
 
     def _sub_parser(self, s: ast.CallStmt, current: ir.State) -> ir.State:
         info = s.call.info
+        self.p.count_inlined(s.span)
         instance = self.body.block_instance(info)
         decl = instance.decl
         assert isinstance(decl, ast.ParserDecl)

@@ -145,7 +145,7 @@ class Arbitration:
             if (other.role, other.election_id) == (role, election_id) and other.stream != stream:
                 raise RpcError(
                     "INVALID_ARGUMENT",
-                    f"election id {election_id} is in use by another live controller of"
+                    f"election id {election_id} is already used by another live controller of"
                     f" {_role_text(role)}",
                 )
 

@@ -25,7 +25,6 @@ _ETH_P_ALL = 0x0003
 _SOL_PACKET = 263
 _PACKET_ADD_MEMBERSHIP = 1
 _PACKET_VNET_HDR = 15
-_PACKET_QDISC_BYPASS = 20
 _PACKET_IGNORE_OUTGOING = 23
 _PACKET_MR_PROMISC = 1
 _SO_RCVBUFFORCE = 33
@@ -148,8 +147,7 @@ def _listen(opened: socket.socket, interface: str) -> None:
 
 
 def _speak(opened: socket.socket, interface: str) -> None:
-    """Send only, past the queueing discipline."""
-    opened.setsockopt(_SOL_PACKET, _PACKET_QDISC_BYPASS, 1)
+    """Send only, through the interface's queueing discipline: it may limit the link's rate."""
     opened.setblocking(False)
     opened.bind((interface, 0))
 

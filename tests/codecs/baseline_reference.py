@@ -237,10 +237,9 @@ def switchml(
     limit = (2**31 - 1) // workers
     data, decoded = b"", []
     for piece, scale in zip(pieces(x, size), scales, strict=True):
-        codes = [
-            max(-limit, min(limit, round(Fraction(v) * limit / Fraction(2 * scale)))) if scale else 0
-            for v in piece
-        ]
+        step = Fraction(2 * scale) / limit
+        places = [round(Fraction(v) / step) if step else 0 for v in piece]
+        codes = [max(-limit, min(limit, place)) for place in places]
         data += floats([scale]) + struct.pack(f"<{len(piece)}i", *codes)
         decoded += [f32(code * (2 * scale / limit)) for code in codes]
     return data, decoded

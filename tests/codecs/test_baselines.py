@@ -185,6 +185,25 @@ def test_dgc_loses_nothing_without_momentum() -> None:
     assert state.rounds == 30
 
 
+def test_feedback_around_a_codec_with_memory_feeds_back_once() -> None:
+    for name in ("dgc", "efsignsgd"):
+        codec = codecs.get(name)
+        wrapped = codecs.ErrorFeedback(codec)
+        state, sent = wrapped.start(300), np.zeros(300)
+        for x in rounds(300, 60):
+            data, state = wrapped.encode(x, state=state)
+            sent += codec.decode(data, 300)
+        given = np.sum(rounds(300, 60), axis=0)
+        np.testing.assert_allclose(sent + state.error, given, atol=1e-3)
+        assert np.abs(state.error).max() < 60
+        assert codec.memoryless.memoryless == codec.memoryless != codec
+    bare = codecs.get("dgc", fraction=0.1, warmup=2).memoryless
+    _, state = bare.encode(x, state=bare.skip(x, bare.start(300)))
+    data, _ = bare.encode(x, state=state)
+    assert len(data) == 4 + 8 * 30
+    assert np.array_equal(bare.decode(data, 300), coded(codecs.get("topk"), x).astype(np.float32))
+
+
 def test_encoding_leaves_the_old_state_alone() -> None:
     for name in ("dgc", "efsignsgd", "powersgd"):
         codec, x = codecs.get(name), vector("normal", 100)
@@ -315,6 +334,8 @@ def test_a_worker_louder_than_the_shared_scale_is_clamped(name: str) -> None:
         ("dgc", {"momentum": 1}, "momentum must be a number from 0 to below 1, got 1"),
         ("dgc", {"clip": -1.0}, "clip must be a number above 0, or None, got -1.0"),
         ("dgc", {"warmup": -1}, "warmup must be at least 0, got -1"),
+        ("dgc", {"accumulate": 1}, "accumulate must be True or False, got 1"),
+        ("efsignsgd", {"accumulate": 0}, "accumulate must be True or False, got 0"),
         ("qsgd", {"levels": 0}, "levels must be from 1 to 32767, got 0"),
         ("qsgd", {"bucket": 0}, "bucket must be from 1 to 2147483648, got 0"),
         ("natural", {"bits": 10}, "bits must be from 2 to 9, got 10"),

@@ -99,9 +99,9 @@ def test_damaged_bytes() -> None:
     data, _ = codec.encode(np.full(12, 0.5, np.float32))
     assert len(data) == 2 + 16 + 2 + 8
     cases = {
-        data[:17]: "truncated: the burst from value 0 on ends after byte 17",
-        data[:18]: "truncated: the burst from value 8 on ends after byte 18",
-        data[:-1]: "truncated: the burst from value 8 on ends after byte 27",
+        data[:17]: "truncated: the burst from value 0 on is not whole in 17 bytes",
+        data[:18]: "truncated: the burst from value 8 on is not whole in 18 bytes",
+        data[:-1]: "truncated: the burst from value 8 on is not whole in 27 bytes",
         data + b"\0": "1 bytes too many: 28 expected, got 29",
         data[:18] + b"\x02" + data[19:]: "corrupted: the last burst has a tag for value 12 of 12",
     }

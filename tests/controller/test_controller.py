@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 import pytest
-from controller_cases import THC, TABLE, Server, pipeline_of, plan, session, thc_pipeline
+from controller_cases import TABLE, THC, Server, pipeline_of, plan, session, thc_pipeline
 
 from gradplane.controller import (
     Capacity,

@@ -140,7 +140,7 @@ def test_retransmission_backs_off_and_asks_for_the_status():
     worker, now, waits = started(), 0, []
     for _ in range(7):
         actions = worker.timer(("chunk", 0), now)
-        assert [h.type for h in sent(actions)] == [Type.STATUS, Type.INDICES]
+        assert [h.type for h in sent(actions)] == [Type.INDICES, Type.STATUS]
         (timer,) = [t for t in of(actions, SetTimer) if t.key == ("chunk", 0)]
         waits.append((timer.at - now) // TIMEOUT)
         now = timer.at
@@ -174,7 +174,7 @@ def test_lossy_without_a_norm_sends_nothing_and_keeps_everything():
     worker = SwitchWorker(make_job(reliability="lossy", retries=2), 1)
     worker.reduce(0, X, 0)
     for _ in range(2):
-        asked, norm = sent(worker.timer(("norm", 0), 0))
+        norm, asked = sent(worker.timer(("norm", 0), 0))
         assert (asked.type, asked.flags) == (Type.STATUS, wire.STATUS_NORM)
         assert norm.type is Type.NORM
     actions = worker.timer(("norm", 0), 0)

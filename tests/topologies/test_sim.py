@@ -92,7 +92,6 @@ def test_every_frame_is_counted_on_links_ports_and_in_the_captures(tmp_path):
     for port, link in enumerate(links, 1):
         ports = counters["ThcIngress.port_in"][port], counters["ThcEgress.port_out"][port]
         assert (link.up_packets, link.down_packets) == tuple(p["packets"] for p in ports)
-        assert link.up_bytes == ports[0]["bytes"]
         for way, count, size in (
             ("in", link.up_packets, link.up_bytes),
             ("out", link.down_packets, link.down_bytes),

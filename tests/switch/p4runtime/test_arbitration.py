@@ -131,7 +131,7 @@ def test_roles_have_elections_of_their_own() -> None:
         (
             update(5),
             "INVALID_ARGUMENT",
-            "election id 5 is in use by another live controller of the default role",
+            "election id 5 is already used by another live controller of the default role",
         ),
         (
             update(7, "r", config=Any(type_url="type.example/x.Y")),

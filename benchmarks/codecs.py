@@ -1,0 +1,125 @@
+"""How fast codecs are on one core, beside a copy and beside the most obvious NumPy form.
+
+    python benchmarks/codecs.py [NAME ...] [--values N] [--repeats K]
+
+GB of float32 input a second, best of K; a copy is timed before and after each codec, in the same
+run, as other work on the machine slows both. `x copy` is the codec's speed over the copy's. The
+input is normal with standard deviation 0.01, as gradients are small: of INCEPTIONN all tags but 3
+occur. `bitpack` and `bitunpack` are ADT's loops alone, between arrays that exist already; encode()
+and decode() also check for NaN and hand over new memory.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from obvious import FORMS
+from rich.console import Console
+from rich.table import Table
+
+from gradplane import codecs
+from gradplane.codecs.adt import bitpack, bitunpack
+
+VARIANTS: dict[str, list[dict[str, Any]]] = {
+    "adt": [{"keep": keep} for keep in (1, 2, 3, 4)],
+    "truncation": [{"drop": 16}],
+    "inceptionn": [{"bound": bound} for bound in (10, 8, 6)],
+    "threelc": [
+        {"s": 1.0},
+        {"s": 1.0, "accumulate": False},
+        {"s": 1.9, "accumulate": False},
+        {"zero_runs": False, "accumulate": False},
+    ],
+}
+COLUMNS = ("codec", "encode GB/s", "x copy", "x NumPy", "decode GB/s", "x copy", "x NumPy", "bits")
+
+
+def best(call: Callable[[], Any], repeats: int) -> float:
+    """Seconds of the fastest call, after one to warm up."""
+    call()
+    return min(_timed(call) for _ in range(repeats))
+
+
+def _timed(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def measure(name: str, params: dict[str, Any], x: np.ndarray, repeats: int) -> dict[str, Any]:
+    """Seconds of encode, decode, a copy, and the NumPy form's two if there is one."""
+    codec, form = codecs.get(name, **params), FORMS.get(name)
+    shared, state = codec.local(x, codec.start(x.size)), codec.start(x.size)
+    data, _ = codec.encode(x, shared, state=state)
+    before = best(lambda: x.copy(), repeats)
+    seconds = {
+        "encode": best(lambda: codec.encode(x, shared, state=state), repeats),
+        "decode": best(lambda: codec.decode(data, x.size), repeats),
+        "copy": min(before, best(lambda: x.copy(), repeats)),
+    }
+    if form:
+        assert form.encode(x, params) == data, f"the NumPy form of {name} makes other bytes"
+        seconds["numpy encode"] = best(lambda: form.encode(x, params), 1)
+        if decode := form.decode:
+            assert np.array_equal(decode(data, x.size, params), codec.decode(data, x.size))
+            seconds["numpy decode"] = best(lambda: decode(data, x.size, params), 1)
+    return {"name": name, "params": params, "bits": 8 * len(data) / x.size, "seconds": seconds}
+
+
+def measure_packing(keep: int, x: np.ndarray, repeats: int) -> dict[str, Any]:
+    """ADT's loops alone."""
+    packed, out = bitpack(x, keep), np.zeros_like(x)
+    seconds = {
+        "encode": best(lambda: bitpack(x, keep, packed), repeats),
+        "decode": best(lambda: bitunpack(packed, keep, out), repeats),
+        "copy": best(lambda: np.copyto(out, x), repeats),
+    }
+    return {
+        "name": "bitpack, bitunpack",
+        "params": {"keep": keep},
+        "bits": 8 * keep,
+        "seconds": seconds,
+    }
+
+
+def row(result: dict[str, Any], size: int) -> list[str]:
+    """The table's cells."""
+    seconds = result["seconds"]
+    params = ", ".join(f"{k}={v}" for k, v in result["params"].items())
+    cells = [f"{result['name']}({params})"]
+    for way in ("encode", "decode"):
+        plain = seconds.get(f"numpy {way}")
+        cells += [
+            f"{size / seconds[way] / 1e9:.2f}",
+            f"{seconds['copy'] / seconds[way]:.2f}",
+            f"{plain / seconds[way]:.1f}" if plain else "-",
+        ]
+    return [*cells, f"{result['bits']:.3f}"]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="codecs; all that there are if none is given")
+    parser.add_argument("--values", type=int, default=2**24)
+    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--json", action="store_true", help="print a line of JSON a codec instead")
+    args = parser.parse_args()
+    x = np.random.default_rng(0).normal(0, 0.01, args.values).astype(np.float32)
+    table, console = Table(*COLUMNS, title=f"{args.values} values, one core"), Console(width=110)
+    for name in args.names or codecs.names():
+        results = [measure_packing(k, x, args.repeats) for k in (1, 2, 3, 4)] * (name == "adt")
+        for params in VARIANTS.get(name, [{}]):
+            results.append(measure(name, params, x, args.repeats))
+        for result in results:
+            if args.json:
+                print(json.dumps(result), flush=True)
+            table.add_row(*row(result, x.nbytes))
+    if not args.json:
+        console.print(table)
+
+
+if __name__ == "__main__":
+    main()

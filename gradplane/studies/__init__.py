@@ -1,0 +1,1 @@
+"""Numerical studies behind the papers' figures: pure functions that return rows."""

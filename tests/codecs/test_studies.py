@@ -1,0 +1,96 @@
+"""The papers' tables and figures from codecs alone, and that their modules are no codecs."""
+
+import numpy as np
+import pytest
+
+from gradplane import codecs
+from gradplane.codecs import CodecError
+from gradplane.codecs.policies.awp import AWP
+from gradplane.codecs.studies import awp_precision, gradients, inceptionn_tags, threelc_bits
+
+
+@pytest.fixture(scope="module")
+def steps() -> list[gradients.Step]:
+    return list(gradients.training(40, hidden=(32,)))
+
+
+def test_folders_of_codecs_hold_none() -> None:
+    assert not {"policies", "studies"} & set(codecs.names())
+
+
+def test_training_learns_and_repeats(steps: list[gradients.Step]) -> None:
+    assert np.mean([s.loss for s in steps[-5:]]) < 0.5 * steps[0].loss
+    assert [g.shape for g in steps[0].gradients] == [(65, 32), (33, 10)]
+    again = next(gradients.training(40, hidden=(32,)))
+    assert np.array_equal(gradients.flat(again.weights), gradients.flat(steps[0].weights))
+    assert gradients.flat(again.gradients).dtype == np.float32
+
+
+def test_training_follows_the_gradient() -> None:
+    """The loss falls by the rate times the squared norm, to first order."""
+    rate = 1e-3
+    first, second = gradients.training(2, hidden=(8,), batch=1797, lr=rate)
+    drop = rate * float(np.sum(gradients.flat(first.gradients).astype(float) ** 2))
+    assert first.loss - second.loss == pytest.approx(drop, rel=0.05)
+
+
+def test_distributions() -> None:
+    x = gradients.drawn("lognormal", 100_000)
+    assert x.dtype == np.float32 and np.log(x).std() == pytest.approx(1, abs=0.02)
+    with pytest.raises(CodecError) as caught:
+        gradients.drawn("cauchy", 3)
+    assert str(caught.value) == "no distribution 'cauchy'; there are laplace, lognormal, normal"
+
+
+def test_table_2_of_3lc_falls_with_s(steps: list[gradients.Step]) -> None:
+    rows = threelc_bits.table2([s.gradients for s in steps])
+    assert [row.s for row in rows] == [None, 1.0, 1.5, 1.75, 1.9]
+    assert [row.paper_bits for row in rows] == [1.6, 0.812, 0.451, 0.298, 0.2]
+    bits = [row.bits for row in rows]
+    assert bits == sorted(bits, reverse=True) and 1.6 <= bits[0] < 1.65
+    assert rows[1].ratio == 32 / bits[1] and round(rows[1].paper_ratio or 0, 1) == 39.4
+    assert all(len(row.steps) == 40 for row in rows)
+
+
+def test_table_2_counts_the_bytes_of_each_tensor() -> None:
+    tensors = [np.ones(10, np.float32), np.zeros((5, 4), np.float32)]
+    (row,) = threelc_bits.table2([tensors], s=())
+    assert row.steps == (8 * (4 + 2 + 4 + 4) / 30,)
+
+
+@pytest.mark.parametrize("kind", gradients.KINDS)
+def test_tag_mix_is_what_the_codec_sends(kind: str) -> None:
+    x = gradients.drawn(kind, 8000) * np.float32(0.01)
+    for mix in inceptionn_tags.table3(x):
+        data, _ = codecs.get("inceptionn", bound=mix.bound).encode(x)
+        assert sum(mix.shares) == pytest.approx(1)
+        assert mix.bits * 1000 == pytest.approx(len(data))
+        assert mix.ratio == pytest.approx(x.nbytes / len(data))
+
+
+def test_tag_mix_of_known_values() -> None:
+    x = np.array([2.0, -1.0, 0.5, 2.0**-7, 2.0**-9, 0.0, 1e-40, -0.9], np.float32)
+    mixes = {mix.bound: mix.shares for mix in inceptionn_tags.table3(x)}
+    assert mixes[10] == (2 / 8, 2 / 8, 2 / 8, 2 / 8)
+    assert mixes[8] == (3 / 8, 1 / 8, 2 / 8, 2 / 8)
+    assert mixes[6] == (4 / 8, 0, 2 / 8, 2 / 8)
+
+
+def test_figure_14_sets_truncation_beside_inceptionn(steps: list[gradients.Step]) -> None:
+    rows = inceptionn_tags.figure14(gradients.flat(steps[10].gradients))
+    assert [(r.name, r.parameter) for r in rows] == [
+        *(("truncation", drop) for drop in (8, 16, 24)),
+        *(("inceptionn", bound) for bound in (10, 8, 6)),
+    ]
+    assert [r.ratio for r in rows[:3]] == [4 / 3, 2, 4]
+    assert all(r.largest < 2.0**-r.parameter for r in rows[3:])
+    assert rows[3].ratio > rows[1].ratio and rows[3].nmse < rows[2].nmse
+
+
+def test_precisions_over_training() -> None:
+    shrinking = [[np.full(6, 0.9**i, np.float32), np.ones(4, np.float32)] for i in range(5)]
+    made = awp_precision.precisions(shrinking, AWP(threshold=-0.05, interval=2))
+    assert made.bits == ((8, 8), (8, 8), (8, 8), (16, 8), (16, 8))
+    assert made.sizes == (6, 4)
+    assert made.bytes_sent == 3 * 10 + 2 * 16
+    assert made.ratio == 200 / 62

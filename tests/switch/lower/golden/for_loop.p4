@@ -1,0 +1,25 @@
+// A loop: break and continue are leaves of two blocks.
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; }
+struct H { h_t h; h_t g; h_t[2] s; }
+struct M { bit<8> x; bit<8> y; bool f; }
+parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t sm) {
+    state start {
+        p.extract(hdr.h);
+        transition accept;
+    }
+}
+control V(inout H hdr, inout M m) { apply { } }
+control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
+    apply {
+        for (bit<8> i = 0; i < 4; i += 1) {
+            if (i == 2) { continue; }
+            if (i == 3) { break; }
+            m.x += i;
+        }
+    }
+}
+control E(inout H hdr, inout M m, inout standard_metadata_t sm) { apply { } }
+control D(packet_out p, in H hdr) { apply { } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;

@@ -1,0 +1,21 @@
+// A range is counted one bit wider, so that it ends at the largest value.
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; }
+struct H { h_t h; h_t g; h_t[2] s; }
+struct M { bit<8> x; bit<8> y; bool f; }
+parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t sm) {
+    state start {
+        p.extract(hdr.h);
+        transition accept;
+    }
+}
+control V(inout H hdr, inout M m) { apply { } }
+control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
+    apply {
+        for (bit<8> i in m.x .. 255) { m.y += i; }
+    }
+}
+control E(inout H hdr, inout M m, inout standard_metadata_t sm) { apply { } }
+control D(packet_out p, in H hdr) { apply { } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;

@@ -1,0 +1,28 @@
+// An action of a sub-control notes its exit; who applied the table copies out and leaves.
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; }
+struct H { h_t h; h_t g; h_t[2] s; }
+struct M { bit<8> x; bit<8> y; bool f; }
+control C(inout bit<8> r) {
+    action go() { r = 1; exit; }
+    table t { actions = { go; } default_action = go; }
+    apply { t.apply(); }
+}
+parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t sm) {
+    state start {
+        p.extract(hdr.h);
+        transition accept;
+    }
+}
+control V(inout H hdr, inout M m) { apply { } }
+control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
+    C() c;
+    apply {
+        c.apply(m.x);
+        c.apply(m.y);
+    }
+}
+control E(inout H hdr, inout M m, inout standard_metadata_t sm) { apply { } }
+control D(packet_out p, in H hdr) { apply { } }
+V1Switch(P(), V(), I(), E(), V(), D()) main;
