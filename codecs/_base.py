@@ -13,7 +13,7 @@ workers (THC's rotation) and, with `worker`, what must be independent (stochasti
 import dataclasses
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,8 @@ class Partition:
 
 class Codec(ABC):
     """Base of all codecs. Subclasses are frozen dataclasses; their fields are the parameters."""
+
+    _refuses: ClassVar[bool] = False  # whether _encode() itself finds values that are not finite
 
     @property
     def name(self) -> str:
@@ -90,7 +92,8 @@ class Codec(ABC):
         `shared` is the combined local(); None stands for this vector's own. Equal arguments give
         equal bytes. CodecError if x is no finite float32 vector or `shared` does not fit it.
         """
-        return self._encode(self._admit(x), shared, seed, state, worker)
+        x = check_float32(x) if self._refuses else self._admit(x)
+        return self._encode(x, shared, seed, state, worker)
 
     def decode(self, data: bytes, n: int) -> Floats:
         """float32[n] from encoded bytes; needs nothing else. CodecError if they are damaged."""

@@ -7,7 +7,7 @@ Digits, padded with 0 to a multiple of five, are cut into five equal parts P0 ..
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import CodecError, Codes
+from gradplane.codecs._base import CodecError, Codes, Floats
 
 _BLOCK = 4096
 _WEIGHTS = (81, 27, 9, 3, 1)
@@ -42,6 +42,12 @@ def _unpack(groups, weights, digits):  # type: ignore[no-untyped-def]
                 here[i] = upper % np.uint8(3)
 
 
+@njit(cache=True, nogil=True)
+def _scale(digits, m, out):  # type: ignore[no-untyped-def]
+    for i in range(out.size):
+        out[i] = np.float32(np.int32(digits[i]) - np.int32(1)) * m
+
+
 def size(n: int) -> int:
     """Bytes of n digits."""
     return -(-n // 5)
@@ -64,3 +70,10 @@ def unpack(groups: Codes, n: int) -> Codes:
     if digits[n:].any():
         raise CodecError(f"corrupted: digits beyond the {n} of the vector are not 0")
     return digits[:n]
+
+
+def values(groups: Codes, n: int, m: np.float32) -> Floats:
+    """As unpack, then digits 0, 1, 2 to float32[n] of -m, 0, m."""
+    digits, out = unpack(groups, n), np.empty(n, np.float32)
+    _scale(digits, m, out)
+    return out

@@ -1,21 +1,58 @@
 """One bit a value: value i in bit i mod 8 of byte i div 8, unused bits 0."""
 
 import numpy as np
-import numpy.typing as npt
+from numba import njit
 
-from gradplane.codecs._base import CodecError
+from gradplane.codecs._base import CodecError, Codes
 from gradplane.codecs._reader import Reader
 
 
-def to_bitmap(flags: npt.NDArray[np.bool_]) -> bytes:
-    """The bytes of bool[n]."""
-    return np.packbits(flags, bitorder="little").tobytes()
+@njit(cache=True, nogil=True)
+def choose(bitmap, lower, upper, out):  # type: ignore[no-untyped-def]
+    """out = upper where the bit is 1, else lower."""
+    for start in range(0, out.size, 8):
+        byte, some = bitmap[start // 8], out[start : start + 8]
+        for i in range(some.size):
+            some[i] = upper if (byte >> i) & 1 else lower
 
 
-def read_bitmap(reader: Reader, n: int) -> npt.NDArray[np.bool_]:
-    """bool[n] from the reader's next bytes; CodecError if unused bits are set."""
-    size = -(-n // 8)
-    bits = np.unpackbits(reader.array("u1", size, f"bitmap of {n} values"), bitorder="little")
-    if bits[n:].any():
+@njit(cache=True, nogil=True)
+def gather(x, words, threshold, bitmap, out):  # type: ignore[no-untyped-def]
+    """Mark and collect the values of at least that magnitude, both as bits; returns how many.
+
+    `words` are the bits of x; `out` has one place more than x. No branch depends on a value."""
+    at = 0
+    for start in range(0, x.size, 8):
+        byte = 0
+        for i in range(start, min(start + 8, x.size)):
+            large = (words[i] & np.uint32(0x7FFFFFFF)) >= threshold
+            byte |= large << (i - start)
+            out[at] = x[i]
+            at += large
+        bitmap[start // 8] = byte
+    return at
+
+
+@njit(cache=True, nogil=True)
+def scatter(bitmap, values, out):  # type: ignore[no-untyped-def]
+    """The inverse of gather; zeros elsewhere. `values` has one place more than there are."""
+    at = 0
+    for start in range(0, out.size, 8):
+        byte, some = bitmap[start // 8], out[start : start + 8]
+        for i in range(some.size):
+            bit = (byte >> i) & 1
+            some[i] = values[at] if bit else np.float32(0)
+            at += bit
+
+
+def size(n: int) -> int:
+    """Bytes of n bits."""
+    return -(-n // 8)
+
+
+def read(reader: Reader, n: int) -> Codes:
+    """The reader's next bytes, a bitmap of n values; CodecError if unused bits are set."""
+    bitmap = reader.array("u1", size(n), f"bitmap of {n} values")
+    if n % 8 and bitmap[-1] >> n % 8:
         raise CodecError(f"corrupted: bits beyond the {n} of the bitmap are not 0")
-    return bits[:n].view(np.bool_)
+    return bitmap

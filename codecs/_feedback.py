@@ -38,6 +38,8 @@ class ErrorFeedback(Codec):
 
     codec: Codec
 
+    _refuses = True
+
     @property
     def name(self) -> str:
         """The wrapped codec's name."""
@@ -121,15 +123,15 @@ class ErrorFeedback(Codec):
         return self.codec.decode(data, n)
 
     def _total(self, x: Floats, state: State) -> Floats:
-        return with_residual(x, state, "error feedback")
+        x = check_vector(x)
+        with np.errstate(over="ignore"):
+            return check_vector(x + residual(x, state, "error feedback"))
 
 
-def with_residual(x: Floats, state: State, user: str) -> Floats:
-    """x + e of a Residual; CodecError if state is none, sizes differ or a value is not finite."""
-    x = check_vector(x)
+def residual(x: Floats, state: State, user: str) -> Floats:
+    """The error that a Residual holds; CodecError if state is none or does not fit x."""
     if not isinstance(state, Residual):
         raise CodecError(f"{user} needs the state of start(n) or of the last call")
     if state.error.shape != x.shape:
         raise CodecError(f"the residual has {state.error.size} values, the vector {x.size}")
-    with np.errstate(over="ignore"):
-        return check_vector(x + state.error)
+    return state.error

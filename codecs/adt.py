@@ -17,7 +17,6 @@ from gradplane.codecs._base import (
     Floats,
     State,
     check_int,
-    check_float32,
 )
 
 
@@ -31,15 +30,14 @@ class ADT(Codec):
 
     keep: int = 2
 
+    _refuses = True
+
     def __post_init__(self) -> None:
         check_int("keep", self.keep, 1, 4)
 
     def max_size(self, n: int) -> int:
         """keep * n."""
         return self.keep * n
-
-    def _admit(self, x: Floats) -> Floats:
-        return check_float32(x)  # packing finds what is not finite
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int

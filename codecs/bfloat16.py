@@ -6,11 +6,23 @@ The format is Google's for machine learning: float32's exponent range with 8 sig
 from dataclasses import dataclass
 
 import numpy as np
+from numba import njit
 
 from gradplane.codecs._base import Codec, CodecError, Floats, State, check_vector
 from gradplane.codecs._reader import Reader
 
 _INFINITY = 0x7F80
+
+
+@njit(cache=True, nogil=True)
+def _round(bits, out):  # type: ignore[no-untyped-def]
+    """Returns the greatest magnitude's bits."""
+    greatest = np.uint16(0)
+    for i in range(bits.size):
+        odd = (bits[i] >> np.uint32(16)) & np.uint32(1)
+        out[i] = (bits[i] + np.uint32(0x7FFF) + odd) >> np.uint32(16)
+        greatest = max(greatest, out[i] & np.uint16(0x7FFF))
+    return greatest
 
 
 @dataclass(frozen=True)
@@ -28,14 +40,11 @@ class BFloat16(Codec):
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
     ) -> tuple[bytes, State]:
-        bits = x.view(np.uint32)
-        odd = (bits >> np.uint32(16)) & np.uint32(1)
-        halves = ((bits + np.uint32(0x7FFF) + odd) >> np.uint32(16)).astype("<u2")
-        large = (halves & _INFINITY) == _INFINITY
-        if large.any():
-            index = int(np.argmax(large))
+        halves = np.empty(x.size, np.uint16)
+        if _round(x.view(np.uint32), halves) >= _INFINITY:
+            index = int(np.argmax((halves & _INFINITY) == _INFINITY))
             raise CodecError(f"{x[index]} at index {index} is beyond bfloat16 (3.3895e38)")
-        return halves.tobytes(), state
+        return halves.astype("<u2").tobytes(), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_float32
+from gradplane.codecs._base import Codec, CodecError, Floats, State
 from gradplane.codecs._magnitudes import largest
 from gradplane.codecs._reader import Reader
 
@@ -29,12 +29,11 @@ class Int8(Codec):
 
     Deterministic, so biased below that. Bytes: m (float32), n codes (int8)."""
 
+    _refuses = True
+
     def max_size(self, n: int) -> int:
         """4 + n."""
         return 4 + n
-
-    def _admit(self, x: Floats) -> Floats:
-        return check_float32(x)  # largest() finds what is not finite
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
+from gradplane.codecs import _bitmap
 from gradplane.codecs._base import Codec, CodecError, Floats, State
-from gradplane.codecs._bitmap import read_bitmap, to_bitmap
 from gradplane.codecs._reader import Reader
 
 
@@ -37,7 +37,7 @@ class OneBit(Codec):
 
     def max_size(self, n: int) -> int:
         """8 bytes, and 1 for each 8 values."""
-        return 8 + -(-n // 8)
+        return 8 + _bitmap.size(n)
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
@@ -45,8 +45,9 @@ class OneBit(Codec):
         below = x < 0
         count = int(np.count_nonzero(below))
         upper, lower = _sums(x)
+        bits = np.packbits(below, bitorder="little").tobytes()
         means = [upper / max(x.size - count, 1), lower / max(count, 1)]
-        return np.array(means, "<f4").tobytes() + to_bitmap(below), state
+        return np.array(means, "<f4").tobytes() + bits, state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)
@@ -54,6 +55,8 @@ class OneBit(Codec):
         lower = np.float32(reader.array("<f4", 1, "mean of the values below 0")[0])
         if not -np.inf < lower <= 0:
             raise CodecError(f"corrupted: mean of the values below 0 = {lower}")
-        below = read_bitmap(reader, n)
+        below = _bitmap.read(reader, n)
         reader.end()
-        return np.where(below, lower, upper)
+        out = np.empty(n, np.float32)
+        _bitmap.choose(below, upper, lower, out)
+        return out

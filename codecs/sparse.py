@@ -7,11 +7,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from gradplane.codecs import _random
+from gradplane.codecs import _bitmap, _random
 from gradplane.codecs._base import Codec, Floats, State, check_int, check_vector
-from gradplane.codecs._bitmap import read_bitmap, to_bitmap
 from gradplane.codecs._params import check_share
 from gradplane.codecs._reader import Reader
 
@@ -36,29 +34,34 @@ class Sparse(Codec):
 
     def max_size(self, n: int) -> int:
         """The bitmap and every value: equal magnitudes are all sent."""
-        return -(-n // 8) + 4 * n
+        return _bitmap.size(n) + 4 * n
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
     ) -> tuple[bytes, State]:
-        # The magnitudes' bits are ordered as they are; from 1 on, so that zeros are not sent.
-        magnitudes = x.view(np.uint32) & np.uint32(0x7FFFFFFF)
-        large = magnitudes >= max(self._threshold(magnitudes, seed, worker), 1)
-        return to_bitmap(large) + x[large].astype("<f4").tobytes(), state
+        bitmap = np.empty(_bitmap.size(x.size), np.uint8)
+        out = np.empty(x.size + 1, np.float32)
+        # From 1 on, so that zeros are not sent.
+        threshold = np.uint32(max(self._threshold(x, seed, worker), 1))
+        count = _bitmap.gather(x, x.view(np.uint32), threshold, bitmap, out)
+        return bitmap.tobytes() + out[:count].astype("<f4").tobytes(), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
-        reader, out = Reader(data), np.zeros(n, np.float32)
-        large = read_bitmap(reader, n)
-        count = int(np.count_nonzero(large))
-        out[large] = reader.array("<f4", count, f"{count} values")
+        reader, out = Reader(data), np.empty(n, np.float32)
+        bitmap = _bitmap.read(reader, n)
+        count = int(np.bitwise_count(bitmap).sum())
+        values = reader.array("<f4", count, f"{count} values")
         reader.end()
+        _bitmap.scatter(bitmap, np.append(values, np.float32(0)), out)
         return check_vector(out)
 
-    def _threshold(self, magnitudes: npt.NDArray[np.uint32], seed: int, worker: int) -> int:
-        n = magnitudes.size
+    def _threshold(self, x: Floats, seed: int, worker: int) -> int:
+        """Its bits: magnitudes are ordered as theirs are."""
+        n = x.size
         if self.sample < n:
             words = _random.words(_random.key(seed, worker, "sample"), 0, self.sample)
             # the word's upper half as a fraction of n
-            magnitudes = magnitudes[((words >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)]
+            x = x[((words >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)]
+        magnitudes = x.view(np.uint32) & np.uint32(0x7FFFFFFF)
         rank = math.ceil(self.fraction * magnitudes.size)
         return int(np.partition(magnitudes, -rank)[-rank]) if n else 0

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _base3, _random
-from gradplane.codecs._base import Codec, Floats, State, check_float32
+from gradplane.codecs._base import Codec, Floats, State
 from gradplane.codecs._buffers import to_bytes
 from gradplane.codecs._magnitudes import largest
 from gradplane.codecs._random import key
@@ -30,12 +30,6 @@ def _draw(x, m, key, digits):  # type: ignore[no-untyped-def]
         digits[i] = np.uint8(1) + taken if value > 0 else np.uint8(1) - taken
 
 
-@njit(cache=True, nogil=True)
-def _dequantise(digits, m, out):  # type: ignore[no-untyped-def]
-    for i in range(out.size):
-        out[i] = np.float32(np.int32(digits[i]) - np.int32(1)) * m
-
-
 @dataclass(frozen=True)
 class Ternary(Codec):
     """Values become m sign(x) with probability |x| / m, else 0; m = max |x|. Unbiased.
@@ -43,12 +37,11 @@ class Ternary(Codec):
     u < |x| / m decides, u the top 24 bits of the value's own random word. Error below m. Bytes: m
     (float32), digits (0, 1, 2 for -m, 0, m) five a byte (`_base3`)."""
 
+    _refuses = True
+
     def max_size(self, n: int) -> int:
         """4 bytes, and 1 for each 5 values."""
         return 4 + _base3.size(n)
-
-    def _admit(self, x: Floats) -> Floats:
-        return check_float32(x)  # largest() finds what is not finite
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
@@ -61,8 +54,6 @@ class Ternary(Codec):
         reader = Reader(data)
         m = reader.magnitude("m")
         size = _base3.size(n)
-        digits = _base3.unpack(reader.array("u1", size, f"{size} groups of 5 values"), n)
+        groups = reader.array("u1", size, f"{size} groups of 5 values")
         reader.end()
-        out = np.empty(n, np.float32)
-        _dequantise(digits, m, out)
-        return out
+        return _base3.values(groups, n, m)

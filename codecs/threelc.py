@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs import _base3, _zero_runs
+from gradplane.codecs import _base3, _magnitudes, _zero_runs
 from gradplane.codecs._base import (
     Codec,
     CodecError,
@@ -25,8 +25,7 @@ from gradplane.codecs._base import (
     check_vector,
 )
 from gradplane.codecs._buffers import to_bytes
-from gradplane.codecs._feedback import Residual, with_residual
-from gradplane.codecs._magnitudes import largest
+from gradplane.codecs._feedback import Residual, residual
 from gradplane.codecs._params import check_number
 from gradplane.codecs._reader import Reader
 
@@ -39,15 +38,13 @@ def _quantise(v, m, digits):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _dequantise(digits, m, out):  # type: ignore[no-untyped-def]
-    for i in range(out.size):
-        out[i] = np.float32(np.int32(digits[i]) - np.int32(1)) * m
-
-
-@njit(cache=True, nogil=True)
-def _subtract(v, digits, m, out):  # type: ignore[no-untyped-def]
-    for i in range(out.size):
-        out[i] = v[i] - np.float32(np.int32(digits[i]) - np.int32(1)) * m
+def _quantise_and_subtract(v, m, digits):  # type: ignore[no-untyped-def]
+    """As _quantise; v becomes what the digits miss of it."""
+    for start in range(0, v.size, 4096):
+        some, here = v[start : start + 4096], digits[start : start + 4096]
+        _quantise(some, m, here)
+        for i in range(some.size):
+            some[i] -= np.float32(np.int32(here[i]) - np.int32(1)) * m
 
 
 @dataclass(frozen=True)
@@ -64,6 +61,8 @@ class ThreeLC(Codec):
     zero_runs: bool = True
     accumulate: bool = True
     parts: int = 1
+
+    _refuses = True
 
     def __post_init__(self) -> None:
         check_number("s", self.s, "from 1 to below 2", lambda s: 1 <= s < 2)
@@ -84,7 +83,10 @@ class ThreeLC(Codec):
 
     def skip(self, x: Floats, state: State = None) -> State:
         """All of x + e stays; without `accumulate`, nothing."""
-        return Residual(self._total(x, state), None) if self.accumulate else state
+        if not self.accumulate:
+            return state
+        x = check_vector(x)
+        return Residual(_magnitudes.add(x, residual(x, state, self.name))[0], None)
 
     def max_size(self, n: int) -> int:
         """4 bytes, and 1 for each 5 values."""
@@ -93,14 +95,15 @@ class ThreeLC(Codec):
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
     ) -> tuple[bytes, State]:
-        total = self._total(x, state)
-        m = self._scale(total)
-        digits = np.empty(total.size, np.uint8)
-        _quantise(total, m, digits)
+        digits = np.empty(x.size, np.uint8)
         if self.accumulate:
-            left = np.empty_like(total)
-            _subtract(total, digits, m, left)
-            state = Residual(left, None)
+            total, most = _magnitudes.add(x, residual(x, state, self.name))
+            m = self._scale(most)
+            _quantise_and_subtract(total, m, digits)
+            state = Residual(total, None)
+        else:
+            m = self._scale(_magnitudes.largest(x))
+            _quantise(x, m, digits)
         groups = _base3.pack(digits)
         if self.zero_runs:
             groups = _zero_runs.encode(groups, self.parts)
@@ -111,10 +114,7 @@ class ThreeLC(Codec):
         m = reader.magnitude("m")
         groups = self._groups(reader, _base3.size(n))
         reader.end()
-        digits = _base3.unpack(groups, n)
-        out = np.empty(n, np.float32)
-        _dequantise(digits, m, out)
-        return out
+        return _base3.values(groups, n, m)
 
     def _groups(self, reader: Reader, size: int) -> Codes:
         if not self.zero_runs:
@@ -123,15 +123,9 @@ class ThreeLC(Codec):
         reader.array("u1", used, "groups")
         return groups
 
-    def _total(self, x: Floats, state: State) -> Floats:
-        """x, checked, and what the state holds."""
-        return with_residual(x, state, self.name) if self.accumulate else check_vector(x)
-
-    def _scale(self, total: Floats) -> np.float32:
+    def _scale(self, most: np.float32) -> np.float32:
         with np.errstate(over="ignore"):
-            m = np.float32(largest(total) * np.float32(self.s))
+            m = np.float32(most * np.float32(self.s))
         if not np.isfinite(m):
-            raise CodecError(
-                f"m = {largest(total):.3g} x {self.s} is beyond float32: scale the vector down"
-            )
+            raise CodecError(f"m = {most:.3g} x {self.s} is beyond float32: scale the vector down")
         return m

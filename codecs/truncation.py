@@ -6,7 +6,7 @@ The bytes that are left follow each other, the most significant first, as ADT's 
 from dataclasses import dataclass
 
 from gradplane.codecs import _bytepack
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_float32
+from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int
 
 _DROPS = (8, 16, 24)
 
@@ -21,6 +21,8 @@ class Truncation(Codec):
 
     drop: int = 16
 
+    _refuses = True
+
     def __post_init__(self) -> None:
         if check_int("drop", self.drop, 8, 24) not in _DROPS:
             raise CodecError(f"drop must be 8, 16 or 24, got {self.drop}")
@@ -32,9 +34,6 @@ class Truncation(Codec):
     @property
     def _keep(self) -> int:
         return 4 - self.drop // 8
-
-    def _admit(self, x: Floats) -> Floats:
-        return check_float32(x)  # packing finds what is not finite
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int

@@ -1,6 +1,6 @@
 """Gradients to study codecs on: drawn from a distribution, or from a real if small training.
 
-All of it is the same for the same seed.
+The same seed gives the same; the last digits of a training's depend on the machine's BLAS.
 """
 
 from collections.abc import Iterator

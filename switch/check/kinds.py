@@ -199,7 +199,7 @@ def substitute(t: Type, by: Substitution) -> Type:
             return replace(t, args=tuple(substitute(a, by) for a in args))
         case NewType(underlying=underlying):
             return replace(t, underlying=substitute(underlying, by))
-        case Fields() if t.args:
+        case Fields() if free_variables(t):
             return _substitute_fields(t, by)
         case Signature(params=params):
             return replace(t, params=substitute_params(params, by), result=substitute(t.result, by))

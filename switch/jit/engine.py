@@ -25,8 +25,9 @@ from gradplane.switch.jit.groups import GroupMirror, ValueSetMirror
 from gradplane.switch.jit.layout import Layouts
 from gradplane.switch.jit.mirrors import TableMirror
 from gradplane.switch.jit.native import Native
-from gradplane.switch.jit.pipeline import NODE, NODE_META, Pipeline
+from gradplane.switch.jit.pipeline import Pipeline
 from gradplane.switch.jit.text import Module
+from gradplane.switch.jit.traffic import GROUPS, NODE, NODE_META
 from gradplane.switch.runtime.errors import SwitchError
 from gradplane.switch.runtime.messages import Digest, Fault, PacketIn
 from gradplane.switch.runtime.state import State
@@ -272,7 +273,7 @@ class Engine:
         self._point(CHANCE, state.chance.state)
         for name in ("first packet", "second packet", "third packet"):
             self._point(name, np.zeros(self._pipeline.context.size + 64, dtype=np.uint8))
-        self._lost = np.zeros(pipeline.GROUPS, dtype=np.int64)
+        self._lost = np.zeros(GROUPS, dtype=np.int64)
         self._point("lost groups", self._lost)
         self._refresh: list[Callable[[], None]] = [GroupMirror(state, self._set).refresh]
         for name, table in state.tables.items():

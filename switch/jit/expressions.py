@@ -9,11 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from gradplane.switch.arch.calls import refuse
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
 from gradplane.switch.jit.division import bring_division
 from gradplane.switch.jit.layout import Layouts, container, scalar_width
 from gradplane.switch.jit.text import Function, Module, Operand
+from gradplane.switch.source import NOWHERE
+
+INLINE = 128  # bits up to which products and quotients are computed in line
+WIDEST = 2048  # bits up to which they are computed: LLVM's code for them grows with the square
 
 
 @dataclass(slots=True)
@@ -38,6 +43,7 @@ class Expressions:
         self.layouts = unit.layouts
         self.f = function
         self.places = places
+        self.span = NOWHERE  # of the statement being compiled
 
     # -- scalars --------------------------------------------------------------------------------
 
@@ -264,7 +270,7 @@ class Expressions:
         if e.op in _SATURATING:
             name = f"llvm.{'s' if signed else 'u'}{_SATURATING[e.op]}.sat.i{width}"
             return self.f.intrinsic(name, f"i{width}", (f"i{width}", left), (f"i{width}", right))
-        return self.f.binary(_PLAIN[e.op], f"i{width}", left, right)
+        return self._instruction(_PLAIN[e.op], width, left, right)
 
     def _logical(self, e: ir.Binary) -> Operand:
         """Operands are pure, so both are computed, unless the second may end parsing."""
@@ -314,12 +320,29 @@ class Expressions:
         instruction = ("s" if signed else "u") + ("div" if op == "/" else "rem")
         if width > 64:
             bring_division(self.unit.module)
-        result = self.f.binary(instruction, kind, left, divisor)
+        result = self._instruction(instruction, width, left, divisor)
         result = self.f.select(usable, kind, result, 0)
         if signed and op == "/":
             negated = self.f.op(f"sub {kind} 0, {left}")
             result = self.f.select(minus, kind, negated, result)
         return result
+
+    def _instruction(self, op: str, width: int, left: Operand, right: Operand) -> Operand:
+        """One instruction; what becomes long code for wide numbers is a function of its own."""
+        kind = f"i{width}"
+        if op not in _LONG or width <= INLINE:
+            return self.f.binary(op, kind, left, right)
+        if width > WIDEST:
+            raise refuse(
+                self.span,
+                f"the JIT engine multiplies and divides at most {WIDEST} bits, not {width}",
+                "use engine interpreter",
+            )
+        name, module = f"{op}.{kind}", self.unit.module
+        if not module.has(name):
+            f = module.function(name, kind, [(kind, "%a"), (kind, "%b")], attributes="noinline ")
+            f.ret(f.binary(op, kind, "%a", "%b"))
+        return self.f.call(kind, name, (kind, left), (kind, right))
 
     def _mux(self, e: ir.Mux) -> Operand:
         return self._choose(e, f"i{scalar_width(e.type)}", self.value)
@@ -398,6 +421,7 @@ def _signed(value: int, width: int) -> int:
 
 _COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 _SATURATING = {"|+|": "add", "|-|": "sub"}
+_LONG = frozenset({"mul", "udiv", "urem", "sdiv", "srem"})
 _PLAIN = {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}
 
 _VALUES: dict[type[ir.Expr], Callable[..., Operand]] = {

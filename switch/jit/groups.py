@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradplane.switch.jit.memory import Memory, SetWord
-from gradplane.switch.jit.pipeline import GROUPS
+from gradplane.switch.jit.traffic import GROUPS
 from gradplane.switch.jit.valuesets import member_bytes, value_set_word
 from gradplane.switch.runtime.errors import SwitchError
 from gradplane.switch.runtime.state import State

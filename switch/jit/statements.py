@@ -13,6 +13,7 @@ from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar
 from gradplane.switch.jit.headers import wire
 from gradplane.switch.jit.layout import scalar_width
 from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.source import NOWHERE
 
 
 class Calls(Protocol):
@@ -44,6 +45,8 @@ class Statements(Expressions):
     def body(self, stmts: Sequence[ir.Stmt]) -> None:
         """A sequence of statements."""
         for stmt in stmts:
+            if stmt.span != NOWHERE:
+                self.span = stmt.span
             _STATEMENTS[type(stmt)](self, stmt)
 
     def finish(self) -> None:

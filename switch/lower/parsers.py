@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ class ParserLowering:
         self.p = lowering
         self.body = body
         self.states: dict[str, ir.State] = {}
+        self._pieces: Counter[str] = Counter()  # how often a state was cut by a sub-parser
 
     def run(self, decl: ast.ParserDecl, env: Env) -> dict[str, ir.State]:
         with self.body.repeating():
@@ -47,8 +49,8 @@ class ParserLowering:
         return state
 
     def _fresh_name(self, name: str) -> str:
-        count = sum(1 for known in self.states if known == name or known.startswith(f"{name}~"))
-        return f"{name}~{count}"
+        self._pieces[name] += 1
+        return f"{name}~{self._pieces[name]}"
 
     def _statements(
         self, statements: Sequence[ast.Stmt], current: ir.State, prefix: str

@@ -72,7 +72,8 @@ class WideCells(Sequence[int]):
 
     def __init__(self, memory: npt.NDArray[np.integer], type: Bits) -> None:
         self._bytes = memoryview(memory).cast("B") if memory.size else memoryview(b"")  # type: ignore[arg-type]
-        self._count, self._size = len(memory), 8 * memory.shape[1]
+        self._count: int = len(memory)
+        self._size: int = 8 * memory.shape[1]
         self._wrap, self._unsigned = wrap(type), wrap(Bits(type.width))
 
     def __len__(self) -> int:

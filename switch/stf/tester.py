@@ -216,7 +216,6 @@ class Tester:
         return entries[position].counter
 
 
-
 def packet_bytes(data: str) -> bytes:
     """Bytes of hexadecimal digits; a digit left over at the end is a byte, as for BMv2's reader."""
     digits = "".join(data.split())

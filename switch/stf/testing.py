@@ -42,7 +42,7 @@ def run(
     source = Path(program)
     test = Path(stf_path) if stf_path is not None else source.with_suffix(".stf")
     try:
-        statements = parse(test.read_text(encoding="utf-8"), str(test))
+        statements = parse(_text(test), str(test))
         clock = Clock()
         switch = Switch(
             source, engine=engine, clock=clock, include_dirs=include_dirs, defines=defines
@@ -50,11 +50,17 @@ def run(
         tester = Tester(switch, clock, str(test))
         for statement in statements:
             tester.run(statement)
-    except (StfError, CompileError, OSError, UnicodeDecodeError) as error:
+    except (StfError, CompileError, OSError) as error:
         return StfResult(str(program), False, str(error))
     failures = [*tester.expectations.failures(), *tester.problems]
     refused = [f"{message} (passed over)" for message in tester.refused]
     return StfResult(str(program), not failures, "\n".join([*failures, *refused]))
+
+
+def _text(test: Path) -> str:
+    if not test.is_file():
+        raise StfError(f"there is no packet test {test}")
+    return test.read_text(encoding="utf-8", errors="replace")
 
 
 def main(

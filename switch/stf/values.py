@@ -45,12 +45,9 @@ def _single(field: KeyField, text: str) -> Any:
 
 
 def _optional(field: KeyField, text: str) -> Any:
-    value, mask = _ternary(field, text)
-    if mask == 0:
+    if not text.lower().removeprefix("0x").removeprefix("0b").strip("*"):
         return None
-    if "*" in text or "&&&" in text and mask != field.full:
-        raise StfError(f"field {field.name} is matched optional: {text} has wildcards")
-    return value
+    return _single(field, text)
 
 
 def _prefix(field: KeyField, text: str) -> Any:

@@ -23,7 +23,7 @@ def test_names_are_the_files() -> None:
 def test_unknown_name() -> None:
     listed = ", ".join(codecs.names())
     assert message("thx") == f"no codec 'thx', did you mean 'thc'? there are {listed}"
-    assert message("_base") == f"no codec '_base'; there are {listed}"
+    assert message("_hadamard") == f"no codec '_hadamard'; there are {listed}"
 
 
 def test_unknown_parameter() -> None:

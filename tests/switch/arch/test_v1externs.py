@@ -313,7 +313,7 @@ def test_a_refusal_shows_the_line(tmp_path: object) -> None:
 def test_engine_and_architecture_are_named_in_their_refusals() -> None:
     with pytest.raises(SwitchError) as caught:
         Switch("test.p4", text=source(), engine="quick")
-    assert str(caught.value) == "there is no engine 'quick'; engines: interpreter"
+    assert str(caught.value) == "there is no engine 'quick'; engines: interpreter, jit"
     with pytest.raises(SwitchError) as caught:
         Switch("test.p4", text=source(), arch="tna")
     assert str(caught.value) == "there is no architecture 'tna'; architectures: v1model"

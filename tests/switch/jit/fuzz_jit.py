@@ -1,7 +1,7 @@
 """Millions of random packets through both engines: python tests/switch/jit/fuzz_jit.py.
 
-Random programs, and the programs in programs/ with random table contents, until the time is over.
-The first difference ends it, with the seed that repeats it.
+Random programs, the programs in programs/, and every other program of the tests, with random
+table contents, until the time is over. The first difference ends it, with the seed that repeats it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ import random
 import time
 from pathlib import Path
 
-from jit_packets import PACKETS
+from jit_packets import PACKETS, frame
 from jit_pair import Pair, random_packet
 from jit_random_programs import random_program
 
 from gradplane.switch.compiler import compile_program
+from gradplane.switch.source import CompileError
 
 PROGRAMS = Path(__file__).parent / "programs"
+ROOT = Path(__file__).parents[3]
 LENGTHS = (20, 40, 70, 110, 150, 250)
 
 
@@ -43,6 +45,21 @@ def program_case(seed: int) -> int:
     return 8 * count
 
 
+def any_program_case(seed: int) -> int:
+    """One of all programs that there are in this repository; the number of packets."""
+    files = sorted(p for f in ("tests", "p4") for p in (ROOT / f).rglob("*.p4"))
+    try:
+        program = compile_program(files[seed % len(files)])
+    except CompileError:  # it is there to be rejected
+        return 0
+    pair = Pair(program, seed)
+    for _ in range(2):
+        pair.populate()
+        pair.check([frame(pair.rng) for _ in range(200)])
+        pair.disturb()
+    return 400
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
@@ -50,7 +67,7 @@ def main() -> None:
     options = parser.parse_args()
     end, seed, packets = time.monotonic() + options.seconds, options.seed, 0
     while time.monotonic() < end:
-        for case in (random_case, program_case):
+        for case in (random_case, program_case, any_program_case):
             print(f"\r{packets} packets equal; {case.__name__} {seed} ", end="", flush=True)
             packets += case(seed)
         seed += 1

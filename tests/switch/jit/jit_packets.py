@@ -41,6 +41,18 @@ def traffic(rng: random.Random) -> bytes:
     return bytes([ingress, egress, left]) + random_packet(rng, rng.choice([2, 3, 9, 10, 40]))
 
 
+def frame(rng: random.Random) -> bytes:
+    """Ethernet, often with IPv4 in it; sometimes anything."""
+    if not rng.randrange(3):
+        return random_packet(rng, rng.randrange(100))
+    kind = rng.choice([0x800, 0x800, 0x800, 0x86DD, 0x8100, 0x806, rng.randrange(1 << 16)])
+    ethernet = random_packet(rng, 12) + kind.to_bytes(2, "big")
+    ip = bytes([0x45, rng.randrange(4), *random_packet(rng, 6), rng.choice([0, 1, 2, 64])])
+    ip += bytes([rng.choice([0, 1, 6, 17, 253])]) + random_packet(rng, 10)
+    whole = ethernet + ip + random_packet(rng, rng.randrange(90))
+    return whole if rng.randrange(3) else whole[: rng.randrange(80)]
+
+
 PACKETS: dict[str, Callable[[random.Random], bytes]] = {
     "headers": headers,
     "bytes": whole_bytes,

@@ -1,0 +1,39 @@
+"""Whatever stands in a program, the compiler answers with IR that is legal or with errors."""
+
+from __future__ import annotations
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+
+from gradplane.switch.compiler import compile_source
+from gradplane.switch.ir.verify import verify
+from gradplane.switch.source import CompileError
+
+PROGRAMS = sorted((Path(__file__).parent / "accepted").glob("*.p4"))
+TOKEN = re.compile(r'#[^\n]*|//[^\n]*|"[^"]*"|\w+|\s+|.')
+WORD = re.compile(r"[A-Za-z_0-9]\w*")
+OTHERS = "0 -1 true {} {1,2} ... {#} _ error.NoError m hdr hdr.h sm exact bit<8> (bit<8>)1 {x=1}"
+
+
+def mutated(text: str, chance: random.Random) -> str:
+    """The program with one to three of its words replaced, mostly by other words in it."""
+    tokens = TOKEN.findall(text)
+    words = [i for i, token in enumerate(tokens) if WORD.fullmatch(token)]
+    for at in chance.sample(words, chance.choice([1, 1, 2, 3])):
+        other = chance.choice(OTHERS.split())
+        tokens[at] = other if chance.random() < 0.3 else tokens[chance.choice(words)]
+    return "".join(tokens)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.stem)
+def test_mutated_programs(program: Path) -> None:
+    text, chance = program.read_text(), random.Random(program.stem)
+    for _ in range(25):
+        source = mutated(text, chance)
+        try:
+            verify(compile_source("mutated.p4", text=source).program)
+        except CompileError as error:
+            assert error.diagnostics

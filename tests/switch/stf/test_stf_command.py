@@ -1,0 +1,27 @@
+"""`gradplane stf`."""
+
+from pathlib import Path
+
+from typer.testing import CliRunner
+
+from gradplane.cli import app
+
+FEATURES = Path(__file__).parent / "features"
+
+
+def test_files_are_tested_one_by_one_and_the_exit_status_tells(tmp_path: Path) -> None:
+    program = FEATURES / "slices.p4"
+    result = CliRunner().invoke(app, ["stf", str(program), "--engine", "interpreter"])
+    assert (result.exit_code, result.output) == (0, f"PASS {program}\n1 passed, 0 failed\n")
+    missing = tmp_path / "no.p4"
+    result = CliRunner().invoke(app, ["stf", str(program), str(missing)])
+    assert (result.exit_code, result.output) == (
+        1,
+        f"PASS {program}\nFAIL {missing}: there is no packet test {tmp_path}/no.stf\n"
+        "1 passed, 1 failed\n",
+    )
+
+
+def test_wrong_usage_ends_with_status_2() -> None:
+    assert CliRunner().invoke(app, ["stf"]).exit_code == 2
+    assert CliRunner().invoke(app, ["stf", "a.p4", "--engine", "quick"]).exit_code == 2
