@@ -16,9 +16,12 @@ def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
 
 
 def push_codec(job: JobConfig) -> codecs.Codec:
-    """What the job's workers encode with, with error feedback where the job asks for it."""
+    """What the job's workers encode with, with error feedback where the job asks for it and the
+    codec has no memory of its own.
+    """
     codec = make_codec(job.codec, "codec")
-    return codecs.ErrorFeedback(codec) if job.error_feedback else codec
+    has_memory = codec.memoryless != codec
+    return codecs.ErrorFeedback(codec) if job.error_feedback and not has_memory else codec
 
 
 def summed_codec(job: JobConfig) -> codecs.Codec:

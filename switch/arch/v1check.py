@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeGuard
 
 from gradplane.switch.arch.v1externs import EXTERNS, INSTANCES
 from gradplane.switch.ir import nodes as ir
@@ -17,19 +16,6 @@ BLOCKS = ("p", "vr", "ig", "eg", "ck", "dep")
 def check(program: ir.Program) -> list[Diagnostic]:
     """What the program uses that v1model, or this implementation of it, does not have."""
     return [*_instances(program), *_calls(program)]
-
-
-def complete(program: ir.Program) -> None:
-    """Gives each mark_to_drop() its block's standard metadata, which the old form leaves out."""
-    for place, block in blocks(program.package):
-        if place in ("p", "ig", "eg"):  # elsewhere the call is refused
-            for stmt in statements(block):
-                if _bare_drop(stmt):
-                    stmt.args, stmt.directions = [block.params[2].var], ["inout"]
-
-
-def _bare_drop(stmt: ir.Stmt) -> TypeGuard[ir.CallExtern]:
-    return isinstance(stmt, ir.CallExtern) and stmt.name == "mark_to_drop" and not stmt.args
 
 
 def _instances(program: ir.Program) -> Iterable[Diagnostic]:

@@ -15,9 +15,10 @@ from typing import Any
 
 from gradplane.switch.arch.calls import source_lines
 from gradplane.switch.arch.fieldlists import FieldLists
-from gradplane.switch.arch.v1check import BLOCKS, check, complete
+from gradplane.switch.arch.v1check import BLOCKS, check
 from gradplane.switch.arch.v1externs import V1Externs
 from gradplane.switch.arch.v1packet import DROP_PORT, InstanceType, StandardMetadata, V1Packet
+from gradplane.switch.arch.v1prepare import prepare
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
 from gradplane.switch.interp.frame import Env, Frame
 from gradplane.switch.interp.statements import Abort, Statements
@@ -81,7 +82,7 @@ class V1Model:
     program uses what is not implemented."""
 
     def __init__(self, program: ir.Program, state: State) -> None:
-        complete(program)
+        prepare(program)
         problems = check(program)
         if problems:
             raise CompileError(problems, source_lines([p.span for p in problems]))

@@ -151,7 +151,7 @@ class Engine:
     def _vector(self, name: str) -> bytes:
         """A copy of a vector's bytes."""
         at = self._module.words
-        start, length = (int(self._words[at[f"{name}:{part}"]]) for part in ("data", "length"))
+        start, length = (self._words[at[f"{name}:{part}"]] for part in ("data", "length"))
         return ctypes.string_at(start, length) if length else b""
 
     def _finish(self) -> Sent:
@@ -251,7 +251,7 @@ class Engine:
         at = self._module.words.get(name)
         if at is None:
             return 0
-        value = int(self._words[at])
+        value = self._words[at]
         self._words[at] = 0
         return value
 
@@ -330,10 +330,9 @@ def _release(native: Native, release: Callable[[], None]) -> None:
     release()
 
 
-def _words(address: int, count: int) -> npt.NDArray[np.int64]:
-    memory = (ctypes.c_int64 * max(count, 1)).from_address(address)
-    words: npt.NDArray[np.int64] = np.ctypeslib.as_array(memory)
-    return words
+def _words(address: int, count: int) -> memoryview[int]:
+    memory = (ctypes.c_char * (8 * max(count, 1))).from_address(address)
+    return memoryview(memory).cast("B").cast("q")
 
 
 def _address(array: Any) -> int:

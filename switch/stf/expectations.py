@@ -79,11 +79,8 @@ class Expectations:
         for i, (wanted, packet) in enumerate(zip(expected, sent, strict=True), 1):
             difference = wanted.difference(packet)
             if difference:
-                yield (
-                    f"{self.file}:{wanted.line}: packet {i} on port {port} is {difference}\n"
-                    if difference.startswith("too")
-                    else f"{self.file}:{wanted.line}: packet {i} on port {port}: {difference}\n"
-                ) + f"    expected {wanted}\n    received {packet.hex()}"
+                what = f"{self.file}:{wanted.line}: packet {i} on port {port}: {difference}"
+                yield f"{what}\n    expected {wanted}\n    received {packet.hex()}"
 
     def _miscount(self, port: int, expected: list[Expected], sent: list[bytes]) -> str:
         place = f"{self.file}:{expected[0].line}" if expected else self.file

@@ -15,7 +15,7 @@ NAME = r'(?:"[^"]+"|[^\s:()=,"]+)'
 KEY = r'(?:"[^"]+"|[^\s:()\[=,"]+(?:\[[^\]]*\][^\s:()\[=,"]*)*)'  # also h[0].x and h.x[7:0]
 MATCHES = rf"(?P<matches>(?:{KEY}\s*:\s*\S+(?:\s+|$))*)"
 ACTION = rf"(?P<action>{NAME})\s*\((?P<args>[^()]*)\)"
-PRIORITY = r"(?:(?P<priority>\d+)\s+)?"
+PRIORITY = r"(?:(?P<priority>\d{1,10})\s+)?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +33,10 @@ class StfError(Exception):
 
 # command -> how it is written, and the pattern of what follows it
 COMMANDS: dict[str, tuple[str, str]] = {
-    "packet": ("PORT HEX...", r"(?P<port>\d+)\s+(?P<data>[0-9a-fA-F\s]+)"),
+    "packet": ("PORT HEX...", r"(?P<port>\d{1,10})\s+(?P<data>[0-9a-fA-F\s]+)"),
     "expect": (
         "PORT [HEX or * ...] [$]",
-        r"(?P<port>\d+)(?:\s+(?P<data>[0-9a-fA-F*\s]*))?\s*(?P<end>\$?)",
+        r"(?P<port>\d{1,10})(?:\s+(?P<data>[0-9a-fA-F*\s]*))?\s*(?P<end>\$?)",
     ),
     "no_packet": ("", ""),
     "add": (
@@ -48,12 +48,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "all, or TABLE [PRIORITY] FIELD:VALUE..., or TABLE HANDLE",
         rf"(?P<table>{NAME})(?:\s+{PRIORITY}(?:(?P<handle>{NAME})|{MATCHES}))?",
     ),
-    "mirroring_add": ("SESSION PORT", r"(?P<session>\d+)\s+(?P<port>\d+)"),
-    "mirroring_add_mc": ("SESSION GROUP", r"(?P<session>\d+)\s+(?P<group>\d+)"),
-    "mirroring_get": ("SESSION", r"(?P<session>\d+)"),
-    "mc_mgrp_create": ("GROUP", r"(?P<group>\d+)"),
-    "mc_node_create": ("RID PORT...", r"(?P<rid>\d+)(?P<ports>(?:\s+\d+)*)"),
-    "mc_node_associate": ("GROUP NODE", r"(?P<group>\d+)\s+(?P<node>\d+)"),
+    "mirroring_add": ("SESSION PORT", r"(?P<session>\d{1,10})\s+(?P<port>\d{1,10})"),
+    "mirroring_add_mc": ("SESSION GROUP", r"(?P<session>\d{1,10})\s+(?P<group>\d{1,10})"),
+    "mirroring_get": ("SESSION", r"(?P<session>\d{1,10})"),
+    "mc_mgrp_create": ("GROUP", r"(?P<group>\d{1,10})"),
+    "mc_node_create": ("RID PORT...", r"(?P<rid>\d{1,10})(?P<ports>(?:\s+\d{1,10})*)"),
+    "mc_node_associate": ("GROUP NODE", r"(?P<group>\d{1,10})\s+(?P<node>\d{1,10})"),
     "register_read": ("NAME [INDEX]", rf"(?P<name>{NAME})(?:\s+(?P<index>\w+))?"),
     "register_write": (
         "NAME INDEX VALUE",

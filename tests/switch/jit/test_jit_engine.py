@@ -196,7 +196,11 @@ def test_a_loop_without_end_is_stopped() -> None:
 
 LOOPED = "for (bit<8> i = 0; i < 3; i = i + 1) { packet.emit(h.b); }"
 SQUARED = "apply { bit<4096> x = (bit<4096>) h.b.v; x = x * x; h.b.v = x[7:0]; }"
-HASHED = "apply { int<8> x; hash(x, HashAlgorithm.crc16, -8s1, { h.b.v }, 8w3); h.b.v = (bit<8>) x; }"
+HASHED = """apply {
+    int<8> x;
+    hash(x, HashAlgorithm.crc16, -8s1, { h.b.v }, 8w3);
+    h.b.v = (bit<8>) x;
+}"""
 
 
 @pytest.mark.parametrize(
@@ -217,7 +221,7 @@ HASHED = "apply { int<8> x; hash(x, HashAlgorithm.crc16, -8s1, { h.b.v }, 8w3); 
         (
             HASHED,
             EMIT,
-            "test.p4:11:95: error: the JIT engine cannot hash to signed bounds\n"
+            "test.p4:13:5: error: the JIT engine cannot hash to signed bounds\n"
             "    use bit<W> for base and max",
         ),
     ],
