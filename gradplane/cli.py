@@ -85,9 +85,13 @@ def run(
     settings: Settings = [],  # noqa: B006  (typer copies it)
     cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
 ) -> None:
-    """Run an experiment and write its run folder."""
+    """Run an experiment, or a study, and write its run folder."""
     from gradplane import runner, tables
+    from gradplane.studies import launch
 
+    if launch.is_study(experiment):
+        _run_study(experiment, out, net, seed, settings, cli)
+        return
     if net not in (None, *runner.NETWORKS):
         raise typer.BadParameter(f"use {' or '.join(runner.NETWORKS)}", param_hint="--net")
     summary = runner.run(
@@ -96,6 +100,22 @@ def run(
     console = _console()
     console.print(tables.results(summary))
     _say(console, f"report: {summary.report}")
+
+
+def _run_study(
+    path: Path, out: Path | None, net: str | None, seed: int | None, settings: list[str], cli: bool
+) -> None:
+    from gradplane import tables
+    from gradplane.studies import launch
+
+    if net or cli:
+        hint = "--net" if net else "--cli"
+        raise typer.BadParameter("a study has no network: leave it out", param_hint=hint)
+    console = _console()
+    with console.status("computing"):
+        done = launch.run(path, out, settings=settings, seed=seed)
+    console.print(tables.study(done.outcome))
+    _say(console, f"report: {done.report}")
 
 
 @app.command()

@@ -3,16 +3,21 @@
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from rich import box
 from rich.console import Group
+from rich.padding import Padding
 from rich.table import Table
+from rich.text import Text
 
 from gradplane import codecs as compression
 from gradplane.summary import Summary, rate
 from gradplane.switch.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from gradplane.studies.study import Outcome
 
 
 def results(summary: Summary) -> Group:
@@ -86,6 +91,15 @@ def _measure(
     speeds = [x.nbytes / 1e6 / (b - a) for a, b in ((started, encoded), (encoded, decoded))]
     ratio = x.nbytes / len(data)
     return [f"{len(data):,}", f"{ratio:.2f}", f"{error:.3g}", *(f"{s:,.0f}" for s in speeds)]
+
+
+def study(outcome: "Outcome") -> Group:
+    """A study's numbers beside the paper's, and in sentences where and why they differ."""
+    table = _table(*outcome.head)
+    for row in outcome.rows:
+        table.add_row(*row)
+    notes = (Padding(Text(note), (0, 0, 1, 1)) for note in outcome.notes)
+    return Group(Text(f" {outcome.title}", "bold"), table, *notes)
 
 
 def program(compiled: ir.Program) -> Table:

@@ -336,7 +336,7 @@ def _noted(name: str, position: int | None) -> Callable[[Call], None]:
 # -- messages -----------------------------------------------------------------------------------
 
 
-def tell(f: Function, unit: Unit, vector: str, site: int, data: Operand, size: int) -> None:
+def tell(f: Function, vector: str, site: int, data: Operand, size: int) -> None:
     """Appends a message to a vector: site, cause, size in memory, bytes."""
     record = vectors.reserve(f, vector, 24 + size)
     for i, value in enumerate((str(site), f.word("cause", "i64", fixed=False), str(size))):
@@ -350,7 +350,7 @@ def _tell_value(call: Call, vector: str, kind: str, text: str, position: int | N
     e = None if position is None else call.args[position]
     site = call.externs.site(Site(kind, text, e.type if e else None, call.stmt))
     if e is None:
-        tell(call.f, call.code.unit, vector, site, "null", 0)
+        tell(call.f, vector, site, "null", 0)
         return
     size = call.code.layouts.of(e.type).size
     if is_scalar(e.type):
@@ -358,7 +358,7 @@ def _tell_value(call: Call, vector: str, kind: str, text: str, position: int | N
         call.code.write(e, data)
     else:
         data = call.code.address(e)
-    tell(call.f, call.code.unit, vector, site, data, size)
+    tell(call.f, vector, site, data, size)
 
 
 def _digest(call: Call) -> None:

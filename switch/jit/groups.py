@@ -28,6 +28,7 @@ class GroupMirror:
         for name, array in (("groups", self._groups), ("sessions", self._sessions)):
             set_word(name, int(array.__array_interface__["data"][0]))
         self._replicas = Memory("replicas", set_word)
+        self._used: tuple[list[int], list[int]] = ([], [])
 
     def refresh(self) -> None:
         """Copies both if one changed."""
@@ -37,8 +38,10 @@ class GroupMirror:
             return
         self._seen = changes
         replicas: list[int] = []
-        self._groups.fill(0)
-        self._sessions.fill(0)
+        # Row by row: filling all would touch megabytes that hardly any program needs.
+        for array, ids in ((self._groups, self._used[0]), (self._sessions, self._used[1])):
+            array[ids] = 0
+        self._used = list(state.multicast), list(state.clone_sessions)
         for id, members in state.multicast.items():
             self._check("multicast group", id)
             self._groups[id] = len(replicas) // 2, len(members)

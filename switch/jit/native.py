@@ -17,6 +17,7 @@ import llvmlite
 import llvmlite.binding as llvm
 
 DIGEST = 32  # bytes of the hash in front of a cached object
+KEPT = 500  # objects in the cache
 FORMAT = 1  # to be raised when compiling the same assembly gives other code
 
 
@@ -102,8 +103,16 @@ def _save(path: Path, code: bytes) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(hashlib.sha256(code).digest() + code)
         os.replace(name, path)
+        _prune(path.parent)
     except OSError:
         return
+
+
+def _prune(folder: Path) -> None:
+    """Removes the oldest objects when there are too many."""
+    objects = sorted(folder.glob("*.o"), key=lambda path: path.stat().st_mtime)
+    for path in objects[:-KEPT]:
+        path.unlink(missing_ok=True)
 
 
 def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:

@@ -35,12 +35,10 @@ CAUSED_AGAIN = f"a packet came round {PASS_LIMIT} times"
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What the engine must know of the code: the layout of a packet's memory and of a node."""
+    """What the engine must know of the code: the layout of a packet's memory, a node's size."""
 
     context: Context
     node_size: int
-    externs: Externs
-    storm: int  # the site of the message that a packet took too many passes
 
 
 def build(unit: Unit, program: ir.Program, externs: Externs, passes: int) -> Pipeline:
@@ -68,7 +66,7 @@ class _Builder(Traffic):
         self._process()
         self._once()
         self._release()
-        return Pipeline(self.context, self.node_size, self.externs, self.storm)
+        return Pipeline(self.context, self.node_size)
 
     # -- egress ---------------------------------------------------------------------------------
 
@@ -302,7 +300,7 @@ class _Builder(Traffic):
                 left = f.binary("sub", "i64", vectors.length(f, "again"), at.get())
                 count = f.alloca(8)
                 f.store("i64", f.binary("udiv", "i64", left, self.node_size), count, 8)
-                tell(f, self.unit, "messages", self.storm, count, 8)
+                tell(f, "messages", self.storm, count, 8)
                 f.ret()
             node = f.add(vectors.data(f, "again"), at.get())
             data = f.load("ptr", node, 8)
@@ -325,10 +323,10 @@ class _Builder(Traffic):
     def _release(self) -> None:
         f = self.module.function("release", "void", [], exported=True)
         nodes = vectors.data(f, "again")
-        with f.count(f.word("nodes made", "i64", fixed=False)) as at:
-            whole = f.binary("urem", "i64", at, self.node_size)
-            with f.when(f.compare("eq", "i64", whole, 0)):
-                f.intrinsic("free", "void", ("ptr", f.load("ptr", f.add(nodes, at), 8)))
+        made = f.binary("udiv", "i64", f.word("nodes made", "i64", fixed=False), self.node_size)
+        with f.count(made) as i:
+            node = f.add(nodes, f.binary("mul", "i64", i, self.node_size))
+            f.intrinsic("free", "void", ("ptr", f.load("ptr", node, 8)))
         for name in vectors.NAMES:
             f.intrinsic("free", "void", ("ptr", vectors.data(f, name)))
         f.ret()

@@ -1,7 +1,7 @@
 """Statements, and with them the whole of a body: the last layer of the lowering of code.
 
-frame (what is kept) <- expressions <- calls <- statements: each layer is a class that extends the
-one before.
+frame (what is kept) <- expressions <- externs <- calls <- statements: each layer is a class that
+extends the one before.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ UNBIASED = [
     (codecs.get("natural", bits=3), natural),
     (codecs.get("randomk", unbiased=True), randomk),
 ]
-each = pytest.mark.parametrize("codec, variance", UNBIASED, ids=lambda v: repr(v)[:40])
+each = pytest.mark.parametrize("codec, variance", UNBIASED, ids=[str(codec) for codec, _ in UNBIASED])
 
 
 def vector(kind: str, n: int) -> Array:

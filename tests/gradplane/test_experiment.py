@@ -164,7 +164,7 @@ def test_a_refusal_names_place_key_and_what_is_allowed(
         ('[[job]]\npush = "float32"\n', "e.toml:2: codec float32: its codes cannot be summed"),
         (
             "[[job]]\npush = { name = 'thc', granularity = 80 }\n",
-            "e.toml:2: granularity 80 x 4 workers = 320 does not fit 8-bit sums",
+            "e.toml:2: granularity 80 × 4 workers = 320 does not fit 8-bit sums",
         ),
         ('[[impairment]]\nmodel = "bernoulli"\nrat = 1\n', "e.toml:1: impairment bernoulli:"),
         ('[[impairment]]\nmodel = "straggler"\nworkers = [7]\nleave_out = true\n', "e.toml:1: "),

@@ -1,6 +1,7 @@
 """The JIT engine's own: cache, buffers, changes between packets, traces, refusals."""
 
 import gc
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,16 @@ def test_a_cache_that_cannot_be_written_is_done_without(
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert switch(ECHO).process(5, b"a") == [(5, b"a")]
+
+
+def test_the_cache_keeps_the_newest_objects(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "KEPT", 2)
+    for port in range(4):
+        switch(f"apply {{ s.egress_spec = {port}; }}")
+    kept = set(native.cache_dir().glob("*.o"))
+    assert len(kept) == 2
+    monkeypatch.setattr(native, "_compiled", lambda *_: pytest.fail("compiled again"))
+    assert switch("apply { s.egress_spec = 3; }").process(5, b"a") == [(3, b"a")]
 
 
 def test_a_damaged_object_is_compiled_again() -> None:
@@ -122,6 +133,26 @@ def test_entries_change_between_packets(kind: str) -> None:
     assert [sw.process(1, bytes([v]))[0][0] for v in range(256)] == expected
     table.clear()
     assert {sw.process(1, bytes([v]))[0][0] for v in range(256)} == {400}
+
+
+def test_entries_come_while_packets_run() -> None:
+    sw = switch(TABLE % "exact")
+    packets = pack([1] * 256, [bytes([v]) for v in range(256)])
+    table = sw.table("t")
+
+    def insert() -> None:
+        for v in range(256):
+            table.add({"v": v}, "go", {"port": v})
+
+    writer = threading.Thread(target=insert)
+    writer.start()
+    seen = []
+    while len(seen) < 256:
+        out, data, _, _ = sw.process_buffer(*packets)
+        assert out.tolist() == list(data), "a packet found half an entry"
+        assert set(seen) <= set(out.tolist())
+        seen = out.tolist()
+    writer.join()
 
 
 def test_hash_tables_grow() -> None:

@@ -1,0 +1,135 @@
+"""From an experiment file with a [study] table to its run folder."""
+
+import importlib
+import json
+import pkgutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, ValidationError, create_model
+
+from gradplane import report, rundir
+from gradplane.machine import OneBlasThread, describe
+from gradplane.schema import Experiment, Section
+from gradplane.studies import papers, plot
+from gradplane.studies.study import Outcome, Study
+from gradplane.tomlfile import Document, ExperimentError, dumps, nearest, override, read
+from gradplane.wording import explain
+
+STUDY, FIGURE = "study.json", "figure"
+
+
+class StudyFile(Section):
+    """What a file with a study has at its top; as in other experiment files."""
+
+    name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    seed: int = Experiment.model_fields["seed"]  # type: ignore[assignment]
+    study: Study
+
+
+@dataclass(frozen=True)
+class Done:
+    """A study's outcome, and the run folder with study.json, figure.svg, figure.png, report.html"""
+
+    folder: Path
+    outcome: Outcome
+
+    @property
+    def report(self) -> Path:
+        """The page with everything inside."""
+        return self.folder / rundir.REPORT
+
+
+def is_study(path: str | Path) -> bool:
+    """Whether the file has a [study] table; ExperimentError if it is no TOML file."""
+    return "study" in read(Path(path)).values
+
+
+def kinds() -> dict[str, type[Study]]:
+    """Every study by the name that a file calls it by."""
+    found = {}
+    for info in pkgutil.iter_modules(papers.__path__):
+        module = importlib.import_module(f"{papers.__name__}.{info.name}")
+        (kind,) = (value for value in vars(module).values() if _is_study_of(value, module.__name__))
+        found[kind.model_fields["name"].default] = kind
+    return found
+
+
+def _is_study_of(value: object, module: str) -> bool:
+    return isinstance(value, type) and issubclass(value, Study) and value.__module__ == module
+
+
+def run(
+    path: str | Path,
+    out: str | Path | None = None,
+    *,
+    settings: Sequence[str] = (),
+    seed: int | None = None,
+) -> Done:
+    """Run the study of a file and write its run folder, `out` (default: runs/NAME-N).
+
+    settings: `KEY=VALUE` overrides, such as study.workers=8. seed: instead of the file's. Raises
+    ExperimentError before anything is written, and CodecError; then failure.txt says why."""
+    file = load(path, settings, seed)
+    folder = rundir.create(out, file.name)
+    (folder / rundir.EXPERIMENT).write_text(dumps(_values(file)), "utf-8")
+    try:
+        with OneBlasThread():
+            outcome = file.study.run(file.seed)
+    except BaseException as error:
+        rundir.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
+        raise
+    _write(folder, file, outcome)
+    return Done(folder, outcome)
+
+
+def load(
+    path: str | Path, settings: Sequence[str] = (), seed: int | None = None
+) -> StudyFile:
+    """The checked file; ExperimentError has a line for each thing that is wrong."""
+    document = read(Path(path))
+    document.values.setdefault("name", Path(path).stem)
+    override(document, [*settings, *([] if seed is None else [f"seed={seed}"])])
+    model = create_model("StudyFile", __base__=StudyFile, study=(_kind(document), ...))
+    try:
+        return model.model_validate(document.values)
+    except ValidationError as error:
+        raise ExperimentError(explain(document, model, error)) from None
+
+
+def _kind(document: Document) -> type[Study]:
+    known, table = kinds(), document.values["study"]
+    name = table.get("name") if isinstance(table, dict) else table
+    if name in known:
+        return known[name]
+    place = document.place(("study", "name"))
+    if name is None:
+        raise ExperimentError(f"{place}: study.name is missing: {nearest('', known)}")
+    raise ExperimentError(f"{place}: no study {name!r}: {nearest(str(name), known)}")
+
+
+def _values(file: StudyFile) -> dict[str, Any]:
+    return file.model_dump(mode="json") | {"study": file.study.model_dump(mode="json")}
+
+
+def _write(folder: Path, file: StudyFile, outcome: Outcome) -> None:
+    about = {"title": outcome.title, "rows": outcome.values, "notes": outcome.notes}
+    text = json.dumps(about | _values(file) | describe(), indent=1, ensure_ascii=False)
+    (folder / f"{FIGURE}.png").write_bytes(plot.render(outcome.figure, "png"))
+    svg = plot.render(outcome.figure, "svg")
+    (folder / f"{FIGURE}.svg").write_bytes(svg)
+    (folder / rundir.REPORT).write_text(_page(file, outcome, svg.decode()), "utf-8")
+    (folder / STUDY).write_text(f"{text}\n", "utf-8")
+
+
+def _page(file: StudyFile, outcome: Outcome, svg: str) -> str:
+    notes = "".join(f"<p>{escape(note)}</p>" for note in outcome.notes)
+    parts = [
+        report._section("Numbers", report._table(outcome.head, outcome.rows) + notes),
+        report._section("Figure", svg[svg.index("<svg") :]),
+        report._section("Experiment", report._details("experiment.toml", dumps(_values(file)))),
+    ]
+    return report._page(outcome.title, f"study {file.study.name}, seed {file.seed}", parts)

@@ -1,0 +1,49 @@
+"""THC, figure 2b: the error of the workers' mean under four compressors."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from gradplane.studies import nmse, plot
+from gradplane.studies.study import Outcome, Study, number
+
+
+class Fig2b(Study):
+    """`values` a gradient, drawn from lognormal(0, 1); every worker has a copy of it."""
+
+    name: Literal["thc-fig2b"] = "thc-fig2b"
+    workers: int = Field(default=4, ge=1)
+    values: int = Field(default=2**20, ge=1)
+    repetitions: int = Field(default=3, ge=1)
+
+    def run(self, seed: int) -> Outcome:
+        """A row a scheme."""
+        rows = nmse.figure_2b(self.workers, self.values, self.repetitions, seed)
+        labels = [row.label for row in rows]
+        errors, paper = [row.nmse for row in rows], [row.paper for row in rows]
+        return Outcome(
+            title=f"THC, figure 2b: NMSE of the mean, {self.workers} workers",
+            head=("scheme", "NMSE", "the paper's, 4 workers"),
+            rows=tuple((row.label, number(row.nmse), number(row.paper)) for row in rows),
+            notes=_notes({row.label: row for row in rows}),
+            values=[
+                {"scheme": row.label, "codec": row.config, "nmse": row.nmse, "paper": row.paper}
+                for row in rows
+            ],
+            figure=plot.pairs(labels, errors, paper, "NMSE", log=True),
+        )
+
+
+def _notes(rows: dict[str, nmse.SchemeRow]) -> tuple[str, ...]:
+    tern, top, thc = (rows[label] for label in ("TernGrad", "TopK 10%", "THC"))
+    assert tern.paper and top.paper
+    return (
+        f"TernGrad's error is {tern.nmse / top.nmse:.0f} times TopK's here, {tern.paper / top.paper:.0f}"
+        f" times in the paper; THC's is {top.nmse / thc.nmse:.0f} times below TopK's.",
+        "Why they differ: the paper does not say which gradients it took, ours are drawn from"
+        " lognormal(0, 1) as in its appendix D.4. TopK's error is the part of the squared norm"
+        f" outside the largest tenth of the values, {top.nmse:.0%} of ours and {top.paper:.0%} of"
+        " the paper's; TernGrad's grows with the largest value, and so with the gradient's length.",
+        "DGC sends in its first round what TopK sends, so their errors are one; later rounds add"
+        " what was kept, which has no NMSE of its own.",
+    )

@@ -1,0 +1,158 @@
+"""Arguments of calls, and the calls that stay calls: extern functions and methods, packets."""
+
+from __future__ import annotations
+
+from gradplane.switch.check.arguments import CallInfo
+from gradplane.switch.check.expressions import EnumValue
+from gradplane.switch.check.kinds import substitute
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import STRING, Enum, Type, Void
+from gradplane.switch.lower import build
+from gradplane.switch.lower.env import PACKET, Binding
+from gradplane.switch.lower.erase import erase
+from gradplane.switch.lower.expressions import ExpressionLowering, has_call
+from gradplane.switch.syntax import ast
+
+
+class ExternLowering(ExpressionLowering):
+    # -- arguments -----------------------------------------------------------------------------
+
+    def _argument_values(
+        self, info: CallInfo
+    ) -> tuple[list[Binding | None], dict[int, ir.Var]]:
+        """Arguments, evaluated as written: l-values for out and inout, otherwise values or objects.
+
+        Where evaluating a later argument may change a value, it is saved before; for an inout
+        argument the second result has the variable it was saved in.
+        """
+        values: list[Binding | None] = [None] * len(info.args)
+        saved: dict[int, ir.Var] = {}
+        order = [(i, arg) for i in info.order if (arg := info.args[i]) is not None]
+        for n, (i, arg) in enumerate(order):
+            direction = info.signature.params[i].direction
+            changes = any(has_call(later) for _, later in order[n + 1 :])
+            if direction in ("out", "inout"):
+                place = values[i] = self.lvalue(arg)
+                if direction == "inout" and changes:
+                    saved[i] = self.spill(place)
+            elif (found := self._object(arg)) is not None:
+                values[i] = found
+            else:
+                value = self.expr(arg)
+                keep = isinstance(value, ir.Const) or not changes
+                values[i] = value if keep else self.spill(value)
+        return values, saved
+
+    def _copy_out(self, target: ir.Expr, value: ir.Expr) -> ir.Stmt:
+        assert isinstance(target, ir.LValue), target
+        return ir.Assign(target, value, span=self._span)
+
+    def _object(self, arg: ast.Expr) -> Binding | None:
+        if isinstance(arg, ast.Name) and arg.decl is not None and arg.const is None:
+            found = self.env.find(arg.decl)
+            if found is not None and not isinstance(found, ir.Expr):
+                return found
+        return None
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def _extern(self, e: ast.Call, info: CallInfo, wanted: bool) -> ir.Expr | None:
+        if info.kind == "method":
+            assert info.base is not None
+            instance = self._object(info.base)
+            if instance is PACKET:
+                return self._packet(e, info)
+        else:
+            instance = None
+            if info.name == "verify":
+                cond, error = self.exprs(*(a for a in info.args if a is not None))
+                self.emit(ir.Verify(cond, error))
+                return None
+            if info.name == "static_assert":
+                return self._static_assert(e, info)
+        assert instance is None or isinstance(instance, ir.ExternInstance), instance
+        args, directions, copies = self._extern_arguments(info)
+        result = None
+        if not isinstance(info.signature.result, Void):
+            result = self.variable(info.name, self.type_of(e))
+        self.emit(
+            ir.CallExtern(
+                instance,
+                info.name,
+                args,
+                directions,
+                result,
+                [self._erased(t) for t in info.type_args],
+            )
+        )
+        self.out += copies
+        return result
+
+    def _extern_arguments(
+        self, info: CallInfo
+    ) -> tuple[list[ir.Expr], list[str], list[ir.Stmt]]:
+        """Arguments, their directions, and what copies results out afterwards."""
+        args: list[ir.Expr] = []
+        directions: list[str] = []
+        copies: list[ir.Stmt] = []
+        values, saved = self._argument_values(info)
+        for i, (arg, param) in enumerate(zip(info.args, info.signature.params, strict=True)):
+            value = values[i]
+            if arg is None and param.direction == "out":  # `_`
+                value = self.variable(param.name, self._erased(param.type))
+            elif arg is not None and isinstance(arg.const, EnumValue) and _named(info, i):
+                value = ir.Const(STRING, arg.const.name)
+            elif i in saved and isinstance(value, ir.Expr):
+                copies.append(self._copy_out(value, saved[i]))
+                value = saved[i]
+            if isinstance(value, ir.Expr):
+                args.append(value)
+                directions.append(param.direction)
+        return args, directions, copies
+
+    def _erased(self, t: Type) -> Type:
+        return erase(substitute(t, self.env.types))
+
+    def _static_assert(self, e: ast.Call, info: CallInfo) -> ir.Expr:
+        cond = info.args[0]
+        assert cond is not None
+        value = self.expr(cond)
+        if isinstance(value, ir.Const) and not value.value:
+            message = info.args[1].const if len(info.args) > 1 and info.args[1] else ""
+            self.p.reporter.error(e.span, f"static_assert failed: {message}".rstrip(": "))
+        return build.TRUE
+
+    def _packet(self, e: ast.Call, info: CallInfo) -> ir.Expr | None:
+        """Methods of packet_in and packet_out."""
+        match info.name:
+            case "extract":
+                self._extract(info)
+                return None
+            case "emit":
+                assert info.args[0] is not None
+                self.emit(ir.Emit(self.expr(info.args[0])))
+                return None
+            case "advance":
+                assert info.args[0] is not None
+                self.emit(ir.Advance(self.expr(info.args[0])))
+                return None
+        target = self.variable(info.name, self.type_of(e))
+        kind = ir.Lookahead if info.name == "lookahead" else ir.PacketLength
+        self.emit(kind(target))
+        return target
+
+    def _extract(self, info: CallInfo) -> None:
+        target, *size = info.args
+        if target is None:  # extract<T>(_): skips a T
+            t = self._erased(info.type_args[0])
+            self.emit(ir.Extract(self.variable("skipped", t)))
+            return
+        place = self.lvalue(target)
+        bits = self.expr(size[0]) if size and size[0] is not None else None
+        self.emit(ir.Extract(place, bits))
+
+
+def _named(info: CallInfo, at: int) -> bool:
+    """Whether a parameter is declared with an enum's type: its constants are passed by name."""
+    assert isinstance(info.decl, ast.FunctionDecl)
+    return isinstance(info.decl.params[at].type, Enum)
