@@ -20,5 +20,15 @@ lint: install
 	@mkdir -p $(LINT_DIR) && ln -sfn ../../gradplane $(LINT_DIR)/gradplane
 	cd $(LINT_DIR) && ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p gradplane
 
+# Ratios against baselines taken in the same run.
+bench: install
+	$(PYTHON) benchmarks/switch_memory.py
+	$(PYTHON) benchmarks/codecs.py
+	$(PYTHON) benchmarks/thc_accuracy.py
+
+# Interpreter against JIT on random programs, tables and packets.
+fuzz: install
+	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 300 --seed 0
+
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache runs *.egg-info build

@@ -89,11 +89,11 @@ def run(
     from gradplane import runner, tables
     from gradplane.studies import launch
 
+    if net not in (None, *runner.NETWORKS):
+        raise typer.BadParameter(f"use {' or '.join(runner.NETWORKS)}", param_hint="--net")
     if launch.is_study(experiment):
         _run_study(experiment, out, net, seed, settings, cli)
         return
-    if net not in (None, *runner.NETWORKS):
-        raise typer.BadParameter(f"use {' or '.join(runner.NETWORKS)}", param_hint="--net")
     summary = runner.run(
         experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True
     )
@@ -171,7 +171,7 @@ def bench(
     values: Annotated[int, typer.Option(min=1, help="Length of the vector")] = 1 << 20,
     seed: Annotated[int, typer.Option(min=0)] = 1,
 ) -> None:
-    """Ratio, error and speed on a lognormal(0, 1) vector."""
+    """Speed, ratio and error on normal, lognormal and recorded real gradients."""
     from gradplane import tables
 
     _console().print(tables.bench(names, values, seed))
@@ -227,7 +227,7 @@ def trace(
 @app.command()
 def stf(
     programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4...", show_default=False)],
-    engine: Annotated[str, typer.Option(help="interpreter or jit")] = "interpreter",
+    engine: Annotated[str, typer.Option(help="jit or interpreter")] = "jit",
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
 ) -> None:

@@ -54,7 +54,7 @@ class Switch(Section):
 
     program: str = "thc.p4"
     target: str = "embedded"
-    engine: Literal["interpreter"] = "interpreter"
+    engine: Literal["jit", "interpreter"] = "jit"
     latency_us: float = Field(default=1.0, ge=0)
     recirculation_mbit: float = Field(default=100_000.0, gt=0)
 

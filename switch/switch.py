@@ -59,7 +59,7 @@ class Switch:
         self,
         program: str | Path | ir.Program,
         arch: str = "v1model",
-        engine: str = "interpreter",
+        engine: str = "jit",
         seed: int = 0,
         clock: Callable[[], int] = time.monotonic_ns,
         include_dirs: Sequence[str | Path] = (),

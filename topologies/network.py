@@ -33,7 +33,7 @@ class SwitchConfig:
     program: Path
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
-    engine: str = "interpreter"
+    engine: str = "jit"
     seed: int = 0
     latency: int = 1000
     recirculation_rate: int | None = None

@@ -86,9 +86,7 @@ def run(
     return Done(folder, outcome)
 
 
-def load(
-    path: str | Path, settings: Sequence[str] = (), seed: int | None = None
-) -> StudyFile:
+def load(path: str | Path, settings: Sequence[str] = (), seed: int | None = None) -> StudyFile:
     """The checked file; ExperimentError has a line for each thing that is wrong."""
     document = read(Path(path))
     document.values.setdefault("name", Path(path).stem)

@@ -5,10 +5,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 import numpy as np
+import numpy.typing as npt
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import LogFormatter, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
 from gradplane.figures import BASELINE, PALETTE, RUN, _figure, _legend
 
@@ -29,10 +30,10 @@ def pairs(
     axes.bar(places - 0.2, ours, 0.38, color=RUN, label="here")
     axes.bar(places + 0.2, known, 0.38, color=BASELINE, label="the paper")
     if log:
-        axes.set_yscale("log")
+        _log(axes)
         axes.set_ylim(min(ours) / _MARGIN, max(*ours, *known) * _MARGIN)
     for place, value in [*zip(places - 0.2, ours, strict=True), *_present(places + 0.2, paper)]:
-        axes.text(place, value, f"{value:.2g}", ha="center", va="bottom", fontsize=8)
+        axes.text(place, value, f"{value:.3g}", ha="center", va="bottom", fontsize=8)
     axes.set_xticks(places, labels)
     axes.set_ylabel(y)
     axes.grid(visible=False, axis="x")
@@ -41,19 +42,17 @@ def pairs(
 
 
 def _present(
-    places: Sequence[float] | np.ndarray, values: Sequence[float | None]
+    places: npt.NDArray[np.float64], values: Sequence[float | None]
 ) -> list[tuple[float, float]]:
     return [(p, v) for p, v in zip(places, values, strict=True) if v is not None]
 
 
-def curves(
-    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], x: str, y: str
-) -> Figure:
+def curves(lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], x: str, y: str) -> Figure:
     """A line for each label, over a logarithmic y axis."""
     figure, axes = _figure(6.4, 3.2)
     for (label, (xs, ys)), colour in zip(lines.items(), _colours(len(lines)), strict=True):
         axes.plot(xs, ys, color=colour, label=label, linewidth=1.8, marker="o", markersize=3.5)
-    _log(axes, "y")
+    _log(axes)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     _legend(axes, 4)
@@ -73,23 +72,13 @@ def stacks(labels: Sequence[str], parts: Mapping[str, Sequence[float]], y: str) 
     return figure
 
 
-def steps(lines: Mapping[str, Sequence[float]], x: str, y: str) -> Figure:
-    """A staircase for each label, over 0, 1, 2, ..."""
-    figure, axes = _figure(6.4, 3.2)
-    for (label, ys), colour in zip(lines.items(), _colours(len(lines)), strict=True):
-        axes.step(range(len(ys)), ys, where="post", color=colour, label=label, linewidth=1.8)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    _legend(axes, 4)
-    return figure
-
-
 def render(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
     """The figure as a file, on white; equal figures give equal SVG."""
     buffer = io.BytesIO()
-    look = {"svg.fonttype": "none", "svg.hashsalt": "gradplane", "font.family": "sans-serif"}
     metadata = {"Date": None} if kind == "svg" else {}
-    with rc_context(look):
+    with rc_context(
+        {"svg.fonttype": "none", "svg.hashsalt": "gradplane", "font.family": "sans-serif"}
+    ):
         figure.savefig(buffer, format=kind, dpi=150, facecolor="white", metadata=metadata)
     return buffer.getvalue()
 
@@ -98,8 +87,9 @@ def _colours(count: int) -> list[str]:
     return [PALETTE[i % len(PALETTE)] for i in range(count)]
 
 
-def _log(axes: Axes, which: Literal["x", "y"]) -> None:
-    axes.set_yscale("log") if which == "y" else axes.set_xscale("log")
-    axis = axes.yaxis if which == "y" else axes.xaxis
-    axis.set_major_formatter(LogFormatter())
-    axis.set_minor_formatter(NullFormatter())
+def _log(axes: Axes) -> None:
+    """A logarithmic y axis with plain numbers at 1, 2, 5, 10, ..."""
+    axes.set_yscale("log")
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_minor_locator(NullLocator())

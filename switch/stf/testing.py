@@ -11,7 +11,7 @@ from gradplane.switch.stf.grammar import StfError, parse
 from gradplane.switch.stf.tester import Clock, Tester
 from gradplane.switch.switch import Switch
 
-ENGINE = "interpreter"
+ENGINE = "jit"
 
 
 @dataclass(frozen=True, slots=True)

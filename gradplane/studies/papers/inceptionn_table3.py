@@ -3,11 +3,13 @@
 from typing import Annotated, Literal
 
 import numpy as np
+from matplotlib.figure import Figure
 from pydantic import Field
 
 from gradplane.codecs.studies import gradients, inceptionn_tags
 from gradplane.codecs.studies.inceptionn_tags import Error, Mix
 from gradplane.studies import plot
+from gradplane.studies.nmse import Floats
 from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study, number
 
 Bound = Literal[6, 8, 10]
@@ -66,23 +68,23 @@ def _plain(error: Error, mixes: dict[int, Mix]) -> dict[str, object]:
     }
 
 
-def _notes(x: gradients.Floats, errors: list[Error]) -> tuple[str, ...]:
+def _notes(x: Floats, errors: list[Error]) -> tuple[str, ...]:
     best = max(errors, key=lambda error: error.ratio)
     size = float(np.abs(x).max())
     return (
-        "The columns are the shares of values that need 0, 8, 16 and 32 bits, besides 2 bits of tag."
+        "The columns are the shares of values that need 0, 8, 16 and 32 bits besides the tag's 2."
         " Table III's and figure 14's numbers are not in our copy of the paper, so only the shape"
         " can be compared: the looser the bound, the more values need no bits, and the ratio goes"
         f" beyond what cutting bits can reach (4): to {best.ratio:.1f}.",
-        "Where they would differ: a bound is absolute, so ratio and NMSE follow the gradients' size."
+        "Where they would differ: a bound is absolute, so ratio and NMSE follow gradients' size."
         f" Those here, a perceptron's on handwritten digits, are at most {size:.2g}. The accuracy"
         " that a training reaches is a matter of a whole run: gradplane run with"
         " --set job.push=inceptionn.",
     )
 
 
-def _figure(mixes: list[Mix]) -> plot.Figure:
-    labels = [f"2^-{mix.bound}: {mix.ratio:.1f} times less" for mix in mixes]
+def _figure(mixes: list[Mix]) -> Figure:
+    labels = [f"bound 2^-{mix.bound}\nratio {mix.ratio:.1f}" for mix in mixes]
     tags = ("0 bits", "8 bits", "16 bits", "32 bits")
     shares = {tag: [mix.shares[i] for mix in mixes] for i, tag in enumerate(tags)}
     return plot.stacks(labels, shares, "share of values")

@@ -38,8 +38,9 @@ def _notes(rows: dict[str, nmse.SchemeRow]) -> tuple[str, ...]:
     tern, top, thc = (rows[label] for label in ("TernGrad", "TopK 10%", "THC"))
     assert tern.paper and top.paper
     return (
-        f"TernGrad's error is {tern.nmse / top.nmse:.0f} times TopK's here, {tern.paper / top.paper:.0f}"
-        f" times in the paper; THC's is {top.nmse / thc.nmse:.0f} times below TopK's.",
+        f"TernGrad's error is {tern.nmse / top.nmse:.0f} times TopK's here,"
+        f" {tern.paper / top.paper:.0f} times in the paper; THC's is"
+        f" {top.nmse / thc.nmse:.0f} times below TopK's.",
         "Why they differ: the paper does not say which gradients it took, ours are drawn from"
         " lognormal(0, 1) as in its appendix D.4. TopK's error is the part of the squared norm"
         f" outside the largest tenth of the values, {top.nmse:.0%} of ours and {top.paper:.0%} of"

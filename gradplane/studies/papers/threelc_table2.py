@@ -8,6 +8,7 @@ from pydantic import Field
 from gradplane.codecs.studies import gradients, threelc_bits
 from gradplane.codecs.studies.threelc_bits import Row
 from gradplane.studies import plot
+from gradplane.studies.nmse import Floats
 from gradplane.studies.study import Outcome, Study, number
 
 Multiplier = Annotated[float, Field(strict=True, ge=1, lt=2)]
@@ -18,9 +19,7 @@ class Table2(Study):
     """Gradients recorded while a perceptron learns handwritten digits."""
 
     name: Literal["3lc-table2"] = "3lc-table2"
-    s: tuple[Multiplier, ...] = Field(
-        default=threelc_bits.MULTIPLIERS, min_length=1, strict=False
-    )
+    s: tuple[Multiplier, ...] = Field(default=threelc_bits.MULTIPLIERS, min_length=1, strict=False)
     steps: int = Field(default=200, ge=1)
     hidden: tuple[Width, ...] = Field(default=(256, 128), strict=False)
     batch: int = Field(default=32, ge=1, le=1797)
@@ -53,7 +52,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     return (_label(row), *ours, number(row.paper_bits), number(row.paper_ratio))
 
 
-def _notes(rows: list[Row], steps: list[gradients.Floats]) -> tuple[str, ...]:
+def _notes(rows: list[Row], steps: list[Floats]) -> tuple[str, ...]:
     over = rows[0].bits - 1.6
     zeros = float(np.mean([np.mean(x == 0) for x in steps]))
     return (

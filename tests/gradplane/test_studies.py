@@ -1,0 +1,161 @@
+"""Studies: what a file with [study] computes, prints and writes, and what it refuses."""
+
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from gradplane import tables
+from gradplane.rundir import FolderError
+from gradplane.studies import launch
+from gradplane.tomlfile import ExperimentError
+
+ROOT = Path(__file__).parents[2]
+SMALL = {
+    "thc-fig2b": ["study.values=4096", "study.repetitions=1"],
+    "thc-fig15": ["study.granularities=[7, 20]", "study.values=1024", "study.repetitions=2"],
+    "3lc-table2": ["study.steps=4", "study.hidden=[16]", "study.s=[1.0, 1.9]"],
+    "inceptionn-table3": ["study.steps=3", "study.hidden=[16]"],
+}
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, launch.Done]:
+    """Each shipped study, made small."""
+    out = tmp_path_factory.mktemp("studies")
+    return {
+        name: launch.run(ROOT / "experiments" / f"{name}.toml", out / name, settings=settings)
+        for name, settings in SMALL.items()
+    }
+
+
+def written(text: str, folder: Path) -> Path:
+    path = folder / "x.toml"
+    path.write_text(text)
+    return path
+
+
+def test_every_study_has_an_experiment_file() -> None:
+    assert sorted(launch.kinds()) == sorted(SMALL)
+    for name in SMALL:
+        file = launch.load(ROOT / "experiments" / f"{name}.toml")
+        kind = launch.kinds()[name]
+        assert file.study == kind(name=name), f"{name}.toml states the defaults"
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_table_fits_80_columns_and_speaks(name: str, done: dict[str, launch.Done]) -> None:
+    console = Console(width=80)
+    with console.capture() as printed:
+        console.print(tables.study(done[name].outcome))
+    lines = printed.get().splitlines()
+    assert max(map(len, lines)) <= 80 and "…" not in printed.get()
+    assert " differ" in printed.get()
+    assert "paper's" in printed.get()
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_run_folder(name: str, done: dict[str, launch.Done]) -> None:
+    folder = done[name].folder
+    files = ["experiment.toml", "figure.png", "figure.svg", "report.html", "study.json"]
+    assert sorted(path.name for path in folder.iterdir()) == files
+    assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
+    assert b"<svg" in (folder / "figure.svg").read_bytes()
+    page = (folder / "report.html").read_text()
+    assert done[name].outcome.title in page and "<svg" in page and "</table>" in page
+    values = json.loads((folder / "study.json").read_text())
+    assert values["study"]["name"] == name and values["seed"] == 1 and len(values["rows"]) > 1
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_the_folders_file_alone_repeats_the_study(
+    name: str, done: dict[str, launch.Done], tmp_path: Path
+) -> None:
+    again = launch.run(done[name].folder / "experiment.toml", tmp_path / "again")
+    assert again.outcome.rows == done[name].outcome.rows
+    svg = [(run.folder / "figure.svg").read_bytes() for run in (again, done[name])]
+    assert svg[0] == svg[1]
+
+
+def test_the_papers_numbers_stand_beside_ours(done: dict[str, launch.Done]) -> None:
+    rows = {row[0]: row for row in done["thc-fig2b"].outcome.rows}
+    assert rows["TernGrad"][2] == "6.95" and rows["THC"][2] == "not in our copy"
+    rows = {row[0]: row for row in done["3lc-table2"].outcome.rows}
+    assert rows["s = 1"][3:] == ("0.812", "39.4")
+    bits = [row["bits"] for row in done["3lc-table2"].outcome.values]
+    assert bits == sorted(bits, reverse=True)
+    assert [row[1:4:2] for row in done["thc-fig15"].outcome.rows][0][1] == "-"  # b = 4, g = 7
+    ratios = [row["ratio"] for row in done["inceptionn-table3"].outcome.values]
+    assert ratios == sorted(ratios[:3]) + sorted(ratios[3:])
+
+
+def test_a_seed_changes_the_numbers(tmp_path: Path, done: dict[str, launch.Done]) -> None:
+    path = ROOT / "experiments" / "thc-fig2b.toml"
+    other = launch.run(path, tmp_path / "x", settings=SMALL["thc-fig2b"], seed=2)
+    assert other.outcome.values[0]["nmse"] != done["thc-fig2b"].outcome.values[0]["nmse"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('[study]\nname = "thc-fig2"', ":2: no study 'thc-fig2': did you mean \"thc-fig2b\"?"),
+        (
+            "[study]\nworkers = 2",
+            ":1: study.name is missing: known: 3lc-table2, inceptionn-table3, thc-fig15, thc-fig2b",
+        ),
+        (
+            '[study]\nname = "thc-fig2b"\nworker = 2',
+            ':3: unknown key study.worker: did you mean "workers"?',
+        ),
+        (
+            '[study]\nname = "thc-fig2b"\nworkers = 0',
+            ":3: study.workers = 0: expected at least 1",
+        ),
+        (
+            '[study]\nname = "thc-fig2b"\n[topology]\nworkers = 2',
+            ":3: unknown key topology: known: name, seed, study",
+        ),
+    ],
+)
+def test_what_is_wrong_is_refused_before_anything_is_written(
+    text: str, message: str, tmp_path: Path
+) -> None:
+    path = written(text, tmp_path)
+    with pytest.raises(ExperimentError) as error:
+        launch.run(path, tmp_path / "out")
+    assert str(error.value) == f"{path}{message}"
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
+    with pytest.raises(FolderError, match="exists, and runs are never overwritten"):
+        launch.run(ROOT / "experiments" / "thc-fig2b.toml", tmp_path)
+
+
+def test_a_study_is_told_from_a_run(tmp_path: Path) -> None:
+    assert launch.is_study(ROOT / "experiments" / "thc-fig2b.toml")
+    assert not launch.is_study(ROOT / "experiments" / "thc-star.toml")
+
+
+def test_from_the_command_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from gradplane import cli
+
+    path = written('[study]\nname = "thc-fig2b"\nvalues = 1024\nrepetitions = 1', tmp_path)
+
+    def command(*arguments: object) -> tuple[object, str, str]:
+        monkeypatch.setattr("sys.argv", ["gradplane", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        return (ended.value.code or 0, *capsys.readouterr())
+
+    monkeypatch.setenv("COLUMNS", "80")
+    status, output, errors = command("run", path, "--out", tmp_path / "out")
+    assert (status, errors) == (0, "")
+    assert output.startswith(" THC, figure 2b: NMSE of the mean, 4 workers\n")
+    assert output.endswith(f"report: {tmp_path / 'out' / 'report.html'}\n")
+    status, output, errors = command("run", path, "--net", "sim")
+    assert (status, output) == (2, "")
+    assert "a study has no network" in errors
