@@ -57,11 +57,14 @@ class Packet:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a model is: this host's link and worker number (None: a server), the job's workers."""
+    """Where a model is: this host's link and worker number (None: a server), the job's workers,
+    and whether the job is lossy.
+    """
 
     link: str
     worker: int | None
     workers: int
+    lossy: bool = False
 
 
 class Model:
@@ -191,13 +194,14 @@ class Straggler(Model):
         self._rounds = get(spec, "rounds", (list, tuple)) if "rounds" in spec else None
 
     def rule(self, packet: Packet) -> Ruling:
-        """Delay; or lose what would be summed, its first attempt."""
+        """Delay; or lose what would be summed: of a lossy job always, else the first attempt."""
         if packet.direction == "down" or not self._slow(packet.training_round):
             return None
         if self._delay_ns:
             return "delay", self._delay_ns
-        summed = packet.type in ("norm", "indices", "stream")
-        return ("leave out", 0) if summed and packet.attempt == 0 else None
+        always = self._place.lossy and packet.type in ("norm", "indices")
+        first = packet.type in ("norm", "indices", "stream") and packet.attempt == 0
+        return ("leave out", 0) if always or first else None
 
     def _slow(self, round: int) -> bool:
         """Whether this worker is a straggler of that training round."""

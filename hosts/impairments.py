@@ -26,8 +26,9 @@ their acknowledgements the next segment expected and 0; the peer belongs to the 
 functions of seed, link, direction and key alone, except that "nth" and "burst" count packets. Of
 several models the first loss counts, and delays add up.
 
-A left-out straggler loses the first attempt of its norms and indices (or stream segments), so that
-it is not in the sums and yet can fetch them.
+A left-out straggler of a lossy job loses all its norms and indices of the round; results reach it
+by multicast. Where packets are sent again until they are answered it loses the first attempt (also
+of stream segments), so that it is late and yet can fetch the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -66,12 +67,14 @@ class Impairments:
         worker: int | None,
         workers: int,
         job: int,
+        lossy: bool = False,
     ) -> None:
-        """`specs` as HostConfig.impairments, `link` the host's name, `worker` None for a server.
+        """`specs` as HostConfig.impairments, `link` the host's name, `worker` None for a server,
+        `lossy` whether the job's reliability is.
 
         Raises ConfigError that names a wrong model, key or value."""
         self._link, self._job = link, job
-        place = Place(link, worker, workers)
+        place = Place(link, worker, workers, lossy)
         made = [make_model(spec, place) for spec in specs]
         self._models = [model for model in made if model]
         self._round = 0

@@ -77,7 +77,12 @@ class Link:
         job = config.job
         self._env = env
         self._impairments = Impairments(
-            config.impairments, config.name, config.worker, job.workers, job.number
+            config.impairments,
+            config.name,
+            config.worker,
+            job.workers,
+            job.number,
+            job.reliability == "lossy",
         )
         self.ports: dict[int, Port] = {}
         self.strays = 0  # datagrams for ports that nobody listens on

@@ -35,6 +35,7 @@ from gradplane.hosts.switch_packets import SwitchPackets
 from gradplane.hosts.wire import Header, Type
 
 _MAX_BACKOFF = 16
+_NORMS_A_TIMEOUT = 4  # lossy: a norm that got lost is there before the others give up the chunks
 
 
 @dataclass
@@ -266,8 +267,10 @@ class SwitchWorker:
     def _ask_norm(self, part: Partition, norm: int, now: int) -> None:
         self._do(self._packets.make(Type.NORM, part.chunks[0], norm))
         part.norm_attempts += 1
-        attempts = 1 if self._lossy else part.norm_attempts
-        self._do(SetTimer(("norm", part.first), now + self._patience(attempts)))
+        wait = self._patience(part.norm_attempts)
+        if self._lossy:
+            wait = self._job.timeout_ns // _NORMS_A_TIMEOUT
+        self._do(SetTimer(("norm", part.first), now + wait))
 
     def _norm_timeout(self, number: int, now: int) -> None:
         chunk = self._find(number)
@@ -275,11 +278,12 @@ class SwitchWorker:
             return
         part, norm = chunk.part, chunk.part.local_norm()
         assert norm is not None
-        if self._lossy and part.norm_attempts > self._job.retries:
+        if self._lossy and part.norm_attempts >= _NORMS_A_TIMEOUT * (self._job.retries + 1):
             self._norm_lost(part, now)
         else:
             self._ask_norm(part, norm, now)
-        self._ask_status(chunk, now, wire.STATUS_NORM)
+        if part.norm_attempts % _NORMS_A_TIMEOUT == 0 or not self._lossy:
+            self._ask_status(chunk, now, wire.STATUS_NORM)
 
     def _norm_lost(self, part: Partition, now: int) -> None:
         part.fall_silent()

@@ -126,7 +126,7 @@ def _write(folder: Path, file: StudyFile, outcome: Outcome) -> None:
 def _page(file: StudyFile, outcome: Outcome, svg: str) -> str:
     notes = "".join(f"<p>{escape(note)}</p>" for note in outcome.notes)
     parts = [
-        report._section("Numbers", report._table(outcome.head, outcome.rows) + notes),
+        report._section("Numbers", notes + report._table(outcome.head, outcome.rows)),
         report._section("Figure", svg[svg.index("<svg") :]),
         report._section("Experiment", report._details("experiment.toml", dumps(_values(file)))),
     ]

@@ -42,7 +42,7 @@ def pairs(
 
 
 def _present(
-    places: npt.NDArray[np.float64], values: Sequence[float | None]
+    places: npt.NDArray[np.floating], values: Sequence[float | None]
 ) -> list[tuple[float, float]]:
     return [(p, v) for p, v in zip(places, values, strict=True) if v is not None]
 

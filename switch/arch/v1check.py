@@ -50,6 +50,11 @@ def _call(place: str, call: ir.CallExtern) -> Iterable[Diagnostic]:
         allowed = " and ".join(_PLACES[p] for p in BLOCKS if p in extern.places)
         what = f"{name} may be called in {allowed} only, not in {_PLACES[place]}"
         yield Diagnostic(call.span, what)
+    for position in _NUMBERS.get(call.name, ()):
+        t = call.args[position].type
+        if not isinstance(t, Bits | Bool):
+            what = f"argument {position + 1} of {name} must be bit<W>, int<W> or bool, not {t}"
+            yield Diagnostic(call.span, what)
     if call.name.startswith("clone") and place in _CLONES:
         kind = call.args[0]
         if isinstance(kind, ir.Const) and kind.value != _CLONES[place]:
@@ -57,6 +62,16 @@ def _call(place: str, call: ir.CallExtern) -> Iterable[Diagnostic]:
             yield Diagnostic(call.span, f"{what}, not {kind.value}")
 
 
+# Arguments of any type for the checker that hold a number.
+_NUMBERS = {
+    "hash": (0, 2, 4),
+    "random": (0, 1, 2),
+    "execute_meter": (1,),
+    "verify_checksum": (2,),
+    "verify_checksum_with_payload": (2,),
+    "update_checksum": (2,),
+    "update_checksum_with_payload": (2,),
+}
 _CLONES = {"ig": "I2E", "eg": "E2E"}
 _PLACES = {
     "p": "the parser",

@@ -121,7 +121,7 @@ def annotation(a: ast.Annotation) -> Annotation:
     pairs = tuple(
         (k, v) for k, v in ((k, _literal(e)) for k, e in (a.pairs or {}).items()) if v is not None
     )
-    return Annotation(a.name, values, pairs, a.body)
+    return Annotation(a.name, values, pairs, a.body, a.structured)
 
 
 def _literal(e: ast.Expr) -> int | bool | str | None:

@@ -14,12 +14,16 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """`@name(values)`: constants and strings in `values`, the text as written in `body`."""
+    """`@name(values)`: constants and strings in `values`, the text as written in `body`.
+
+    `structured`: written `@name[values]`, or `@name[key = value]` with `pairs`.
+    """
 
     name: str
     values: tuple[int | bool | str, ...] = ()
     pairs: tuple[tuple[str, int | bool | str], ...] = ()
     body: str = ""
+    structured: bool = False
 
 
 Annotations = tuple[Annotation, ...]

@@ -15,7 +15,13 @@ from gradplane.switch.check.kinds import substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Type, Void
 from gradplane.switch.lower import build
-from gradplane.switch.lower.env import ActionInstance, Binding, BlockInstance, Env
+from gradplane.switch.lower.env import (
+    ActionInstance,
+    Binding,
+    BlockInstance,
+    Env,
+    control_plane_name,
+)
 from gradplane.switch.lower.erase import erase, type_name
 from gradplane.switch.lower.externs import ExternLowering
 from gradplane.switch.lower.frame import leaves
@@ -159,7 +165,9 @@ class CallLowering(ExternLowering):
         if instance.elaborated is None:
             env = instance.env.inner()
             env.path = instance.name
-            by_reference = instance.sites == 1 and not self.repeats
+            # A parser is left by reject from anywhere, without copies: what it extracted stays.
+            once = not self.repeats or isinstance(decl, ast.ParserDecl)
+            by_reference = instance.sites == 1 and once
             copies = self._bind_arguments(info, decl.params, env, by_reference)
             with self.nesting():
                 self.p.elaborate(decl, env, self)
@@ -231,6 +239,8 @@ class CallLowering(ExternLowering):
                 copies.append(self._copy_out(value, bound))
             elif path(bound) is None or path(bound) != path(value):
                 self._copy(param.direction, bound, value, copies)
+            elif param.direction == "out":
+                self.emit(ir.Assign(bound, ir.Zero(bound.type)))
         return copies
 
     def _copy(self, direction: str, var: ir.LValue, value: ir.Expr, copies: list[ir.Stmt]) -> None:
@@ -269,6 +279,7 @@ class CallLowering(ExternLowering):
                 annotations = self.p.checker.annotations(param.annotations)
                 var = self.p.variable(param.name, t)
                 if not param.direction:
+                    var.name = control_plane_name("", param.name, annotations)
                     var.annotations, var.type_name = annotations, type_name(param.type)
                     data.append(var)
                 else:

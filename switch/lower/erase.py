@@ -51,6 +51,17 @@ def erase(t: Type) -> Type:
     raise AssertionError(t)
 
 
+def erase_but_new(t: Type) -> Type:
+    """As `erase`, but `type` declarations stay: controllers are told their names."""
+    match t:
+        case NewType():
+            return t
+        case Fields():
+            fields = tuple(replace(f, type=erase_but_new(f.type)) for f in t.fields)
+            return replace(t, name=str(t), fields=fields, args=())
+    return erase(t)
+
+
 def type_name(t: Type) -> str:
     """The `type` declaration's name, for P4Info; empty for other types."""
     return t.name if isinstance(t, NewType) else ""

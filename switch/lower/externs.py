@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from gradplane.switch.check.arguments import CallInfo
-from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.kinds import substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import STRING, Enum, Type, Void
@@ -100,8 +99,8 @@ class ExternLowering(ExpressionLowering):
             value = values[i]
             if arg is None and param.direction == "out":  # `_`
                 value = self.variable(param.name, self._erased(param.type))
-            elif arg is not None and isinstance(arg.const, EnumValue) and _named(info, i):
-                value = ir.Const(STRING, arg.const.name)
+            elif isinstance(value, ir.Const) and (enum := _enum(info, i)) is not None:
+                value = ir.Const(STRING, enum.members[int(value.value)])
             elif i in saved and isinstance(value, ir.Expr):
                 copies.append(self._copy_out(value, saved[i]))
                 value = saved[i]
@@ -152,7 +151,8 @@ class ExternLowering(ExpressionLowering):
         self.emit(ir.Extract(place, bits))
 
 
-def _named(info: CallInfo, at: int) -> bool:
-    """Whether a parameter is declared with an enum's type: its constants are passed by name."""
+def _enum(info: CallInfo, at: int) -> Enum | None:
+    """The enum a parameter is declared with, if it is: its constants are passed by name."""
     assert isinstance(info.decl, ast.FunctionDecl)
-    return isinstance(info.decl.params[at].type, Enum)
+    declared = info.decl.params[at].type
+    return declared if isinstance(declared, Enum) else None

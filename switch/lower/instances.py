@@ -190,7 +190,8 @@ class Instances:
         if isinstance(value, ir.ExternInstance):
             return value
         if isinstance(value, ir.Const):
-            return value.value
+            enum = arg.type
+            return enum.members[int(value.value)] if isinstance(enum, Enum) else value.value
         self.reporter.error(arg.span, "a constructor's argument must be a number or an instance")
         return 0
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.kinds import ExternType, TypeVar
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotations, Header, NewType, bit_width
+from gradplane.switch.ir.types import Annotation, Annotations, Header, NewType, bit_width
 from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.env import (
     PACKET,
@@ -18,13 +19,16 @@ from gradplane.switch.lower.env import (
     PackageInstance,
     control_plane_name,
 )
-from gradplane.switch.lower.erase import erase, type_name
+from gradplane.switch.lower.erase import erase, erase_but_new, type_name
 from gradplane.switch.lower.instances import Instances
 from gradplane.switch.lower.parsers import ParserLowering
 from gradplane.switch.source import Reporter
 from gradplane.switch.syntax import ast
 
 PACKET_TYPES = ("packet_in", "packet_out")
+
+_NUMBER = r"(0[xX][0-9a-fA-F_]+|0[bB][01_]+|[1-9][0-9_]*)"
+_TRANSLATION = re.compile(rf'"((?:[^"\\]|\\.)*)" , (?:string|bit < {_NUMBER} >|{_NUMBER})')
 
 
 class Lowering(Instances):
@@ -138,28 +142,41 @@ class Lowering(Instances):
             if isinstance(decl, ast.TypedefDecl) and decl.new:
                 t = self.checker.types.declared(decl)
                 if isinstance(t, NewType):
-                    found[t.name] = _type_info(t)
+                    found[t.name] = self._type_info(t, decl)
         return found
+
+    def _type_info(self, t: NewType, decl: ast.TypedefDecl) -> ir.TypeInfo:
+        width = bit_width(t) or 0
+        for a in t.annotations:
+            if a.name == "p4runtime_translation":
+                translation = _translation(a)
+                if translation is not None:
+                    return ir.TypeInfo(t.name, width, *translation)
+                self.reporter.error(
+                    decl.span,
+                    f"@p4runtime_translation({a.body}) cannot be read",
+                    'write ("uri", 32), ("uri", bit<32>) or ("uri", string)',
+                )
+        return ir.TypeInfo(t.name, width)
 
     def _controller_headers(self) -> list[Header]:
         found = []
         for decl in self.program.declarations:
             if any(a.name == "controller_header" for a in decl.annotations):
                 t = self.checker.types.declared(decl)
-                if t is not None and isinstance(erased := erase(t), Header):
+                if t is not None and isinstance(erased := erase_but_new(t), Header):
                     found.append(erased)
         return found
 
 
-def _type_info(t: NewType) -> ir.TypeInfo:
-    width = bit_width(t) or 0
-    for a in t.annotations:
-        if a.name == "p4runtime_translation" and a.values:
-            sdn = a.values[1] if len(a.values) > 1 else None
-            return ir.TypeInfo(
-                t.name, width, str(a.values[0]), sdn if isinstance(sdn, int) else None
-            )
-    return ir.TypeInfo(t.name, width)
+def _translation(a: Annotation) -> tuple[str, int | None] | None:
+    """The URI and the SDN width (None: a string) of @p4runtime_translation; None if malformed."""
+    found = _TRANSLATION.fullmatch(a.body)
+    if found is None:
+        return None
+    uri, bits, number = found.groups()
+    width = bits or number
+    return uri, int(width, 0) if width else None
 
 
 def lower(checked: Checked, reporter: Reporter) -> ir.Program:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from finsy.proto import p4i
+from finsy.proto import p4i, p4t
 from google.protobuf import text_format
 
 from gradplane.switch.ir import nodes as ir
@@ -330,8 +330,31 @@ def _annotate(out: Any, annotations: Annotations, told: tuple[str, ...] = ()) ->
     for a in annotations:
         if a.name in ("brief", "description"):
             setattr(out.doc, a.name, str(a.values[0]) if a.values else a.body)
-        elif a.name not in _TOLD_ELSEWHERE and a.name not in told:
+        elif a.name in _TOLD_ELSEWHERE or a.name in told:
+            continue
+        elif a.structured:
+            _structured(out.structured_annotations.add(name=a.name), a)
+        else:
             out.annotations.append(f"@{a.name}({a.body})" if a.body else f"@{a.name}")
+
+
+def _structured(out: p4t.StructuredAnnotation, annotation: Annotation) -> None:
+    for value in annotation.values:
+        _expression(out.expression_list.expressions.add(), value, annotation)
+    for key, value in annotation.pairs:
+        _expression(out.kv_pair_list.kv_pairs.add(key=key).value, value, annotation)
+
+
+def _expression(out: p4t.Expression, value: int | bool | str, annotation: Annotation) -> None:
+    match value:
+        case bool():
+            out.bool_value = value
+        case str():
+            out.string_value = value
+        case int() if -(2**63) <= value < 2**63:
+            out.int64_value = value
+        case _:
+            raise P4InfoError(f"@{annotation.name}[{annotation.body}]: {value} is beyond 64 bits")
 
 
 def _annotated_number(annotation: Annotation) -> int:

@@ -17,7 +17,8 @@ BLOCKS = BLOCK.findall((ROOT / "README.md").read_text())
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An empty folder with the repository's programs in it."""
     path: Path = tmp_path_factory.mktemp("readme")
-    (path / "p4").symlink_to(ROOT / "p4")
+    for name in ("p4", "tests"):
+        (path / name).symlink_to(ROOT / name)
     toml = [text for kind, text in BLOCKS if kind == "toml"]
     (path / "mine.toml").write_text(toml[0])
     return path

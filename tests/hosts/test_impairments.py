@@ -210,6 +210,13 @@ def test_a_straggler_that_is_left_out_can_fetch_the_result():
     assert lost(fates(impairments, [packet(Type.SUMS)], "down")) == []
 
 
+def test_a_straggler_of_a_lossy_job_is_left_out_for_the_round():
+    spec = {"model": "straggler", "workers": [0], "leave_out": True}
+    impairments = Impairments([spec], "h1", 0, 4, 3, lossy=True)
+    again = [packet(Type.NORM), packet(Type.NORM), packet(), packet(), packet(Type.STATUS)]
+    assert lost(fates(impairments, again)) == [0, 1, 2, 3]
+
+
 def test_a_server_is_no_straggler():
     impairments = edge({"model": "straggler", "count": 4, "delay_ms": 1}, worker=None)
     assert impairments.up(*PEER, Data(1, 0, 0, 0, 1, b"x").pack()).delay_ns == 0

@@ -32,7 +32,7 @@ class Table2(Study):
         labels, paper = [_label(row) for row in rows], [row.paper_bits for row in rows]
         return Outcome(
             title=f"3LC, table 2: bits a value, mean of {self.steps} steps",
-            head=("s", "bits", "ratio", "the paper's bits", "the paper's ratio"),
+            head=("s", "ratio", "bits", "the paper's bits"),
             rows=tuple(map(_cells, rows)),
             notes=_notes(rows, [gradients.flat(step.gradients) for step in steps]),
             values=[
@@ -48,8 +48,7 @@ def _label(row: Row) -> str:
 
 
 def _cells(row: Row) -> tuple[str, ...]:
-    ours = (number(row.bits), f"{row.ratio:.1f}")
-    return (_label(row), *ours, number(row.paper_bits), number(row.paper_ratio))
+    return (_label(row), f"{row.ratio:.1f}", number(row.bits), number(row.paper_bits))
 
 
 def _notes(rows: list[Row], steps: list[Floats]) -> tuple[str, ...]:

@@ -310,6 +310,24 @@ def test_a_refusal_shows_the_line(tmp_path: object) -> None:
     )
 
 
+@pytest.mark.parametrize(("call", "position", "kind"), [
+    ("hash(h.a, HashAlgorithm.crc16, 8w0, { h.a.x }, 8w4);", 1, "a_t"),
+    ("hash(h.a.x, HashAlgorithm.crc16, m, { h.a.x }, 8w4);", 3, "metadata_t"),
+    ("hash(h.a.x, HashAlgorithm.crc16, 8w0, { h.a.x }, h.s);", 5, "a_t[2]"),
+    ("random(h.a, h.a, h.a);", 1, "a_t"),
+])  # fmt: skip
+def test_numbers_that_are_none_are_refused(call: str, position: int, kind: str) -> None:
+    name = call.partition("(")[0]
+    with pytest.raises(CompileError) as caught:
+        switch(headers="a_t[2] s;", ingress=f"{TO_1}\n{call}")
+    found = caught.value.diagnostics[0]
+    assert found.message == (
+        f"argument {position} of {name} must be bit<W>, int<W> or bool, not {kind}"
+    )
+    line = source(headers="a_t[2] s;", ingress=f"{TO_1}\n{call}").splitlines().index(f"{call} }}")
+    assert (found.span.file, found.span.line) == ("test.p4", line + 1)
+
+
 def test_engine_and_architecture_are_named_in_their_refusals() -> None:
     with pytest.raises(SwitchError) as caught:
         Switch("test.p4", text=source(), engine="quick")

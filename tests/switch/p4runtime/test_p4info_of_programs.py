@@ -1,0 +1,121 @@
+"""P4Info of compiled programs: names, translations and annotations as the source gives them."""
+
+from __future__ import annotations
+
+import pytest
+from finsy.proto import p4i
+
+from gradplane.switch import CompileError, Switch
+from gradplane.switch.compiler import compile_source
+from gradplane.switch.p4runtime.ids import P4InfoError
+from gradplane.switch.p4runtime.p4info import build_p4info
+
+TEXT = """
+#include <core.p4>
+#include <v1model.p4>
+{types}
+header h_t {{ bit<8> a; }}
+struct H {{ h_t h; }}
+struct M {{ }}
+parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t sm) {{
+    state start {{ p.extract(hdr.h); transition accept; }}
+}}
+control V(inout H hdr, inout M m) {{ apply {{ }} }}
+control I(inout H hdr, inout M m, inout standard_metadata_t sm) {{
+    {locals}
+    apply {{ sm.egress_spec = 1; {body} }}
+}}
+control E(inout H hdr, inout M m, inout standard_metadata_t sm) {{ apply {{ }} }}
+control D(packet_out p, in H hdr) {{ apply {{ p.emit(hdr.h); }} }}
+V1Switch(P(), V(), I(), E(), V(), D()) main;
+"""
+
+
+def text(types: str = "", locals: str = "", body: str = "") -> str:
+    return TEXT.format(types=types, locals=locals, body=body)
+
+
+def p4info(types: str = "", locals: str = "", body: str = "") -> p4i.P4Info:
+    return build_p4info(compile_source("case.p4", text=text(types, locals, body)).program)
+
+
+NAMED = """
+    action set(@name("value") bit<8> v, @name(".whole") bit<8> w, bit<8> x) {
+        hdr.h.a = v + w + x;
+    }
+    table t { key = { hdr.h.a : exact; } actions = { set; } }
+"""
+
+
+def test_an_action_parameter_goes_by_its_name_annotation() -> None:
+    (action,) = (a for a in p4info(locals=NAMED, body="t.apply();").actions if a.params)
+    assert [p.name for p in action.params] == ["value", "whole", "x"]
+    switch = Switch("case.p4", text=text(locals=NAMED, body="t.apply();"))
+    switch.table("t").add({"hdr.h.a": 1}, "set", {"value": 2, "whole": 3, "x": 4})
+    assert switch.process(0, b"\x01") == [(1, b"\x09")]
+
+
+HEADERS = """
+@p4runtime_translation("example.com/port", 32) type bit<9> number_t;
+@p4runtime_translation("example.com/vlan", bit<16>) type bit<12> bits_t;
+@p4runtime_translation("example.com/name", string) type bit<10> text_t;
+type bit<8> plain_t;
+struct inner_t { text_t text; }
+@controller_header("packet_in")
+header in_t { number_t number; bits_t bits; inner_t inner; plain_t plain; bit<1> rest; }
+"""
+
+
+def test_translations_and_the_types_of_controller_headers() -> None:
+    info = p4info(types=HEADERS)
+    (header,) = info.controller_packet_metadata
+    assert [(f.name, f.bitwidth, f.type_name.name) for f in header.metadata] == [
+        ("number", 32, "number_t"),
+        ("bits", 16, "bits_t"),
+        ("inner.text", 0, "text_t"),
+        ("plain", 8, "plain_t"),
+        ("rest", 1, ""),
+    ]
+    told = {name: spec.translated_type for name, spec in info.type_info.new_types.items()}
+    assert (told["number_t"].uri, told["number_t"].sdn_bitwidth) == ("example.com/port", 32)
+    assert (told["bits_t"].uri, told["bits_t"].sdn_bitwidth) == ("example.com/vlan", 16)
+    assert told["text_t"].uri == "example.com/name"
+    assert told["text_t"].WhichOneof("sdn_type") == "sdn_string"
+    assert info.type_info.new_types["plain_t"].original_type.bitstring.bit.bitwidth == 8
+
+
+def test_a_translation_that_cannot_be_read_is_refused() -> None:
+    types = '@p4runtime_translation("u", bool)\ntype bit<9> port_t;'
+    with pytest.raises(CompileError) as caught:
+        p4info(types=types)
+    (found,) = caught.value.diagnostics
+    assert found.message == '@p4runtime_translation("u" , bool) cannot be read'
+    assert found.hint == 'write ("uri", 32), ("uri", bit<32>) or ("uri", string)'
+
+
+def test_structured_annotations_stay_structured() -> None:
+    notes = '@list[1, "two", true] @pairs[size = -4, kind = "x"] @empty[] @free(a b)'
+    table = f"{notes} table t {{ key = {{ hdr.h.a : exact; }} actions = {{ NoAction; }} }}"
+    (told,) = p4info(locals=table, body="t.apply();").tables
+    assert list(told.preamble.annotations) == ["@free(a b)"]
+    values, pairs, empty = told.preamble.structured_annotations
+    one, two, three = values.expression_list.expressions
+    assert (values.name, one.int64_value, two.string_value, three.bool_value) == (
+        "list", 1, "two", True,
+    )  # fmt: skip
+    assert [(p.key, p.value.int64_value, p.value.string_value) for p in pairs.kv_pair_list.kv_pairs
+            ] == [("size", -4, ""), ("kind", 0, "x")]  # fmt: skip
+    assert (empty.name, empty.WhichOneof("body")) == ("empty", None)
+
+
+def test_a_structured_number_beyond_64_bits_is_refused() -> None:
+    table = "@n[0x8000000000000000] table t { actions = { NoAction; } }"
+    with pytest.raises(P4InfoError) as caught:
+        p4info(locals=table, body="t.apply();")
+    assert str(caught.value) == "@n[0x8000000000000000]: 9223372036854775808 is beyond 64 bits"
+
+
+def test_an_enum_parameter_tells_a_counter_its_unit() -> None:
+    types = "control C()(CounterType t) { counter(4, t) seen; apply { seen.count(1); } }"
+    info = p4info(types=types, locals="C(CounterType.bytes) c;", body="c.apply();")
+    assert [c.spec.unit for c in info.counters] == [p4i.CounterSpec.BYTES]
