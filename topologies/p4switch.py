@@ -1,10 +1,10 @@
 """gradplane's switch in Mininet, for our own networks and for anybody's script:
 
-    from functools import partial
-    from mininet.net import Mininet
-    from gradplane.topologies import P4Switch
+from functools import partial
+from mininet.net import Mininet
+from gradplane.topologies import P4Switch
 
-    net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None)
+net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None)
 """
 
 from __future__ import annotations

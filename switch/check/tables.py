@@ -248,4 +248,3 @@ class TableChecker:
                 self.c.error(p.value, f"largest_priority_wins is true or false, not {p.value.type}")
             elif p.value.type != ANY and not self.c.compile_time(p.value):
                 self.c.error(p.value, f"property {p.name} must be known at compile time")
-

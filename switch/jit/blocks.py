@@ -60,9 +60,7 @@ class Deparser(Statements):
         self.at = f.variable("i64", 0)  # in bits
         self.codecs = HeaderCodecs(unit)
         emits = _emits(control.body)
-        self.aligned = all(
-            wire(unit, h).aligned for s in emits for h in emitted(s.value.type)
-        )
+        self.aligned = all(wire(unit, h).aligned for s in emits for h in emitted(s.value.type))
 
     def finish(self) -> None:
         self.f.at(self.exit)

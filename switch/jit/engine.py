@@ -69,9 +69,7 @@ class Engine:
         self._native = Native(self._module.text(), cache)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         self._process = self._native.function("process", pointer, pointer, pointer, number)
-        self._once = self._native.function(
-            "once", pointer, number, number, number, pointer, number
-        )
+        self._once = self._native.function("once", pointer, number, number, number, pointer, number)
         self._words = _words(self._native.address("state"), len(self._module.words))
         release = self._native.function("release")
         weakref.finalize(self, _release, self._native, release).atexit = False

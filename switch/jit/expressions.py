@@ -160,9 +160,7 @@ class Expressions:
             return self.f.add(stack, start + index * size)
         return self.f.add(self.f.add(stack, start), self.f.binary("mul", "i64", index, size))
 
-    def _stack_end(
-        self, e: ir.NextOf | ir.LastOf, beyond: Callable[[Type], Operand]
-    ) -> Operand:
+    def _stack_end(self, e: ir.NextOf | ir.LastOf, beyond: Callable[[Type], Operand]) -> Operand:
         assert isinstance(e.base.type, Stack), e.base.type
         stack = self._locate(e.base, beyond)
         index = self.f.resize(self.f.load("i32", stack), 32, 64)

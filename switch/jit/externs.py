@@ -34,9 +34,7 @@ class Site:
 class Externs:
     """Implements statements.Calls. `sites`: what the messages of native code are about."""
 
-    def __init__(
-        self, unit: Unit, program: ir.Program, profiles: dict[str, ActionProfile]
-    ) -> None:
+    def __init__(self, unit: Unit, program: ir.Program, profiles: dict[str, ActionProfile]) -> None:
         self.unit = unit
         self.program = program
         self.profiles = profiles
@@ -407,4 +405,3 @@ _EXTERNS: dict[tuple[str, str], Callable[[Call], None]] = {
     ("", "assume"): _assert,
     ("", "log_msg"): _log_msg,
 }
-

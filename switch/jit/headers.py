@@ -121,9 +121,7 @@ class Codec:
             for at in range(start, end, WORD):
                 self._pack_word(members, at, min(end - at, WORD), target)
 
-    def _pack_word(
-        self, members: Sequence[Number], at: int, width: int, target: Operand
-    ) -> None:
+    def _pack_word(self, members: Sequence[Number], at: int, width: int, target: Operand) -> None:
         """The bytes of bits `at` to `at + width`."""
         f, size = self.f, (width + 7) // 8
         word: Operand = "0"

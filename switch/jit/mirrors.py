@@ -125,9 +125,7 @@ class TableMirror:
 
 def _masks(action: ir.Action) -> list[int]:
     """The masks of an action's parameters."""
-    return [
-        (1 << (p.type.width if isinstance(p.type, Bits) else 1)) - 1 for p in action.params
-    ]
+    return [(1 << (p.type.width if isinstance(p.type, Bits) else 1)) - 1 for p in action.params]
 
 
 def _head(

@@ -33,9 +33,7 @@ class Statements(Expressions):
     The function returns an i32: 0, or a negative number for a fault, or a parser's error code.
     """
 
-    def __init__(
-        self, unit: Unit, function: Function, context: Context, calls: Calls
-    ) -> None:
+    def __init__(self, unit: Unit, function: Function, context: Context, calls: Calls) -> None:
         super().__init__(unit, function, {})
         self.context = context
         self.calls = calls
@@ -97,9 +95,7 @@ class Statements(Expressions):
         if not isinstance(target, ir.FieldOf) or not isinstance(target.base.type, Union):
             return
         base, t = self.place(_lvalue(target.base)), target.base.type
-        for i, (field, offset) in enumerate(
-            zip(t.fields, self.layouts.of(t).offsets, strict=True)
-        ):
+        for i, (field, offset) in enumerate(zip(t.fields, self.layouts.of(t).offsets, strict=True)):
             if i != target.index:
                 at = offset + self.layouts.of(field.type).valid
                 self.f.store("i8", 0, self.f.add(base, at))

@@ -40,9 +40,7 @@ class Tables:
             code.store_number(s.action_run, number, bits)
         _dispatch(s.table, shape, code, part, number)
 
-    def _chosen(
-        self, table: ir.Table, shape: Shape, code: Statements, entry: Operand
-    ) -> Operand:
+    def _chosen(self, table: ir.Table, shape: Shape, code: Statements, entry: Operand) -> Operand:
         """The action part that runs: of a profile, that of the chosen member."""
         if shape.choice is None:
             return entry
@@ -64,9 +62,7 @@ class Tables:
         return f.compare("ne", "ptr", entry, f.word(shape.word("default")))
 
 
-def _observe(
-    table: ir.Table, shape: Shape, code: Statements, entry: Operand, hit: Operand
-) -> None:
+def _observe(table: ir.Table, shape: Shape, code: Statements, entry: Operand, hit: Operand) -> None:
     """Direct counter and meter, and the time of the last hit."""
     f, part = code.f, shape.entry
     bits = code.context.get(f, "%c", "bits")
@@ -105,4 +101,3 @@ def _dispatch(
         code.body(choice.action.body)
         f.go(end)
     f.at(end)
-

@@ -40,7 +40,7 @@ def _write(
     widths: Sequence[int],
 ) -> None:  # fmt: skip
     params = [(f"i{w}", f"%k{i}") for i, w in enumerate(widths)]
-    f = unit.module.function(f'{name}', "i1", params)
+    f = unit.module.function(f"{name}", "i1", params)
     members = f.word(value_set_word(value_set.name, "members"))
     count = f.word(value_set_word(value_set.name, "count"), "i64")
     with f.count(count) as i:

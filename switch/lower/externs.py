@@ -16,9 +16,7 @@ from gradplane.switch.syntax import ast
 class ExternLowering(ExpressionLowering):
     # -- arguments -----------------------------------------------------------------------------
 
-    def _argument_values(
-        self, info: CallInfo
-    ) -> tuple[list[Binding | None], dict[int, ir.Var]]:
+    def _argument_values(self, info: CallInfo) -> tuple[list[Binding | None], dict[int, ir.Var]]:
         """Arguments, evaluated as written: l-values for out and inout, otherwise values or objects.
 
         Where evaluating a later argument may change a value, it is saved before; for an inout
@@ -87,9 +85,7 @@ class ExternLowering(ExpressionLowering):
         self.out += copies
         return result
 
-    def _extern_arguments(
-        self, info: CallInfo
-    ) -> tuple[list[ir.Expr], list[str], list[ir.Stmt]]:
+    def _extern_arguments(self, info: CallInfo) -> tuple[list[ir.Expr], list[str], list[ir.Stmt]]:
         """Arguments, their directions, and what copies results out afterwards."""
         args: list[ir.Expr] = []
         directions: list[str] = []

@@ -47,7 +47,8 @@ UNBIASED = [
     (codecs.get("natural", bits=3), natural),
     (codecs.get("randomk", unbiased=True), randomk),
 ]
-each = pytest.mark.parametrize("codec, variance", UNBIASED, ids=[str(codec) for codec, _ in UNBIASED])
+NAMES = [str(codec) for codec, _ in UNBIASED]
+each = pytest.mark.parametrize("codec, variance", UNBIASED, ids=NAMES)
 
 
 def vector(kind: str, n: int) -> Array:

@@ -173,10 +173,13 @@ def test_the_event_names_are_the_programs(pipeline):
     assert len(constants) == len(EVENT_NAMES)
 
 
-@pytest.mark.parametrize(("defines", "capacity"), [
-    ({}, Capacity(256, 8, 64)),
-    ({"SUM_BITS": "16", "SLOTS": "512"}, Capacity(512, 16, 64)),
-])
+@pytest.mark.parametrize(
+    ("defines", "capacity"),
+    [
+        ({}, Capacity(256, 8, 64)),
+        ({"SUM_BITS": "16", "SLOTS": "512"}, Capacity(512, 16, 64)),
+    ],
+)
 def test_capacity_is_read_from_the_p4info(defines, capacity):
     assert capacity_of(thc_pipeline(**defines).p4info) == capacity
 
@@ -204,9 +207,7 @@ def test_a_switch_without_a_program(server):
 
     with pytest.raises(SwitchError) as error:
         session(server, install)
-    assert str(error.value) == (
-        f"{server.address}: the switch runs no program yet: load one first"
-    )
+    assert str(error.value) == (f"{server.address}: the switch runs no program yet: load one first")
 
 
 def test_another_program(server, tmp_path):

@@ -30,8 +30,7 @@ CAPACITY = Capacity(slots=256, sum_bits=8, workers=64)
         ),
         (
             {"workers": 300, "sum_bits": 8},
-            "job 0: granularity 30 × 300 workers = 9000 does not fit 8-bit sums:"
-            " use sum_bits = 16",
+            "job 0: granularity 30 × 300 workers = 9000 does not fit 8-bit sums: use sum_bits = 16",
         ),
         ({"quorum": 5}, "job 0: quorum 5 of 4 workers: choose 1 to 4"),
         ({"quorum": 0}, "job 0: quorum 0 of 4 workers: choose 1 to 4"),

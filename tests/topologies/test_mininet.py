@@ -142,8 +142,7 @@ def test_missing_programs_are_named(monkeypatch):
     with pytest.raises(NetworkError) as error:
         mininet_net.check_tools()
     assert str(error.value) == (
-        "Mininet needs programs that are missing here:"
-        " apt-get install iproute2 mininet net-tools"
+        "Mininet needs programs that are missing here: apt-get install iproute2 mininet net-tools"
     )
 
 

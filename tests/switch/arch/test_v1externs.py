@@ -44,9 +44,9 @@ def test_checksums_leave_out_fields_of_invalid_headers(algorithm: str, function:
         right = function(bytes([kind, 2]) + data + bytes([3]))  # type: ignore[operator]
         for wrong in (0, 1):
             sent = summed(kind, data, right ^ wrong, b"payload")
-            (_, out), = check.process(0, sent)
+            ((_, out),) = check.process(0, sent)
             assert out[3] == wrong
-            (_, out), = fill.process(0, sent)
+            ((_, out),) = fill.process(0, sent)
             assert out == summed(kind, data, right, b"payload")
 
 
@@ -61,9 +61,9 @@ def test_checksums_with_payload() -> None:
     call = "_checksum_with_payload(true, { h.a.kind, h.a.x }, h.c.sum, HashAlgorithm.csum16);"
     sw = switch(**SUMMED, verify="verify" + call, compute="update" + call)
     right = csum16(bytes([0, 2]) + b"odd")
-    (_, out), = sw.process(0, summed(0, b"", right, b"odd"))
+    ((_, out),) = sw.process(0, summed(0, b"", right, b"odd"))
     assert out == summed(0, b"", right, b"odd")
-    (_, out), = sw.process(0, summed(0, b"", 7, b"odd"))
+    ((_, out),) = sw.process(0, summed(0, b"", 7, b"odd"))
     assert out[3] == 1 and out[4:6] == right.to_bytes(2, "big")
 
 
@@ -84,7 +84,7 @@ def test_hash_is_base_plus_hash_modulo_max() -> None:
     )
     value = zlib.crc32(bytes([1, 2, 0x50]))
     for most, wanted in ((100, 10 + value % 100), (1, 10), (0, 10)):
-        (_, out), = sw.process(0, packet(most, 1, 2))
+        ((_, out),) = sw.process(0, packet(most, 1, 2))
         assert int.from_bytes(out[4:8], "big") == wanted
 
 
@@ -110,8 +110,7 @@ def test_random_repeats_with_the_seed() -> None:
 
 def test_registers() -> None:
     sw = switch(
-        ingress_locals="register<bit<8>>(4) acc; register<bit<100>>(2) wide;"
-        "register<int<8>>(2) n;",
+        ingress_locals="register<bit<8>>(4) acc; register<bit<100>>(2) wide;register<int<8>>(2) n;",
         ingress=TO_1 + "bit<8> v; acc.read(v, (bit<32>) h.a.kind); h.a.z = v;"
         "acc.write((bit<32>) h.a.kind, v + h.a.x);"
         "wide.write(1, (bit<100>) h.a.x << 90); n.write(0, -(int<8>) h.a.x);",
@@ -179,7 +178,7 @@ def test_action_selectors_choose_by_hash() -> None:
     sw.table("t").add({"kind": 0}, group=1)
     sw.table("t").add({"kind": 1}, member=2)
     for x in range(20):
-        (port, _), = sw.process(0, packet(0, x, 7))
+        ((port, _),) = sw.process(0, packet(0, x, 7))
         assert port == 10 + (crc16(bytes([x, 7])) & 0x3FF) % 3
     assert [port for port, _ in sw.process(0, packet(1))] == [12]
     assert sw.process(0, packet(2)) == []

@@ -215,8 +215,7 @@ def test_last_index_and_reading_past_the_ends() -> None:
 # -- unions and varbits -------------------------------------------------------------------------
 
 UNION = {
-    "types": "header p_t { bit<8> v; } header q_t { bit<16> v; }"
-    "header_union u_t { p_t p; q_t q; }",
+    "types": "header p_t { bit<8> v; } header q_t { bit<16> v; }header_union u_t { p_t p; q_t q; }",
     "headers": "u_t u;",
     "parser": "pkt.extract(h.a); transition select(h.a.kind) { 1: one; 2: two; default: accept; }",
     "states": "state one { pkt.extract(h.u.p); transition accept; }"

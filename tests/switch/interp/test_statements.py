@@ -145,9 +145,9 @@ def test_hit_miss_and_action_run() -> None:
 
 def test_keys_are_expressions_of_the_moment() -> None:
     sw = switch(
-        ingress_locals=ACTIONS + "table t { key = { h.a.x + 1: exact @name(\"sum\");"
-        " h.a.y[3:2]: exact @name(\"bits\"); h.a.isValid(): exact @name(\"there\");"
-        " (int<8>) h.a.kind: exact @name(\"signed\"); } actions = { set; none; } }",
+        ingress_locals=ACTIONS + 'table t { key = { h.a.x + 1: exact @name("sum");'
+        ' h.a.y[3:2]: exact @name("bits"); h.a.isValid(): exact @name("there");'
+        ' (int<8>) h.a.kind: exact @name("signed"); } actions = { set; none; } }',
         ingress=TO_1 + "t.apply();",
     )
     sw.table("t").add({"sum": 0, "bits": 3, "there": 1, "signed": -2}, "set", {"v": 1})

@@ -149,9 +149,7 @@ def test_illegal_tables() -> None:
         "table I.t: entry 0: there is no action 3",
         "table I.t: entry 0: 1 matches for 2 keys",
     ]
-    assert problem(program(ir.ApplyTable(table()))) == (
-        "ig I: table I.t is not the program's"
-    )
+    assert problem(program(ir.ApplyTable(table()))) == ("ig I: table I.t is not the program's")
     bad = table(actions=[ir.TableAction(action(ir.Assign(x, y)))])
     assert problem(program(ir.ApplyTable(bad, hit=x), tables=(bad,))) == (
         "ig I: apply I.t: x is bit<8>, not bool\n"

@@ -164,9 +164,12 @@ def test_an_exit_in_a_sub_controls_table_copies_out_for_the_caller(
 
 
 def test_an_exit_two_controls_deep() -> None:
-    top = EXITS + """
+    top = (
+        EXITS
+        + """
     control Mid(inout bit<8> p) { Sub() s; bit<8> q; apply { s.apply(p, q); p = 0; } }
     """
+    )
     body = "hdr.h.a = 2; mid.apply(hdr.h.a); mid.apply(hdr.h.b);"
     assert outcome(body, top=top, locals="Mid() mid;") == [12, 2, 3]
 
