@@ -38,7 +38,7 @@ def _bodies(block: ir.Parser | ir.Control) -> Iterator[ir.Stmt]:
 
 
 def nested(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
-    """Statements and those inside them, in source order. Not recursive: programs may nest deeply."""
+    """Statements and those inside them, in source order. Not recursive: they may nest deeply."""
     pending = list(stmts)[::-1]
     while pending:
         stmt = pending.pop()

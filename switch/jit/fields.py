@@ -19,7 +19,7 @@ from gradplane.switch.jit.text import Operand
 
 @dataclass(slots=True)
 class Group:
-    """Numbers with their widths, or a varbit in memory of at most `most` bits; present if `valid`."""
+    """Numbers with their widths, or a varbit of at most `most` bits in memory; there if `valid`."""
 
     valid: Operand
     numbers: list[tuple[int, Operand]] = field(default_factory=list)
