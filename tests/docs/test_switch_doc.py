@@ -1,0 +1,54 @@
+"""docs/switch.md works as it stands: program, packet test, commands, Python, Mininet."""
+
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gradplane import isolate
+
+TEXT = (Path(__file__).parents[2] / "docs" / "switch.md").read_text()
+BLOCKS = re.findall(r"^```(.+?)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path: Path = tmp_path_factory.mktemp("switch")
+    for kind in ("p4", "stf"):
+        (block,) = [text for k, text in BLOCKS if k == kind]
+        (path / f"router.{kind}").write_text(block)
+    return path
+
+
+def blocks(kind: str) -> list[str]:
+    found = [text for k, text in BLOCKS if k == kind]
+    assert found, kind
+    return found
+
+
+def test_commands(folder: Path) -> None:
+    gradplane = shutil.which("gradplane", path=str(Path(sys.executable).parent))
+    assert gradplane, "gradplane is not installed beside this Python"
+    for line in "".join(blocks("console")).splitlines():
+        words = line.removeprefix("$ ").split()
+        done = subprocess.run([gradplane, *words[1:]], cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+
+
+def test_python(folder: Path) -> None:
+    for text in blocks("python"):
+        subprocess.run([sys.executable, "-c", text], cwd=folder, check=True)
+
+
+@pytest.mark.skipif(
+    not (isolate.can_isolate()[0] and shutil.which("mnexec")), reason="Mininet needs namespaces"
+)
+def test_mininet(folder: Path) -> None:
+    for text in blocks("python mininet"):
+        command = isolate.command([sys.executable, "-c", text])
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.startswith("127.0.0.1:")
