@@ -86,7 +86,7 @@ def lanes(library: ctypes.CDLL | None) -> None:
 
     runs: list[Callable[[], object]] = [ours]
     if library is not None:
-        state = ctypes.create_string_buffer(128 * 4096 + 32 * 2048 * 4)
+        state = ctypes.create_string_buffer(128 * (4096 + 64) + 32 * (2048 + 16) * 4)
         out, count = ctypes.create_string_buffer(2048), ctypes.c_int64(len(ports))
         where = data.ctypes.data_as(ctypes.c_void_p), offsets.ctypes.data_as(ctypes.c_void_p)
         runs.append(lambda: library.lanes(state, *where, count, out))
