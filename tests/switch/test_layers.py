@@ -19,6 +19,7 @@ BELOW = {
     "jit": {"ir", "runtime", "interp", "arch"},
     "ports": {"runtime"},
     "p4runtime": {"ir", "runtime", "syntax"},
+    "stf": {"ir", "runtime", "switch", "control"},
 }
 ANYWHERE = {"source", "naming", "matching"}
 
