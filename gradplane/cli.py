@@ -193,16 +193,16 @@ def info(
     program: Program,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
-    p4info: Annotated[bool, typer.Option("--p4info", help="As P4Runtime's P4Info text")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="As a table for the eye")] = False,
 ) -> None:
-    """Show a program's tables, actions, registers and counters."""
+    """Print a program's P4Info, or a summary of what a controller finds in it."""
     from gradplane import programs, tables
 
     compiled = programs.compiled(program, include, define)
-    if p4info:
-        print(programs.p4info(compiled.program), end="")
-    else:
+    if summary:
         _console().print(tables.program(compiled.program))
+    else:
+        print(programs.p4info(compiled.program), end="")
 
 
 @app.command()
