@@ -26,9 +26,11 @@ bench: install
 	$(PYTHON) benchmarks/codecs.py
 	$(PYTHON) benchmarks/thc_accuracy.py
 
-# Interpreter against JIT on random programs, tables and packets.
+# Interpreter against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC.
 fuzz: install
-	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 300 --seed 0
+	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 300
+	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
+	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache runs *.egg-info build

@@ -88,7 +88,8 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     def stop(self) -> None:
         """End all streams and refuse new requests."""
-        self._server.stop(grace=_GRACE).wait()
+        # grpc keeps waiting for a stream whose request it could not parse.
+        self._server.stop(grace=_GRACE).wait(2 * _GRACE)
         self._told.put(None)
         self._notifier.join()
         self._pool.shutdown()

@@ -1,0 +1,206 @@
+"""Random and damaged gRPC messages to a running switch: python tests/switch/fuzz_grpc.py.
+
+Requests of every RPC, as bytes: random ones, and well-formed ones with fields changed, nested,
+repeated and cut. Whatever comes, the server answers in time, with a status that the protocol has
+for it; packets go on being forwarded; and at the end a controller finds it in order.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import grpc
+from finsy.proto import U128, p4r, p4r_grpc
+from google.protobuf.message import DecodeError, Message
+
+from gradplane.switch.daemon import make_device
+from gradplane.switch.options import SwitchOptions
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.device_config import device_config
+from gradplane.switch.p4runtime.server import P4RuntimeServer
+
+ROUTER = Path(__file__).parent / "p4runtime" / "programs" / "router.p4"
+PATIENCE = 30.0  # seconds for one answer
+SERVICE = "/p4.v1.P4Runtime/"
+REQUESTS: dict[str, type[Message]] = {
+    "Write": p4r.WriteRequest,
+    "Read": p4r.ReadRequest,
+    "SetForwardingPipelineConfig": p4r.SetForwardingPipelineConfigRequest,
+    "GetForwardingPipelineConfig": p4r.GetForwardingPipelineConfigRequest,
+    "Capabilities": p4r.CapabilitiesRequest,
+    "StreamChannel": p4r.StreamMessageRequest,
+}
+STREAMS = ("Read", "StreamChannel")  # RPCs that answer with a stream
+EDGES = (0, 1, 2, 3, 7, 255, 256, 65535, 1 << 31, (1 << 32) - 1)
+BYTES = (b"", b"\0", b"\1", b"\xff" * 4, b"\0" * 40, b"x" * 3000)
+
+
+class Maker:
+    """Makes requests: known ids and values now and then, so that some get far."""
+
+    def __init__(self, device: Device, chance: random.Random) -> None:
+        self._chance = chance
+        assert device.pipeline is not None
+        info = device.pipeline.catalog.p4info
+        groups = (info.tables, info.actions, info.counters, info.meters, info.registers)
+        self._ids = [each.preamble.id for group in groups for each in group]
+
+    def request(self, rpc: str) -> bytes:
+        chance = self._chance
+        if chance.random() < 0.1:
+            return chance.randbytes(chance.randrange(200))
+        message = REQUESTS[rpc]()
+        self._fill(message, 0)
+        if "device_id" in message.DESCRIPTOR.fields_by_name and chance.random() < 0.9:
+            message.device_id = 1  # type: ignore[attr-defined]
+        if "election_id" in message.DESCRIPTOR.fields_by_name and chance.random() < 0.9:
+            message.election_id.CopyFrom(U128.encode(1))  # type: ignore[attr-defined]
+        if rpc == "SetForwardingPipelineConfig" and chance.random() < 0.5:
+            message.config.p4_device_config = self._device_config()  # type: ignore[attr-defined]
+        data = bytearray(message.SerializeToString())
+        if data and chance.random() < 0.1:
+            data[chance.randrange(len(data))] = chance.randrange(256)
+        return bytes(data)
+
+    def _device_config(self) -> bytes:
+        """Ours, damaged."""
+        data = bytearray(device_config(ROUTER))
+        for _ in range(self._chance.randrange(1, 4)):
+            data[self._chance.randrange(len(data))] = self._chance.randrange(256)
+        return bytes(data)
+
+    def _fill(self, message: Message, depth: int) -> None:
+        """Some of the fields, with anything in them."""
+        for field in message.DESCRIPTOR.fields:
+            if self._chance.random() < 0.4 or depth > 6:
+                continue
+            if field.message_type is not None and field.message_type.GetOptions().map_entry:
+                continue
+            if field.message_type is not None:
+                if field.is_repeated:
+                    for _ in range(self._chance.randrange(3)):
+                        self._fill(getattr(message, field.name).add(), depth + 1)
+                else:
+                    inner = getattr(message, field.name)
+                    inner.SetInParent()
+                    self._fill(inner, depth + 1)
+            elif field.is_repeated:
+                getattr(message, field.name).extend([self._value(field)])
+            else:
+                setattr(message, field.name, self._value(field))
+
+    def _value(self, field: object) -> object:
+        chance, kind = self._chance, field.cpp_type  # type: ignore[attr-defined]
+        if kind == field.CPPTYPE_STRING:  # type: ignore[attr-defined]
+            data = chance.choice([*BYTES, chance.randbytes(chance.randrange(9))])
+            is_text = field.type == field.TYPE_STRING  # type: ignore[attr-defined]
+            return data.decode("latin-1") if is_text else data
+        if kind == field.CPPTYPE_BOOL:  # type: ignore[attr-defined]
+            return chance.random() < 0.5
+        if kind == field.CPPTYPE_ENUM:  # type: ignore[attr-defined]
+            return chance.choice(list(field.enum_type.values_by_number))  # type: ignore[attr-defined]
+        if kind in (field.CPPTYPE_FLOAT, field.CPPTYPE_DOUBLE):  # type: ignore[attr-defined]
+            return chance.random()
+        number = chance.choice([*EDGES, *self._ids, chance.randrange(20)])
+        if kind in (field.CPPTYPE_INT32, field.CPPTYPE_INT64):  # type: ignore[attr-defined]
+            return min(number, (1 << 31) - 1) * chance.choice([1, 1, -1])
+        return number
+
+
+def raw(data: bytes) -> bytes:
+    return data
+
+
+class Client:
+    """Sends requests as bytes."""
+
+    def __init__(self, address: str) -> None:
+        channel = grpc.insecure_channel(address)
+        self.stub = p4r_grpc.P4RuntimeStub(channel)
+        self._calls = {
+            rpc: channel.unary_stream(SERVICE + rpc, raw, raw)
+            if rpc == "Read"
+            else channel.stream_stream(SERVICE + rpc, raw, raw)
+            if rpc == "StreamChannel"
+            else channel.unary_unary(SERVICE + rpc, raw, raw)
+            for rpc in REQUESTS
+        }
+
+    def send(self, rpc: str, requests: list[bytes]) -> str:
+        """The name of the status it ends with."""
+        try:
+            if rpc == "StreamChannel":
+                list(self._calls[rpc](iter(requests), timeout=PATIENCE))
+            elif rpc == "Read":
+                list(self._calls[rpc](requests[0], timeout=PATIENCE))
+            else:
+                self._calls[rpc](requests[0], timeout=PATIENCE)
+        except grpc.RpcError as error:
+            return str(error.code().name)
+        return "OK"
+
+
+def parses(rpc: str, data: bytes) -> bool:
+    try:
+        REQUESTS[rpc].FromString(data)
+    except DecodeError:
+        return False
+    return True
+
+
+def primary(stub: p4r_grpc.P4RuntimeStub) -> Iterator[p4r.StreamMessageResponse]:
+    """A stream of the controller that may write, for as long as it is kept."""
+
+    def requests() -> Iterator[p4r.StreamMessageRequest]:
+        update = p4r.MasterArbitrationUpdate(device_id=1, election_id=U128.encode(1))
+        yield p4r.StreamMessageRequest(arbitration=update)
+        while True:
+            time.sleep(1)
+
+    stream: Iterator[p4r.StreamMessageResponse] = stub.StreamChannel(requests())
+    next(stream)
+    return stream
+
+
+def run(seconds: float, seed: int) -> None:
+    """Until the time is over; AssertionError for an answer that may not be."""
+    chance = random.Random(seed)
+    device = make_device(SwitchOptions(program=ROUTER, device_id=1, cpu_port=510))
+    with P4RuntimeServer(device, "127.0.0.1:0") as server:
+        client, maker = Client(server.address), Maker(device, chance)
+        stream = primary(client.stub)
+        statuses: Counter[str] = Counter()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            rpc = chance.choice(list(REQUESTS))
+            requests = [maker.request(rpc) for _ in range(3 if rpc == "StreamChannel" else 1)]
+            status = client.send(rpc, requests)
+            whole = all(parses(rpc, data) for data in requests)
+            never = ("DEADLINE_EXCEEDED", "UNAVAILABLE", *(["INTERNAL"] if whole else []))
+            assert status not in never, (rpc, status, [data.hex() for data in requests])
+            device.process(1, chance.randbytes(chance.randrange(100)))
+            statuses[status] += 1
+            if statuses.total() % 100 == 0:
+                print(f"\r{statuses.total()} requests ", end="", flush=True)
+        client.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=PATIENCE)
+        assert stream.is_active(), "the primary controller was cut off"  # type: ignore[attr-defined]
+        stream.cancel()  # type: ignore[attr-defined]
+    told = ", ".join(f"{name} {count}" for name, count in statuses.most_common())
+    print(f"\r{statuses.total()} requests, every answer in order: {told}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
+    parser.add_argument("--seed", type=int, default=0, help="of the messages (default 0)")
+    options = parser.parse_args()
+    run(options.seconds, options.seed)
+
+
+if __name__ == "__main__":
+    main()

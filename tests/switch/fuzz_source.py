@@ -1,0 +1,152 @@
+"""Random and mutated P4 source, compiled and run: python tests/switch/fuzz_source.py.
+
+Every program of the repository, with words, lines and bytes replaced, cut and repeated; and random
+bytes. Whatever the text is, the compiler answers with a program, which both engines then run on
+random packets, or with errors that have a place; it never raises anything else and never hangs.
+The first failure ends it and leaves its source in fuzz-failure.p4.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from gradplane.switch import Switch
+from gradplane.switch.compiler import compile_source
+from gradplane.switch.ir.verify import verify
+from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.source import CompileError
+
+ROOT = Path(__file__).parents[2]
+INCLUDES = [ROOT / "p4", ROOT / "p4" / "include", ROOT / "tests" / "switch" / "stf" / "features"]
+FAILURE = Path("fuzz-failure.p4")
+TOKEN = re.compile(rb'#[^\n]*|//[^\n]*|"[^"]*"|\w+|\s+|.', re.DOTALL)
+PATIENCE = 60  # seconds for one program, on a machine that does other things too
+LARGEST = 40_000  # bytes of source; thousands of mutations of small programs find more
+
+
+class Hang(BaseException):
+    """A program took longer than PATIENCE; not an Exception, so that nobody takes it for one."""
+
+
+def programs() -> list[bytes]:
+    """Every P4 source of the repository, but those that are there to be rejected."""
+    files = sorted(p for room in ("tests", "p4", "benchmarks") for p in (ROOT / room).rglob("*.p4"))
+    texts = [file.read_bytes() for file in files if "rejected" not in file.parts]
+    return [text for text in texts if len(text) <= LARGEST]
+
+
+def random_bytes(chance: random.Random) -> bytes:
+    return chance.randbytes(chance.randrange(400))
+
+
+def mutated(text: bytes, other: bytes, chance: random.Random) -> bytes:
+    """`text` with a few of its tokens replaced, dropped, swapped or repeated, or a piece of `other`
+    in it, or some bytes overwritten."""
+    tokens, others = TOKEN.findall(text), TOKEN.findall(other)
+    words = [i for i, token in enumerate(tokens) if token.strip() and token[:1] not in b"#/"]
+    for _ in range(chance.choice([1, 1, 1, 2, 4, 12])):
+        at = min(chance.choice(words), len(tokens) - 1)
+        match chance.randrange(6):
+            case 0:
+                tokens[at] = tokens[min(chance.choice(words), len(tokens) - 1)]
+            case 1:
+                tokens[at] = chance.choice(others)
+            case 2:
+                tokens[at] = b""
+            case 3:
+                tokens[at : at + chance.randrange(40)] = []
+                tokens = tokens or [b" "]
+            case 4:
+                start = chance.randrange(len(others))
+                tokens[at:at] = others[start : start + chance.randrange(60)]
+            case 5:
+                tokens[at] = number(chance)
+    data = bytearray(b"".join(tokens))
+    if data and chance.random() < 0.05:
+        for _ in range(3):
+            data[chance.randrange(len(data))] = chance.randrange(256)
+    return bytes(data)
+
+
+def number(chance: random.Random) -> bytes:
+    """A literal at an edge."""
+    bits = chance.choice([0, 1, 7, 8, 9, 31, 32, 33, 64, 128, 2048, 5000])
+    width = chance.choice(["", "", f"{bits}w", f"{bits}s"])
+    return f"{width}{chance.choice([0, 1, (1 << bits) - 1, 1 << bits])}".encode()
+
+
+@contextmanager
+def patience(seconds: int) -> Iterator[None]:
+    def give_up(number: int, frame: object) -> None:
+        raise Hang(f"more than {seconds} s")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def try_source(source: bytes, chance: random.Random) -> bool:
+    """Compile it and run what comes of it; whether it was accepted."""
+    text = source.decode("utf-8", "replace")
+    try:
+        program = compile_source("fuzz.p4", INCLUDES, text=text).program
+    except CompileError as error:
+        assert error.diagnostics and str(error)
+        return False
+    verify(program)
+    packets = [chance.randbytes(chance.choice([0, 14, 40, 100])) for _ in range(20)]
+    for engine in ("interpreter", "jit"):
+        try:
+            switch = Switch(program, engine=engine)
+        except (
+            CompileError,
+            SwitchError,
+        ):  # an extern that the architecture does not have, a missing package
+            continue
+        for packet in packets:
+            switch.process(1, packet)
+    return True
+
+
+def run(seconds: float, first: int) -> None:
+    """Seed by seed, until the time is over."""
+    texts = programs()
+    end, seed, accepted = time.monotonic() + seconds, first, 0
+    while time.monotonic() < end:
+        chance = random.Random(seed)
+        source = random_bytes(chance)
+        if chance.random() < 0.95:
+            source = mutated(chance.choice(texts), chance.choice(texts), chance)
+        try:
+            with patience(PATIENCE):
+                accepted += try_source(source, chance)
+        except BaseException:
+            FAILURE.write_bytes(source)
+            print(f"\nseed {seed}: see {FAILURE}")
+            raise
+        seed += 1
+        if seed % 100 == 0:
+            print(f"\r{seed - first} sources, {accepted} of them programs ", end="", flush=True)
+    print(f"\r{seed - first} sources, {accepted} of them programs: every answer in order")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
+    parser.add_argument("--seed", type=int, default=0, help="the first seed (default 0)")
+    options = parser.parse_args()
+    run(options.seconds, options.seed)
+
+
+if __name__ == "__main__":
+    main()
