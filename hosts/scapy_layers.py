@@ -1,4 +1,4 @@
-"""The wire format as a Scapy layer.
+"""The wire formats as Scapy layers: aggregation, and values compressed on the way.
 
     from gradplane.hosts.scapy_layers import Aggregation, bind
     bind()            # from now on UDP port 18256, either way, is Aggregation
@@ -7,29 +7,48 @@
 
 Fields are named as in the header, except that `pass` is `pass_`, a Python keyword. `values` are the
 4-bit indices of an INDICES packet or the sums of a SUMS or PARTIAL packet, sum_bits each.
+
+Compressed packets have any port and are known by their ToS, so Scapy does not find them by itself:
+
+    frame = compressed(frame)           # what follows UDP is Compressed, if the ToS is 0x2C
+    frame[Compressed].values            # float32, with the error that the bound allows
+    IP(tos=COMPRESSED_TOS) / UDP() / Compressed.of(gradients, bound=10)
 """
 
 import struct
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 from scapy.compat import raw
 from scapy.fields import (
     BitEnumField,
     BitField,
     ByteEnumField,
     ByteField,
+    ConditionalField,
     Field,
     FlagsField,
     IntField,
+    PacketListField,
     ShortField,
+    StrFixedLenField,
+    StrLenField,
     XLongField,
 )
-from scapy.layers.inet import UDP
+from scapy.layers.inet import IP, UDP
 from scapy.packet import Packet, bind_layers, split_layers
 
+from gradplane import codecs
 from gradplane.hosts import wire
 from gradplane.hosts.wire import Type
 
+COMPRESSED_TOS = 0x2C
+"""ToS of packets that p4/tos_compress.p4 has compressed, without the ECN bits."""
+
+_BURST = 8
+_SHIM_BYTES = 4
+_MESSAGE_BYTES = 16
 _SHOWN = 16
 _TYPES = {kind.value: kind.name.lower() for kind in Type}
 
@@ -103,6 +122,100 @@ class Aggregation(Packet):
         """A result answers a packet of the same slot."""
         asked = {2: 1, 4: 3, 7: 7}.get(self.type)
         return other.type in (asked, 1, 3) and (self.job, self.slot) == (other.job, other.slot)
+
+
+class _TagsField(Field[list[int], int]):
+    """Eight tags of two bits, the first in the low bits."""
+
+    islist = 1
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, [0] * _BURST, "H")
+
+    def i2m(self, packet: Packet | None, value: list[int] | None) -> int:
+        """From the tags."""
+        return sum(tag << 2 * i for i, tag in enumerate(value or ()))
+
+    def m2i(self, packet: Packet | None, value: int) -> list[int]:
+        """To the tags."""
+        return [value >> 2 * i & 3 for i in range(_BURST)]
+
+
+class Burst(Packet):
+    """Eight values' tags, then their vectors: tag 1, 2 and 3 have 1, 2 and 4 bytes."""
+
+    name = "Burst"
+    fields_desc = [
+        _TagsField("tags"),
+        StrLenField("vectors", b"", length_from=lambda p: sum(1 << tag >> 1 for tag in p.tags)),
+    ]
+
+    def extract_padding(self, data: bytes) -> tuple[bytes, bytes]:
+        """What follows is the next burst."""
+        return b"", data
+
+
+class Compressed(Packet):
+    """The shim, the message header (16 bytes) if there is one, and the bursts of float32 values."""
+
+    name = "Compressed"
+    fields_desc = [
+        ShortField("count", 0),
+        ByteField("bound", 10),
+        FlagsField("flags", 0, 8, ["little_endian", "message"]),
+        ConditionalField(
+            StrFixedLenField("message", bytes(_MESSAGE_BYTES), _MESSAGE_BYTES),
+            lambda packet: packet.flags.message,
+        ),
+        PacketListField("bursts", [], Burst, count_from=lambda p: -(-p.count // _BURST)),
+    ]
+
+    @classmethod
+    def of(
+        cls, values: npt.ArrayLike, bound: int = 10, message: bytes = b"", flags: int = 0
+    ) -> "Compressed":
+        """What the network makes of float32 values behind a message header of 16 bytes or none.
+
+        Raises CodecError for a bound other than 6, 8 and 10.
+        """
+        x = np.asarray(values, dtype=np.float32)
+        data, _ = _codec(bound).encode(x)
+        if message:
+            flags |= 2
+        return cls(struct.pack(">HBB", x.size, bound, flags) + message + data)
+
+    @property
+    def values(self) -> npt.NDArray[np.float32]:
+        """float32[count]. Raises CodecError where the bursts are not whole."""
+        data = b"".join(raw(burst) for burst in self.bursts)
+        return _codec(self.bound).decode(data, self.count)
+
+    @property
+    def tags(self) -> list[int]:
+        """Each value's class."""
+        tags: list[int] = [tag for burst in self.bursts for tag in burst.tags]
+        return tags[: self.count]
+
+    def mysummary(self) -> str:
+        """One line: how many values, of which classes."""
+        counts = ", ".join(str(self.tags.count(tag)) for tag in range(4))
+        return f"compressed {self.count} values, bound 2^-{self.bound}, of tags 0 to 3: {counts}"
+
+
+def _codec(bound: int) -> codecs.Codec:
+    return codecs.get("inceptionn", bound=bound, nonfinite=True)
+
+
+def compressed(packet: Packet) -> Packet:
+    """The packet, with what follows UDP as Compressed if its ToS says that it is."""
+    if UDP not in packet or IP not in packet or packet[IP].tos & 0xFC != COMPRESSED_TOS:
+        return packet
+    body = raw(packet[UDP].payload)
+    if len(body) < _SHIM_BYTES:
+        return packet
+    copy = packet.copy()
+    copy[UDP].payload = Compressed(body)
+    return copy
 
 
 def bind() -> None:

@@ -1,4 +1,4 @@
-"""The Wireshark dissector: its layout against wire.py and, with tshark, its output."""
+"""The Wireshark dissectors: the layout against wire.py and, with tshark, their output."""
 
 import os
 import re
@@ -14,10 +14,11 @@ from scapy.utils import wrpcap
 
 import gradplane.hosts
 from gradplane.hosts import wire
-from gradplane.hosts.scapy_layers import Aggregation
+from gradplane.hosts.scapy_layers import Aggregation, Compressed
 from gradplane.hosts.wire import Header, Type
 
 LUA = Path(gradplane.hosts.__path__[0]) / "dissector" / "gradplane.lua"
+COMPRESSED_LUA = LUA.with_name("tos_compress.lua")
 NOBODY = 65534
 
 # Names as in the Lua file, and a header in which only that field is set.
@@ -61,11 +62,25 @@ def frames():
     ]
 
 
-def tshark(folder, *options):
-    """The lines that tshark prints about frames(). It runs no Lua scripts for root."""
+def compressed_frames():
+    values = [0.5, -0.01, 0.0001, -3.0, 0.002, 0.25, 0, 7, 0.03, -0.001]
+    whole, with_header = Compressed.of(values), Compressed.of(values, 8, bytes(range(16)), flags=1)
+    marked = Ether() / IP(dst="10.0.0.2", tos=0x2D) / UDP(sport=7000, dport=7001)
+    unmarked = Ether() / IP(dst="10.0.0.2", tos=0x28) / UDP(sport=7000, dport=7001)
+    return [
+        marked / whole,
+        marked / with_header,
+        marked / bytes(whole)[:-1],
+        marked / b"\0\1",
+        unmarked / whole,
+    ]
+
+
+def tshark(folder, *options, lua=LUA, packets=None):
+    """The lines that tshark prints about packets, or frames(). It runs no Lua scripts for root."""
     folder.chmod(0o755)
-    shutil.copy(LUA, folder / "gradplane.lua")
-    wrpcap(str(folder / "frames.pcap"), frames())
+    shutil.copy(lua, folder / "gradplane.lua")
+    wrpcap(str(folder / "frames.pcap"), packets or frames())
     for path in folder.iterdir():
         path.chmod(0o644)
     command = ["tshark", "-X", "lua_script:gradplane.lua", "-r", "frames.pcap", *options]
@@ -100,3 +115,25 @@ if shutil.which("tshark"):
             text = "\n".join(tshark(folder, "-V", "-Y", "frame.number == 2"))
             assert "   0: 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15\n" in text
             assert "(1024 values)" in text
+
+    def test_tshark_shows_compressed_values():
+        def shown(*options):
+            packets = compressed_frames()
+            with tempfile.TemporaryDirectory() as name:
+                return tshark(Path(name), *options, lua=COMPRESSED_LUA, packets=packets)
+
+        info = shown("-T", "fields", "-e", "_ws.col.Protocol", "-e", "_ws.col.Info")
+        assert info[:3] == [
+            "tosfloat\t10 values in 24 bytes, bound 2^-10",
+            "tosfloat\t10 values in 38 bytes, bound 2^-8",
+            "tosfloat\t10 values in 23 bytes, bound 2^-10",
+        ]
+        assert [line.split("\t")[0] for line in info[3:]] == ["tosfloat", "UDP"]
+        number = ("-T", "fields", "-e", "frame.number")
+        assert shown(*number, "-Y", "tosfloat.malformed") == ["3", "4"]
+        assert shown(*number, "-Y", "tosfloat.flags.message == 1") == ["2"]
+        tags = [option for tag in range(4) for option in ("-e", f"tosfloat.tag{tag}")]
+        assert shown("-T", "fields", *tags, "-Y", "frame.number == 1") == ["2\t4\t2\t2"]
+        text = "\n".join(shown("-V", "-Y", "frame.number == 1"))
+        values = "0.5 -0.00976562 0 -3 0.00195312 0.25 0 7\n    0.0297852 -0.000976562\n"
+        assert f"    {values}" in text

@@ -9,8 +9,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
+from gradplane import codecs
 from gradplane.hosts import wire
-from gradplane.hosts.scapy_layers import Aggregation, bind, payload
+from gradplane.hosts.scapy_layers import Aggregation, Compressed, bind, compressed, payload
 from gradplane.hosts.wire import Header, Type
 
 FRAME = Ether(src="00:00:00:00:00:01", dst="00:00:00:00:00:fe") / IP(dst="10.0.0.254")
@@ -111,3 +112,44 @@ def test_answers():
     assert sums.answers(indices)
     assert not sums.answers(Aggregation(type="indices", slot=3))
     assert not Aggregation(type="norm_result").answers(indices)
+
+
+# -- compressed on the way ----------------------------------------------------------------------
+
+VALUES = np.array([0.5, -0.01, 1e-4, -3.0, 0.002, 0.25, 0, 7, 0.03, -1e-3], dtype=np.float32)
+INCEPTIONN = codecs.get("inceptionn", bound=10)
+
+
+@pytest.mark.parametrize("message", [b"", bytes(range(16))])
+def test_compressed_values_are_the_codecs(message):
+    layer = Compressed.of(VALUES, message=message)
+    bursts, _ = INCEPTIONN.encode(VALUES)
+    shim = b"\0\x0a\x0a" + (b"\2" if message else b"\0")
+    assert bytes(layer) == shim + message + bursts
+    frame = compressed(Ether(bytes(FRAME / UDP(dport=7000) / layer)))  # FRAME has ToS 0
+    assert Compressed not in frame
+    marked = Ether(bytes(Ether() / IP(tos=0x2D) / UDP(dport=7000) / layer))
+    again = compressed(marked)
+    assert bytes(again) == bytes(marked)
+    assert (again[Compressed].values == INCEPTIONN.decode(bursts, VALUES.size)).all()
+    assert again[Compressed].tags == [2, 1, 0, 3, 1, 2, 0, 3, 1, 1]
+    assert again.summary().endswith("compressed 10 values, bound 2^-10, of tags 0 to 3: 2, 4, 2, 2")
+
+
+def test_compressed_is_shown_by_burst():
+    text = Compressed.of(VALUES, flags=1).show(dump=True)
+    assert "flags     = little_endian\n" in text
+    assert "tags      = [2, 1, 0, 3, 1, 2, 0, 3]\n" in text
+    assert text.count("###[ Burst ]###") == 2
+
+
+@pytest.mark.parametrize("cut", [0, 3, 5, 12])
+def test_what_is_cut_off_is_dissected_as_far_as_it_goes(cut):
+    data = bytes(Compressed.of(VALUES))[:cut]
+    packet = compressed(Ether(bytes(Ether() / IP(tos=0x2C) / UDP(dport=7) / Raw(data))))
+    packet.show(dump=True)
+    assert bytes(packet)[42:] == data
+    assert (Compressed in packet) == (cut > 3)
+    if cut > 3:
+        with pytest.raises(codecs.CodecError):
+            _ = packet[Compressed].values
