@@ -14,12 +14,13 @@ Peer = tuple[str, int]  # (dotted IPv4 address, UDP port)
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a UDP datagram from local port `source_port`."""
+    """Send a UDP datagram from local port `source_port`; `tos` is the IP header's whole byte."""
 
     source_port: int
     ip: str
     port: int
     payload: bytes
+    tos: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +56,18 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """Hand `data` to the host's Stream: `stream.send_message(peer, data, now)`."""
+    """Hand a message to the host's Stream: `stream.send_message(peer, data, now, values)`."""
 
     peer: Peer
     data: bytes
+    values: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A Stream's event: a whole message from `peer`. Its first byte is a `messages.Kind`."""
+    """A Stream's event: a whole message from `peer`, its values at the end. Its first byte is a
+    `messages.Kind`.
+    """
 
     peer: Peer
     data: bytes

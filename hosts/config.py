@@ -7,6 +7,7 @@ The runner writes one file a host; `python -m gradplane.hosts CONFIG.json` reads
 import dataclasses
 import difflib
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 STREAM_PORT_OFFSET = 1000
 MAX_WORKERS = 64
 MAX_SLOTS = 65536
+BOUNDS = (6, 8, 10)  # k of the error bounds 2^-k that the network knows
 
 
 class ConfigError(ValueError):
@@ -32,7 +34,7 @@ class JobConfig:
     name: str
     workers: int  # 1 to 64
     quorum: int  # results leave when so many workers are in
-    aggregation: str  # "switch" | "ps"
+    aggregation: str  # "switch" | "ps" | "ring"
     reliability: str  # "lossy" | "retransmit"
     codec: tuple[str, dict[str, Any]]  # what workers push: name, parameters
     pull_codec: tuple[str, dict[str, Any]]  # what a parameter server answers with
@@ -56,12 +58,17 @@ class JobConfig:
     seed: int
     sync: bool
     sync_threshold: int  # synchronise when a worker missed more results than this in an epoch
+    marked: bool = False  # gradients (ps: pushed ones) go as ToS 0x28: the network may compress
+    bound: int | None = None  # 6 | 8 | 10 where marked: its error bound is 2^-bound a hop
+    codec_ns: float = 0.0  # what encoding or decoding a value takes a host
+    reduce_ns: float = 0.0  # what adding a value takes a host
+    local_steps: int = 1  # ps: gradients are pushed as the sum of so many rounds
 
     def __post_init__(self) -> None:
         _check_range("number", self.number, 0, 255)
         _check_range("workers", self.workers, 1, MAX_WORKERS, "the packets' bitmap has 64 bits")
         _check_range("quorum", self.quorum, 1, self.workers, "there are no more workers")
-        _check_choice("aggregation", self.aggregation, ("switch", "ps"))
+        _check_choice("aggregation", self.aggregation, ("switch", "ps", "ring"))
         _check_choice("reliability", self.reliability, ("lossy", "retransmit"))
         _check_choice("sum_bits", self.sum_bits, (8, 16))
         _check_range("slots", self.slots, 2, MAX_SLOTS)
@@ -81,6 +88,61 @@ class JobConfig:
             )
         if self.aggregation == "ps" and self.server_address is None:
             raise ConfigError('aggregation = "ps" needs a server_address')
+        self._check_ring()
+        self._check_marked()
+        _check_time("codec_ns", self.codec_ns)
+        _check_time("reduce_ns", self.reduce_ns)
+        _check_range("local_steps", self.local_steps, 1)
+        self._check_server_only()
+
+    def _check_ring(self) -> None:
+        if self.aggregation != "ring":
+            return
+        if self.quorum < self.workers:
+            raise ConfigError(
+                f'aggregation = "ring" with quorum = {self.quorum} of {self.workers} workers: '
+                "every partial sum passes through all workers, so nobody can be left out: "
+                f'use quorum = {self.workers}, or aggregation = "switch" or "ps"'
+            )
+        if self.reliability != "retransmit":
+            raise ConfigError(
+                f'aggregation = "ring" with reliability = {self.reliability!r}: a lost partial sum '
+                'would stop the ring, so hosts send it again: use reliability = "retransmit"'
+            )
+
+    def _check_marked(self) -> None:
+        if not self.marked:
+            if self.bound is not None:
+                raise ConfigError(
+                    f"bound = {self.bound}: only marked transfers are compressed by the network: "
+                    "use marked = true, or leave bound out"
+                )
+            return
+        if self.aggregation == "switch":
+            raise ConfigError(
+                'marked = true with aggregation = "switch": codes for the switch to sum are not '
+                'float32 values: use aggregation = "ring" or "ps"'
+            )
+        if self.codec[0] != "float32":
+            raise ConfigError(
+                f"marked = true with codec {self.codec[0]}: the network compresses float32 values "
+                "only: use codec float32, or marked = false"
+            )
+        _check_choice("bound", self.bound, BOUNDS)
+
+    def _check_server_only(self) -> None:
+        if self.local_steps > 1 and (self.aggregation != "ps" or self.marked):
+            how = "marked = true" if self.marked else f'aggregation = "{self.aggregation}"'
+            raise ConfigError(
+                f"local_steps = {self.local_steps} with {how}: only a parameter server's workers "
+                'may have nothing to say in a round: use aggregation = "ps" without marked, or '
+                "local_steps = 1"
+            )
+        if self.aggregation != "ps" and self.codec[0] == "per_tensor":
+            raise ConfigError(
+                f'codec by tensor with aggregation = "{self.aggregation}": its workers sum whole '
+                'vectors under one codec: use aggregation = "ps", or one codec'
+            )
 
     @property
     def window(self) -> int:
@@ -138,6 +200,11 @@ def _check_range(key: str, value: int, low: int, high: int | None = None, why: s
         raise ConfigError(f"{key} = {value}: it must be {allowed}" + (f", {why}" if why else ""))
 
 
+def _check_time(key: str, value: float) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ConfigError(f"{key} = {value!r}: it must be a number of nanoseconds, at least 0")
+
+
 def _check_choice(key: str, value: object, allowed: Sequence[object]) -> None:
     if value not in allowed:
         choices = " or ".join(repr(choice) for choice in allowed)
@@ -148,13 +215,15 @@ def _checked_keys(raw: Any, kind: type, what: str) -> dict[str, Any]:
     """raw, if its keys are the fields of the dataclass `kind`."""
     if not isinstance(raw, dict):
         raise ConfigError(f"{what}: expected an object, got {type(raw).__name__}")
-    known = [field.name for field in dataclasses.fields(kind)]
+    fields = dataclasses.fields(kind)
+    known = [field.name for field in fields]
     for key in raw:
         if key not in known:
             nearest = difflib.get_close_matches(key, known, 1, 0.5)
             hint = f", did you mean {nearest[0]!r}?" if nearest else f"; known: {', '.join(known)}"
             raise ConfigError(f"{what}: unknown key {key!r}{hint}")
-    missing = [key for key in known if key not in raw]
+    needed = [field.name for field in fields if field.default is dataclasses.MISSING]
+    missing = [key for key in needed if key not in raw]
     if missing:
         raise ConfigError(f"{what}: missing {', '.join(missing)}")
     return dict(raw)

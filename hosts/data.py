@@ -60,13 +60,18 @@ def build(name: str, args: dict[str, Any], seed: int) -> Data:
     """The data set `name`, split by `seed`.
 
     scikit-learn's bundled "digits", "breast_cancer" and "wine" take test, the share of rows kept
-    for testing (default 0.2); "module:object" is called as object(seed=, **args) and returns a
-    Data. LoadError if there is no such data set or it is not usable.
+    for testing (default 0.2). "blank" has nothing to learn: it takes rows, how many there are to
+    train on (default 256), so an epoch has rows / workers / batch rounds. "module:object" is called
+    as object(seed=, **args) and returns a Data. LoadError if there is no such data set or it is not
+    usable.
     """
     if is_reference(name):
         return checked(name, call("data", name, load("data", name), seed=seed, **args))
+    if name == "blank":
+        blank: Data = call("data", name, _blank, **args)
+        return blank
     if name not in BUNDLED:
-        known = ", ".join(sorted(BUNDLED))
+        known = ", ".join(sorted([*BUNDLED, "blank"]))
         raise LoadError(f"no data {name!r}: use one of {known}, or your own as module:object")
 
     def bundled(seed: int, test: float = 0.2) -> Data:
@@ -147,6 +152,15 @@ def _bundled(source: Bundled, seed: int, test: float) -> Data:
         x = x / source.scale
     values: Floats = x.astype(np.float32)
     return Data(values[kept], y[kept], values[held], y[held])
+
+
+def _blank(rows: int = 256) -> Data:
+    """Rows that differ, all of class 0; one of them to test on."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise LoadError(f"data blank: rows must be a positive integer, got {rows!r}")
+    x = np.arange(rows, dtype=np.float32)[:, None]
+    y = np.zeros(rows, np.int64)
+    return Data(x, y, x[:1], y[:1])
 
 
 def _read(source: Bundled) -> npt.NDArray[np.float64]:

@@ -61,7 +61,8 @@ class Server:
         assert config.job.server_address is not None
         _, port = config.job.server_address
         self._machines = Machines(env, port, link.send, self._deliver, self._failed)
-        self._machines.route(SERVER_KINDS, PsServer(config.job).receive)
+        server = PsServer(config.job)
+        self._machines.route(SERVER_KINDS, server.receive, server.timer)
         link.ports[port] = Port(self._machines.receive, stream_payload)
         self._unreachable = 0  # workers that no longer acknowledge, such as finished ones
 

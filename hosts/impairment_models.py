@@ -200,7 +200,7 @@ class Straggler(Model):
         if self._delay_ns:
             return "delay", self._delay_ns
         always = self._place.lossy and packet.type in ("norm", "indices")
-        first = packet.type in ("norm", "indices", "stream") and packet.attempt == 0
+        first = packet.type in ("norm", "indices", "stream", "values") and packet.attempt == 0
         return ("leave out", 0) if always or first else None
 
     def _slow(self, round: int) -> bool:

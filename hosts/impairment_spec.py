@@ -8,7 +8,7 @@ from gradplane.hosts.config import ConfigError
 from gradplane.hosts.wire import Type
 
 AGG_TYPES = tuple(kind.name.lower().replace("_", " ") for kind in Type)
-STREAM_TYPES = ("stream", "ack")
+STREAM_TYPES = ("stream", "values", "ack")
 OTHER = "other"
 FLOWS: dict[str, Collection[str]] = {
     "agg": AGG_TYPES,

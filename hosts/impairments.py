@@ -6,7 +6,8 @@ A spec is a table of the experiment file. Keys of all models:
     link       a host's name, or "*" (default)
     direction  "up" (from the host) | "down" | "both" (default)
     flow       "agg" | "stream" | "all" (default), or a list of packet types: "norm", "norm result",
-               "indices", "sums", "straggler", "partial", "status", "stream", "ack", "other"
+               "indices", "sums", "straggler", "partial", "status", "stream", "values", "ack",
+               "other"
     seed       default 0
 
 and of each model:
@@ -22,9 +23,10 @@ and of each model:
 
 A packet's key is (job, type, round, slot, attempt): attempt counts from 0 how often this host's
 link saw the same packet in this direction. For streams round and slot are message and segment, for
-their acknowledgements the next segment expected and 0; the peer belongs to the key. Verdicts are
-functions of seed, link, direction and key alone, except that "nth" and "burst" count packets. Of
-several models the first loss counts, and delays add up.
+their values the connection's sequence number and 0, for their acknowledgements the next segment
+expected and 0; the peer belongs to the key. Verdicts are functions of seed, link, direction and key
+alone, except that "nth" and "burst" count packets. Of several models the first loss counts, and
+delays add up.
 
 A left-out straggler of a lossy job loses all its norms and indices of the round; results reach it
 by multicast. Where packets are sent again until they are answered it loses the first attempt (also
@@ -126,6 +128,8 @@ class Impairments:
             return peer, self._job, OTHER, 0, 0
         if isinstance(segment, segments.Ack):
             return peer, self._job, "ack", segment.next, 0
+        if isinstance(segment, segments.Values):
+            return peer, self._job, "values", segment.sequence, 0
         return peer, self._job, "stream", segment.message, segment.index
 
 

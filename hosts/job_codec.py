@@ -1,15 +1,19 @@
 """A job's codecs, checked against what its network can do; and the seeds of its reduces."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Protocol
 
 from gradplane import codecs
 from gradplane.hosts.config import ConfigError, JobConfig
+from gradplane.hosts.marked import Marked
 
 
 def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
     """The codec of (name, parameters); ConfigError says what is wrong with them."""
     name, params = named
     try:
+        if name == "per_tensor":
+            return codecs.PerTensor(tuple((n, codecs.get(**kind)) for n, kind in params["parts"]))
         return codecs.get(name, **params)
     except codecs.CodecError as error:
         raise ConfigError(f"{what}: {error}") from error
@@ -17,11 +21,32 @@ def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
 
 def push_codec(job: JobConfig) -> codecs.Codec:
     """What the job's workers encode with, with error feedback where the job asks for it and the
-    codec has no memory of its own.
+    codec has no memory of its own, and with local steps around it. A marked job has neither: hosts
+    do not see what the network loses.
     """
+    if job.marked:
+        return Marked()
     codec = make_codec(job.codec, "codec")
+    if job.error_feedback:
+        codec = _with_feedback(codec)
+    return codecs.LocalSteps(codec, job.local_steps) if job.local_steps > 1 else codec
+
+
+def parts(codec: codecs.Codec) -> Iterator[codecs.Codec]:
+    """The codecs that a job's codec is made of, with their error feedback."""
+    if isinstance(codec, codecs.LocalSteps):
+        yield from parts(codec.codec)
+    elif isinstance(codec, codecs.PerTensor):
+        yield from (part for _, part in codec.parts)
+    else:
+        yield codec
+
+
+def _with_feedback(codec: codecs.Codec) -> codecs.Codec:
+    if isinstance(codec, codecs.PerTensor):
+        return codec.each(_with_feedback)
     has_memory = codec.memoryless != codec
-    return codecs.ErrorFeedback(codec) if job.error_feedback and not has_memory else codec
+    return codec if has_memory else codecs.ErrorFeedback(codec)
 
 
 def summed_codec(job: JobConfig) -> codecs.Codec:
@@ -41,9 +66,26 @@ def summed_codec(job: JobConfig) -> codecs.Codec:
     return codec
 
 
-def reduce_seed(job: JobConfig, ticket: int, part: int = 0) -> int:
+class Seeded(Protocol):
+    """What reduce_seed() needs of a job."""
+
+    @property
+    def number(self) -> int:
+        """The job's."""
+
+    @property
+    def seed(self) -> int:
+        """The job's."""
+
+
+def reduce_seed(job: Seeded, ticket: int, part: int = 0) -> int:
     """What all workers of one reduce share; each partition has its own."""
     return codecs.key(job.seed, "job", job.number, "reduce", ticket, part)
+
+
+def codec_ns(job: JobConfig, named: tuple[str, dict[str, Any]]) -> float:
+    """What a value's encoding or decoding takes a host; floats as they are take no time."""
+    return 0.0 if named[0] == "float32" else job.codec_ns
 
 
 def _check_width(largest: int, job: JobConfig) -> None:

@@ -63,7 +63,7 @@ def stream_payload(datagram: bytes) -> int:
         segment = segments.parse(datagram)
     except segments.SegmentError:
         return 0
-    return len(segment.payload) if isinstance(segment, segments.Data) else 0
+    return 0 if isinstance(segment, segments.Ack) else len(segment.payload)
 
 
 class Link:
@@ -94,7 +94,7 @@ class Link:
     def send(self, send: Send) -> None:
         """Send a datagram, unless the impairments drop it, after the delay they give it."""
         port = self.ports[send.source_port]
-        datagram = Datagram(send.source_port, send.ip, send.port, send.payload)
+        datagram = Datagram(send.source_port, send.ip, send.port, send.payload, send.tos)
         verdict = self._impairments.up(send.ip, send.port, send.payload)
         if not _leaves_out(verdict):
             port.traffic.count_up(len(send.payload), port.payload_size(send.payload))

@@ -28,7 +28,8 @@ class Machines:
     """The state machines of one host, with the stream that listens on local port `stream_port`.
 
     `send` puts a datagram on the link, `deliver` gets the results, `failed` the peers that the
-    stream gave up. What an action brings about comes before the next action, results last of all.
+    stream gave up; `connection` as Stream has it. What an action brings about comes before the next
+    action, results last of all.
     """
 
     def __init__(
@@ -38,11 +39,12 @@ class Machines:
         send: Callable[[Send], None],
         deliver: Callable[[Deliver], None],
         failed: Callable[[Failed], None],
+        connection: int = 1,
     ) -> None:
         self._env = env
         self._send, self._deliver, self._failed = send, deliver, failed
-        self._stream = Stream(stream_port)
-        self._on_message: dict[Kind, OnMessage] = {}
+        self._stream = Stream(stream_port, connection)
+        self._on_message: dict[Kind, tuple[OnMessage, OnTimer | None]] = {}
         self._timers: dict[tuple[OnTimer, Hashable], Handle] = {}
         self._waiting: deque[tuple[Action, OnTimer | None]] = deque()
         self._results: deque[Deliver] = deque()
@@ -50,14 +52,21 @@ class Machines:
         self._unwanted = 0
 
     @property
+    def idle(self) -> bool:
+        """Every message that was sent was acknowledged."""
+        return self._stream.idle
+
+    @property
     def ignored(self) -> dict[str, int]:
         """Datagrams and messages of no use, by reason."""
         datagrams = {f"stream {reason}": n for reason, n in self._stream.refused.items()}
         return {"messages": self._unwanted} | datagrams
 
-    def route(self, kinds: Iterable[Kind], on_message: OnMessage) -> None:
-        """Messages of these kinds are for `on_message`."""
-        self._on_message |= dict.fromkeys(kinds, on_message)
+    def route(
+        self, kinds: Iterable[Kind], on_message: OnMessage, on_timer: OnTimer | None = None
+    ) -> None:
+        """Messages of these kinds are for `on_message`; its timers call `on_timer`."""
+        self._on_message |= dict.fromkeys(kinds, (on_message, on_timer))
 
     def receive(self, ip: str, source_port: int, payload: bytes) -> None:
         """A datagram for the stream's port."""
@@ -92,8 +101,8 @@ class Machines:
                 self._cancel_timer(on_timer, key)
             case Record(kind, fields):
                 self._env.record(kind, **fields)
-            case SendMessage(peer, data):
-                sent = self._stream.send_message(peer, data, self._env.now())
+            case SendMessage(peer, data, values):
+                sent = self._stream.send_message(peer, data, self._env.now(), values)
                 self.perform(sent, self._stream.timer)
             case Received(peer, data):
                 self._received(peer, data)
@@ -119,9 +128,10 @@ class Machines:
     def _received(self, peer: Peer, data: bytes) -> None:
         """A whole message; one that is malformed or by the wrong peer is counted and forgotten."""
         try:
-            on_message = self._on_message.get(kind_of(data))
-            if on_message is None:
+            machine = self._on_message.get(kind_of(data))
+            if machine is None:
                 raise MessageError(f"a message of kind {data[0]} is for no machine of this host")
-            self.perform(on_message(peer, data, self._env.now()))
+            on_message, on_timer = machine
+            self.perform(on_message(peer, data, self._env.now()), on_timer)
         except MessageError:
             self._unwanted += 1

@@ -1,4 +1,4 @@
-"""The messages that go over a Stream: of the parameter server and of the synchronisation.
+"""The messages that go over a Stream: of the parameter server, the ring and the synchronisation.
 
 Every message is a 20-byte header in network order, then a body:
 kind 8, count 8, tensor 16, ticket 32, n 32, bitmap 64.
@@ -21,10 +21,13 @@ class Kind(IntEnum):
     REPORT = 5  # worker to coordinator: n results missed in the epoch `ticket`
     DECISION = 6  # coordinator to workers: count 1: copy worker n's parameters; 0: nothing to copy
     PARAMETERS = 7  # source to workers: its parameters, n float32 little-endian
+    PARTIAL_BLOCK = 8  # to the right: block `count` of n values, summed over the workers in bitmap
+    WHOLE_BLOCK = 9  # to the right: the same, over all
 
 
 SERVER_KINDS = frozenset({Kind.STAT, Kind.PUSH})
 WORKER_KINDS = frozenset({Kind.STAT_RESULT, Kind.PULL})
+RING_KINDS = frozenset({Kind.PARTIAL_BLOCK, Kind.WHOLE_BLOCK})
 SYNC_KINDS = frozenset({Kind.REPORT, Kind.DECISION, Kind.PARAMETERS})
 
 

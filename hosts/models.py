@@ -5,9 +5,8 @@ user's as "module:object". Equal arguments give equal bits on one machine with o
 sums have a fixed order.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod, sqrt
+from collections.abc import Callable, Sequence
+from math import sqrt
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -16,27 +15,13 @@ import numpy.typing as npt
 from gradplane.codecs import key
 from gradplane.hosts.chance import uniforms
 from gradplane.hosts.loading import LoadError, call, is_reference, load
+from gradplane.hosts.synthetic import synthetic
+from gradplane.hosts.tensor import Tensor
+
+__all__ = ["Model", "Perceptron", "Tensor", "accuracy", "build", "mlp", "softmax"]
 
 Floats = npt.NDArray[np.float32]
 Labels = npt.NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class Tensor:
-    """A named piece of the parameter vector: values [offset, offset + size) in row order."""
-
-    name: str
-    shape: tuple[int, ...]
-    offset: int
-
-    @property
-    def size(self) -> int:
-        """How many values the tensor has."""
-        return prod(self.shape)
-
-    def view(self, vector: Floats) -> Floats:
-        """The tensor's part of a parameter or gradient vector, in its shape, sharing memory."""
-        return vector[self.offset : self.offset + self.size].reshape(self.shape)
 
 
 class Model(Protocol):
@@ -124,7 +109,8 @@ def build(name: str, args: dict[str, Any], features: int, classes: int) -> Model
     """The model `name` for rows of `features` values in `classes` classes.
 
     "mlp" takes hidden, the widths of its hidden layers (default [54]: with the digits 4,060
-    parameters, which pad to 4,096); "softmax" takes nothing; "module:object" is called as
+    parameters, which pad to 4,096); "softmax" takes nothing; "synthetic" only makes gradients
+    (see synthetic.py for values, distribution, scale, file); "module:object" is called as
     object(features=, classes=, **args). LoadError if there is no such model or it is not one.
     """
     if name not in _MODELS and not is_reference(name):
@@ -147,7 +133,7 @@ def softmax(features: int, classes: int) -> Perceptron:
     return Perceptron([features, classes])
 
 
-_MODELS = {"mlp": mlp, "softmax": softmax}
+_MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "softmax": softmax, "synthetic": synthetic}
 
 
 def _layout(sizes: Sequence[int]) -> tuple[Tensor, ...]:

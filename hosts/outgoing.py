@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradplane.hosts.segments import BEYOND, SEGMENT, Ack, Data
+from gradplane.hosts.segments import BEYOND, SEGMENT, VALUES, Ack, Data, Values
 
 _OVERTAKEN = 3
 _FIRST_WINDOW, _LEAST_WINDOW = 16.0, 2.0
@@ -20,7 +20,7 @@ _FIRST_RTO, _LEAST_RTO, _MOST_RTO = 200_000_000, 20_000_000, 2_000_000_000  # ns
 class Segment:
     """A segment and its latest transmission; `transmission` counts the connection's."""
 
-    data: Data
+    data: Data | Values
     attempts: int = 0
     sent_at: int = 0
     transmission: int = 0
@@ -48,17 +48,24 @@ class Outgoing:
         """Everything was acknowledged."""
         return not (self._waiting or self._flight or self._lost)
 
-    def send(self, data: bytes) -> None:
-        """Queue a message."""
-        count = max(-(-len(data) // SEGMENT), 1)
-        for index in range(count):
+    def send(self, data: bytes, values: bytes = b"") -> None:
+        """Queue a message: exact bytes, then float32 values that the network may compress."""
+        exact = max(-(-len(data) // SEGMENT), 1)
+        count = exact + -(-len(values) // VALUES)
+        for index in range(exact):
             piece = data[index * SEGMENT : (index + 1) * SEGMENT]
             place = (self.connection, self._sequence, self._messages, index, count)
-            self._waiting.append(Segment(Data(*place, piece)))
-            self._sequence += 1
+            self._queue(Data(*place, piece, bool(values)))
+        for start in range(0, len(values), VALUES):
+            piece = values[start : start + VALUES]
+            self._queue(Values(self.connection, self._sequence, piece))
         self._messages += 1
 
-    def take(self, now: int) -> Iterator[Data]:
+    def _queue(self, segment: Data | Values) -> None:
+        self._waiting.append(Segment(segment))
+        self._sequence += 1
+
+    def take(self, now: int) -> Iterator[Data | Values]:
         """What the window lets out now."""
         while len(self._flight) < int(self._window) and (segment := self._pick()):
             self._transmissions += 1

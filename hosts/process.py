@@ -17,7 +17,7 @@ import numpy as np
 from gradplane.codecs import Codec
 from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
 from gradplane.hosts.host import Host
-from gradplane.hosts.job_codec import make_codec, push_codec
+from gradplane.hosts.job_codec import make_codec, parts, push_codec
 from gradplane.hosts.loading import LoadError
 from gradplane.hosts.results import ReduceError
 from gradplane.hosts.sockets import SocketEnvironment
@@ -47,10 +47,13 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
 def warm_up(job: JobConfig) -> None:
     """Load the codecs' compiled kernels, so that the first round does not wait for them."""
     codecs = [push_codec(job)]
+    if job.bound is not None:
+        codecs.append(make_codec(("inceptionn", {"bound": job.bound}), "bound"))
     if job.aggregation == "ps":
         codecs.append(make_codec(job.pull_codec, "pull_codec"))
     for codec in codecs:
-        _exercise(codec, job.sum_bits)
+        for part in parts(codec):
+            _exercise(part, job.sum_bits)
 
 
 def _loop(

@@ -4,11 +4,13 @@ If the codec has a statistic, workers send it first and get the maximum back; th
 encoded vectors, the server decodes each and adds them as float32 in worker order, and answers all
 workers with the mean, encoded by the pull codec. Statistics and vectors are complete at the
 quorum; who comes later is ignored and gets the same answers. Messages travel by a Stream:
-SendMessage out, receive() in.
+SendMessage out, receive() in. In a marked job the network may compress the vectors on their way to
+the server; the answers are never marked.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,9 +19,10 @@ from gradplane import codecs
 from gradplane.hosts.actions import Action, Deliver, Peer, Record, SendMessage
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
-from gradplane.hosts.job_codec import make_codec, push_codec, reduce_seed
+from gradplane.hosts.job_codec import codec_ns, make_codec, push_codec, reduce_seed
 from gradplane.hosts.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.results import Floats, Reduced, ReduceError, checked_vector
+from gradplane.hosts.work import Work
 
 
 @dataclass
@@ -119,6 +122,8 @@ class PsWorker:
         return Record(kind, who | place | more | bitmap)
 
     def _send(self, message: Message) -> Action:
+        if self._job.marked and message.kind is Kind.PUSH:
+            return SendMessage(self._server, replace(message, body=b"").pack(), message.body)
         return SendMessage(self._server, message.pack())
 
 
@@ -132,12 +137,16 @@ class _Ticket:
     vectors: dict[int, Floats] = field(default_factory=dict)
     closed: bool = False
     heard: set[int] = field(default_factory=set)
+    codec_ns: int = 0
+    reduce_ns: int = 0
 
 
 class PsServer:
     """The server of one job.
 
-    Actions: SendMessage. Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket.
+    Actions: SendMessage; where the job's codec_ns or reduce_ns say that it takes time, SetTimer and
+    Record (parts). Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket, and
+    those whose decoding takes time.
     """
 
     def __init__(self, job: JobConfig) -> None:
@@ -146,6 +155,12 @@ class PsServer:
         self._peers = [job.stream_address(w) for w in range(job.workers)]
         self._tickets: dict[int, _Ticket] = {}
         self._states: dict[int, Any] = {}  # the pull codec's, by tensor
+        self._push_ns, self._pull_ns = codec_ns(job, job.codec), codec_ns(job, job.pull_codec)
+        self._work = Work()
+
+    def timer(self, key: Hashable, now: int) -> list[Action]:
+        """A timer that was set has run out: what it waited for is computed."""
+        return self._work.timer(now)
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
         """A message from a worker. MessageError if it is malformed or from nobody we know."""
@@ -161,7 +176,7 @@ class PsServer:
             )
         if message.kind is Kind.STAT:
             return self._stat(message, worker, ticket)
-        return self._vector(message, worker, ticket)
+        return self._vector(message, worker, ticket, now)
 
     def _stat(self, message: Message, worker: int, ticket: _Ticket) -> list[Action]:
         if ticket.stat_sent:
@@ -175,27 +190,46 @@ class PsServer:
         result = Message(Kind.STAT_RESULT, message.ticket, message.n, **who, body=body)
         return self._answer(result)
 
-    def _vector(self, message: Message, worker: int, ticket: _Ticket) -> list[Action]:
-        actions = [] if ticket.closed else self._add(message, worker, ticket)
+    def _vector(self, message: Message, worker: int, ticket: _Ticket, now: int) -> list[Action]:
+        actions = [] if ticket.closed else self._add(message, worker, ticket, now)
         ticket.heard.add(worker)
         if len(ticket.heard) == self._job.workers:
             del self._tickets[message.ticket]
         return actions
 
-    def _add(self, message: Message, worker: int, ticket: _Ticket) -> list[Action]:
+    def _add(self, message: Message, worker: int, ticket: _Ticket, now: int) -> list[Action]:
         try:
-            ticket.vectors[worker] = self._push.decode(message.body, message.n)
+            vector = self._push.decode(message.body, message.n)
         except codecs.CodecError as error:
             raise MessageError(f"worker {worker}, ticket {message.ticket}: {error}") from error
+        decode, add = round(self._push_ns * message.n), 0
+        if ticket.vectors:
+            add = round(self._job.reduce_ns * message.n)
+        ticket.vectors[worker] = vector
+        ticket.codec_ns += decode
+        ticket.reduce_ns += add
         if len(ticket.vectors) < self._job.quorum:
-            return []
+            return self._work.do(decode + add, lambda at: [], now)
         ticket.closed = True
+        encode = round(self._pull_ns * message.n)
+        ticket.codec_ns += encode
+        ns = decode + add + encode
+        return self._work.do(ns, lambda at: self._close(message, ticket, at), now)
+
+    def _close(self, message: Message, ticket: _Ticket, now: int) -> list[Action]:
+        """The vectors of a quorum are in, and the time to add them has passed."""
         body = self._encode_mean(message, ticket.vectors)
         bitmap = sum(1 << w for w in ticket.vectors)
         count = len(ticket.vectors)
         ticket.vectors = {}
         mean = Message(Kind.PULL, message.ticket, message.n, message.tensor, count, bitmap, body)
-        return self._answer(mean)
+        return [*self._parts(message, ticket, now), *self._answer(mean)]
+
+    def _parts(self, message: Message, ticket: _Ticket, now: int) -> list[Action]:
+        if not self._job.codec_ns and not self._job.reduce_ns:
+            return []
+        spent = {"codec": ticket.codec_ns, "reduce": ticket.reduce_ns, "at": now}
+        return [Record("parts", {"job": self._job.number, "ticket": message.ticket} | spent)]
 
     def _encode_mean(self, message: Message, vectors: dict[int, Floats]) -> bytes:
         total = np.zeros(message.n, np.float32)

@@ -1,8 +1,12 @@
 """The datagrams of a Stream, in network order.
 
-Data, 28 bytes and up to 1400 of a message: magic 8 (0xDA), kind 8 (1), zero 16, connection 64,
-sequence 32 (segments of the connection, from 0), message 32, index 32 and count 32 (of the segments
-of the message).
+Data, 28 bytes and up to 1400 of a message: magic 8 (0xDA), kind 8 (1), flags 16 (1: values follow
+the message's bytes), connection 64, sequence 32 (segments of the connection, from 0), message 32,
+index 32 and count 32 (of the segments of the message).
+
+Values, 16 bytes and 1 to 256 float32 values: magic, kind (3), zero 16, connection 64, sequence 32.
+They belong to the message whose Data came last. The network may compress them, losing precision
+(ToS 0x28): it leaves 16 bytes of header alone, so the message's number and place are implied.
 
 Acknowledgement, 56 bytes: magic, kind (2), zero, connection (acknowledged), receiver 64 (who
 acknowledges; larger after a restart), next 32 (all before it arrived), beyond 256 (bit i: next + 1
@@ -13,11 +17,14 @@ import struct
 from dataclasses import dataclass
 
 SEGMENT = 1400
+VALUES = 1024  # bytes of values a segment
 BEYOND = 256
+MARK = 0x28  # ToS of what the network may compress
 
-_MAGIC, _DATA, _ACK = 0xDA, 1, 2
+_MAGIC, _DATA, _ACK, _VALUES = 0xDA, 1, 2, 3
 _START = struct.Struct(">BBH")
 _DATA_HEADER = struct.Struct(">BBHQIIII")
+_VALUES_HEADER = struct.Struct(">BBHQI")
 _ACK_HEADER = struct.Struct(f">BBHQQI{BEYOND // 8}s")
 HEADER_SIZE = _DATA_HEADER.size
 
@@ -36,11 +43,37 @@ class Data:
     index: int
     count: int
     payload: bytes
+    values: bool = False  # whether Values follow in the message
+
+    @property
+    def tos(self) -> int:
+        """Of the datagram's IP header."""
+        return 0
 
     def pack(self) -> bytes:
         """The datagram."""
         place = (self.connection, self.sequence, self.message, self.index, self.count)
-        return _DATA_HEADER.pack(_MAGIC, _DATA, 0, *place) + self.payload
+        return _DATA_HEADER.pack(_MAGIC, _DATA, self.values, *place) + self.payload
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """float32 values of a message, network order, that the network may compress."""
+
+    connection: int
+    sequence: int
+    payload: bytes
+
+    @property
+    def tos(self) -> int:
+        """Of the datagram's IP header."""
+        return MARK
+
+    def pack(self) -> bytes:
+        """The datagram."""
+        return _VALUES_HEADER.pack(_MAGIC, _VALUES, 0, self.connection, self.sequence) + (
+            self.payload
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +85,11 @@ class Ack:
     next: int
     beyond: int
 
+    @property
+    def tos(self) -> int:
+        """Of the datagram's IP header."""
+        return 0
+
     def pack(self) -> bytes:
         """The datagram."""
         beyond = self.beyond.to_bytes(BEYOND // 8, "big")
@@ -59,25 +97,36 @@ class Ack:
         return _ACK_HEADER.pack(_MAGIC, _ACK, 0, *ids, beyond)
 
 
-def parse(datagram: bytes) -> Data | Ack:
+def parse(datagram: bytes) -> Data | Values | Ack:
     """The segment in a datagram; SegmentError if it is none."""
     if len(datagram) < _START.size:
         raise SegmentError(f"{len(datagram)} bytes are no segment")
-    magic, kind, zero = _START.unpack_from(datagram)
-    if magic == _MAGIC and zero == 0:
-        if kind == _DATA and _DATA_HEADER.size <= len(datagram) <= _DATA_HEADER.size + SEGMENT:
-            return _data(datagram)
+    magic, kind, flags = _START.unpack_from(datagram)
+    if magic == _MAGIC and kind == _DATA and flags <= 1:
+        if _DATA_HEADER.size <= len(datagram) <= _DATA_HEADER.size + SEGMENT:
+            return _data(datagram, bool(flags))
+    elif magic == _MAGIC and flags == 0:
+        if kind == _VALUES and 0 < len(datagram) - _VALUES_HEADER.size <= VALUES:
+            return _values(datagram)
         if kind == _ACK and len(datagram) == _ACK_HEADER.size:
             *_, connection, receiver, next, beyond = _ACK_HEADER.unpack(datagram)
             return Ack(connection, receiver, next, int.from_bytes(beyond, "big"))
     raise SegmentError(f"{len(datagram)} bytes from {datagram[:4].hex()} are no segment")
 
 
-def _data(datagram: bytes) -> Data:
+def _values(datagram: bytes) -> Values:
+    *_, connection, sequence = _VALUES_HEADER.unpack_from(datagram)
+    payload = datagram[_VALUES_HEADER.size :]
+    if len(payload) % 4:
+        raise SegmentError(f"{len(payload)} bytes are no float32 values")
+    return Values(connection, sequence, payload)
+
+
+def _data(datagram: bytes, values: bool) -> Data:
     *_, connection, sequence, message, index, count = _DATA_HEADER.unpack_from(datagram)
     if index >= count:
         raise SegmentError(f"segment {index} of a message of {count}")
     payload = datagram[_DATA_HEADER.size :]
-    if index < count - 1 and len(payload) != SEGMENT:
+    if index < count - 1 and len(payload) != SEGMENT and not values:
         raise SegmentError(f"segment {index} of {count} has {len(payload)} bytes, not {SEGMENT}")
-    return Data(connection, sequence, message, index, count, payload)
+    return Data(connection, sequence, message, index, count, payload, values)

@@ -19,7 +19,7 @@ from gradplane.hosts.actions import (
 )
 from gradplane.hosts.incoming import MAX_MESSAGE, Incoming
 from gradplane.hosts.outgoing import Outgoing, Segment
-from gradplane.hosts.segments import HEADER_SIZE, Ack, Data
+from gradplane.hosts.segments import HEADER_SIZE, Ack, Data, Values
 
 __all__ = ["HEADER_SIZE", "Stream", "StreamError"]
 
@@ -52,18 +52,27 @@ class Stream:
         """Every message was acknowledged."""
         return all(outgoing.idle for outgoing in self._outgoing.values())
 
-    def send_message(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """Send a message; StreamError if it is larger than a receiver takes."""
-        if len(data) > MAX_MESSAGE - segments.SEGMENT:
+    def send_message(self, peer: Peer, data: bytes, now: int, values: bytes = b"") -> list[Action]:
+        """Send a message; StreamError if it is larger than a receiver takes.
+
+        It arrives as `data` and then `values`: float32 values in network order that the network may
+        compress, so they may arrive changed, within its error bound, but as many.
+        """
+        size = len(data) + -(-len(values) // segments.VALUES) * segments.SEGMENT
+        if size > MAX_MESSAGE - segments.SEGMENT:
             raise StreamError(
-                f"message of {len(data)} bytes to {_text(peer)}: "
-                f"at most {MAX_MESSAGE - segments.SEGMENT}: send it in parts"
+                f"message of {size} bytes to {_text(peer)}: "
+                f"at most {MAX_MESSAGE - segments.SEGMENT}"
+                f"{', a segment of values counted as a full one' if values else ''}"
+                ": send it in parts"
             )
+        if len(values) % 4:
+            raise StreamError(f"{len(values)} bytes to {_text(peer)} are no float32 values")
         outgoing = self._outgoing.get(peer)
         if outgoing is None:
             outgoing = Outgoing(self._connection + self._failures)
             self._outgoing[peer] = outgoing
-        outgoing.send(data)
+        outgoing.send(data, values)
         return self._pump(peer, outgoing, now)
 
     def receive(self, peer: Peer, payload: bytes, now: int) -> list[Action]:
@@ -73,9 +82,9 @@ class Stream:
         except segments.SegmentError:
             self.refused["malformed"] += 1
             return []
-        if isinstance(segment, Data):
-            return self._data(peer, segment)
-        return self._acknowledged(peer, segment, now)
+        if isinstance(segment, Ack):
+            return self._acknowledged(peer, segment, now)
+        return self._data(peer, segment)
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
         """A timer that was set has run out; its key is the peer."""
@@ -94,7 +103,7 @@ class Stream:
         timer = CancelTimer(peer) if deadline is None else SetTimer(peer, deadline)
         return [*actions, timer]
 
-    def _data(self, peer: Peer, data: Data) -> list[Action]:
+    def _data(self, peer: Peer, data: Data | Values) -> list[Action]:
         incoming = self._incoming.get(peer)
         if incoming is None or data.connection > incoming.connection:
             incoming = self._incoming[peer] = Incoming(data.connection, self._connection)
@@ -120,8 +129,8 @@ class Stream:
         self._failures += 1
         return [CancelTimer(peer), Failed(peer, reason)]
 
-    def _send(self, peer: Peer, segment: Data | Ack) -> Send:
-        return Send(self._port, *peer, segment.pack())
+    def _send(self, peer: Peer, segment: Data | Values | Ack) -> Send:
+        return Send(self._port, *peer, segment.pack(), segment.tos)
 
 
 def _text(peer: Peer) -> str:
@@ -130,7 +139,9 @@ def _text(peer: Peer) -> str:
 
 def _unanswered(segment: Segment) -> str:
     data = segment.data
+    what = f"segment {data.sequence} of the connection, of values,"
+    if isinstance(data, Data):
+        what = f"message {data.message}, segment {data.index + 1} of {data.count},"
     return (
-        f"no answer: message {data.message}, segment {data.index + 1} of "
-        f"{data.count}, was sent {segment.attempts} times: is its host up, and the way to it?"
+        f"no answer: {what} was sent {segment.attempts} times: is its host up, and the way to it?"
     )

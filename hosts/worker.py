@@ -1,16 +1,20 @@
 """A worker's host: takes the steps that its training asks for, and logs what it reports."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
 from gradplane.hosts.actions import Deliver, Failed
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.environment import Environment
+from gradplane.hosts.job_codec import codec_ns
 from gradplane.hosts.link import Link, Port, aggregation_payload, stream_payload
-from gradplane.hosts.machines import Machines
-from gradplane.hosts.messages import SYNC_KINDS, WORKER_KINDS
+from gradplane.hosts.machines import Machines, OnTimer
+from gradplane.hosts.messages import RING_KINDS, SYNC_KINDS, WORKER_KINDS, Kind
 from gradplane.hosts.ps import PsWorker
+from gradplane.hosts.results import Reduced
+from gradplane.hosts.ring import RingWorker
+from gradplane.hosts.ring_plan import RingPlan
 from gradplane.hosts.switch_worker import SwitchWorker
 from gradplane.hosts.sync import Sync
 from gradplane.hosts.training import Compute, Reduce, Report, Step, Synchronise, train
@@ -24,7 +28,9 @@ class Worker:
     """Trains through the network until done, which `finished` says.
 
     A round's traffic is that of the port its reduces use, since the last round's record. With a
-    server that is the stream's port, so the small reports of a synchronisation are in it.
+    server or a ring that is the stream's port, so the small reports of a synchronisation are in it.
+    Encoding before a reduce through switch or server, and decoding after it, take the time that the
+    job says; a ring's worker counts its own.
     """
 
     def __init__(self, config: HostConfig, env: Environment, link: Link) -> None:
@@ -34,10 +40,9 @@ class Worker:
         self._times: dict[str, int] = {}
         self.finished = False
         self._open_stream()
-        if self._job.aggregation == "switch":
-            self._use_switch()
-        else:
-            self._use_server()
+        self._encode_ns = self._decode_ns = 0.0  # a value
+        use = {"switch": self._use_switch, "ps": self._use_server, "ring": self._use_ring}
+        use[self._job.aggregation]()
         self._training = train(self._job, self._worker)
 
     @property
@@ -71,15 +76,29 @@ class Worker:
         _, port = self._job.worker_addresses[self._worker]
         self._link.ports[port] = self._reduce_port = Port(receive, aggregation_payload)
         self._reduce = reduce
+        self._encode_ns = self._decode_ns = codec_ns(self._job, self._job.codec)
         self._refused: Mapping[str, int] = reducer.refused
 
     def _use_server(self) -> None:
-        reducer = PsWorker(self._job, self._worker)
-        self._machines.route(WORKER_KINDS, reducer.receive)
+        self._encode_ns = codec_ns(self._job, self._job.codec)
+        self._decode_ns = codec_ns(self._job, self._job.pull_codec)
+        self._use_stream(PsWorker(self._job, self._worker), WORKER_KINDS)
+
+    def _use_ring(self) -> None:
+        reducer = RingWorker(RingPlan.of(self._job), self._worker)
+        self._use_stream(reducer, RING_KINDS, reducer.timer)
+
+    def _use_stream(
+        self,
+        reducer: PsWorker | RingWorker,
+        kinds: Iterable[Kind],
+        on_timer: OnTimer | None = None,
+    ) -> None:
+        self._machines.route(kinds, reducer.receive, on_timer)
 
         def reduce(step: Reduce) -> None:
             actions = reducer.reduce(step.round, step.vector, self._env.now())
-            self._machines.perform(actions)
+            self._machines.perform(actions, on_timer)
 
         self._reduce_port = self._stream_port
         self._reduce = reduce
@@ -106,14 +125,33 @@ class Worker:
                 self._env.call_at(now + ns, lambda: self._resume(None))
             case Reduce():
                 self._times["computed"] = now
-                self._reduce(step)
+                encode = round(self._encode_ns * step.vector.size)
+                self._after(encode, lambda: self._reduce(step))
             case Synchronise(epoch, missed, parameters):
                 actions = self._sync.synchronise(epoch, missed, parameters, now)
                 self._machines.perform(actions)
 
     def _deliver(self, delivered: Deliver) -> None:
-        self._times["finished"] = self._env.now()
-        self._resume(delivered.result)
+        result = delivered.result
+        if isinstance(result, Reduced):
+            decode = round(self._decode_ns * result.mean.size)
+            self._after(decode, lambda: self._reduced(result))
+        else:
+            self._resume(result)
+
+    def _reduced(self, result: Reduced) -> None:
+        n = result.mean.size
+        codec = result.codec_ns + round(self._encode_ns * n) + round(self._decode_ns * n)
+        parts = {"codec": codec, "reduce": result.reduce_ns}
+        self._times |= {"finished": self._env.now()} | parts
+        self._resume(result)
+
+    def _after(self, ns: int, call: Callable[[], None]) -> None:
+        """Call once `ns` have passed, at once if there are none."""
+        if ns:
+            self._env.call_at(self._env.now() + ns, call)
+        else:
+            call()
 
     def _report(self, report: Report) -> None:
         fields = {"job": self._job.number, "worker": self._worker} | report.fields

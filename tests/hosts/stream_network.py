@@ -24,6 +24,7 @@ class StreamNetwork:
         self.streams = {peer: Stream(peer[1], 1, attempts) for peer in peers}
         self.fate, self.now, self.last_received = fate, 0, 0
         self.datagrams: list[bytes] = []
+        self.tos: list[int] = []
         self.received: dict[tuple[Peer, Peer], list[bytes]] = defaultdict(list)
         self.failed: dict[Peer, list[tuple[Peer, str]]] = defaultdict(list)
         self.timers: dict[tuple[Peer, Hashable], int] = {}
@@ -47,9 +48,10 @@ class StreamNetwork:
         """What `here` answered."""
         for action in actions:
             match action:
-                case Send(port, ip, to_port, payload):
+                case Send(port, ip, to_port, payload, tos):
                     assert port == here[1]
                     self.datagrams.append(payload)
+                    self.tos.append(tos)
                     for delay in self.fate(payload):
                         self._at(self.now + delay, self._arrival(here, (ip, to_port), payload))
                 case SetTimer(key, at):

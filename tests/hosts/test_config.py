@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 from memory_network import JOB, make_job
 
+from gradplane.codecs import ErrorFeedback, LocalSteps
 from gradplane.hosts.config import ConfigError, HostConfig
-from gradplane.hosts.job_codec import make_codec, summed_codec
+from gradplane.hosts.job_codec import make_codec, parts, push_codec, summed_codec
 
 HOST = HostConfig("h1", "10.0.0.1", "worker", 0, JOB, ({"model": "nth", "n": 3},), "h1.jsonl", None)
 
@@ -28,7 +29,10 @@ def test_stream_ports_are_a_thousand_up():
         ({"workers": 65}, "workers = 65: it must be from 1 to 64, the packets' bitmap has 64 bits"),
         ({"quorum": 5}, "quorum = 5: it must be from 1 to 4, there are no more workers"),
         ({"quorum": True}, "quorum = True: it must be an integer from 1 to 4"),
-        ({"aggregation": "ring"}, "aggregation = 'ring': it must be 'switch' or 'ps'"),
+        (
+            {"aggregation": "tree"},
+            "aggregation = 'tree': it must be 'switch' or 'ps' or 'ring'",
+        ),
         ({"reliability": ""}, "reliability = '': it must be 'lossy' or 'retransmit'"),
         ({"sum_bits": 32}, "sum_bits = 32: it must be 8 or 16"),
         ({"slots": 0}, "slots = 0: it must be from 2 to 65536"),
@@ -43,6 +47,48 @@ def test_stream_ports_are_a_thousand_up():
             "worker_addresses has 0 entries, workers = 4: give each worker one",
         ),
         ({"aggregation": "ps"}, 'aggregation = "ps" needs a server_address'),
+        (
+            {"aggregation": "ring", "quorum": 3},
+            'aggregation = "ring" with quorum = 3 of 4 workers: every partial sum passes through '
+            "all workers, so nobody can be left out: use quorum = 4, or "
+            'aggregation = "switch" or "ps"',
+        ),
+        (
+            {"aggregation": "ring", "reliability": "lossy"},
+            "aggregation = \"ring\" with reliability = 'lossy': a lost partial sum would stop the "
+            'ring, so hosts send it again: use reliability = "retransmit"',
+        ),
+        (
+            {"bound": 10},
+            "bound = 10: only marked transfers are compressed by the network: "
+            "use marked = true, or leave bound out",
+        ),
+        (
+            {"marked": True, "bound": 10},
+            'marked = true with aggregation = "switch": codes for the switch to sum are not '
+            'float32 values: use aggregation = "ring" or "ps"',
+        ),
+        (
+            {"aggregation": "ring", "marked": True, "bound": 10},
+            "marked = true with codec thc: the network compresses float32 values only: "
+            "use codec float32, or marked = false",
+        ),
+        (
+            {"aggregation": "ring", "codec": ("float32", {}), "marked": True},
+            "bound = None: it must be 6 or 8 or 10",
+        ),
+        (
+            {"aggregation": "ring", "codec": ("float32", {}), "marked": True, "bound": 7},
+            "bound = 7: it must be 6 or 8 or 10",
+        ),
+        (
+            {"codec_ns": -1.0},
+            "codec_ns = -1.0: it must be a number of nanoseconds, at least 0",
+        ),
+        (
+            {"reduce_ns": float("inf")},
+            "reduce_ns = inf: it must be a number of nanoseconds, at least 0",
+        ),
     ],
 )
 def test_impossible_jobs(changes, message):
@@ -112,6 +158,22 @@ def test_json_that_does_not_fit(edit, message):
 def test_codecs_that_the_switch_cannot_sum(changes, message):
     with pytest.raises(ConfigError, match=f"^{re.escape(message)}$"):
         summed_codec(make_job(**changes))
+
+
+def test_local_steps_and_codecs_by_tensor_are_a_parameter_servers():
+    with pytest.raises(ConfigError, match='^local_steps = 2 with aggregation = "switch": only a'):
+        make_job(local_steps=2)
+    with pytest.raises(ConfigError, match="^local_steps = 0: it must be at least 1"):
+        make_job(local_steps=0)
+    by_tensor = ("per_tensor", {"parts": [[4, {"name": "thc"}], [3, {"name": "threelc"}]]})
+    with pytest.raises(ConfigError, match='^codec by tensor with aggregation = "switch": its'):
+        make_job(codec=by_tensor)
+    server = {"aggregation": "ps", "server_address": ("10.0.0.9", 21000), "local_steps": 2}
+    codec = push_codec(make_job(codec=by_tensor, **server))
+    assert isinstance(codec, LocalSteps) and codec.steps == 2
+    fed, own = parts(codec)
+    assert isinstance(fed, ErrorFeedback) and fed.name == "thc"
+    assert own.name == "threelc" and not isinstance(own, ErrorFeedback)  # it has a memory
 
 
 def test_codec_errors_say_where():

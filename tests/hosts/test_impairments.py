@@ -7,7 +7,7 @@ import pytest
 from gradplane.hosts import wire
 from gradplane.hosts.config import ConfigError
 from gradplane.hosts.impairments import Impairments
-from gradplane.hosts.segments import Ack, Data
+from gradplane.hosts.segments import Ack, Data, Values
 from gradplane.hosts.wire import Header, Type
 
 SWITCH, PEER = ("10.0.0.254", 18256), ("10.0.0.2", 21003)
@@ -94,6 +94,7 @@ def test_a_verdict_is_recorded_with_its_key():
     "payload, kind, round, slot",
     [
         (Data(1, 9, 4, 2, 3, bytes(1400)).pack(), "stream", 4, 2),
+        (Values(1, 12, bytes(8)).pack(), "values", 12, 0),
         (Ack(1, 1, 17, 0).pack(), "ack", 17, 0),
         (b"hello", "other", 0, 0),
     ],
@@ -256,7 +257,7 @@ def test_delays_add_up_and_a_loss_ends_it():
         (
             {"model": "nth", "n": 2, "flow": "results"},
             "impairment nth: flow = 'results': it must be agg, stream, all or a list of norm, "
-            "norm result, indices, sums, straggler, partial, status, stream, ack, other",
+            "norm result, indices, sums, straggler, partial, status, stream, values, ack, other",
         ),
         (
             {"model": "drop list", "packets": [{"slots": 1}]},

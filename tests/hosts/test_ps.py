@@ -60,11 +60,12 @@ class Wired:
     def run(self):
         while self.queue:
             source, message = self.queue.pop(0)
+            data = message.data + message.values
             if message.peer == SERVER:
-                self.perform(SERVER, self.server.receive(source, message.data, 8))
+                self.perform(SERVER, self.server.receive(source, data, 8))
             else:
                 w = self.addresses.index(message.peer)
-                self.perform(message.peer, self.workers[w].receive(source, message.data, 9))
+                self.perform(message.peer, self.workers[w].receive(source, data, 9))
 
 
 @pytest.mark.parametrize("workers", [1, 2, 3, 5])
@@ -83,6 +84,17 @@ def test_float32_is_exact_in_worker_order(workers):
         assert result.gradient == digest(xs[w])
         assert result.codes == digest(xs[w].tobytes())
         assert result.sums == digest(mean.tobytes())
+
+
+def test_marked_vectors_travel_as_values_and_answers_do_not():
+    job, server, workers = make(marked=True, bound=10, error_feedback=True)
+    wired, xs = Wired(job, server, workers), vectors(4)
+    (push,) = PsWorker(job, 0).reduce(0, xs[0], 7)
+    assert (push.values, len(push.data)) == (xs[0].astype(">f4").tobytes(), 20)
+    wired.reduce(0, xs)
+    exact = Wired(*make())
+    exact.reduce(0, xs)
+    assert np.array_equal(wired.delivered[1, 0].mean, exact.delivered[1, 0].mean)
 
 
 def test_the_order_of_arrival_does_not_matter():
@@ -217,7 +229,7 @@ PUSH = Message(Kind.PUSH, 0, n=2, body=bytes(8)).pack()
             "STAT: 7 bytes are no float32 values",
         ),
         (("10.0.0.2", 21003), PUSH[:19], "message of 19 bytes, the header alone takes 20"),
-        (("10.0.0.2", 21003), b"\x09" + PUSH[1:], "message of kind 9, known are 1 to 7"),
+        (("10.0.0.2", 21003), b"\x0a" + PUSH[1:], "message of kind 10, known are 1 to 9"),
     ],
 )
 def test_messages_that_the_server_refuses(peer, data, message):

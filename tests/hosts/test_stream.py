@@ -9,7 +9,7 @@ from stream_network import MS, A, B, StreamNetwork, chaos
 from gradplane.hosts import segments
 from gradplane.hosts.actions import Received
 from gradplane.hosts.incoming import MAX_MESSAGE
-from gradplane.hosts.segments import SEGMENT, Ack, Data
+from gradplane.hosts.segments import SEGMENT, Ack, Data, Values
 from gradplane.hosts.stream import Stream, StreamError
 
 
@@ -32,6 +32,57 @@ def test_messages_arrive_whole_once_and_in_order(seed, loss, repeats, jitter, si
     assert net.received[B, A] == [data[::-1] + bytes([k]) for k, data in enumerate(there)]
     assert all(stream.idle for stream in net.streams.values())
     assert not net.timers
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([0, 0.01, 0.2]),
+    st.sampled_from([0, 50]),
+    st.lists(st.tuples(st.sampled_from([0, 20, 1400, 3000]), st.integers(0, 3000)), max_size=4),
+)
+def test_values_arrive_behind_their_messages_bytes(seed, loss, jitter, sizes):
+    net = StreamNetwork(chaos(seed, loss, 0.1, jitter))
+    random, sent = Random(seed), []
+    for size, values in sizes:
+        sent.append((random.randbytes(size), random.randbytes(4 * values)))
+        net.perform(A, net.streams[A].send_message(B, sent[-1][0], net.now, sent[-1][1]))
+    net.run()
+    assert net.received[A, B] == [data + values for data, values in sent]
+    kinds = [(type(segments.parse(d)), len(d)) for d in net.datagrams]
+    assert net.tos == [0x28 if kind is Values else 0 for kind, _ in kinds]
+    assert all(size <= 1040 for kind, size in kinds if kind is Values)
+
+
+def test_values_may_change_on_the_way_but_not_their_number():
+    net = StreamNetwork()
+    net.perform(A, net.streams[A].send_message(B, b"head", 0, bytes(1028)))
+    first, second = (d for d in net.datagrams[:3] if isinstance(segments.parse(d), Values))
+    assert (len(first), len(second)) == (16 + 1024, 16 + 4)
+    stream = Stream(B[1])
+    for datagram in (net.datagrams[0], first, second[:16] + b"\xff\x00\xff\x00"):
+        actions = stream.receive(A, datagram, 0)
+    assert actions[-1] == Received(A, b"head" + bytes(1024) + b"\xff\x00\xff\x00")
+
+
+@pytest.mark.parametrize("flags, place", [(False, (0, 3)), (True, (0, 1)), (True, (1, 3))])
+def test_values_that_no_message_announced_make_none(flags, place):
+    stream = Stream(B[1])
+    stream.receive(A, Data(1, 0, 0, *place, bytes(SEGMENT), flags).pack(), 0)
+    for sequence in (1, 2):
+        actions = stream.receive(A, Values(1, sequence, bytes(8)).pack(), 0)
+        assert not [action for action in actions if isinstance(action, Received)]
+
+
+def test_values_never_acknowledged_are_named():
+    net = StreamNetwork(lambda payload: [MS] if payload[1] != 3 else [], attempts=4)
+    net.perform(A, net.streams[A].send_message(B, b"head", 0, bytes(8)))
+    net.run()
+    message = (
+        "no answer: segment 1 of the connection, of values, was sent 4 times: "
+        "is its host up, and the way to it?"
+    )
+    assert net.failed[A] == [(B, message)]
 
 
 def test_nothing_is_sent_twice_without_loss():
@@ -162,6 +213,18 @@ def test_too_large_a_message():
     message = "message of 268435456 bytes to 10.0.0.1:21003: at most 268434056: send it in parts"
     with pytest.raises(StreamError, match=f"^{re.escape(message)}$"):
         Stream(1).send_message(A, Huge(), 0)
+    message = (
+        "message of 367001620 bytes to 10.0.0.1:21003: at most 268434056, "
+        "a segment of values counted as a full one: send it in parts"
+    )
+    with pytest.raises(StreamError, match=f"^{re.escape(message)}$"):
+        Stream(1).send_message(A, bytes(20), 0, Huge())
+
+
+def test_values_that_are_not_whole():
+    text = r"^7 bytes to 10\.0\.0\.1:21003 are no float32 values$"
+    with pytest.raises(StreamError, match=text):
+        Stream(1).send_message(A, b"head", 0, bytes(7))
 
 
 @pytest.mark.parametrize(
@@ -172,6 +235,11 @@ def test_too_large_a_message():
         (Data(1, 0, 0, 2, 2, b"").pack(), "segment 2 of a message of 2"),
         (Data(1, 0, 0, 0, 2, b"short").pack(), "segment 0 of 2 has 5 bytes, not 1400"),
         (Ack(1, 1, 0, 0).pack() + b"x", "57 bytes from da020000 are no segment"),
+        (Values(1, 0, b"").pack(), "16 bytes from da030000 are no segment"),
+        (Values(1, 0, bytes(1028)).pack(), "1044 bytes from da030000 are no segment"),
+        (Values(1, 0, bytes(7)).pack(), "7 bytes are no float32 values"),
+        (b"\xda\x01\0\2" + bytes(24), "28 bytes from da010002 are no segment"),
+        (b"\xda\x03\0\1" + bytes(16), "20 bytes from da030001 are no segment"),
     ],
 )
 def test_what_is_no_segment(datagram, message):
@@ -180,5 +248,10 @@ def test_what_is_no_segment(datagram, message):
 
 
 def test_segments_round_trip():
-    for segment in (Data(2**64 - 1, 5, 6, 7, 8, bytes(SEGMENT)), Ack(3, 4, 5, 2**256 - 1)):
+    for segment in (
+        Data(2**64 - 1, 5, 6, 7, 8, bytes(SEGMENT)),
+        Data(1, 5, 6, 0, 2, b"short", values=True),
+        Values(2**64 - 1, 2**32 - 1, bytes(1024)),
+        Ack(3, 4, 5, 2**256 - 1),
+    ):
         assert segments.parse(segment.pack()) == segment

@@ -40,6 +40,8 @@ def make_job(**changes):
     if changes.get("aggregation") == "ps":
         settings |= {"server_address": (f"{net}.{workers + 1}", 21001), "error_feedback": False}
         settings |= {"codec": ("float32", {}), "reliability": "retransmit"}
+    if changes.get("aggregation") == "ring":
+        settings |= {"codec": ("float32", {}), "reliability": "retransmit", "error_feedback": False}
     return JobConfig(**settings | changes)
 
 

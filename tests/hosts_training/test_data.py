@@ -99,8 +99,10 @@ def test_ones_own_data():
         (
             "mnist",
             {},
-            "no data 'mnist': use one of breast_cancer, digits, wine, or your own as module:object",
+            "no data 'mnist': use one of blank, breast_cancer, digits, wine, "
+            "or your own as module:object",
         ),
+        ("blank", {"rows": 0}, "data blank: rows must be a positive integer, got 0"),
         ("digits", {"test": 1.0}, "test must be a share of rows between 0 and 1, got 1.0"),
         (
             "digits",

@@ -106,7 +106,11 @@ def own(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "args", "message"),
     [
-        ("mpl", {}, "no model 'mpl': use one of mlp, softmax, or your own as module:object"),
+        (
+            "mpl",
+            {},
+            "no model 'mpl': use one of mlp, softmax, synthetic, or your own as module:object",
+        ),
         ("mlp", {"hidden": [0]}, "hidden must be a list of positive layer widths, got [0]"),
         (
             "softmax",

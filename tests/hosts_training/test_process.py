@@ -98,6 +98,21 @@ def test_training_through_a_server_gives_the_weights_of_the_virtual_network(net,
         assert min(record[direction] for record in rounds) == 4 * 4060 + 20
 
 
+def test_a_ring_of_processes_gives_the_weights_of_the_virtual_network(net, start, tmp_path):
+    marks = {"marked": True, "bound": 10, "reduce_ns": 100.0}
+    job = make_job(net=net, workers=3, aggregation="ring", epochs=1, batch=120, **marks)
+    losses = [{"model": "bernoulli", "rate": 0.02, "seed": 4}]
+    configs = make_hosts(job, losses, log_folder=tmp_path)
+    run_to_the_end(configs, start)
+    logs = [log_of(config) for config in configs]
+    weights = [[r["weights"] for r in log if r["kind"] in ("round", "done")] for log in logs]
+    assert weights[0] == weights[1] == weights[2]
+    assert sorted(weights[0] * 3) == sorted(virtual_weights(job))
+    for record in (record for record in logs[1] if record["kind"] == "round"):
+        least = record["reduce"] + record["codec"]
+        assert 0 < least <= record["finished"] - record["computed"]
+
+
 def test_training_through_a_switch_survives_losses(net, start, tmp_path):
     """The switch is the model of tests/hosts, on a socket of this process, in a thread."""
     job = make_job(
@@ -161,8 +176,8 @@ def test_a_host_that_cannot_work_says_why_in_a_line(net, start, tmp_path):
     job = make_job(net=net, workers=2, data="mnist")
     process = start(make_hosts(job, log_folder=tmp_path)[0])
     assert failure(process) == (
-        f"gradplane.hosts {tmp_path}/h1.json: no data 'mnist': use one of breast_cancer, digits,"
-        " wine, or your own as module:object\n"
+        f"gradplane.hosts {tmp_path}/h1.json: no data 'mnist': use one of blank, breast_cancer,"
+        " digits, wine, or your own as module:object\n"
     )
 
 

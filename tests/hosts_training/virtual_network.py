@@ -15,8 +15,9 @@ class Network:
     """All datagrams arrive DELAY_NS later. Those for `switch_ip` go to `switch`, which is called
     with (ip, source port, payload) and returns a list of (ip, port, payload)."""
 
-    def __init__(self, switch_ip=None, switch=None, switch_port=18256):
+    def __init__(self, switch_ip=None, switch=None, switch_port=18256, compress=None):
         self.time, self.records = 0, []
+        self._compress = compress  # what arrives of a payload with ToS 0x28
         self._events, self._order = [], itertools.count()
         self._switch_ip, self._switch, self._switch_port = switch_ip, switch, switch_port
         self.hosts = {}
@@ -43,7 +44,9 @@ class Network:
         heapq.heappush(self._events, (max(time, self.time), next(self._order), call))
         return call
 
-    def carry(self, ip, source_port, to_ip, to_port, payload):
+    def carry(self, ip, source_port, to_ip, to_port, payload, tos=0):
+        if self._compress and tos == 0x28:
+            payload = self._compress(payload)
         self.at(
             self.time + DELAY_NS,
             lambda: self._arrive(ip, source_port, to_ip, to_port, payload),
@@ -76,7 +79,12 @@ class HostEnvironment:
 
     def send(self, datagram):
         self._network.carry(
-            self._ip, datagram.source_port, datagram.ip, datagram.port, datagram.payload
+            self._ip,
+            datagram.source_port,
+            datagram.ip,
+            datagram.port,
+            datagram.payload,
+            datagram.tos,
         )
 
     def call_at(self, at, callback):
