@@ -11,6 +11,7 @@ The contract is in `Codec`; `names()` lists what there is.
 from gradplane.codecs._base import Codec, CodecError, Partition
 from gradplane.codecs._feedback import ErrorFeedback
 from gradplane.codecs._local_steps import LocalSteps
+from gradplane.codecs._per_tensor import PerTensor
 from gradplane.codecs._random import key
 from gradplane.codecs._registry import get, names
 from gradplane.codecs._table import optimal_table
@@ -21,6 +22,7 @@ __all__ = [
     "ErrorFeedback",
     "LocalSteps",
     "Partition",
+    "PerTensor",
     "get",
     "key",
     "names",

@@ -11,6 +11,7 @@ workers (THC's rotation) and, with `worker`, what must be independent (stochasti
 """
 
 import dataclasses
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -99,7 +100,13 @@ class Codec(ABC):
         """float32[n] from encoded bytes; needs nothing else. CodecError if they are damaged."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise CodecError(f"expected bytes, got {type(data).__name__}")
-        return self._decode(bytes(data), check_int("n", n, 0))
+        n = check_int("n", n, 0)
+        try:
+            if n > sys.maxsize // 4:
+                raise MemoryError
+            return self._decode(bytes(data), n)
+        except MemoryError:
+            raise CodecError(f"{n} values do not fit into memory") from None
 
     def _admit(self, x: Floats) -> Floats:
         """x, contiguous, if it may be encoded; else CodecError."""

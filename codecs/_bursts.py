@@ -127,6 +127,11 @@ def encode(x: Floats, bound: int) -> Codes:
 
 def decode(data: bytes, n: int, bound: int) -> Floats:
     """n values from exactly their bursts; CodecError if bytes are missing, too many or wrong."""
+    bursts = -(-n // BURST)
+    if 2 * bursts > len(data):  # before so much is allocated
+        raise CodecError(
+            f"truncated: {bursts} bursts take at least {2 * bursts} bytes, got {len(data)}"
+        )
     unit = np.float32(2.0 ** (thresholds(bound)[1] - 134))
     out = np.empty(n, np.float32)
     words, fields = out.view(np.uint32), np.frombuffer(data, np.uint8)

@@ -10,7 +10,7 @@ Bytes, per partition: l (float32), if rotated the rotation's seed (uint32), the 
 
 import functools
 from abc import abstractmethod
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +40,14 @@ class Fields(Protocol):
     def packed_size(self, count: int, bits: int) -> int: ...
     def pack(self, codes: Codes, bits: int) -> bytes: ...
     def unpack(self, data: Codes, count: int, bits: int) -> Codes: ...
+
+
+class _Read(NamedTuple):
+    """What the bytes say of one partition."""
+
+    shared: float
+    spin: int
+    fields: Codes
 
 
 class GridCodec(Codec):
@@ -120,8 +128,11 @@ class GridCodec(Codec):
         shared = self._shared(shared, n)
         self._check_sums(sums, n, count)
         middle = _quantise.centre(sums, count, self.granularity)
-        spins = [_spin(seed, k) for k in range(len(self.partitions(n)))]
-        return self._from_grid(middle, n, shared, spins)
+        out = np.empty(n, np.float32)
+        for k, part in enumerate(self.partitions(n)):
+            lanes = middle[part.lane : part.lane + part.lanes]
+            self._fill(out[part.start : part.stop], lanes, shared[k], _spin(seed, k))
+        return out
 
     def _encode(
         self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
@@ -137,21 +148,30 @@ class GridCodec(Codec):
         return b"".join(out), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
-        reader = Reader(data)
-        middles, shared, spins = [], [], []
-        table = 2 * np.array(self.table, np.float32) - np.float32(self.granularity)
-        for k, part in enumerate(self.partitions(n)):
-            shared.append(reader.array("<f4", 1, f"statistic of partition {k}")[0])
-            if self.rotate:
-                spins.append(int(reader.array("<u4", 1, f"rotation seed of partition {k}")[0]))
-            size = self._fields.packed_size(part.lanes, self.bits)
-            fields = reader.array("u1", size, f"codes of partition {k}")
-            codes = self._fields.unpack(fields, part.lanes, self.bits)
-            self._check_codes(codes, part)
-            middles.append(table[codes])
+        reader = self._reader(data, n)
+        parts = [self._read(reader, k, part) for k, part in enumerate(self.partitions(n))]
         reader.end()
-        middle = np.concatenate(middles) if middles else np.empty(0, np.float32)
-        return self._from_grid(middle, n, self._shared(np.array(shared, np.float32), n), spins)
+        shared = self._shared(np.array([part.shared for part in parts], np.float32), n)
+        table = 2 * np.array(self.table, np.float32) - np.float32(self.granularity)
+        out = np.empty(n, np.float32)
+        for k, part in enumerate(self.partitions(n)):
+            codes = self._fields.unpack(parts[k].fields, part.lanes, self.bits)
+            self._check_codes(codes, part)
+            middle = _quantise.look_up(codes, table)
+            self._fill(out[part.start : part.stop], middle, shared[k], parts[k].spin)
+        return out
+
+    def _reader(self, data: bytes, n: int) -> Reader:
+        """Of bytes that may at least hold the partitions' statistics."""
+        reader = Reader(data)
+        reader.need(4 * (n // self._max_partition), f"statistics of {n} values")
+        return reader
+
+    def _read(self, reader: Reader, k: int, part: Partition) -> "_Read":
+        shared = reader.array("<f4", 1, f"statistic of partition {k}")[0]
+        spin = reader.array("<u4", 1, f"rotation seed of partition {k}")[0] if self.rotate else 0
+        size = self._fields.packed_size(part.lanes, self.bits)
+        return _Read(shared, int(spin), reader.array("u1", size, f"codes of partition {k}"))
 
     @functools.cached_property
     def _cells(self) -> _quantise.Cells:
@@ -179,20 +199,13 @@ class GridCodec(Codec):
         positions = x.astype(np.float64) * scale
         return np.clip(positions, -self.granularity, self.granularity).astype(np.float32)
 
-    def _from_grid(self, middle: Floats, n: int, shared: Floats, spins: list[int]) -> Floats:
-        """Values from positions on the grid, counted in half steps from its middle."""
-        out = np.empty(n, np.float32)
-        for k, part in enumerate(self.partitions(n)):
-            lanes = middle[part.lane : part.lane + part.lanes]
-            scale = self.threshold * float(shared[k]) / self.granularity
-            if self.rotate:
-                values = _hadamard.unrotate(
-                    lanes, part.stop - part.start, key(spins[k], "signs"), scale / part.lanes
-                )
-            else:
-                values = (lanes.astype(np.float64) * scale).astype(np.float32)
-            out[part.start : part.stop] = values
-        return out
+    def _fill(self, out: Floats, middle: Floats, shared: float, spin: int) -> None:
+        """One partition's values from positions on the grid, in half steps from its middle."""
+        scale = self.threshold * float(shared) / self.granularity
+        if self.rotate:
+            _hadamard.unrotate(middle, out, key(spin, "signs"), scale / middle.size)
+        else:
+            out[:] = middle.astype(np.float64) * scale
 
     def _shared(self, shared: Floats | None, n: int) -> Floats:
         """The shared statistic, checked."""

@@ -13,7 +13,7 @@ from gradplane.codecs import _random
 from gradplane.codecs._base import Floats
 
 _ROW = 8192  # floats that are taken through the short stages while they sit in the cache
-_STRIP = 128  # columns that are taken through the long stages together
+_STRIP = 256  # columns that are taken through the long stages together
 # The butterflies are written out in each kernel: a shared function for them runs four times slower.
 _GOLDEN = _random.GOLDEN
 _mix = njit(inline="always")(_random.mix)
@@ -32,44 +32,40 @@ def _eights(a):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _short_stages(row):  # type: ignore[no-untyped-def]
-    h = 1
-    if row.size >= 8:
-        _eights(row)
-        h = 8
-    while h < row.size:
-        for i in range(0, row.size, 2 * h):
-            upper, lower = row[i : i + h], row[i + h : i + 2 * h]
-            for c in range(h):
-                x, y = upper[c], lower[c]
-                upper[c] = x + y
-                lower[c] = x - y
-        h *= 2
-
-
-@njit(cache=True, nogil=True)
-def _long_stages(a, row):  # type: ignore[no-untyped-def]
-    """Stages row, 2 row, ... for the first _STRIP columns of a seen as rows."""
-    h = row
-    while h < a.size:
-        for block in range(0, a.size, 2 * h):
-            for i in range(block, block + h, row):
-                upper, lower = a[i : i + _STRIP], a[i + h : i + h + _STRIP]
-                for c in range(_STRIP):
-                    x, y = upper[c], lower[c]
-                    upper[c] = x + y
-                    lower[c] = x - y
-        h *= 2
+def _stages(a, h, step, width):  # type: ignore[no-untyped-def]
+    """Stages h, 2 h, ..., two at a time, which halves the loads and stores; of each run of `step`
+    values in a block the first `width`."""
+    while 2 * h < a.size:
+        length = min(h, width)
+        for block in range(0, a.size, 4 * h):
+            for i in range(block, block + h, min(h, step)):
+                first, second = a[i : i + length], a[i + h : i + h + length]
+                third, fourth = a[i + 2 * h : i + 2 * h + length], a[i + 3 * h : i + 3 * h + length]
+                for c in range(length):
+                    p, q, r, s = first[c], second[c], third[c], fourth[c]
+                    p, q, r, s = p + q, p - q, r + s, r - s
+                    first[c], second[c], third[c], fourth[c] = p + r, q + s, p - r, q - s
+        h *= 4
+    if h < a.size:
+        length = min(h, width)
+        for i in range(0, h, min(h, step)):
+            upper, lower = a[i : i + length], a[i + h : i + h + length]
+            for c in range(length):
+                p, q = upper[c], lower[c]
+                upper[c], lower[c] = p + q, p - q
 
 
 @njit(cache=True, nogil=True)
 def fwht(a):  # type: ignore[no-untyped-def]
-    """Replace float32[d], d a power of two, by H a, not normalised."""
+    """Replace float32[d], d a power of two, by H a, not normalised: two passes over its memory."""
     row = min(a.size, _ROW)
     for start in range(0, a.size, row):
-        _short_stages(a[start : start + row])
-    for column in range(0, row, _STRIP):
-        _long_stages(a[column:], row)
+        some = a[start : start + row]
+        if row >= 8:
+            _eights(some)
+        _stages(some, 8 if row >= 8 else 1, row, row)
+    for column in range(0, row if row < a.size else 0, _STRIP):
+        _stages(a[column:], row, row, _STRIP)
 
 
 @njit(cache=True, nogil=True)
@@ -112,9 +108,7 @@ def rotate(x: Floats, lanes: int, key: int, scale: float) -> Floats:
     return out
 
 
-def unrotate(y: Floats, n: int, key: int, scale: float) -> Floats:
-    """The first n values of D H y * scale. y is overwritten."""
-    out = np.empty(n, np.float32)
+def unrotate(y: Floats, out: Floats, key: int, scale: float) -> None:
+    """Fill out with the first values of D H y * scale. y is overwritten."""
     fwht(y)
-    _flip(y[:n], np.uint64(key), scale, float(np.finfo(np.float32).max), out)
-    return out
+    _flip(y[: out.size], np.uint64(key), scale, float(np.finfo(np.float32).max), out)

@@ -4,8 +4,24 @@ The first of two 4-bit fields is the high half of the byte.
 """
 
 import numpy as np
+from numba import njit
 
 from gradplane.codecs._base import CodecError, Codes
+
+
+@njit(cache=True, nogil=True)
+def _join(codes, out):  # type: ignore[no-untyped-def]
+    for i in range(codes.size // 2):
+        out[i] = codes[2 * i] << 4 | codes[2 * i + 1]
+    if codes.size % 2:
+        out[-1] = codes[-1] << 4
+
+
+@njit(cache=True, nogil=True)
+def _split(data, out):  # type: ignore[no-untyped-def]
+    for i in range(data.size):
+        out[2 * i] = data[i] >> 4
+        out[2 * i + 1] = data[i] & 15
 
 
 def packed_size(count: int, bits: int) -> int:
@@ -17,9 +33,8 @@ def pack(codes: Codes, bits: int) -> bytes:
     """uint8 codes below 2^bits to bytes; an odd last field is followed by a zero field."""
     if bits > 4:
         return codes.tobytes()
-    out = np.zeros(packed_size(codes.size, bits), np.uint8)
-    np.left_shift(codes[0::2], 4, out=out)
-    out[: codes.size // 2] |= codes[1::2]
+    out = np.empty(packed_size(codes.size, bits), np.uint8)
+    _join(codes, out)
     return out.tobytes()
 
 
@@ -28,8 +43,9 @@ def unpack(data: Codes, count: int, bits: int) -> Codes:
     codes = data
     if bits <= 4:
         codes = np.empty(2 * data.size, np.uint8)
-        np.right_shift(data, 4, out=codes[0::2])
-        np.bitwise_and(data, 15, out=codes[1::2])
+        _split(data, codes)
+        if codes[count:].any():
+            raise CodecError(f"the field after code {count - 1} must be 0, got {codes[count]}")
         codes = codes[:count]
     if bits not in (4, 8) and codes.size and codes.max() >> bits:
         index = int(np.argmax(codes >> bits > 0))

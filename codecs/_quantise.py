@@ -49,6 +49,19 @@ def quantise(y: Floats, cells: Cells, key: int, first: int) -> Codes:
     return out
 
 
+@njit(cache=True, nogil=True)
+def _look_up(codes, values, out):  # type: ignore[no-untyped-def]
+    for i in range(codes.size):
+        out[i] = values[codes[i]]
+
+
+def look_up(codes: Codes, values: Floats) -> Floats:
+    """values[codes], float32[codes.size], of codes below values.size."""
+    out = np.empty(codes.size, np.float32)
+    _look_up(codes, values, out)
+    return out
+
+
 def centre(
     sums: npt.NDArray[np.integer[Any]], count: int | npt.NDArray[np.integer[Any]], granularity: int
 ) -> Floats:

@@ -26,6 +26,13 @@ class Reader:
         self._at += size
         return items
 
+    def need(self, size: int, what: str) -> None:
+        """CodecError "truncated" if fewer bytes are left: before what follows from an n that
+        nobody has checked is allocated."""
+        left = len(self._data) - self._at
+        if size > left:
+            raise CodecError(f"truncated: {what}, at least {size} bytes, {left} left")
+
     def magnitude(self, what: str) -> np.float32:
         """The next float32, if it is finite and not negative; else CodecError."""
         value = np.float32(self.array("<f4", 1, what)[0])

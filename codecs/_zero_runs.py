@@ -94,6 +94,9 @@ def _joined(left: int, right: int) -> int:
 
 def decode(coded: Codes, size: int, parts: int = 1) -> tuple[Codes, int]:
     """uint8[size] groups, and how many of the bytes they took; CodecError if those are too few."""
+    if size > _LONGEST * coded.size:  # before so much is allocated
+        most = _LONGEST * coded.size
+        raise CodecError(f"truncated: {coded.size} bytes hold at most {most} of {size} groups")
     out = np.empty(size, np.uint8)
     if parts > 1 and _decode_parts(coded, out, parts):
         return out, coded.size

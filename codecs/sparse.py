@@ -47,8 +47,9 @@ class Sparse(Codec):
         return bitmap.tobytes() + out[:count].astype("<f4").tobytes(), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
-        reader, out = Reader(data), np.empty(n, np.float32)
+        reader = Reader(data)
         bitmap = _bitmap.read(reader, n)
+        out = np.empty(n, np.float32)
         count = int(np.bitwise_count(bitmap).sum())
         values = reader.array("<f4", count, f"{count} values")
         reader.end()

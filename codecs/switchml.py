@@ -23,7 +23,6 @@ from gradplane.codecs._base import (
     check_vector,
 )
 from gradplane.codecs._grid import GridCodec, Sums
-from gradplane.codecs._reader import Reader
 
 _DIGITS = 8
 _MIDDLE = 2**31  # is added to an integer, so that no digit is negative
@@ -119,7 +118,7 @@ class SwitchML(GridCodec):
         return b"".join(out), state
 
     def _decode(self, data: bytes, n: int) -> Floats:
-        reader = Reader(data)
+        reader = self._reader(data, n)
         shared, integers = [], []
         for k, part in enumerate(self.partitions(n)):
             shared.append(reader.array("<f4", 1, f"statistic of partition {k}")[0])

@@ -3,7 +3,7 @@
 The same seed gives the same; the last digits of a training's depend on the machine's BLAS.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from gradplane.codecs._base import CodecError, Floats
 
+Images = tuple[Floats, npt.NDArray[np.int64]]
 KINDS = ("laplace", "lognormal", "normal")
 
 
@@ -38,22 +39,36 @@ def training(
     batch: int = 32,
     lr: float = 0.1,
     seed: int = 0,
+    *,
+    decay: float = 0.0,
+    test: float = 0.0,
+    send: Callable[[list[Floats]], list[Floats]] = list,
 ) -> Iterator[Step]:
     """A perceptron learns scikit-learn's handwritten digits: momentum 0.9, cosine decay from lr.
 
-    The tensors are a weight matrix (inputs + 1 by outputs, the last row the biases) per layer."""
-    images, labels = _digits()
+    The tensors are a weight matrix (inputs + 1 by outputs, the last row the biases) per layer.
+    decay: the weight decay's multiplier. test: the share of images that are kept out, for
+    accuracy(). send: what becomes of the weights on their way to where gradients are computed."""
+    (images, labels), _ = _split(test)
     chance = np.random.default_rng(seed)
     sizes = (images.shape[1], *hidden, 10)
     weights = [_initial(a, b, chance) for a, b in zip(sizes, sizes[1:], strict=False)]
     velocity = [np.zeros_like(w) for w in weights]
     for step in range(steps):
         rows = chance.choice(len(labels), batch, replace=False)
-        loss, gradients = _backward(weights, images[rows], labels[rows])
+        loss, gradients = _backward(send(weights), images[rows], labels[rows])
         rate = np.float32(lr / 2 * (1 + np.cos(np.pi * step / steps)))
-        velocity = [np.float32(0.9) * v + g for v, g in zip(velocity, gradients, strict=True)]
+        pulls = [g + np.float32(decay) * w for g, w in zip(gradients, weights, strict=True)]
+        velocity = [np.float32(0.9) * v + p for v, p in zip(velocity, pulls, strict=True)]
         weights = [w - rate * v for w, v in zip(weights, velocity, strict=True)]
         yield Step(loss, gradients, weights)
+
+
+def accuracy(weights: list[Floats], test: float) -> float:
+    """The share of the images that training(test=test) keeps out which the weights get right."""
+    _, (images, labels) = _split(test)
+    guesses = _forward(weights, images)[1].argmax(1)
+    return float(np.mean(guesses == labels))
 
 
 def flat(tensors: list[Floats]) -> Floats:
@@ -61,11 +76,16 @@ def flat(tensors: list[Floats]) -> Floats:
     return np.concatenate([tensor.reshape(-1) for tensor in tensors])
 
 
-def _digits() -> tuple[Floats, npt.NDArray[np.int64]]:
+def _split(test: float) -> tuple[Images, Images]:
+    """The images to learn and those kept out, every time the same."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
-    return (images / 16 - 0.5).astype(np.float32), labels
+    images = (images / 16 - 0.5).astype(np.float32)
+    order = np.random.default_rng(0).permutation(len(labels))
+    held, kept = np.split(order, [round(test * len(labels))])
+    kept.sort()
+    return (images[kept], labels[kept]), (images[held], labels[held])
 
 
 def _initial(inputs: int, outputs: int, chance: np.random.Generator) -> Floats:
@@ -78,14 +98,19 @@ def _with_one(rows: Floats) -> Floats:
     return np.concatenate([rows, np.ones((len(rows), 1), np.float32)], axis=1)
 
 
+def _forward(weights: list[Floats], images: Floats) -> tuple[list[Floats], Floats]:
+    """Each layer's inputs, and the scores."""
+    inputs = [_with_one(images)]
+    for w in weights[:-1]:
+        inputs.append(_with_one(np.maximum(inputs[-1] @ w, 0)))
+    return inputs, inputs[-1] @ weights[-1]
+
+
 def _backward(
     weights: list[Floats], images: Floats, labels: npt.NDArray[np.int64]
 ) -> tuple[float, list[Floats]]:
     """Cross entropy and its gradient in each tensor."""
-    inputs = [_with_one(images)]
-    for w in weights[:-1]:
-        inputs.append(_with_one(np.maximum(inputs[-1] @ w, 0)))
-    scores = inputs[-1] @ weights[-1]
+    inputs, scores = _forward(weights, images)
     scores -= scores.max(1, keepdims=True)
     chances = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)
     right = (np.arange(len(labels)), labels)

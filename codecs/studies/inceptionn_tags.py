@@ -1,6 +1,6 @@
-"""INCEPTIONN's tag mix (Table III) and its ratio and error against plain truncation (Fig. 14).
+"""INCEPTIONN's tag mix (Table III), and its ratio and error against plain truncation's.
 
-The numbers of both are not in our copy of the paper; accuracy reached is a matter of whole runs.
+Table III's numbers are not in our copy of the paper.
 """
 
 from collections.abc import Sequence
@@ -59,7 +59,7 @@ def table3(gradient: Floats, bounds: Sequence[int] = BOUNDS) -> list[Mix]:
     return rows
 
 
-def figure14(
+def against_truncation(
     gradient: Floats, bounds: Sequence[int] = BOUNDS, drops: Sequence[int] = DROPS
 ) -> list[Error]:
     """Ratio and error of float32[n], n > 0: truncation of each number of bits, then each bound."""

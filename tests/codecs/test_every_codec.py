@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,26 @@ def test_random_bytes_never_decode_to_anything_but_finite_values(codec: Codec) -
             except CodecError:
                 continue
             assert np.isfinite(y).all() and y.shape == (20,)
+
+
+@pytest.mark.parametrize("n", [2**31, 2**32, 2**40, 2**62])
+@pytest.mark.parametrize("data", [b"", bytes(64), bytes(range(250)) * 4], ids=len)
+def test_a_claimed_size_that_the_bytes_do_not_hold_allocates_nothing(
+    codec: Codec, data: bytes, n: int
+) -> None:
+    tracemalloc.start()
+    try:
+        with pytest.raises(CodecError):
+            codec.decode(data, n)
+        assert tracemalloc.get_traced_memory()[1] < 4e6
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_does_not_fit_into_memory_is_refused() -> None:
+    one = codecs.get("topk", k=1).encode(NORMAL)[0]
+    with pytest.raises(CodecError, match="^4611686018427387904 values do not fit into memory$"):
+        codecs.get("topk", k=1).decode(one, 2**62)
 
 
 def test_configuration_makes_an_equal_codec_and_cannot_change(codec: Codec) -> None:

@@ -25,3 +25,9 @@ def test_a_code_that_is_too_big_is_named() -> None:
     with pytest.raises(CodecError) as caught:
         unpack(np.array([0x12, 0x35], np.uint8), 4, 2)
     assert str(caught.value) == "code 5 at lane 3 does not fit 2 bits"
+
+
+def test_the_field_after_an_odd_number_of_codes_is_empty() -> None:
+    with pytest.raises(CodecError) as caught:
+        unpack(np.array([0x12, 0x35], np.uint8), 3, 4)
+    assert str(caught.value) == "the field after code 2 must be 0, got 5"

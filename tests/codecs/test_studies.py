@@ -76,8 +76,8 @@ def test_tag_mix_of_known_values() -> None:
     assert mixes[6] == (4 / 8, 0, 2 / 8, 2 / 8)
 
 
-def test_figure_14_sets_truncation_beside_inceptionn(steps: list[gradients.Step]) -> None:
-    rows = inceptionn_tags.figure14(gradients.flat(steps[10].gradients))
+def test_truncation_stands_beside_inceptionn(steps: list[gradients.Step]) -> None:
+    rows = inceptionn_tags.against_truncation(gradients.flat(steps[10].gradients))
     assert [(r.name, r.parameter) for r in rows] == [
         *(("truncation", drop) for drop in (8, 16, 24)),
         *(("inceptionn", bound) for bound in (10, 8, 6)),
@@ -87,10 +87,46 @@ def test_figure_14_sets_truncation_beside_inceptionn(steps: list[gradients.Step]
     assert rows[3].ratio > rows[1].ratio and rows[3].nmse < rows[2].nmse
 
 
-def test_precisions_over_training() -> None:
-    shrinking = [[np.full(6, 0.9**i, np.float32), np.ones(4, np.float32)] for i in range(5)]
-    made = awp_precision.precisions(shrinking, AWP(threshold=-0.05, interval=2))
-    assert made.bits == ((8, 8), (8, 8), (8, 8), (16, 8), (16, 8))
-    assert made.sizes == (6, 4)
-    assert made.bytes_sent == 3 * 10 + 2 * 16
-    assert made.ratio == 200 / 62
+def test_training_leaves_images_out_and_shrinks_weights() -> None:
+    plain, decayed = (
+        list(gradients.training(60, hidden=(16,), test=0.2, decay=decay))[-1].weights
+        for decay in (0.0, 0.05)
+    )
+    assert gradients.accuracy(plain, 0.2) > 0.6
+    assert np.linalg.norm(gradients.flat(decayed)) < np.linalg.norm(gradients.flat(plain))
+
+
+def test_gradients_are_those_of_the_weights_that_arrive() -> None:
+    def zeros(weights: list[np.ndarray]) -> list[np.ndarray]:
+        return [np.zeros_like(w) for w in weights]
+
+    (step,) = gradients.training(1, hidden=(4,), send=zeros)
+    assert step.loss == pytest.approx(np.log(10), rel=1e-5)
+    assert not step.gradients[0].any() and gradients.flat(step.weights).any()
+
+
+def test_awp_raises_the_precision_of_layers_that_shrink() -> None:
+    policy = AWP(threshold=-1e-4, interval=5)
+    made = awp_precision.train(policy, 40, (16,), decay=0.05, lr=0.1)
+    assert made.sizes == (64 * 16, 16 * 10)
+    assert made.bits[0] == (8, 8) and made.rates[0] < -1e-4
+    risen = made.since(0, 16)
+    assert risen is not None and made.bits[risen - 1][0] == 8 and risen >= 5
+    layers = [sum(batch[i] for batch in made.bits) for i in (0, 1)]
+    assert made.sent == sum(bits * size for bits, size in zip(layers, made.sizes, strict=True)) // 8
+    assert made.ratio == 4 * 40 * sum(made.sizes) / made.sent
+
+
+def test_awp_of_a_block_is_one_precision() -> None:
+    made = awp_precision.train(
+        AWP(threshold=-1e-4, interval=5), 40, (16, 12), decay=0.05, lr=0.1, block=2
+    )
+    assert all(first == second for first, second, _ in made.bits)
+    assert made.since(0, 16) is not None
+
+
+def test_a_precision_that_never_rises() -> None:
+    made = awp_precision.train(AWP(awp_precision.NEVER, initial=32), 20, (16,), decay=0.05)
+    assert set(made.bits) == {(32, 32)} and made.ratio == 1
+    plain = list(gradients.training(20, (16,), lr=0.05, decay=0.05, test=awp_precision.TEST))
+    assert made.accuracy == gradients.accuracy(plain[-1].weights, awp_precision.TEST)

@@ -45,6 +45,32 @@ def test_the_decoded_sum_is_the_mean_of_the_decoded(
     np.testing.assert_allclose(got, mean, rtol=0, atol=1e-6 * float(shared.max(initial=1)))
 
 
+VECTORS = {
+    "normal": lambda n: np.random.default_rng(n).standard_normal(n),
+    "denormals": lambda n: 1e-41 * np.random.default_rng(n).standard_normal(n),
+    "zeros": np.zeros,
+    "all equal": lambda n: np.full(n, 0.7),
+    "huge": lambda n: 1e34 * np.random.default_rng(n).standard_normal(n),
+    "tiny": lambda n: 1e-30 * np.random.default_rng(n).standard_normal(n),
+}
+
+
+@pytest.mark.parametrize("kind", VECTORS)
+@pytest.mark.parametrize("n", [1, 1000, 100_000])
+def test_the_sum_decodes_to_the_decodeds_mean_at_every_size(n: int, kind: str) -> None:
+    codec, x = codecs.get("thc"), VECTORS[kind](n).astype(np.float32)
+    vectors = [x, (x / 2).astype(np.float32), -x]
+    shared = codec.combine([codec.local(v) for v in vectors])
+    sums, mean = np.zeros(codec.lanes(n), np.int64), np.zeros(n)
+    for worker, vector in enumerate(vectors):
+        codes, _ = codec.codes(vector, shared, 5, worker=worker)
+        sums += np.array(codec.table)[codes]
+        data, _ = codec.encode(vector, shared, 5, worker=worker)
+        mean += codec.decode(data, n).astype(np.float64) / 3
+    tolerance = 1e-5 * float(np.abs(x).max()) + 1e-44  # float32's rounding in two transforms
+    assert np.abs(codec.decode_sum(sums, n, 3, shared, 5) - mean).max() <= tolerance
+
+
 @each
 def test_a_code_is_what_encode_sends(codec: Codec) -> None:
     x = normal(100)

@@ -1,0 +1,131 @@
+"""Tensors with codecs of their own, as one codec of the whole vector."""
+
+import dataclasses
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradplane.codecs._base import Codec, CodecError, Floats, State, check_array, check_int
+from gradplane.codecs._random import key
+from gradplane.codecs._reader import Reader
+
+NAME = "per_tensor"
+
+
+@dataclass(frozen=True)
+class PerTensor(Codec):
+    """Cuts a vector into tensors, one after another, each with a codec and a state of its own.
+
+    parts: the size (at least 1) and codec of each tensor; n is the sum of the sizes. Bytes, for
+    each tensor: the length of what follows (uint32), its codec's bytes. Error and bias are each
+    codec's. The shared statistic is the tensors' statistics, one after another; each tensor's seed
+    is different. Codes cannot be summed in the network, whose packets know one table a job. With
+    error feedback: around the tensors' codecs, so that those with a memory of their own keep it.
+    """
+
+    parts: tuple[tuple[int, Codec], ...]
+
+    def __post_init__(self) -> None:
+        for size, _ in self.parts:
+            check_int("a tensor's size", size, 1)
+
+    @property
+    def name(self) -> str:
+        """per_tensor."""
+        return NAME
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The name, and each tensor's size and codec configuration."""
+        return {"name": NAME, "parts": [[size, codec.config] for size, codec in self.parts]}
+
+    @property
+    def size(self) -> int:
+        """n, the only length of vectors that this takes."""
+        return sum(size for size, _ in self.parts)
+
+    def each(self, change: Callable[[Codec], Codec]) -> "PerTensor":
+        """The same with another codec in place of each tensor's."""
+        changed = tuple((size, change(codec)) for size, codec in self.parts)
+        return dataclasses.replace(self, parts=changed)
+
+    def start(self, n: int) -> tuple[State, ...]:
+        """Each tensor's state."""
+        self._check(n)
+        return tuple(codec.start(size) for size, codec in self.parts)
+
+    def skip(self, x: Floats, state: State = None) -> tuple[State, ...]:
+        """Each tensor's."""
+        cuts = self._cuts(self._admit(x), state)
+        return tuple(codec.skip(piece, own) for codec, piece, own in cuts)
+
+    def local(self, x: Floats, state: State = None) -> Floats | None:
+        """The tensors' statistics, one after another; None if none has any."""
+        found = [codec.local(piece, own) for codec, piece, own in self._cuts(self._admit(x), state)]
+        known = [stat for stat in found if stat is not None]
+        return np.concatenate(known) if known else None
+
+    def max_size(self, n: int) -> int:
+        """4 bytes a tensor, and the most that each makes."""
+        self._check(n)
+        return sum(4 + codec.max_size(size) for size, codec in self.parts)
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
+    ) -> tuple[bytes, tuple[State, ...]]:
+        out, states = [], []
+        stats = self._split(shared)
+        for i, (codec, piece, own) in enumerate(self._cuts(x, state)):
+            data, after = codec.encode(piece, stats[i], key(seed, "tensor", i), own, worker)
+            out += [len(data).to_bytes(4, "little"), data]
+            states.append(after)
+        return b"".join(out), tuple(states)
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        self._check(n)
+        reader, out, start = Reader(data), np.empty(n, np.float32), 0
+        for i, (size, codec) in enumerate(self.parts):
+            length = int(reader.array("<u4", 1, f"length of tensor {i}")[0])
+            piece = reader.array("u1", length, f"bytes of tensor {i}").tobytes()
+            try:
+                out[start : start + size] = codec.decode(piece, size)
+            except CodecError as error:
+                raise CodecError(f"tensor {i}: {error}") from error
+            start += size
+        reader.end()
+        return out
+
+    def _check(self, n: int) -> None:
+        if check_int("n", n, 0) != self.size:
+            raise CodecError(f"the tensors have {self.size} values, the vector {n}")
+
+    def _cuts(self, x: Floats, state: State) -> Iterator[tuple[Codec, Floats, State]]:
+        """Each tensor's codec, values and state."""
+        self._check(x.size)
+        states = (None,) * len(self.parts) if state is None else state
+        start = 0
+        for (size, codec), own in zip(self.parts, states, strict=True):
+            yield codec, x[start : start + size], own
+            start += size
+
+    def _split(self, shared: Floats | None) -> Sequence[Floats | None]:
+        """Each tensor's part of the shared statistic."""
+        if shared is None:
+            return [None] * len(self.parts)
+        sizes = self._statistics
+        check_array("the tensors' shared statistic", shared, "float32", (sum(sizes),))
+        ends = np.cumsum(sizes)
+        pairs = zip(sizes, ends, strict=True)
+        return [shared[end - size : end] if size else None for size, end in pairs]
+
+    @functools.cached_property
+    def _statistics(self) -> tuple[int, ...]:
+        """How many numbers each tensor's statistic has."""
+        sizes = []
+        for size, codec in self.parts:
+            stat = codec.local(np.zeros(size, np.float32), codec.start(size))
+            sizes.append(0 if stat is None else stat.size)
+        return tuple(sizes)
