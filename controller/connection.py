@@ -35,6 +35,11 @@ class Pipeline:
     p4info: bytes
     device_config: bytes
 
+    @property
+    def schema(self) -> finsy.P4Schema:
+        """The program's tables, counters and so on. Raises ControllerError for a wrong P4Info."""
+        return finsy.P4Schema(parse_p4info(self.p4info))
+
 
 def parse_p4info(text: bytes) -> p4i.P4Info:
     """P4Info from protobuf text. Raises ControllerError where it is not."""

@@ -1,4 +1,4 @@
-"""The control plane of the aggregation program: routes, jobs and counters, over P4Runtime.
+"""The control plane of our programs: routes, jobs, error bounds and counters, over P4Runtime.
 
     async with Controller("127.0.0.1:9559") as controller:
         await controller.load(Pipeline(p4info, device_config))
@@ -14,7 +14,8 @@ from collections.abc import Iterable
 
 import finsy
 
-from gradplane.controller import targets, thc
+from gradplane.controller import compression, forwarding, targets, thc
+from gradplane.controller.compression import Bound, Compression
 from gradplane.controller.connection import Connection, Entity, Pipeline
 from gradplane.controller.errors import ControllerError
 from gradplane.controller.plan import Capacity, Claim, JobPlan, Route, check_beside, check_program
@@ -53,9 +54,45 @@ class Controller:
         """What the program on the switch has room for."""
         return thc.capacity(self._connection.schema)
 
+    @property
+    def aggregates(self) -> bool:
+        """Whether the program on the switch sums jobs, and wants an address of its own."""
+        return thc.aggregates(self._connection.schema)
+
     async def install_routes(self, routes: Iterable[Route]) -> None:
-        """Ordinary forwarding."""
-        await self._connection.put([thc.route(to) for to in routes])
+        """Ordinary forwarding, in any program with a table `routes` like our programs'."""
+        table = forwarding.table(self._connection.schema)
+        await self._connection.put([forwarding.entry(to, table) for to in routes])
+
+    async def install_compression(self, plan: Compression) -> None:
+        """Compress what hosts mark. Ports and bounds that an earlier plan left over are removed."""
+        self._check_compresses()
+        wanted = list(compression.entries(plan))
+        keys = {thc.key(entry) for entry in wanted}
+        old = [
+            entry
+            for table in (compression.HOST_PORTS, compression.TO_HOST_PORTS, compression.BOUNDS)
+            async for entry in self._connection.read(finsy.P4TableEntry(table))
+            if thc.key(entry) not in keys
+        ]
+        await self._connection.remove(old)
+        await self._connection.put(wanted)
+
+    async def set_bound(self, prefix: str, length: int, k: int | None) -> None:
+        """From the next packet on, values to prefix/length may lose less than 2^-k; None: nothing,
+        they are not compressed. Raises PlanError for a k that there is not."""
+        self._check_compresses()
+        if k is None:
+            await self._connection.remove([compression.no_bound_entry(prefix, length)])
+        else:
+            await self._connection.put([compression.bound_entry(Bound(prefix, length, k))])
+
+    def _check_compresses(self) -> None:
+        if not compression.compresses(self._connection.schema):
+            raise ControllerError(
+                f"the program on the switch has no table {compression.BOUNDS}: it compresses"
+                " nothing, load tos_compress.p4"
+            )
 
     async def install_local(self, ip: str, mac: str) -> None:
         """The switch's own address: what goes there is aggregated, and results come from there."""

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from gradplane.controller.compression import Compression
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Controller, Counters
 from gradplane.controller.plan import JobPlan, Route, check
@@ -22,12 +23,14 @@ _ONE_LOOP = threading.Lock()
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a switch is told: its own address, routes, jobs."""
+    """All that a switch is told: its own address, routes, jobs, what to compress (None: its
+    program does not)."""
 
     ip: str
     mac: str
     routes: Sequence[Route]
     jobs: Sequence[JobPlan]
+    compression: Compression | None = None
 
 
 def configure(address: str, pipeline: Pipeline, setup: Setup, target: str = "embedded") -> None:
@@ -36,6 +39,13 @@ def configure(address: str, pipeline: Pipeline, setup: Setup, target: str = "emb
     Raises ControllerError.
     """
     _run(_configure(address, pipeline, setup, target))
+
+
+def set_bound(
+    address: str, prefix: str, length: int, k: int | None, target: str = "embedded"
+) -> None:
+    """Change an error bound while traffic runs; see Controller.set_bound."""
+    _run(_set_bound(address, prefix, length, k, target))
 
 
 def read_counters(address: str, target: str = "embedded") -> Counters:
@@ -52,11 +62,20 @@ def _run(coroutine: Coroutine[Any, Any, T]) -> T:
 async def _configure(address: str, pipeline: Pipeline, setup: Setup, target: str) -> None:
     async with Controller(address, target=target) as controller:
         await controller.load(pipeline)
-        check(setup.jobs, controller.capacity)
+        if setup.jobs:
+            check(setup.jobs, controller.capacity)
         await controller.install_routes(setup.routes)
-        await controller.install_local(setup.ip, setup.mac)
+        if controller.aggregates:
+            await controller.install_local(setup.ip, setup.mac)
         for plan in setup.jobs:
             await controller.install_job(plan)
+        if setup.compression is not None:
+            await controller.install_compression(setup.compression)
+
+
+async def _set_bound(address: str, prefix: str, length: int, k: int | None, target: str) -> None:
+    async with Controller(address, target=target) as controller:
+        await controller.set_bound(prefix, length, k)
 
 
 async def _read_counters(address: str, target: str) -> Counters:

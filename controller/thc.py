@@ -10,7 +10,7 @@ import finsy
 
 from gradplane.controller.connection import parse_p4info
 from gradplane.controller.errors import ControllerError
-from gradplane.controller.plan import Capacity, Claim, JobPlan, Route
+from gradplane.controller.plan import Capacity, Claim, JobPlan
 
 ROUTES = "ThcIngress.routes"
 MEMBERS = "ThcIngress.members"
@@ -64,19 +64,15 @@ def lookup_tables(schema: finsy.P4Schema) -> dict[str, str]:
     return {match[0]: f"{match[1]}set{match[2]}" for match in matches if match}
 
 
-def route(to: Route) -> finsy.P4TableEntry:
-    action = finsy.Action("ThcIngress.forward", mac=to.mac, port=to.port)
-    return _route(to.prefix, to.length, action)
+def aggregates(schema: finsy.P4Schema) -> bool:
+    """Whether the loaded program is p4/thc.p4 by its names."""
+    return any(table.name == MEMBERS for table in schema.tables)
 
 
 def local(ip: str) -> finsy.P4TableEntry:
     """What is sent to `ip` is for the switch itself."""
-    return _route(ip, 32, finsy.Action("ThcIngress.aggregate"))
-
-
-def _route(prefix: str, length: int, action: finsy.Action) -> finsy.P4TableEntry:
-    match = finsy.Match({"hdr.ipv4.dst_addr": f"{prefix}/{length}"})
-    return finsy.P4TableEntry(ROUTES, match=match, action=action)
+    match = finsy.Match({"hdr.ipv4.dst_addr": f"{ip}/32"})
+    return finsy.P4TableEntry(ROUTES, match=match, action=finsy.Action("ThcIngress.aggregate"))
 
 
 def job_entries(

@@ -4,19 +4,21 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gradplane import codecs, placement
+from gradplane import placement, programs
 from gradplane.codecs import CodecError
 from gradplane.controller.errors import ControllerError
 from gradplane.hosts.config import ConfigError
 from gradplane.hosts.impairments import Impairments
 from gradplane.hosts.job_codec import summed_codec
 from gradplane.hosts.loading import LoadError
+from gradplane.hosts.ring_plan import RingPlan
 from gradplane.hosts.training import train
 from gradplane.schema import Experiment, Job
+from gradplane.tensors import host_codec
 from gradplane.tomlfile import Key, nearest
-from gradplane.topologies import description
 from gradplane.topologies.errors import TopologyError
 
+SUMS, COMPRESSES = "thc.p4", "tos_compress.p4"
 MAX_JOBS = 255  # a job's number is one byte, and its multicast group is the number above it
 _WORDS = {
     "codes": "push",
@@ -28,6 +30,10 @@ _WORDS = {
     "test": "data",
     "batch": "batch",
     "slots": "slots",
+    "reliability": "reliability",
+    "quorum": "quorum",
+    "bound": "bound",
+    "local_steps": "local_steps",
 }
 Problem = tuple[Key, str]
 """The key to look at, and what is wrong with it."""
@@ -49,7 +55,7 @@ def problems_of(experiment: Experiment) -> list[Problem]:
 def _topology(experiment: Experiment) -> Iterator[Problem]:
     section = experiment.topology
     try:
-        description.build(section.kind, workers=section.workers, servers=1, **section.args)
+        placement.topology(experiment)
     except TopologyError as error:
         named = [option for option in section.args if option in str(error).partition(":")[0]]
         yield ("topology", *named[:1]), str(error)
@@ -57,7 +63,13 @@ def _topology(experiment: Experiment) -> Iterator[Problem]:
 
 def _job(experiment: Experiment, number: int) -> Iterator[tuple[str, str]]:
     job, hosts = experiment.job[number], experiment.topology.workers
-    problems = [*_members(job, hosts), *_width(experiment, job), *_codecs(job)]
+    problems = [
+        *_members(job, hosts),
+        *_program(experiment, job),
+        *_width(experiment, job),
+        *_codecs(job),
+        *_marked(experiment, number),
+    ]
     yield from problems or _first_error("", lambda: _try_hosts(experiment, number))
 
 
@@ -76,6 +88,50 @@ def _members(job: Job, hosts: int) -> Iterator[tuple[str, str]]:
         yield "quorum", f"quorum = {job.quorum} is more than the job's {job.size} workers"
 
 
+def _program(experiment: Experiment, job: Job) -> Iterator[tuple[str, str]]:
+    """Of our programs it is known what they do; one's own are asked when they are loaded."""
+    program = experiment.switch.program
+    if program not in programs.shipped():
+        return
+    if job.aggregation == "switch" and program != SUMS:
+        yield (
+            "aggregation",
+            f'aggregation = "switch" with program = "{program}", which sums nothing: use'
+            f' program = "{SUMS}", or aggregation = "ps" or "ring"',
+        )
+    if job.marked and program != COMPRESSES:
+        yield (
+            "marked",
+            f'marked = true with program = "{program}", which compresses nothing: use'
+            f' program = "{COMPRESSES}"',
+        )
+
+
+def _marked(experiment: Experiment, number: int) -> Iterator[tuple[str, str]]:
+    """What is marked must cross from one switch to another, with one bound a destination."""
+    job = experiment.job[number]
+    if not job.marked:
+        return
+    if job.bound is None:
+        yield "bound", "bound is missing: marked transfers need 6, 8 or 10, for 2^-bound"
+        return
+    network = placement.topology(experiment)
+    if len({network.attachment(host)[0] for host in placement.marked_path(job, network)}) == 1:
+        yield (
+            "marked",
+            f"marked = true on one switch ({experiment.topology.kind}): packets are compressed"
+            ' between switches: use kind = "ring" or "leaf-spine" with fewer hosts a switch',
+        )
+    for other in experiment.job[:number]:
+        both = placement.receivers(job, network) & placement.receivers(other, network)
+        if other.marked and other.bound not in (None, job.bound) and both:
+            yield (
+                "bound",
+                f"bound = {job.bound} beside {other.bound} of job {other.name} for {min(both)}: a"
+                " switch has one error bound a destination",
+            )
+
+
 def _width(experiment: Experiment, job: Job) -> Iterator[tuple[str, str]]:
     """One program serves all jobs of a switch, and its sums have one width."""
     first = next((j for j in experiment.job if j.aggregation == "switch"), job)
@@ -88,12 +144,14 @@ def _width(experiment: Experiment, job: Job) -> Iterator[tuple[str, str]]:
 
 
 def _codecs(job: Job) -> Iterator[tuple[str, str]]:
-    yield from _first_error("push", lambda: codecs.get(job.push.name, **job.push.args))
+    yield from _first_error("push", lambda: host_codec(job.push, job))
     if job.pull is not None:
         pull = job.pull
-        yield from _first_error("pull", lambda: codecs.get(pull.name, **pull.args))
+        yield from _first_error("pull", lambda: host_codec(pull, job))
     if job.pull is not None and job.aggregation == "switch":
         yield "pull", 'a switch answers with the sums as they are: pull is for aggregation = "ps"'
+    if job.pull is not None and job.aggregation == "ring":
+        yield "pull", 'a ring has no server that answers: pull is for aggregation = "ps"'
 
 
 def _try_hosts(experiment: Experiment, number: int) -> None:
@@ -102,6 +160,8 @@ def _try_hosts(experiment: Experiment, number: int) -> None:
     if config.aggregation == "switch":
         summed_codec(config)
         placement.plans(experiment)
+    if config.aggregation == "ring":
+        RingPlan.of(config)
     train(config, 0)
 
 

@@ -4,6 +4,7 @@ What a command needs is imported inside it, so that --help is there at once.
 """
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -150,9 +151,19 @@ def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="The HTML file to write")] = None,
 ) -> None:
-    """Write the report of a run, or the comparison of several."""
+    """Write the report of a run or a study, or the comparison of several runs."""
     from gradplane import report as reports
+    from gradplane.studies import launch
 
+    studies = [folder for folder in folders if launch.is_folder(folder)]
+    if studies and len(folders) > 1:
+        raise typer.BadParameter(
+            f"{studies[0]} is a study's folder, and only runs are compared: give it alone",
+            param_hint="RUN_DIR...",
+        )
+    if studies:
+        _say(_console(), f"report: {launch.write_report(studies[0], out)}")
+        return
     _say(_console(), f"report: {reports.write(folders, out)}")
 
 
@@ -185,6 +196,7 @@ def check(program: Program, include: Includes = [], define: Defines = []) -> Non
     compiled = programs.compiled(program, include, define)
     for warning in compiled.warnings:
         print(warning.render(compiled.reporter.lines), file=sys.stderr)
+    programs.check(compiled)
     print(f"{program}: ok")
 
 
@@ -199,6 +211,7 @@ def info(
     from gradplane import programs, tables
 
     compiled = programs.compiled(program, include, define)
+    programs.check(compiled)
     if summary:
         _console().print(tables.program(compiled.program))
     else:
@@ -207,21 +220,61 @@ def info(
 
 @app.command()
 def trace(
-    program: Program,
-    packet: Annotated[str, typer.Option(metavar="HEX", help="The packet, from Ethernet on")],
-    port: Annotated[int, typer.Option(min=0, max=511, help="Where it comes in")] = 1,
+    program: Annotated[Path | None, typer.Argument(metavar="FILE.p4", show_default=False)] = None,
+    packet: Annotated[
+        str | None, typer.Option(metavar="HEX", help="The packet, from Ethernet on")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Packets of the switch that runs there")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, help="Where it comes in; 1, or with --at any")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="P4", help="With --at: hdr.ipv4.dst == 10.0.0.5")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--next", min=1, help="With --at: end after so many")
+    ] = None,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
 ) -> None:
-    """Send one packet through a program and tell everything that happens to it."""
+    """Tell everything that happens to a packet: one of your own, or those of a running switch."""
+    if at is not None:
+        if program is not None or packet is not None:
+            raise typer.BadParameter("it takes no program and no packet", param_hint="--at")
+        _trace_live(at, port, where, count, json)
+        return
+    if program is None or packet is None:
+        raise typer.BadParameter("give FILE.p4 and --packet HEX, or --at HOST:PORT")
+    if where is not None or count is not None:
+        raise typer.BadParameter("they are for --at", param_hint="--where, --next")
     from gradplane import programs
 
     try:
         data = bytes.fromhex(packet)
     except ValueError as error:
         raise typer.BadParameter(f"not hexadecimal: {error}", param_hint="--packet") from None
-    print(programs.trace(program, include, define, port, data, json), end="")
+    number = 1 if port is None else port
+    print(programs.trace(program, include, define, number, data, json), end="")
+
+
+def _trace_live(
+    address: str, port: int | None, where: str | None, count: int | None, as_json: bool
+) -> None:
+    from json import dumps
+
+    from gradplane.switch.trace_client import traces
+
+    with suppress(KeyboardInterrupt):
+        found = traces(address, port, where, count)
+        print(f"waiting for packets at {address}; Ctrl-C ends it", file=sys.stderr)
+        for answer in found:
+            told = answer["trace"]
+            heading = f"port {told['port']}, {len(told['packet']) // 2} bytes"
+            text = dumps(told) if as_json else f"{heading}\n{answer['text']}"
+            print(text, flush=True)
 
 
 @app.command()

@@ -30,14 +30,14 @@ Bar = tuple[str, float, float]
 
 def curves(lines: Sequence[Curve], x: str, y: str, percent: bool = False) -> str:
     """Lines over rounds or seconds, their labels in a legend above."""
-    figure, axes = _figure(4.4, 3.1)
+    figure, axes = new_axes(4.4, 3.1)
     for label, colour, style, xs, ys in lines:
         axes.plot(xs, ys, style, color=colour, label=label, linewidth=1.8, **_markers(len(xs)))
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if percent:
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    _legend(axes, 2)
+    legend(axes, 2)
     return _svg(figure)
 
 
@@ -46,7 +46,7 @@ def traffic(up: Sequence[Bar], down: Sequence[Bar]) -> str:
     figure = Figure(figsize=(11, 0.62 * max(len(up), len(down)) + 1.1), layout="constrained")
     panels = figure.subplots(1, 2, sharex=True)
     for axes, title, bars in zip(panels, ("Up", "Down"), (up, down), strict=True):
-        _dress(axes)
+        dress(axes)
         _bars(axes, bars)
         axes.set_title(title, loc="left", fontsize=10, color=DARK)
     panels[0].legend(loc="lower right", frameon=False, fontsize=8.5, labelcolor=_TEXT)
@@ -77,8 +77,8 @@ def timeline(
     above, below = figure.subplots(
         2, 1, sharex=True, gridspec_kw={"height_ratios": [1.5, 0.5 + 0.26 * workers]}
     )
-    _dress(above)
-    _dress(below)
+    dress(above)
+    dress(below)
     width = -(-rounds // _MAX_COLUMNS)
     _stack(above, verdicts, rounds, width)
     _heat(figure, below, missed, width)
@@ -99,7 +99,7 @@ def _stack(axes: Axes, verdicts: Mapping[str, Mapping[int, int]], rounds: int, w
     axes.set_ylabel("packets")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
     if verdicts:
-        _legend(axes, 6)
+        legend(axes, 6)
 
 
 def _heat(figure: Figure, axes: Axes, missed: np.ndarray[Any, Any], width: int) -> None:
@@ -125,14 +125,16 @@ def _heat(figure: Figure, axes: Axes, missed: np.ndarray[Any, Any], width: int) 
     bar.ax.tick_params(labelsize=8, colors=_TEXT, length=0)
 
 
-def _figure(width: float, height: float) -> tuple[Figure, Axes]:
+def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
+    """A figure of that many inches with one panel in the reports' look."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
-    _dress(axes)
+    dress(axes)
     return figure, axes
 
 
-def _dress(axes: Axes) -> None:
+def dress(axes: Axes) -> None:
+    """The report's look."""
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color(_GRID)
@@ -143,7 +145,8 @@ def _dress(axes: Axes) -> None:
     axes.yaxis.label.set(color=_TEXT, fontsize=9)
 
 
-def _legend(axes: Axes, columns: int) -> None:
+def legend(axes: Axes, columns: int) -> None:
+    """The labels above the panel, so many a line."""
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(0, 1),

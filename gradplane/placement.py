@@ -1,25 +1,30 @@
-"""Where an experiment's jobs run: topology, configuration of each host, plans for the switch.
+"""Where an experiment's jobs run: topology, configuration of each host, set-up of each switch.
 
 Addresses are those of docs/architecture.md: host N is hN, 10.0.0.N; workers first, then one server.
 """
 
 from gradplane import codecs
+from gradplane.controller.compression import Bound, Compression, Format
+from gradplane.controller.errors import PlanError
 from gradplane.controller.plan import JobPlan, Member, Route
 from gradplane.controller.simple import Setup
 from gradplane.hosts.config import HostConfig, JobConfig
 from gradplane.schema import Experiment, Job, NamedModel, Output
+from gradplane.tensors import host_codec
 from gradplane.topologies import description
 from gradplane.topologies.description import SWITCH_IP, Topology
 
 AGGREGATION_PORT = 18256
 WORKER_PORT = 20_000  # + the job's number
 STREAM_PORT = 21_000
+VALUES_HEADER = 16  # bytes before the values in a marked segment of a stream
 
 
 def topology(experiment: Experiment) -> Topology:
-    """The network, with one server's host after the workers'."""
+    """The network, with one server's host after the workers' unless every job is a ring."""
     section = experiment.topology
-    return description.build(section.kind, workers=section.workers, servers=1, **section.args)
+    servers = int(any(job.aggregation != "ring" for job in experiment.job))
+    return description.build(section.kind, workers=section.workers, servers=servers, **section.args)
 
 
 def uses_switch(experiment: Experiment) -> bool:
@@ -28,19 +33,28 @@ def uses_switch(experiment: Experiment) -> bool:
 
 
 def baseline(experiment: Experiment) -> Experiment:
-    """The same training without compression, loss or stragglers, through a parameter server."""
-    plain = {
-        "push": NamedModel(name="float32"),
-        "pull": NamedModel(name="float32"),
-        "aggregation": "ps",
-        "reliability": "retransmit",
-        "error_feedback": False,
-        "sync": False,
-    }
-    jobs = tuple(job.model_copy(update=plain | {"quorum": job.size}) for job in experiment.job)
+    """The same training without compression, loss or stragglers: a ring through the same ring,
+    others through a parameter server."""
+    jobs = tuple(_plain(job) for job in experiment.job)
     return experiment.model_copy(
         update={"job": jobs, "impairment": (), "output": Output(baseline=False)}
     )
+
+
+def _plain(job: Job) -> Job:
+    plain = {
+        "push": NamedModel(name="float32"),
+        "pull": None if job.aggregation == "ring" else NamedModel(name="float32"),
+        "aggregation": "ring" if job.aggregation == "ring" else "ps",
+        "marked": False,
+        "bound": None,
+        "reliability": "retransmit",
+        "error_feedback": False,
+        "local_steps": 1,
+        "sync": False,
+        "quorum": job.size,
+    }
+    return job.model_copy(update=plain)
 
 
 def host_configs(experiment: Experiment) -> list[HostConfig]:
@@ -80,7 +94,7 @@ def job_config(experiment: Experiment, number: int) -> JobConfig:
     """What the hosts of job `number` share. Raises ConfigError for what hosts refuse."""
     job = experiment.job[number]
     hosts = topology(experiment).hosts
-    members = hosts[job.first_host - 1 : job.first_host - 1 + job.size]
+    members = _members(job, topology(experiment))
     pull = job.pull or NamedModel(name="float32")
     return JobConfig(
         number=number,
@@ -89,8 +103,8 @@ def job_config(experiment: Experiment, number: int) -> JobConfig:
         quorum=_known(job.quorum),
         aggregation=job.aggregation,
         reliability=job.reliability,
-        codec=(job.push.name, job.push.args),
-        pull_codec=(pull.name, pull.args),
+        codec=host_codec(job.push, job),
+        pull_codec=host_codec(pull, job),
         error_feedback=job.error_feedback,
         slots=job.slots,
         sum_bits=job.sum_bits,
@@ -111,30 +125,93 @@ def job_config(experiment: Experiment, number: int) -> JobConfig:
         seed=_known(job.seed),
         sync=job.sync,
         sync_threshold=job.sync_threshold,
+        marked=job.marked,
+        bound=job.bound if job.marked else None,
+        codec_ns=job.codec_ns_per_value,
+        reduce_ns=job.reduce_ns_per_value,
+        local_steps=job.local_steps,
     )
 
 
-def setup(experiment: Experiment) -> Setup:
-    """What the controller tells the switch: routes to all hosts, and the jobs that it aggregates.
+def setups(experiment: Experiment) -> dict[str, Setup]:
+    """What the controller tells each switch: routes to all hosts, the jobs that it aggregates, and
+    what it compresses if any job marks packets.
 
     Raises PlanError for what no program could do."""
     network = topology(experiment)
-    switch = network.switches[0]
-    routes = [
-        Route(host.ip, 32, network.attachment(host.name)[1], host.mac) for host in network.hosts
-    ]
-    return Setup(switch.ip, switch.mac, routes, plans(experiment))
+    jobs = plans(experiment)
+    marked = any(job.marked for job in experiment.job)
+    found = {}
+    for switch in network.switches:
+        routes = [
+            Route(network.host[host].ip, 32, port, network.host[host].mac)
+            for host, port in network.routes(switch.name).items()
+        ]
+        compressed = compression(experiment, network, switch.name) if marked else None
+        found[switch.name] = Setup(
+            switch.ip, switch.mac, routes, jobs.get(switch.name, []), compressed
+        )
+    return found
 
 
-def plans(experiment: Experiment) -> list[JobPlan]:
-    """The jobs that the switch aggregates, each with slots of its own, one after another."""
-    found: list[JobPlan] = []
+def plans(experiment: Experiment) -> dict[str, list[JobPlan]]:
+    """By switch: the jobs that it aggregates, each with slots of its own, one after another.
+
+    Raises PlanError where a job's workers hang on several switches."""
+    found: dict[str, list[JobPlan]] = {}
     network = topology(experiment)
     for number, job in enumerate(experiment.job):
         if job.aggregation == "switch":
-            base = found[-1].slot_range.stop if found else 0
-            found.append(_plan(job, number, network, base))
+            on_switch = found.setdefault(_switch_of(job, network), [])
+            base = on_switch[-1].slot_range.stop if on_switch else 0
+            on_switch.append(_plan(job, number, network, base))
     return found
+
+
+def _switch_of(job: Job, network: Topology) -> str:
+    """The switch that all workers of the job hang on."""
+    switches = sorted({network.attachment(host.name)[0] for host in _members(job, network)})
+    if len(switches) > 1:
+        raise PlanError(
+            f"job {job.name}: its workers hang on switches {', '.join(switches)}, and codes are"
+            " summed in one: place them on one switch (a star, or first_host and workers), or use"
+            ' aggregation = "ps" or "ring"'
+        )
+    return switches[0]
+
+
+def compression(experiment: Experiment, network: Topology, switch: str) -> Compression:
+    """What an edge switch does with marked packets; one without hosts only forwards.
+
+    Raises PlanError where marked jobs want different bounds for one host."""
+    ports = tuple(network.host_ports(switch))
+    if not ports:
+        return Compression()
+    marked = [(n, job) for n, job in enumerate(experiment.job) if job.marked]
+    bounds = [
+        Bound(ip, 32, _known(job.bound))
+        for _, job in marked
+        for ip in sorted(receivers(job, network))
+    ]
+    formats = tuple(Format(STREAM_PORT + number, VALUES_HEADER) for number, _ in marked)
+    return Compression(ports, tuple(dict.fromkeys(bounds)), formats)
+
+
+def receivers(job: Job, network: Topology) -> set[str]:
+    """The addresses that a job's marked transfers go to."""
+    hosts = network.hosts[-1:] if job.aggregation == "ps" else _members(job, network)
+    return {host.ip for host in hosts}
+
+
+def marked_path(job: Job, network: Topology) -> list[str]:
+    """The hosts between which a job's marked transfers go."""
+    hosts = [*_members(job, network), *(network.hosts[-1:] if job.aggregation == "ps" else ())]
+    return [host.name for host in hosts]
+
+
+def _members(job: Job, network: Topology) -> tuple[description.Host, ...]:
+    """The job's workers' hosts, in their order."""
+    return network.hosts[job.first_host - 1 : job.first_host - 1 + job.size]
 
 
 def defines(experiment: Experiment) -> dict[str, str]:
@@ -148,8 +225,7 @@ def defines(experiment: Experiment) -> dict[str, str]:
 def _plan(job: Job, number: int, network: Topology, slot_base: int) -> JobPlan:
     table = codecs.get(job.push.name, **job.push.args).table
     members = []
-    for worker in range(job.size):
-        host = network.hosts[job.first_host - 1 + worker]
+    for worker, host in enumerate(_members(job, network)):
         port = network.attachment(host.name)[1]
         members.append(Member(worker, port, host.mac, host.ip, WORKER_PORT + number))
     return JobPlan(

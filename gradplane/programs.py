@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from gradplane.controller.connection import Pipeline
+from gradplane.switch.arch.registry import architecture
 from gradplane.switch.compiler import Compiled, compile_source
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device_config import device_config
@@ -43,6 +44,11 @@ def compiled(
 ) -> Compiled:
     """The program and its warnings; `macros` as a mapping or NAME[=VALUE]. Raises CompileError."""
     return compile_source(program, (*folders, *include_dirs(program)), macros or None)
+
+
+def check(compiled: Compiled) -> None:
+    """Raises what its architecture has against the program: SwitchError, CompileError."""
+    architecture(None, compiled.program).model.check(compiled.program)
 
 
 def p4info(program: ir.Program) -> str:

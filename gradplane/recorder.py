@@ -17,6 +17,9 @@ from gradplane.rundir import ARRIVALS, IMPAIRMENTS, METRICS
 Record = dict[str, Any]
 
 TRAFFIC = ("packets_up", "packets_down", "payload_up", "payload_down", "wire_up", "wire_down")
+PARTS = ("compute", "codec", "reduce", "communication")
+"""What a round's time goes into: computing the gradient, encoding and decoding and adding by hosts
+(a server's too), and the rest, in which a worker waits for the network or for others."""
 _ARRIVALS = ("arrival", "norm", "epoch", "stall")
 
 
@@ -40,6 +43,7 @@ class JobTally:
     )  # by worker: the latest on the test rows
     weights: dict[int, str] = field(default_factory=dict)  # by worker: the final parameters' digest
     traffic: Counter[str] = field(default_factory=Counter)
+    parts: Counter[str] = field(default_factory=Counter)  # ns of PARTS, the workers' added up
 
     @property
     def test_accuracy(self) -> float | None:
@@ -83,6 +87,7 @@ class Recorder:
             "done": self._done,
             "verdict": self._verdict,
             "stall": self._stall,
+            "parts": self._server_parts,
         }
 
     def __enter__(self) -> "Recorder":
@@ -138,6 +143,13 @@ class Recorder:
             del self._epochs[record["job"], record["epoch"]]
             for key in ("train_accuracy", "test_accuracy"):
                 self._held[record["job"]][key] = _mean(ended, key)
+
+    def _server_parts(self, record: Record) -> None:
+        """What a server does in a round is no communication, and all workers wait for it."""
+        job = self.jobs[record["job"]]
+        for part in ("codec", "reduce"):
+            job.parts[part] += job.workers * record[part]
+            job.parts["communication"] -= job.workers * record[part]
 
     def _done(self, record: Record) -> None:
         job = self.jobs[record["job"]]
@@ -207,6 +219,11 @@ def _mean(records: list[Record], key: str) -> float:
 
 
 def _count(job: JobTally, line: Record) -> None:
+    for worker in line["workers"]:
+        own = {part: worker.get(part, 0) for part in ("codec", "reduce")}
+        waiting = worker["finished"] - worker["computed"] - sum(own.values())
+        computing = worker["computed"] - worker["started"]
+        job.parts.update(own | {"compute": computing, "communication": waiting})
     job.rounds += 1
     job.loss = line["loss"]
     job.missed += line["missed"]

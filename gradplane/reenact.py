@@ -9,25 +9,23 @@ own state machines and by the P4 program.
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from gradplane.hosts import wire
 from gradplane.hosts.actions import Action, CancelTimer, Deliver, Send, SendMessage, SetTimer
 from gradplane.hosts.config import HostConfig, JobConfig
 from gradplane.hosts.digest import digest
-from gradplane.hosts.messages import Kind, parse
-from gradplane.hosts.ps import PsServer, PsWorker
 from gradplane.hosts.switch_worker import SwitchWorker
 from gradplane.hosts.sync import Sync
-from gradplane.hosts.training import Compute, Reduce, Report, Step, Synchronise, train
+from gradplane.hosts.training import Compute, Reduce, Report, Synchronise
 from gradplane.hosts.wire import Type
 from gradplane.outcomes import JobOutcomes, Outcome, Place
-from gradplane.replay_switch import ReplaySwitch
+from gradplane.reenact_streams import ThroughRing, ThroughServer
+from gradplane.reenact_worker import Timer, Worker
+from gradplane.replay_network import ReplayNetwork
 
 Line = dict[str, Any]
-Timer = tuple[str, int]
-"""A SwitchWorker's: "norm", "chunk" or "status"; the number of the chunk, of "status" the slot."""
 
 
 class ReplayError(Exception):
@@ -43,37 +41,15 @@ class WrongSum:
     ticket: int
 
 
-class Worker:
-    """One worker's training, its timers, and the result it was given last."""
-
-    def __init__(self, job: JobConfig, number: int) -> None:
-        self.number = number
-        self._training = train(job, number)
-        self.step: Step | None = next(self._training)
-        self.timers: dict[Timer, None] = {}  # in the order in which they were set
-        self.result: Any = None
-        self.delivered = False
-
-    def answer(self, answer: Any) -> None:
-        """Answer the training's step and take its next one; None at its end."""
-        try:
-            self.step = self._training.send(answer)
-        except StopIteration:
-            self.step = None
-
-    def expect(self) -> None:
-        """A reduce or synchronisation begins."""
-        self.delivered, self.result = False, None
-        self.timers.clear()
-
-
 class Reenactment:
     """One job. Iterating it trains, and yields its records of kind round, epoch and done."""
 
     def __init__(
-        self, job: JobConfig, hosts: list[HostConfig], outcomes: JobOutcomes, switch: ReplaySwitch
+        self, job: JobConfig, hosts: list[HostConfig], outcomes: JobOutcomes, network: ReplayNetwork
     ) -> None:
-        self._job, self._outcomes, self._switch = job, outcomes, switch
+        # Work that took time in the run takes none here, as nothing does.
+        self._job = job = replace(job, codec_ns=0.0, reduce_ns=0.0)
+        self._outcomes, self._network = outcomes, network
         self._hosts = [config.name for config in hosts if config.role == "worker"]
         self._workers = [Worker(job, number) for number in range(job.workers)]
         self._syncs = [Sync(job, number) for number in range(job.workers)]
@@ -83,13 +59,15 @@ class Reenactment:
     def _reducer(self) -> Callable[[], None]:
         job = self._job
         if job.aggregation == "ps":
-            return _ThroughServer(job, self._workers, self._outcomes).reduce
+            return ThroughServer(job, self._workers, self._outcomes, self._network).reduce
+        if job.aggregation == "ring":
+            return ThroughRing(job, self._workers, self._network).reduce
         return _ThroughSwitch(job, self._hosts, self._workers, self._outcomes, self).reduce
 
     @property
-    def switch(self) -> ReplaySwitch:
+    def network(self) -> ReplayNetwork:
         """Where aggregation packets go."""
-        return self._switch
+        return self._network
 
     def __iter__(self) -> Iterator[Line]:
         while True:
@@ -128,7 +106,7 @@ class Reenactment:
                 if isinstance(action, SendMessage):
                     mail.append((worker, action))
                 elif isinstance(action, Deliver):
-                    _take(self._workers[worker], action)
+                    self._workers[worker].take(action)
 
         for worker, sync in zip(self._workers, self._syncs, strict=True):
             step = worker.step
@@ -140,50 +118,6 @@ class Reenactment:
             receiver = addresses.index(message.peer)
             data = self._syncs[receiver].receive(addresses[sender], message.data, 0)
             perform(receiver, data)
-
-
-class _ThroughServer:
-    """Reduces through the software parameter server: late messages come after the answers."""
-
-    def __init__(self, job: JobConfig, workers: list[Worker], outcomes: JobOutcomes) -> None:
-        assert job.server_address is not None
-        self._address = job.server_address
-        self._peers = [job.stream_address(w) for w in range(job.workers)]
-        self._server = PsServer(job)
-        self._machines = [PsWorker(job, w) for w in range(job.workers)]
-        self._workers, self._outcomes = workers, outcomes
-        self._everyone = (1 << job.workers) - 1
-        self._in_time: deque[tuple[int, bytes]] = deque()
-        self._late: deque[tuple[int, bytes]] = deque()
-
-    def reduce(self) -> None:
-        """The reduce that all workers ask for."""
-        for worker, machine in zip(self._workers, self._machines, strict=True):
-            step = worker.step
-            assert isinstance(step, Reduce), step
-            self._perform(worker, machine.reduce(step.round, step.vector, 0))
-        while self._in_time or self._late:
-            sender, data = (self._in_time or self._late).popleft()
-            for action in self._server.receive(self._peers[sender], data, 0):
-                assert isinstance(action, SendMessage), action
-                number = self._peers.index(action.peer)
-                answered = self._machines[number].receive(self._address, action.data, 0)
-                self._perform(self._workers[number], answered)
-
-    def _perform(self, worker: Worker, actions: Iterable[Action]) -> None:
-        for action in actions:
-            if isinstance(action, SendMessage):
-                queue = self._in_time if self._counts(worker, action.data) else self._late
-                queue.append((worker.number, action.data))
-            elif isinstance(action, Deliver):
-                _take(worker, action)
-
-    def _counts(self, worker: Worker, data: bytes) -> bool:
-        """Whether the message is in the server's answer."""
-        message = parse(data)
-        outcomes = self._outcomes
-        answers = outcomes.stats if message.kind is Kind.STAT else outcomes.pushes
-        return bool(answers.get(message.ticket, self._everyone) >> worker.number & 1)
 
 
 class _ThroughSwitch:
@@ -229,7 +163,7 @@ class _ThroughSwitch:
                 case CancelTimer(key):
                     worker.timers.pop(cast(Timer, key), None)
                 case Deliver():
-                    _take(worker, action)
+                    worker.take(action)
 
     def _send(self, number: int, payload: bytes) -> None:
         """Give the switch a packet, if it is one of those that were summed; others wait."""
@@ -243,8 +177,8 @@ class _ThroughSwitch:
             self._held[header.type, place].append((number, payload))
 
     def _through_switch(self, number: int, payload: bytes) -> None:
-        source, port = self._job.worker_addresses[number][1], self._job.aggregator[1]
-        for host, _, answer in self._whole.switch.send(self._hosts[number], source, port, payload):
+        source, to = self._job.worker_addresses[number], self._job.aggregator
+        for host, _, answer in self._whole.network.send(source, to, payload):
             self._receive(self._hosts.index(host), answer)
 
     def _receive(self, number: int, payload: bytes) -> None:
@@ -311,7 +245,3 @@ class _ThroughSwitch:
             f" {round} in time, but the switch does not give it: arrivals.jsonl is not this"
             " experiment's, or not complete"
         )
-
-
-def _take(worker: Worker, delivered: Deliver) -> None:
-    worker.result, worker.delivered = delivered.result, True

@@ -11,7 +11,7 @@ from gradplane import outcomes, placement, programs
 from gradplane.experiment import Experiment, load
 from gradplane.machine import OneBlasThread, describe
 from gradplane.reenact import Reenactment, WrongSum
-from gradplane.replay_switch import ReplaySwitch
+from gradplane.replay_network import ReplayNetwork
 from gradplane.rundata import RunData
 from gradplane.rundir import EXPERIMENT
 from gradplane.runner import run
@@ -21,7 +21,8 @@ COMPARED = ("gradient", "codes", "sums", "weights")
 _REASONS = {
     "gradient": "A gradient is computed before anything is sent: it is the machine (or the model or"
     " data), not the network.",
-    "codes": "The gradients are equal and their codes are not: it is the codec.",
+    "codes": "The gradients are equal and their codes are not: it is the codec, or (partial sums"
+    " of a ring) the P4 program.",
     "sums": "The codes are equal and their sums are not: it is the P4 program, its tables, or the"
     " recorded outcome.",
     "weights": "The sums are equal and the weights are not: it is the decoding or the update.",
@@ -136,15 +137,15 @@ class _Replay:
         program = programs.find(self._experiment.switch.program)
         pipeline = programs.pipeline(program, placement.defines(self._experiment))
         difference = None
-        with ReplaySwitch(self._experiment, pipeline) as switch:
+        with ReplayNetwork(self._experiment, pipeline) as network:
             for number in range(len(self._experiment.job)):
-                difference = difference or self._job(number, switch)
+                difference = difference or self._job(number, network)
         machine = _differing(self._recorded.machine, describe())
         return ReplayResult(self._recorded.folder, self._rounds, difference, machine, self._weights)
 
-    def _job(self, number: int, switch: ReplaySwitch) -> Difference | None:
+    def _job(self, number: int, network: ReplayNetwork) -> Difference | None:
         hosts = [c for c in placement.host_configs(self._experiment) if c.job.number == number]
-        job = Reenactment(hosts[0].job, hosts, self._outcomes[number], switch)
+        job = Reenactment(hosts[0].job, hosts, self._outcomes[number], network)
         compare: dict[str, Callable[[dict[str, Any]], Difference | None]] = {
             "epoch": lambda line: self._epoch(line, number),
             "done": lambda line: self._done(line, number),

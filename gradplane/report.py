@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gradplane import figures
-from gradplane.report_style import PAGE
+from gradplane import figures, report_rows
+from gradplane.report_html import Rows, details, grid, page, section, table, text_table
 from gradplane.rundata import STREAM_TYPES, RunData
 from gradplane.rundir import REPORT
 from gradplane.summary import rate
 
-Rows = Sequence[Sequence[str]]
 Named = tuple[str, str, str, list[dict[str, Any]]]
 """Label, colour, line style, lines of metrics.jsonl."""
 
@@ -36,17 +35,18 @@ def single(run: RunData) -> str:
     summary = run.summary
     parts = [
         _cards(run),
-        _section("Accuracy", _accuracy(run)),
-        _section("Traffic", _traffic(run)),
-        _section("Losses and stragglers", _timeline(run)),
-        _section("Switch counters", _counters(summary)),
-        _section("Final weights", _weights(summary)),
-        _section("Experiment", _details("experiment.toml", run.experiment_text)),
-        _section("Machine", _text_table(_machine_rows(run.machine))),
+        section("Accuracy", _accuracy(run)),
+        section("Traffic", _traffic(run)),
+        section("A round's time", _parts(summary)),
+        section("Losses and stragglers", _timeline(run)),
+        section("Switch counters", _counters(summary)),
+        section("Final weights", _weights(summary)),
+        section("Experiment", details("experiment.toml", run.experiment_text)),
+        section("Machine", text_table(_machine_rows(run.machine))),
     ]
     where = "Mininet" if summary["network"] == "mininet" else "the simulated network"
     lead = f"{summary['rounds']} rounds on {where}, seed {summary['seed']}"
-    return _page(summary["name"], lead, parts)
+    return page(summary["name"], lead, parts)
 
 
 def comparison(runs: Sequence[RunData]) -> str:
@@ -55,11 +55,11 @@ def comparison(runs: Sequence[RunData]) -> str:
     rows = [[label, *(read(run) for run in runs)] for label, read in _FACTS]
     parts = [
         _differing(runs),
-        _section("Results", _table(("", *names), rows)),
-        _section("Accuracy", _grid(*_overlays(runs))),
-        _section("Traffic", figures.traffic(*_run_bars(runs))),
+        section("Results", table(("", *names), rows)),
+        section("Accuracy", grid(*_overlays(runs))),
+        section("Traffic", figures.traffic(*_run_bars(runs))),
     ]
-    return _page("Comparison", f"{len(runs)} runs", parts)
+    return page("Comparison", f"{len(runs)} runs", parts)
 
 
 # One run
@@ -111,7 +111,7 @@ def _of_packets(summary: dict[str, Any]) -> str:
 
 
 def _accuracy(run: RunData) -> str:
-    return _grid(*_curves(_named_lines(run)))
+    return grid(*_curves(_named_lines(run)))
 
 
 def _named_lines(run: RunData) -> Iterator[Named]:
@@ -156,11 +156,16 @@ def _traffic(run: RunData) -> str:
         "What crosses a worker's link in a round, counted at the hosts. Headers are Ethernet, IPv4,"
         " UDP and the protocol's own; packets without payload, such as norms, are headers only."
     )
-    links = _table(
+    links = table(
         ("link", "up, packets", "up, bytes", "down, packets", "down, bytes", "dropped by queues"),
         [_link_row(link) for link in summary["links"]],
     )
-    return f"<p>{note}</p>{figures.traffic(ups, downs)}<h3>On the links, the whole run</h3>{links}"
+    sums = {where: f"{size:,}" for where, size in summary["link_bytes"].items()}
+    all_links = (
+        f"<p>Bytes on the hosts' links: {sums['hosts']}; between switches: {sums['fabric']}.</p>"
+    )
+    heading = "<h3>On the links, the whole run</h3>"
+    return f"<p>{note}</p>{figures.traffic(ups, downs)}{heading}{all_links}{links}"
 
 
 def _all_bars(summary: dict[str, Any]) -> Iterator[tuple[figures.Bar, figures.Bar]]:
@@ -215,20 +220,27 @@ def _missed(run: RunData) -> np.ndarray[Any, Any]:
 
 
 def _counters(summary: dict[str, Any]) -> str:
-    switch = summary["switch"]
     names = [job["name"] for job in summary["jobs"]]
-    events = switch["events"]
-    kinds = list(dict.fromkeys(kind for job in events.values() for kind in job))
-    rows = [
-        [kind, *(f"{events.get(str(n), {}).get(kind, 0):,}" for n in range(len(names)))]
-        for kind in kinds
-    ]
-    ports = [
-        [port, *(f"{data[key]:,}" for key in ("in_packets", "out_packets"))]
-        for port, data in switch["ports"].items()
-    ]
-    heads = ("port", "packets in", "packets out")
-    return _grid(_table(("event", *names), rows), _table(heads, ports))
+    ports = table(report_rows.PORTS, list(report_rows.ports(summary)))
+    events = list(report_rows.events(summary))
+    compressed = list(report_rows.compression(summary))
+    text = grid(table(("event", *names), events), ports) if events else ports
+    if compressed:
+        note = (
+            "Values of marked packets that switches compressed, by the bits each took besides its"
+            f" tag's 2; all values took {report_rows.ratio(summary):.2f} times fewer bytes."
+        )
+        text += f"<h3>Compression</h3><p>{note}</p>{table(report_rows.COMPRESSION, compressed)}"
+    return text
+
+
+def _parts(summary: dict[str, Any]) -> str:
+    note = (
+        "Milliseconds, as a mean over rounds and workers. Codecs and adding are what hosts are told"
+        " that values take them, a server's too; communication is the rest."
+    )
+    rows = list(report_rows.parts(summary))
+    return f"<p>{note}</p>{table(report_rows.PARTS, rows)}"
 
 
 def _weights(summary: dict[str, Any]) -> str:
@@ -240,7 +252,7 @@ def _weights(summary: dict[str, Any]) -> str:
             rows.append([f"{job['name']}, all workers", next(iter(digests.values()))])
         else:
             rows += [[f"{job['name']}, worker {w}", digest] for w, digest in digests.items()]
-    return _text_table(rows)
+    return text_table(rows)
 
 
 def _machine_rows(machine: dict[str, Any]) -> Rows:
@@ -296,39 +308,3 @@ def _run_bars(runs: Sequence[RunData]) -> tuple[list[figures.Bar], list[figures.
     pairs = [_bars(run.name, run.summary["jobs"][0]) for run in runs]
     plain = ("values as float32", 4.0 * runs[0].summary["jobs"][0]["values"], 0.0)
     return [*(up for up, _ in pairs), plain], [*(down for _, down in pairs), plain]
-
-
-# HTML
-
-
-def _page(title: str, lead: str, parts: Iterable[str]) -> str:
-    return PAGE.substitute(title=escape(title), lead=escape(lead), body="\n".join(parts))
-
-
-def _section(title: str, body: str) -> str:
-    return f"<section><h2>{escape(title)}</h2>{body}</section>"
-
-
-def _grid(*items: str) -> str:
-    return '<div class="grid">' + "".join(f"<div>{item}</div>" for item in items) + "</div>"
-
-
-def _table(head: Sequence[str], rows: Rows) -> str:
-    heads = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-    body = "".join(
-        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-    )
-    table = f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="wide">{table}</div>'
-
-
-def _text_table(rows: Rows) -> str:
-    """Names and what they stand for."""
-    body = "".join(
-        f"<tr><td>{escape(name)}</td><td>{escape(text)}</td></tr>" for name, text in rows
-    )
-    return f'<div class="wide"><table class="text"><tbody>{body}</tbody></table></div>'
-
-
-def _details(title: str, text: str) -> str:
-    return f"<details><summary>{escape(title)}</summary><pre>{escape(text)}</pre></details>"

@@ -18,7 +18,7 @@ from gradplane.rundir import (
 
 Line = dict[str, Any]
 
-STREAM_TYPES = ("stream", "ack", "other")  # of verdicts on packets that use no slot
+STREAM_TYPES = ("stream", "values", "ack", "other")  # of verdicts on packets that use no slot
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,16 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
-from gradplane import isolate, placement, programs, report, rundir
+from gradplane import counters, isolate, placement, programs, report, rundir
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.simple import configure, read_counters
-from gradplane.controller.thc import events
 from gradplane.experiment import Experiment, ExperimentError, load
 from gradplane.hosts import data as datasets
 from gradplane.hosts import models
 from gradplane.machine import OneBlasThread, describe
 from gradplane.progress import Show, show
 from gradplane.recorder import Recorder
+from gradplane.schema import Output
 from gradplane.summary import Summary, outcome
 from gradplane.topologies.network import Network, SwitchConfig
 
@@ -57,17 +57,31 @@ def run(
     rundir.write_experiment(folder, resolved)
     task = _Task(resolved, pipeline, folder.resolve(), network, cli, console)
     try:
-        if network == "mininet":
-            keep = [folder.resolve(), programs.find(resolved.switch.program).parent]
-            values = isolate.call(_execute, task, keep=keep)
-        else:
-            values = _execute(task)
+        values = _isolated(task)
     except BaseException as error:
         rundir.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
         raise
     rundir.write_summary(folder, values)
     report.write([folder])
     return Summary(folder, values)
+
+
+def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
+    """Train a resolved experiment once, without a baseline or a report: summary.json's values.
+
+    The records go into `folder`, which exists; net: "mininet" or "sim". Raises as `run` does.
+    """
+    network = choose_network(net, None)
+    plain = experiment.model_copy(update={"output": Output(baseline=False)})
+    return _isolated(_Task(plain, _compiled(plain), folder.resolve(), network, False, False))
+
+
+def _isolated(task: "_Task") -> dict[str, Any]:
+    """Execute it, on Mininet in namespaces of its own."""
+    if task.network == "sim":
+        return _execute(task)
+    keep = [task.folder, programs.find(task.experiment.switch.program).parent]
+    return isolate.call(_execute, task, keep=keep)
 
 
 def choose_network(net: str | None, console: Console | None) -> str:
@@ -147,15 +161,19 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
         if not task.cli:
             stack.enter_context(screen)
         net = stack.enter_context(_network(task))
-        address = net.switch_addresses["s1"]
-        aside(configure, address, task.pipeline, placement.setup(experiment), target)
+        for name, setup in placement.setups(experiment).items():
+            aside(configure, net.switch_addresses[name], task.pipeline, setup, target)
         if task.cli:
             net.cli()
             stack.enter_context(screen)
         recorder = _record(task, net, screen)
-        counters = _switch_counters(aside(read_counters, address, target))
-        links = [dataclasses.asdict(link) for link in net.link_counters()]
-    values = outcome(experiment, recorder, {"switch": counters, "links": links})
+        switches = {
+            name: counters.of_switch(aside(read_counters, address, target), task.pipeline)
+            for name, address in net.switch_addresses.items()
+        }
+        links = net.link_counters()
+    found = {"switches": switches} | counters.of_links(links, net.topology)
+    values = outcome(experiment, recorder, found)
     for job, (_, size) in zip(values["jobs"], scales, strict=True):
         job["values"] = size
     return values
@@ -185,8 +203,12 @@ def _network(task: _Task) -> Network:
     return MininetNetwork(topology, config)
 
 
-def switch_config(experiment: Experiment, pcap: Path | None) -> SwitchConfig:
-    """How the switches run; `pcap` is the folder for their captures, if they make any."""
+def switch_config(
+    experiment: Experiment, pcap: Path | None, latency: int | None = None
+) -> SwitchConfig:
+    """How the switches run; `pcap` is the folder for their captures, if they make any.
+
+    latency: ns, instead of the experiment's."""
     section, program = experiment.switch, programs.find(experiment.switch.program)
     return SwitchConfig(
         program=program,
@@ -194,7 +216,7 @@ def switch_config(experiment: Experiment, pcap: Path | None) -> SwitchConfig:
         defines=tuple(placement.defines(experiment).items()),
         engine=section.engine,
         seed=experiment.seed,
-        latency=round(section.latency_us * 1000),
+        latency=round(section.latency_us * 1000) if latency is None else latency,
         recirculation_rate=round(section.recirculation_mbit * 1e6),
         pcap=pcap,
     )
@@ -214,21 +236,3 @@ def aside(function: Callable[..., T], *args: Any) -> T:
     and the controller's calls start one."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(function, *args).result()
-
-
-def _switch_counters(counters: dict[str, dict[int, dict[str, int]]]) -> dict[str, Any]:
-    """Events by job, and what went through each port."""
-    ports: dict[str, dict[str, int]] = {}
-    for way in ("in", "out"):
-        block = "ThcIngress" if way == "in" else "ThcEgress"
-        for port, data in counters.get(f"{block}.port_{way}", {}).items():
-            row = ports.setdefault(str(port), dict.fromkeys(_PORT_KEYS, 0))
-            row[f"{way}_packets"] = data["packets"]
-    return {
-        "events": {str(job): counts for job, counts in sorted(events(counters).items())},
-        "not_admitted": counters.get("ThcIngress.unknown_member", {}).get(0, {}).get("packets", 0),
-        "ports": dict(sorted(ports.items(), key=lambda item: int(item[0]))),
-    }
-
-
-_PORT_KEYS = ("in_packets", "out_packets")

@@ -41,6 +41,16 @@ def _by_name(value: Any) -> Any:
 Named = Annotated[NamedModel, BeforeValidator(_by_name)]
 """`{ name = "thc", bits = 4 }`, or `"thc"` where nothing needs saying."""
 
+PER_TENSOR = "per_tensor"  # as a codec's name: its `tensors` are patterns and codecs
+
+
+def _by_tensor(value: Any) -> Any:
+    return {"name": PER_TENSOR, "tensors": value} if isinstance(value, list) else _by_name(value)
+
+
+NamedCodec = Annotated[NamedModel, BeforeValidator(_by_tensor)]
+"""As Named, or `[["*.weights", "threelc"], ["*", "float32"]]`: the first pattern that fits."""
+
 
 class Topology(Open):
     """[topology]: `kind` is a file in topologies/, the other keys are its function's arguments."""
@@ -65,9 +75,12 @@ class Job(Section):
     name: str = ""
     first_host: int = Field(default=1, ge=1, le=253)
     workers: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
-    push: Named = NamedModel(name="thc")
-    pull: Annotated[NamedModel | None, BeforeValidator(_by_name)] = None
-    aggregation: Literal["switch", "ps"] = "switch"
+    push: NamedCodec = NamedModel(name="thc")
+    pull: Annotated[NamedModel | None, BeforeValidator(_by_tensor)] = None
+    local_steps: int = Field(default=1, ge=1)
+    aggregation: Literal["switch", "ps", "ring"] = "switch"
+    marked: bool = False
+    bound: Literal[6, 8, 10] | None = None
     quorum: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
     reliability: Literal["lossy", "retransmit"] = "lossy"
     error_feedback: bool = True
@@ -82,6 +95,8 @@ class Job(Section):
     lr: float = Field(default=0.1, gt=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
     compute_ms: float = Field(default=1.0, ge=0)
+    codec_ns_per_value: float = Field(default=0.0, ge=0)
+    reduce_ns_per_value: float = Field(default=0.0, ge=0)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     sync: bool = False
     sync_threshold: int = Field(default=0, ge=0)

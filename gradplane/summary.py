@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradplane.recorder import TRAFFIC, JobTally, Recorder
+from gradplane.recorder import PARTS, TRAFFIC, JobTally, Recorder
 from gradplane.schema import Experiment
 
 Counters = dict[str, Any]
@@ -62,10 +62,17 @@ def _job(experiment: Experiment, number: int, tally: JobTally) -> dict[str, Any]
         "seconds": tally.seconds,
         "rounds_per_second": tally.rounds / tally.seconds if tally.seconds else 0.0,
         "traffic": per_round(tally),
+        "parts": parts(tally),
         "missed": tally.missed,
         "synchronised": tally.synchronised,
         "weights": {str(worker): digest for worker, digest in sorted(tally.weights.items())},
     }
+
+
+def parts(tally: JobTally) -> dict[str, float]:
+    """Seconds of a round that each part takes, as a mean over rounds and workers."""
+    times = max(1, tally.rounds * tally.workers)
+    return {part: tally.parts[part] / times / 1e9 for part in PARTS}
 
 
 def per_round(tally: JobTally) -> dict[str, float]:

@@ -34,6 +34,9 @@ def _job(runs: Sequence[dict[str, Any]], number: int) -> Table:
     for label, read in _RESULTS:
         table.add_row(label, *map(read, jobs))
     table.add_row("losses injected", *map(_injected, runs))
+    if any(values["link_bytes"]["fabric"] for values in runs):
+        sizes = (f"{values['link_bytes']['fabric']:,}" for values in runs)
+        table.add_row("bytes between switches, in all", *sizes)
     return table
 
 
@@ -62,7 +65,7 @@ def codecs() -> Table:
     table = _table("codecs", "parameters", "summable", justify="left")
     for name in compression.names():
         codec = compression.get(name)
-        parameters = [f"{k} = {v}" for k, v in codec.config.items() if k != "name"]
+        parameters = [f"{k}={v}" for k, v in codec.config.items() if k != "name"]
         table.add_row(name, ", ".join(parameters) or "-", "yes" if codec.summable else "no")
     return table
 

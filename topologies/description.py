@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from gradplane.topologies import paths
 from gradplane.topologies.errors import TopologyError, nearest
 
 MAX_HOSTS = 253
@@ -93,6 +94,7 @@ class Topology:
             self._check_node(node)
         for host in self.hosts:
             self._check_host(host)
+        self._check_connected()
 
     def _names(self) -> list[str]:
         return [host.name for host in self.hosts] + [switch.name for switch in self.switches]
@@ -117,6 +119,14 @@ class Topology:
                 f"host {host.name} has interfaces {ports}: a host has exactly one, numbered 0"
             )
 
+    def _check_connected(self) -> None:
+        for host, distance in self._distances.items():
+            for switch in self.switches:
+                if switch.name not in distance:
+                    raise TopologyError(
+                        f"no path leads from switch {switch.name} to host {host}: link them"
+                    )
+
     @cached_property
     def host(self) -> dict[str, Host]:
         """The hosts by name."""
@@ -138,12 +148,48 @@ class Topology:
         """(switch, port) that a host hangs on."""
         return next(link.other_end(host) for link in self.links if host in (link.a, link.b))
 
+    def host_ports(self, switch: str) -> dict[int, str]:
+        """The hosts that hang on the switch, by its port number."""
+        found = self._neighbours[switch].items()
+        return {port: node for port, node in found if node in self.host}
+
+    def fabric_links(self) -> list[Link]:
+        """The links between switches."""
+        return [link for link in self.links if not {link.a, link.b} & self.host.keys()]
+
+    def routes(self, switch: str) -> dict[str, int]:
+        """The switch's port to each host, on a shortest path by way of switches.
+
+        Where several are as short, the host's number chooses: the hosts are spread over the spines
+        evenly, and a switch sends all of one host's packets the same way.
+        """
+        found = {}
+        for number, (host, distance) in enumerate(self._distances.items()):
+            ports = paths.nearer(self._neighbours, switch, distance)
+            found[host] = ports[number % len(ports)]
+        return found
+
+    @cached_property
+    def _distances(self) -> dict[str, dict[str, int]]:
+        """By host: every node's distance to it, where a path leads there."""
+        switches = frozenset(node.name for node in self.switches)
+        return {h.name: paths.distances(self._neighbours, h.name, switches) for h in self.hosts}
+
+    @cached_property
+    def _neighbours(self) -> dict[str, dict[int, str]]:
+        """What is at the other end of each node's ports, in their order."""
+        return {
+            name: {port: link.other_end(name)[0] for port, link in self.ports(name).items()}
+            for name in self._names()
+        }
+
 
 def build(kind: str, /, **options: Any) -> Topology:
     """The topology of that kind: `build("star", workers=4)`.
 
-    A kind is a file of this folder with a function of the file's name. Raises TopologyError for an
-    unknown kind or option, with the nearest one there is, and for values that cannot be.
+    A kind is a file of this folder with a function of the file's name; "leaf-spine" is in
+    leaf_spine.py. Raises TopologyError for an unknown kind or option, with the nearest one there
+    is, and for values that cannot be.
     """
     function = _find(kind)
     known = inspect.signature(function).parameters
@@ -162,11 +208,12 @@ def kinds() -> list[str]:
     """The names of all kinds of topology there are."""
     package = importlib.import_module("gradplane.topologies")
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-    return sorted(name for name in names if _function(name) is not None)
+    return sorted(name.replace("_", "-") for name in names if _function(name) is not None)
 
 
 def _find(kind: str) -> Callable[..., Topology]:
-    function = _function(kind) if kind.isidentifier() else None
+    name = kind.replace("-", "_")
+    function = _function(name) if name.isidentifier() else None
     if function is None:
         raise TopologyError(f"no topology {kind!r}: {nearest(kind, kinds())}")
     return function

@@ -49,7 +49,9 @@ class MininetNetwork:
             for link in self.topology.links:
                 self._set_up(link)
             for switch in self._net.switches:
-                switch.start()
+                switch.launch()  # they compile side by side
+            for switch in self._net.switches:
+                switch.wait_ready()
             self._before = self._count()
             self._exit = on_failure.pop_all()
         return self

@@ -54,6 +54,11 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
 
     def start(self, controllers: object = ()) -> None:
         """Run the switch; returns when it takes packets and controllers. None are connected."""
+        self.launch()
+        self.wait_ready()
+
+    def launch(self) -> None:
+        """Begin to run it."""
         for interface in self._links():
             link = interface.link
             for end in (link.intf1, link.intf2):
@@ -61,6 +66,10 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         # A session of its own, so that Ctrl-C at Mininet's prompt does not end it.
         argv = [*LEASH, *self.command()]
         self.process = Process(f"switch {self.name}", argv, start_new_session=True)
+
+    def wait_ready(self) -> None:
+        """Until it takes packets and controllers. Raises NetworkError where it cannot."""
+        assert self.process is not None, f"switch {self.name} was not launched"
         self.address = self.process.wait_for("ready", START_TIME)["grpc"]
 
     def command(self) -> list[str]:

@@ -20,7 +20,7 @@ from gradplane.topologies.errors import NetworkError
 from gradplane.topologies.events import EventQueue
 from gradplane.topologies.network import LinkCounters, OnRecord, SwitchConfig, check_hosts
 from gradplane.topologies.sim_host import SimEnvironment, Stack
-from gradplane.topologies.sim_switch import SimSwitch
+from gradplane.topologies.sim_switch import SimSwitch, compiled
 
 Deliver = Callable[[bytes], None]
 
@@ -62,10 +62,11 @@ class SimNetwork:
         arp = self.topology.arp
         for host in self.topology.hosts:
             self._stacks[host.name] = Stack(host, arp, partial(self._transmit, host.name, 0))
+        config, program = self._config, compiled(self._config)
         for switch in self.topology.switches:
             ports = self.topology.ports(switch.name)
             transmit = partial(self._transmit, switch.name)
-            simulated = SimSwitch(switch.name, ports, self._config, self._events, transmit)
+            simulated = SimSwitch(switch.name, ports, config, program, self._events, transmit)
             self._switches[switch.name] = started.enter_context(simulated)
         for link in self.topology.links:
             self._channels[link.a, link.a_port] = self._channel(link, link.b, link.b_port)

@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from functools import partial
 
 from gradplane.controller.targets import embedded
-from gradplane.switch.arch.v1model import Output
-from gradplane.switch.compiler import compile_program
+from gradplane.switch.arch.model import Output
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.ports.pcap import PcapWriter
+from gradplane.switch.programs import load_program
 from gradplane.switch.switch import Recirculated, Switch
 from gradplane.topologies.channel import Channel
 from gradplane.topologies.description import QUEUE
@@ -23,8 +23,14 @@ from gradplane.topologies.network import SwitchConfig
 Transmit = Callable[[int, bytes], None]
 
 
+def compiled(config: SwitchConfig) -> ir.Program:
+    """The program that all switches of a network run. Raises CompileError."""
+    return load_program(config.program, config.include_dirs, dict(config.defines))
+
+
 class SimSwitch:
-    """Frames in by `receive`, out by `transmit(port, frame)`, `config.latency` ns later a pass.
+    """Runs `program`: frames in by `receive`, out by `transmit(port, frame)`, `config.latency` ns
+    later a pass.
 
     What the program recirculates waits for a port of its own with a rate of its own; QUEUE frames
     may wait there, more are dropped and counted. A context manager: the P4Runtime server runs
@@ -36,10 +42,12 @@ class SimSwitch:
         name: str,
         ports: Iterable[int],
         config: SwitchConfig,
+        program: ir.Program,
         events: EventQueue,
         transmit: Transmit,
     ) -> None:
         self._name, self._ports, self._config = name, tuple(ports), config
+        self._program = program
         self._events, self._transmit = events, transmit
         self._recirculation: Channel[Recirculated] = Channel(
             events, config.recirculation_rate, 0, QUEUE, partial(self._pass, 0)
@@ -60,11 +68,9 @@ class SimSwitch:
         return self._recirculation.dropped
 
     def __enter__(self) -> SimSwitch:
-        config = self._config
-        program = compile_program(config.program, config.include_dirs, dict(config.defines))
-        self._device.load(program)
+        self._device.load(self._program)
         with ExitStack() as on_failure:
-            for port in self._ports if config.pcap is not None else ():
+            for port in self._ports if self._config.pcap is not None else ():
                 for way in ("in", "out"):
                     self._captures[port, way] = self._writer(port, way, on_failure)
             on_failure.enter_context(self._server)
@@ -112,4 +118,4 @@ class SimSwitch:
 
 
 def _compile(source: Source) -> ir.Program:
-    return compile_program(source.file, defines=source.defines, text=source.text)
+    return load_program(source.file, defines=source.defines, text=source.text)

@@ -11,8 +11,9 @@ from typing import Any
 
 from pydantic import Field, ValidationError, create_model
 
-from gradplane import report, rundir
+from gradplane import rundir
 from gradplane.machine import OneBlasThread, describe
+from gradplane.report_html import details, page, section, table
 from gradplane.schema import Experiment, Section
 from gradplane.studies import papers, plot
 from gradplane.studies.study import Outcome, Study
@@ -46,6 +47,11 @@ class Done:
 def is_study(path: str | Path) -> bool:
     """Whether the file has a [study] table; ExperimentError if it is no TOML file."""
     return "study" in read(Path(path)).values
+
+
+def is_folder(folder: str | Path) -> bool:
+    """Whether it is the folder of a finished study."""
+    return (Path(folder) / STUDY).exists()
 
 
 def kinds() -> dict[str, type[Study]]:
@@ -115,19 +121,35 @@ def _values(file: StudyFile) -> dict[str, Any]:
 
 def _write(folder: Path, file: StudyFile, outcome: Outcome) -> None:
     about = {"title": outcome.title, "rows": outcome.values, "notes": outcome.notes}
-    text = json.dumps(about | _values(file) | describe(), indent=1, ensure_ascii=False)
+    shown = {"head": outcome.head, "cells": outcome.rows}
+    text = json.dumps(about | shown | _values(file) | describe(), indent=1, ensure_ascii=False)
     (folder / f"{FIGURE}.png").write_bytes(plot.render(outcome.figure, "png"))
-    svg = plot.render(outcome.figure, "svg")
-    (folder / f"{FIGURE}.svg").write_bytes(svg)
-    (folder / rundir.REPORT).write_text(_page(file, outcome, svg.decode()), "utf-8")
+    (folder / f"{FIGURE}.svg").write_bytes(plot.render(outcome.figure, "svg"))
     (folder / STUDY).write_text(f"{text}\n", "utf-8")
+    write_report(folder)
 
 
-def _page(file: StudyFile, outcome: Outcome, svg: str) -> str:
-    notes = "".join(f"<p>{escape(note)}</p>" for note in outcome.notes)
+def write_report(folder: Path, out: Path | None = None) -> Path:
+    """Write the page of a finished study's folder, by default its report.html; FolderError if it is
+    damaged."""
+    try:
+        study = json.loads((folder / STUDY).read_text("utf-8"))
+        svg = (folder / f"{FIGURE}.svg").read_text("utf-8")
+        text = _page(study, svg, (folder / rundir.EXPERIMENT).read_text("utf-8"))
+    except (OSError, ValueError, KeyError) as error:
+        raise rundir.FolderError(f"{folder}: no finished study: {error}") from None
+    path = out or folder / rundir.REPORT
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+    return path
+
+
+def _page(study: dict[str, Any], svg: str, experiment: str) -> str:
+    """From study.json and the files beside it."""
+    notes = "".join(f"<p>{escape(note)}</p>" for note in study["notes"])
     parts = [
-        report._section("Numbers", notes + report._table(outcome.head, outcome.rows)),
-        report._section("Figure", svg[svg.index("<svg") :]),
-        report._section("Experiment", report._details("experiment.toml", dumps(_values(file)))),
+        section("Numbers", notes + table(study["head"], study["cells"])),
+        section("Figure", svg[svg.index("<svg") :]),
+        section("Experiment", details("experiment.toml", experiment)),
     ]
-    return report._page(outcome.title, f"study {file.study.name}, seed {file.seed}", parts)
+    return page(study["title"], f"study {study['study']['name']}, seed {study['seed']}", parts)

@@ -9,9 +9,12 @@ import numpy.typing as npt
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
-from gradplane.figures import BASELINE, PALETTE, RUN, _figure, _legend
+from gradplane.figures import BASELINE, PALETTE, RUN, dress, legend, new_axes
+
+Point = tuple[str, float, float]
+"""Label, x, y."""
 
 _MARGIN = 1.6  # of a logarithmic axis beyond the largest bar
 
@@ -24,7 +27,7 @@ def pairs(
     log: bool = False,
 ) -> Figure:
     """Our bar and the paper's for each label; no bar where the paper's number is None."""
-    figure, axes = _figure(6.4, 3.2)
+    figure, axes = new_axes(6.4, 3.2)
     places = np.arange(len(labels))
     known = [0.0 if value is None else value for value in paper]
     axes.bar(places - 0.2, ours, 0.38, color=RUN, label="here")
@@ -37,7 +40,7 @@ def pairs(
     axes.set_xticks(places, labels)
     axes.set_ylabel(y)
     axes.grid(visible=False, axis="x")
-    _legend(axes, 2)
+    legend(axes, 2)
     return figure
 
 
@@ -47,28 +50,110 @@ def _present(
     return [(p, v) for p, v in zip(places, values, strict=True) if v is not None]
 
 
-def curves(lines: Mapping[str, tuple[Sequence[float], Sequence[float]]], x: str, y: str) -> Figure:
+Lines = Mapping[str, tuple[Sequence[float], Sequence[float]]]
+"""By label: x and y."""
+
+
+def curves(lines: Lines, x: str, y: str) -> Figure:
     """A line for each label, over a logarithmic y axis."""
-    figure, axes = _figure(6.4, 3.2)
+    figure, axes = new_axes(6.4, 3.2)
     for (label, (xs, ys)), colour in zip(lines.items(), _colours(len(lines)), strict=True):
         axes.plot(xs, ys, color=colour, label=label, linewidth=1.8, marker="o", markersize=3.5)
     _log(axes)
     axes.set_xlabel(x)
     axes.set_ylabel(y)
-    _legend(axes, 4)
+    legend(axes, 4)
+    return figure
+
+
+def stairs(lines: Lines, x: str, y: str, ticks: Sequence[float]) -> Figure:
+    """A line for each label that keeps its value until the next, and marks y at `ticks`; lines that
+    would hide each other are drawn a little apart."""
+    figure, axes = new_axes(6.4, 3.2)
+    apart = (ticks[-1] - ticks[0]) / 60 if len(ticks) > 1 else 0.0
+    for n, ((label, (xs, ys)), colour) in enumerate(
+        zip(lines.items(), _colours(len(lines)), strict=True)
+    ):
+        shifted = np.asarray(ys) + apart * (n - (len(lines) - 1) / 2)
+        axes.step(xs, shifted, where="post", color=colour, label=label, linewidth=1.8)
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    legend(axes, 4)
+    return figure
+
+
+def points(groups: Mapping[str, Sequence[Point]], x: str, y: str) -> Figure:
+    """A colour for each group, its points joined and each with its label; x logarithmic, y in per
+    cent. The first group's labels are below their points, so that they do not meet the others'."""
+    figure, axes = new_axes(6.4, 3.4)
+    for (group, members), colour in zip(groups.items(), _colours(len(groups)), strict=True):
+        xs, ys = [point[1] for point in members], [point[2] for point in members]
+        axes.plot(xs, ys, color=colour, label=group, linewidth=1.2, marker="o", markersize=5)
+        below = group == next(iter(groups))
+        for text, place, height in members:
+            axes.annotate(
+                *(text, (place, height)),
+                xytext=(0, -15 if below else 7),
+                textcoords="offset points",
+                ha="center",
+                fontsize=8,
+            )
+    axes.margins(0.1, 0.2)
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=1))
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    legend(axes, 4)
     return figure
 
 
 def stacks(labels: Sequence[str], parts: Mapping[str, Sequence[float]], y: str) -> Figure:
     """One bar for each label, its parts on top of each other."""
-    figure, axes = _figure(6.4, 3.2)
+    figure, axes = new_axes(6.4, 3.2)
     floor = np.zeros(len(labels))
     for (label, heights), colour in zip(parts.items(), _colours(len(parts)), strict=True):
         axes.bar(labels, heights, 0.5, bottom=floor, color=colour, label=label)
         floor += heights
     axes.set_ylabel(y)
     axes.grid(visible=False, axis="x")
-    _legend(axes, 4)
+    legend(axes, 4)
+    return figure
+
+
+def linear(lines: Lines, x: str, y: str, from_zero: bool = True) -> Figure:
+    """A line for each label, over a linear y axis; `from_zero` with a tick at each x."""
+    figure, axes = new_axes(6.4, 3.2)
+    for (label, (xs, ys)), colour in zip(lines.items(), _colours(len(lines)), strict=True):
+        axes.plot(xs, ys, color=colour, label=label, linewidth=1.8, marker="o", markersize=3.5)
+    if from_zero:
+        axes.set_ylim(bottom=0)
+        axes.set_xticks(sorted({value for xs, _ in lines.values() for value in xs}))
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    legend(axes, 4)
+    return figure
+
+
+def panels(
+    groups: Mapping[str, Mapping[str, Sequence[float]]], labels: Sequence[str], y: str
+) -> Figure:
+    """A panel a group, side by side, with a bar for each label, its parts on top of each other."""
+    figure = Figure(figsize=(2.4 * len(groups), 3.2), layout="constrained")
+    all_axes = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
+    for axes, (title, parts) in zip(all_axes, groups.items(), strict=True):
+        dress(axes)
+        floor = np.zeros(len(labels))
+        for (part, heights), colour in zip(parts.items(), _colours(len(parts)), strict=True):
+            axes.bar(labels, heights, 0.6, bottom=floor, color=colour, label=part)
+            floor += heights
+        axes.set_xlabel(title)
+        axes.tick_params(axis="x", labelsize=8)
+        axes.grid(visible=False, axis="x")
+    all_axes[0].set_ylabel(y)
+    handles, names = all_axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper left", ncols=4, frameon=False, fontsize=9)
     return figure
 
 

@@ -122,7 +122,7 @@ def test_codecs(command: Command) -> None:
     status, output, _ = command("codecs")
     assert status == 0
     rows = [" ".join(line.split()) for line in output.splitlines()]
-    assert "thc bits = 4, granularity = 30, p = 0.03125 yes" in rows
+    assert "thc bits=4, granularity=30, p=0.03125 yes" in rows
     assert "float32 - no" in rows
     status, output, _ = command("codecs", "bench", "thc", "float32", "--values", "4096")
     assert status == 0
@@ -148,6 +148,27 @@ def test_p4_check_and_info(command: Command, tmp_path: Path) -> None:
     status, output, _ = command("p4", "info", program, "-D", "SLOTS=16")
     assert status == 0
     assert "size: 16\n" in output
+
+
+def test_p4_check_knows_what_the_programs_architecture_runs(
+    command: Command, tmp_path: Path
+) -> None:
+    psa = (ROOT / "tests" / "switch" / "p4runtime" / "programs" / "psa_switch.p4").read_text()
+    program = tmp_path / "wrong.p4"
+    program.write_text(
+        psa.replace("h.packet_out.setInvalid();", "h.packet_out.setInvalid(); x();").replace(
+            "typedef bit<48> mac_t;", "typedef bit<48> mac_t; extern void x();"
+        )
+    )
+    status, _, errors = command("p4", "check", program)
+    assert status == 1
+    assert "error: extern x is not implemented by psa" in errors
+    program.write_text(
+        "control c(); package Other(c a); control d() { apply { } } Other(d()) main;"
+    )
+    status, _, errors = command("p4", "check", program)
+    assert status == 1
+    assert "supported packages: V1Switch (v1model), PSA_Switch (psa)" in errors
 
 
 def test_p4_errors_come_with_place_and_caret(command: Command, tmp_path: Path) -> None:

@@ -106,11 +106,35 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("[[job]]\nname = 1\n", "e.toml:2: job.0.name = 1: expected text in quotes"),
         ("[[job]]\nsum_bits = 9\n", "e.toml:2: job.0.sum_bits = 9: expected 8 or 16"),
         (
-            '[[job]]\naggregation = "ring"\n',
-            'e.toml:2: job.0.aggregation = "ring": expected "switch" or "ps"',
+            '[[job]]\naggregation = "tree"\n',
+            'e.toml:2: job.0.aggregation = "tree": expected "switch", "ps" or "ring"',
         ),
         ("[[job]]\npush = { bits = 4 }\n", "e.toml:2: job.0.push.name is missing"),
         ("[[job]]\npush = 4\n", "e.toml:2: job.0.push = 4: expected a table"),
+        (
+            '[[job]]\npush = [["w*", "thc"]]\n',
+            "e.toml:2: no tensor is called 'w*': model mlp has layer0.weights, layer0.bias,"
+            " layer1.weights, layer1.bias",
+        ),
+        (
+            '[[job]]\npush = [["*.weights", "thc"]]\n',
+            'e.toml:2: no pattern fits tensor layer0.bias: add ["*", "float32"] as the last',
+        ),
+        (
+            '[[job]]\npush = [["*", 3]]\n',
+            "e.toml:2: ['*', 3]: expected a pattern and a codec, as in a list such as"
+            ' [["*.weights", "threelc"], ["*", "float32"]]',
+        ),
+        (
+            "[[job]]\npush = []\n",
+            'e.toml:2: expected a list such as [["*.weights", "threelc"], ["*", "float32"]]',
+        ),
+        (
+            "[[job]]\nlocal_steps = 2\n",
+            'e.toml:2: local_steps = 2 with aggregation = "switch": only a parameter server\'s workers'
+            ' may have nothing to say in a round: use aggregation = "ps" without marked, or'
+            " local_steps = 1",
+        ),
         ("job = 4\n", "e.toml:1: job = 4: expected a list"),
         (
             'name = "a/b"\n',
@@ -120,7 +144,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("job = []\n", "e.toml:1: 0 jobs: there may be 1 to 255"),
         (
             '[switch]\nprogram = "none.p4"\n',
-            "e.toml:2: program {folder}/none.p4: no such file; shipped: thc.p4",
+            "e.toml:2: program {folder}/none.p4: no such file; shipped: thc.p4, tos_compress.p4",
         ),
         (
             "[[job]]\nquorum = 5\n",

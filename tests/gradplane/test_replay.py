@@ -104,7 +104,8 @@ def change(path: Path, which: Callable[[dict[str, Any]], bool], how: dict[str, A
 REASONS = {
     "gradient": "A gradient is computed before anything is sent: it is the machine (or the model or"
     " data), not the network.",
-    "codes": "The gradients are equal and their codes are not: it is the codec.",
+    "codes": "The gradients are equal and their codes are not: it is the codec, or (partial sums"
+    " of a ring) the P4 program.",
     "sums": "The codes are equal and their sums are not: it is the P4 program, its tables, or the"
     " recorded outcome.",
     "weights": "The sums are equal and the weights are not: it is the decoding or the update.",

@@ -70,15 +70,15 @@ def test_what_the_hosts_count_is_what_the_links_carry(whole: Summary) -> None:
 
 
 def test_switch_counters_agree_with_the_rounds(whole: Summary) -> None:
-    events = whole.values["switch"]["events"]["0"]
+    events = whole.values["switches"]["s1"]["events"]["0"]
     rounds = whole.values["rounds"]
     assert events == {
         "accepted": 3 * 3 * rounds,
         "completed sums": 2 * rounds,
         "completed norms": rounds,
     }
-    assert whole.values["switch"]["not_admitted"] == 0
-    assert list(whole.values["switch"]["ports"]) == ["1", "2", "3"]
+    assert whole.values["switches"]["s1"]["not_admitted"] == 0
+    assert list(whole.values["switches"]["s1"]["ports"]) == ["1", "2", "3"]
 
 
 def test_every_worker_ends_with_the_same_weights(whole: Summary) -> None:
@@ -156,7 +156,7 @@ def test_several_jobs_share_the_switch(experiment_file: Path, tmp_path: Path) ->
     summary = runner.run(path, tmp_path / "run", net="sim", settings=["job.epochs=1"])
     first, second_job = summary.values["jobs"]
     assert first["weights"] != second_job["weights"]
-    assert set(summary.values["switch"]["events"]) == {"0", "1"}
+    assert set(summary.values["switches"]["s1"]["events"]) == {"0", "1"}
 
 
 def test_a_stalled_run_fails_and_says_who_is_missing(experiment_file: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 from rich.console import Console
 
 from gradplane import tables
@@ -17,6 +18,16 @@ SMALL = {
     "thc-fig15": ["study.granularities=[7, 20]", "study.values=1024", "study.repetitions=2"],
     "3lc-table2": ["study.steps=4", "study.hidden=[16]", "study.s=[1.0, 1.9]"],
     "inceptionn-table3": ["study.steps=3", "study.hidden=[16]"],
+    "inceptionn-fig14": ["study.epochs=1", "study.workers=2", "study.repetitions=1"],
+    "awp-precision": ["study.steps=60", "study.hidden=[16]", "study.repetitions=1"],
+    "inceptionn-fig12": ["study.values=4096", "study.workers=2"],
+    "inceptionn-fig13": [
+        "study.hidden=[8]",
+        "study.batch=256",
+        "study.epochs=2",
+        "study.workers=2",
+    ],
+    "inceptionn-fig15": ["study.values=8192", "study.workers=[2, 4]"],
 }
 
 
@@ -90,6 +101,24 @@ def test_the_papers_numbers_stand_beside_ours(done: dict[str, launch.Done]) -> N
     assert ratios == sorted(ratios[:3]) + sorted(ratios[3:])
 
 
+def test_inceptionns_order(done: dict[str, launch.Done]) -> None:
+    """Compression and the ring each shorten communication; the ring's hardly grows."""
+    rows = done["inceptionn-fig12"].outcome.values
+    assert [row["scheme"] for row in rows[:4]] == ["WA", "WA+C", "INC", "INC+C"]
+    wa, wac, inc, incc = (row["communication"] for row in rows[:4])
+    assert incc < inc < wac < wa
+    assert all(row["scaled"] and row["paper"] is None for row in rows)
+    assert all(
+        row["whole"] == row["computing"] + row["adding"] + row["communication"] for row in rows
+    )
+    growth = {
+        (r["scheme"], r["workers"]): r["growth"] for r in done["inceptionn-fig15"].outcome.values
+    }
+    assert 1.7 < growth["WA", 4] < 2.3 and growth["INC", 4] < growth["WA", 4]
+    runs = done["inceptionn-fig13"].outcome.values
+    assert runs[0]["speed_up"] == 1 and runs[3]["speed_up"] > 1
+
+
 def test_a_seed_changes_the_numbers(tmp_path: Path, done: dict[str, launch.Done]) -> None:
     path = ROOT / "experiments" / "thc-fig2b.toml"
     other = launch.run(path, tmp_path / "x", settings=SMALL["thc-fig2b"], seed=2)
@@ -102,7 +131,7 @@ def test_a_seed_changes_the_numbers(tmp_path: Path, done: dict[str, launch.Done]
         ('[study]\nname = "thc-fig2"', ":2: no study 'thc-fig2': did you mean \"thc-fig2b\"?"),
         (
             "[study]\nworkers = 2",
-            ":1: study.name is missing: known: 3lc-table2, inceptionn-table3, thc-fig15, thc-fig2b",
+            f":1: study.name is missing: known: {', '.join(sorted(SMALL))}",
         ),
         (
             '[study]\nname = "thc-fig2b"\nworker = 2',
@@ -136,6 +165,21 @@ def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
 def test_a_study_is_told_from_a_run(tmp_path: Path) -> None:
     assert launch.is_study(ROOT / "experiments" / "thc-fig2b.toml")
     assert not launch.is_study(ROOT / "experiments" / "thc-star.toml")
+
+
+def test_a_studys_report_can_be_written_again(
+    tmp_path: Path, done: dict[str, launch.Done], capsys: pytest.CaptureFixture[str]
+) -> None:
+    from gradplane import cli
+
+    folder = done["thc-fig15"].folder
+    written, page = tmp_path / "again.html", (folder / "report.html").read_text()
+    cli.app(["report", str(folder), "--out", str(written)], standalone_mode=False)
+    assert capsys.readouterr().out == f"report: {written}\n" and written.read_text() == page
+    with pytest.raises(typer.BadParameter, match="only runs are compared: give it alone"):
+        cli.app(["report", str(folder), str(folder)], standalone_mode=False)
+    with pytest.raises(FolderError, match="no finished study"):
+        launch.write_report(tmp_path)
 
 
 def test_from_the_command_line(

@@ -1,4 +1,4 @@
-"""INCEPTIONN, table III and figure 14: tag mix, ratio, and error against plain truncation."""
+"""INCEPTIONN, table III: tag mix, and ratio and error beside plain truncation's."""
 
 from typing import Annotated, Literal
 
@@ -33,9 +33,9 @@ class Table3(Study):
         steps = gradients.training(self.steps, self.hidden, self.batch, self.lr, seed)
         x = np.concatenate([gradients.flat(step.gradients) for step in steps])
         mixes = {mix.bound: mix for mix in inceptionn_tags.table3(x, self.bounds)}
-        errors = inceptionn_tags.figure14(x, self.bounds, self.drops)
+        errors = inceptionn_tags.against_truncation(x, self.bounds, self.drops)
         return Outcome(
-            title=f"INCEPTIONN, table III and figure 14: {x.size:,} values",
+            title=f"INCEPTIONN, table III: {x.size:,} values",
             head=("scheme", "0 bits", "8", "16", "32", "ratio", "NMSE", "the paper's"),
             rows=tuple(_cells(error, mixes) for error in errors),
             notes=_notes(x, errors),
@@ -73,13 +73,11 @@ def _notes(x: Floats, errors: list[Error]) -> tuple[str, ...]:
     size = float(np.abs(x).max())
     return (
         "The columns are the shares of values that need 0, 8, 16 and 32 bits besides the tag's 2."
-        " Table III's and figure 14's numbers are not in our copy of the paper, so only the shape"
-        " can be compared: the looser the bound, the more values need no bits, and the ratio goes"
+        " Table III's numbers are not in our copy of the paper, so only the shape can be compared: the looser the bound, the more values need no bits, and the ratio goes"
         f" beyond what cutting bits can reach (4): to {best.ratio:.1f}.",
         "Where they would differ: a bound is absolute, so ratio and NMSE follow gradients' size."
         f" Those here, a perceptron's on handwritten digits, are at most {size:.2g}. The accuracy"
-        " that a training reaches is a matter of a whole run: gradplane run with"
-        " --set job.push=inceptionn.",
+        " that whole trainings reach is figure 14's: experiments/inceptionn-fig14.toml.",
     )
 
 

@@ -1,0 +1,186 @@
+"""Control-plane names of `p4/tos_compress.p4`: what an edge switch is told, as table entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import finsy
+
+from gradplane.controller.errors import PlanError
+
+HOST_PORTS = "TosIngress.host_ports"
+TO_HOST_PORTS = "TosEgress.to_host_ports"
+BOUNDS = "TosEgress.bounds"
+FORMATS = "TosEgress.formats"
+
+REASONS = (
+    "to a host of the same switch",
+    "not UDP",
+    "IP options",
+    "fragment",
+    "lengths contradict each other",
+    "not whole values",
+    "no values",
+    "too long",
+    "bad IP checksum",
+    "no bound",
+    "unknown bound",
+    "unknown format",
+    "not shorter",
+)
+"""Why a marked packet passed as it was: counter `passed` holds them in this order."""
+TAG_BITS = (0, 8, 16, 32)
+"""What a value of each tag class takes besides its tag: counter `tags`."""
+_TAG_VECTORS = 4  # the cell of `tags` behind the classes'
+_SHIM_BYTES = 4
+
+EXPONENTS = (6, 8, 10)
+"""The error bounds there are: 2^-6, 2^-8, 2^-10."""
+
+HEADER_BYTES = (0, 16)
+"""What may stand in front of a message's values and is never compressed."""
+
+
+@dataclass(frozen=True)
+class Bound:
+    """Values to prefix/length may lose less than 2^-k each. Raises PlanError for another k."""
+
+    prefix: str
+    length: int
+    k: int
+
+    def __post_init__(self) -> None:
+        if self.k not in EXPONENTS:
+            allowed = ", ".join(map(str, EXPONENTS))
+            raise PlanError(
+                f"bound {self.k} for {self.prefix}/{self.length}: an error bound is 2^-k with k ="
+                f" {allowed}"
+            )
+
+
+@dataclass(frozen=True)
+class Format:
+    """How messages to a UDP port look: a header left alone, then float32 values.
+
+    Raises PlanError for a header that is not of HEADER_BYTES.
+    """
+
+    udp_port: int
+    header_bytes: int = 0
+    little_endian: bool = False
+
+    def __post_init__(self) -> None:
+        if self.header_bytes not in HEADER_BYTES:
+            raise PlanError(
+                f"UDP port {self.udp_port}: a header of {self.header_bytes} bytes; a message has"
+                f" {' or '.join(map(str, HEADER_BYTES))} bytes in front of its values"
+            )
+
+
+@dataclass(frozen=True)
+class Compression:
+    """What a switch does with marked packets; without host ports it only forwards.
+
+    Raises PlanError where one destination has two bounds, or one UDP port two formats.
+    """
+
+    host_ports: tuple[int, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    formats: tuple[Format, ...] = ()
+
+    def __post_init__(self) -> None:
+        bounds: dict[tuple[str, int], Bound] = {}
+        for bound in self.bounds:
+            other = bounds.setdefault((bound.prefix, bound.length), bound)
+            if other != bound:
+                raise PlanError(
+                    f"{bound.prefix}/{bound.length} has the bounds 2^-{other.k} and 2^-{bound.k}:"
+                    " the switch knows one a destination"
+                )
+        formats: dict[int, Format] = {}
+        for form in self.formats:
+            if formats.setdefault(form.udp_port, form) != form:
+                raise PlanError(f"UDP port {form.udp_port} has two formats: give it one")
+
+
+def entries(plan: Compression) -> Iterator[finsy.P4TableEntry]:
+    """Bounds and formats first: a port's packets are compressed when all else is there."""
+    for bound in plan.bounds:
+        yield bound_entry(bound)
+    for form in plan.formats:
+        yield _format_entry(form)
+    for port in plan.host_ports:
+        yield _port_entry(TO_HOST_PORTS, port)
+        yield _port_entry(HOST_PORTS, port)
+
+
+def bound_entry(bound: Bound) -> finsy.P4TableEntry:
+    action = finsy.Action("TosEgress.set_bound", k=bound.k)
+    return finsy.P4TableEntry(BOUNDS, match=_destination(bound.prefix, bound.length), action=action)
+
+
+def no_bound_entry(prefix: str, length: int) -> finsy.P4TableEntry:
+    """What to delete so that nothing to prefix/length is compressed any more."""
+    return finsy.P4TableEntry(BOUNDS, match=_destination(prefix, length))
+
+
+def _destination(prefix: str, length: int) -> finsy.Match:
+    return finsy.Match({"hdr.ipv4.dst_addr": f"{prefix}/{length}"})
+
+
+def _format_entry(form: Format) -> finsy.P4TableEntry:
+    action = finsy.Action(
+        "TosEgress.set_format",
+        header_bytes=form.header_bytes,
+        little_endian=int(form.little_endian),
+    )
+    match = finsy.Match({"hdr.udp.dst_port": form.udp_port})
+    return finsy.P4TableEntry(FORMATS, match=match, action=action)
+
+
+def _port_entry(table: str, port: int) -> finsy.P4TableEntry:
+    block = table.partition(".")[0]
+    action = finsy.Action(f"{block}.host")
+    return finsy.P4TableEntry(table, match=finsy.Match(port=port), action=action)
+
+
+def compresses(schema: finsy.P4Schema) -> bool:
+    """Whether the loaded program is one that compresses marked packets."""
+    return any(table.name == BOUNDS for table in schema.tables)
+
+
+def statistics(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[str, Any]:
+    """A switch's compression counters by name, from `Controller.counters()`.
+
+    packets and bytes (from the Ethernet header on) that it compressed, bytes after that; the same
+    of what it decompressed, in compressed form; marked packets that passed as they were, by reason;
+    values of each tag class by their bits, and how many times fewer bytes all values took.
+    """
+    tags = [_cell(counters, "tags", index)["packets"] for index in range(_TAG_VECTORS + 1)]
+    plain = 4 * sum(tags[:_TAG_VECTORS])
+    packed = 2 * tags[_TAG_VECTORS] + sum(
+        bits // 8 * count for bits, count in zip(TAG_BITS, tags, strict=False)
+    )
+    before = _cell(counters, "compressed", 0)
+    after = before["bytes"] - plain + packed + _SHIM_BYTES * before["packets"]
+    passed = {name: _cell(counters, "passed", i)["packets"] for i, name in enumerate(REASONS)}
+    return {
+        "compressed": before | {"bytes_after": after},
+        "decompressed": _cell(counters, "decompressed", 0),
+        "passed": {reason: count for reason, count in passed.items() if count},
+        "malformed": _cell(counters, "malformed", 0)["packets"],
+        "tags": {str(bits): count for bits, count in zip(TAG_BITS, tags, strict=False)},
+        "ratio": plain / packed if packed else None,
+    }
+
+
+def _cell(
+    counters: Mapping[str, Mapping[int, Mapping[str, int]]], name: str, index: int
+) -> dict[str, int]:
+    """A cell of the program's counter of that name, wherever in the program it stands."""
+    for full, cells in counters.items():
+        if full.startswith("TosEgress.") and full.rpartition(".")[2] == name and index in cells:
+            return dict(cells[index])
+    return {"packets": 0, "bytes": 0}

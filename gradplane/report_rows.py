@@ -1,0 +1,71 @@
+"""Rows of the report's tables about switches, links and a round's time, from summary.json."""
+
+from collections.abc import Iterator
+from typing import Any
+
+Summary = dict[str, Any]
+Row = list[str]
+
+PORTS = ("switch", "port", "packets in", "packets out")
+COMPRESSION = (
+    *("switch", "compressed", "bytes before", "bytes after", "decompressed", "passed as it was"),
+    *("0 bits", "8", "16", "32", "values' ratio"),
+)
+PARTS = ("", "computing", "codecs", "adding", "communication", "a round")
+
+
+def events(summary: Summary) -> Iterator[Row]:
+    """Kind of event, then how many for each job; all switches together."""
+    found = [switch["events"] for switch in summary["switches"].values()]
+    kinds = dict.fromkeys(kind for jobs in found for job in jobs.values() for kind in job)
+    numbers = [str(number) for number in range(len(summary["jobs"]))]
+    for kind in kinds:
+        counts = [sum(jobs.get(n, {}).get(kind, 0) for jobs in found) for n in numbers]
+        yield [kind, *(f"{count:,}" for count in counts)]
+
+
+def ports(summary: Summary) -> Iterator[Row]:
+    """As PORTS."""
+    for name, switch in summary["switches"].items():
+        for port, data in switch["ports"].items():
+            yield [name, port, f"{data['in_packets']:,}", f"{data['out_packets']:,}"]
+
+
+def compression(summary: Summary) -> Iterator[Row]:
+    """As COMPRESSION, for each switch that compressed, decompressed or let marked packets pass."""
+    for name, switch in summary["switches"].items():
+        found = switch.get("compression")
+        if not found or not (found["compressed"]["packets"] or found["decompressed"]["packets"]):
+            continue
+        before, tags = found["compressed"], list(found["tags"].values())
+        all_tags = max(1, sum(tags))
+        passed = [f"{reason} {count:,}" for reason, count in found["passed"].items()]
+        yield [
+            name,
+            *(f"{before[key]:,}" for key in ("packets", "bytes", "bytes_after")),
+            f"{found['decompressed']['packets']:,}",
+            ", ".join(passed) or "none",
+            *(f"{count / all_tags:.1%}" for count in tags),
+            f"{found['ratio']:.2f}" if found["ratio"] else "-",
+        ]
+
+
+def ratio(summary: Summary) -> float | None:
+    """How many times fewer bytes all compressed values took, over all switches."""
+    plain = packed = 0.0
+    for switch in summary["switches"].values():
+        found = switch.get("compression")
+        if found and found["ratio"]:
+            size = 4 * sum(found["tags"].values())
+            plain, packed = plain + size, packed + size / found["ratio"]
+    return plain / packed if packed else None
+
+
+def parts(summary: Summary) -> Iterator[Row]:
+    """As PARTS: this run's jobs, then the baseline's, in ms a round."""
+    runs = [("", summary), ("baseline", summary.get("baseline"))]
+    for label, run in runs:
+        for job in run["jobs"] if run else ():
+            named = f"{job['name']}, {label}" if label else job["name"]
+            times = [1e3 * seconds for seconds in job["parts"].values()]
+            yield [named, *(f"{time:.3f}" for time in (*times, sum(times)))]

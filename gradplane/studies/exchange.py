@@ -1,0 +1,138 @@
+"""INCEPTIONN's four ways to exchange gradients, packet by packet, and where the time goes.
+
+Every host has a P4 switch of its own, which stands for its NIC, so the link between them stands for
+its bus and has no rate; a spine switch joins them.
+"""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+import numpy as np
+
+from gradplane import report_rows, rundir, runner
+from gradplane.codecs.studies import gradients
+from gradplane.experiment import Experiment, load
+from gradplane.studies.nmse import Floats
+
+SCHEMES: dict[str, dict[str, Any]] = {
+    "WA": {"aggregation": "ps"},
+    "WA+C": {"aggregation": "ps", "marked": True},
+    "INC": {"aggregation": "ring"},
+    "INC+C": {"aggregation": "ring", "marked": True},
+}
+"""Worker-aggregator and INCEPTIONN's ring; with C, the network compresses gradients: WA's on their
+way to the aggregator only."""
+
+Network = Literal["sim", "mininet"]
+_REAL_ROUNDS = 5
+_QUEUE = 10_000  # packets: what all workers send to one aggregator at once is not dropped
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the schemes have in common. rate: of the links between switches. Times: ns a value."""
+
+    rate: str
+    bound: int
+    reduce_ns: float
+    network: Network
+    seed: int
+
+    def experiment(self, scheme: str, workers: int, job: Mapping[str, Any]) -> Experiment:
+        """One job under that scheme, with further keys of its own."""
+        topology = {"kind": "leaf-spine", "hosts_per_leaf": 1, "spines": 1, "workers": workers}
+        fabric = {"fabric_rate": self.rate, "fabric_queue": _QUEUE}
+        common = {
+            "push": {"name": "float32"},
+            "reliability": "retransmit",
+            "bound": self.bound,
+            "reduce_ns_per_value": self.reduce_ns,
+        }
+        values = {
+            "name": scheme.lower().replace("+", "-"),
+            "seed": self.seed,
+            "topology": topology | fabric,
+            "switch": {"program": "tos_compress.p4"},
+            "job": [common | SCHEMES[scheme] | dict(job)],
+            "output": {"baseline": False},
+        }
+        return load(Experiment.model_validate(values))
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """One round's exchange. Seconds, as a mean over the workers."""
+
+    scheme: str
+    workers: int
+    values: int
+    reduce: float
+    communication: float
+    ratio: float | None  # of the values that the network compressed
+
+    @property
+    def seconds(self) -> float:
+        """All of it."""
+        return self.reduce + self.communication
+
+
+def exchange(setting: Setting, scheme: str, workers: int, gradient: Floats) -> Exchange:
+    """Every worker has this gradient, float32[n], rotated by another number of places.
+
+    On real links it is the last of several rounds: the first ones wait for code to be loaded.
+    """
+    rounds = 1 if setting.network == "sim" else _REAL_ROUNDS
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "gradient.npy"
+        np.save(file, gradient)
+        job = {
+            "model": {"name": "synthetic", "file": str(file)},
+            "data": {"name": "blank", "rows": rounds * workers},
+            "epochs": 1,
+            "batch": 1,
+            "compute_ms": 0.0,
+        }
+        experiment = setting.experiment(scheme, workers, job)
+        found = runner.measure(experiment, Path(folder), setting.network)
+        *_, last = rundir.read_lines(Path(folder) / rundir.METRICS)
+    waited = fmean(worker["finished"] - worker["computed"] for worker in last["workers"]) / 1e9
+    reduce = found["jobs"][0]["parts"]["reduce"]
+    return Exchange(
+        scheme, workers, gradient.size, reduce, waited - reduce, report_rows.ratio(found)
+    )
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Where a training stands after so many epochs, from 1; seconds since its start."""
+
+    number: int
+    seconds: float
+    accuracy: float
+
+
+def training(setting: Setting, scheme: str, workers: int, job: Mapping[str, Any]) -> list[Epoch]:
+    """A job's training under that scheme; `job` has its further keys."""
+    with tempfile.TemporaryDirectory() as folder:
+        runner.measure(setting.experiment(scheme, workers, job), Path(folder), setting.network)
+        rounds = list(rundir.read_lines(Path(folder) / rundir.METRICS))
+    start = min(line["started"] for line in rounds)
+    return [
+        Epoch(line["epoch"] + 1, (line["finished"] - start) / 1e9, line["test_accuracy"])
+        for line in rounds
+        if "test_accuracy" in line
+    ]
+
+
+def recorded(values: int, seed: int) -> Floats:
+    """Gradients of a perceptron that learns handwritten digits, step by step, float32[values]."""
+    steps = gradients.training(seed=seed, steps=-(-values // _step_size()))
+    return np.concatenate([gradients.flat(step.gradients) for step in steps])[:values]
+
+
+def _step_size() -> int:
+    return int(gradients.flat(next(gradients.training(1)).gradients).size)

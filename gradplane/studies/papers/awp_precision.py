@@ -1,0 +1,140 @@
+"""A2DTWP, algorithm 1: AWP's precision over a training, and what it saves ADT."""
+
+from statistics import fmean
+from typing import Annotated, Literal
+
+import numpy as np
+from matplotlib.figure import Figure
+from pydantic import Field
+
+from gradplane.codecs.policies.awp import AWP
+from gradplane.codecs.studies import awp_precision
+from gradplane.codecs.studies.awp_precision import NEVER, PAPER_WEIGHT_RATIO, Training
+from gradplane.studies import plot
+from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+
+Width = Annotated[int, Field(strict=True, ge=1)]
+WIDTHS = (8, 16, 24, 32)
+HEADS = tuple(f"{width} bits\nfrom" for width in WIDTHS[1:])
+
+
+class Precision(Study):
+    """A perceptron learns handwritten digits; its weights travel before every batch.
+
+    `block` neighbouring layers share a precision, as Resnet's blocks do in the paper. The layers'
+    bits are those of the first of `repetitions` trainings, accuracies and ratios means of all."""
+
+    name: Literal["awp-precision"] = "awp-precision"
+    threshold: float = Field(default=-5e-5, allow_inf_nan=False)
+    interval: int = Field(default=100, ge=1)
+    step: int = Field(default=8, ge=1, le=32)
+    steps: int = Field(default=900, ge=1)
+    hidden: tuple[Width, ...] = Field(default=(256, 128), strict=False)
+    block: int = Field(default=1, ge=1)
+    batch: int = Field(default=32, ge=1, le=1438)
+    lr: float = Field(default=0.05, gt=0)
+    decay: float = Field(default=5e-4, ge=0)
+    repetitions: int = Field(default=5, ge=1)
+
+    def run(self, seed: int) -> Outcome:
+        """A row a layer, then AWP and each fixed precision."""
+        adaptive = AWP(self.threshold, self.interval, self.step)
+        runs = {"AWP": [self._train(adaptive, seed + r) for r in range(self.repetitions)]}
+        for bits in WIDTHS:
+            fixed = AWP(NEVER, initial=bits)
+            trained = [self._train(fixed, seed + r) for r in range(self.repetitions)]
+            runs[f"{bits} bits"] = trained
+        first = runs["AWP"][0]
+        layers = range(len(first.sizes))
+        return Outcome(
+            title=f"AWP: bits a weight over {self.steps} batches",
+            head=("", "weights", *HEADS, "ratio", "accuracy", "the paper's"),
+            rows=(
+                *(self._layer(first, layer) for layer in layers),
+                *(_scheme(label, trained) for label, trained in runs.items()),
+            ),
+            notes=self._notes(runs),
+            values=[
+                *(_layer_values(first, layer) for layer in layers),
+                *(_values(label, trained) for label, trained in runs.items()),
+            ],
+            figure=_figure(first),
+        )
+
+    def _train(self, policy: AWP, seed: int) -> Training:
+        return awp_precision.train(
+            *(policy, self.steps, self.hidden),
+            batch=self.batch,
+            lr=self.lr,
+            decay=self.decay,
+            block=self.block,
+            seed=seed,
+        )
+
+    def _layer(self, first: Training, layer: int) -> tuple[str, ...]:
+        since = [first.since(layer, bits) for bits in WIDTHS[1:]]
+        cells = ("never" if batch is None else str(batch) for batch in since)
+        return (f"layer {layer}", f"{first.sizes[layer]:,}", *cells, "-", "-", NOT_IN_OUR_COPY)
+
+    def _notes(self, runs: dict[str, list[Training]]) -> tuple[str, ...]:
+        awp, low, full = (_accuracy(runs[name]) for name in ("AWP", "8 bits", "32 bits"))
+        rates = ", ".join(f"{rate:.1g}" for rate in runs["32 bits"][0].rates)
+        return (
+            "The columns in between say from which batch on a layer has so many bits. Layers whose"
+            " norms shrink get precision, each at its own time; one whose norm grows gets it"
+            f" late or never. AWP reaches {awp:.1%} on images kept out, {full:.1%} is reached with"
+            f" 32 bits and {low:.1%} with 8.",
+            "The paper says that weights got close to 3 times smaller and that accuracy does not"
+            " suffer; bits over batches are not in our copy of it.",
+            "Why they differ: weight decay is the paper's (0.0005), but a perceptron's norms change"
+            f" far more slowly than those of its networks (a batch: {rates} of the norm, by layer,"
+            f" with 32 bits), so T is {self.threshold:g} instead of -5e-2 to -2e-5, and the"
+            f" interval {self.interval} batches instead of 2000 or 4000. How long 8 bits last, and"
+            " so the ratio, is what those two and the training's length make of it.",
+        )
+
+
+def _accuracy(trained: list[Training]) -> float:
+    return fmean(one.accuracy for one in trained)
+
+
+def _ratio(trained: list[Training]) -> float:
+    return fmean(one.ratio for one in trained)
+
+
+def _paper(label: str) -> float | None:
+    return PAPER_WEIGHT_RATIO if label == "AWP" else None
+
+
+def _scheme(label: str, trained: list[Training]) -> tuple[str, ...]:
+    paper = _paper(label)
+    size, accuracy = f"{sum(trained[0].sizes):,}", f"{_accuracy(trained):.1%}"
+    said = f"ratio {paper:g}" if paper else "-"
+    return (label, size, "-", "-", "-", f"{_ratio(trained):.2f}", accuracy, said)
+
+
+def _layer_values(first: Training, layer: int) -> dict[str, object]:
+    return {
+        "layer": layer,
+        "weights": first.sizes[layer],
+        "bits": [bits[layer] for bits in first.bits],
+        "change_rate": first.rates[layer],
+        "paper": None,
+    }
+
+
+def _values(label: str, trained: list[Training]) -> dict[str, object]:
+    return {
+        "scheme": label,
+        "ratio": _ratio(trained),
+        "accuracy": _accuracy(trained),
+        "accuracies": [one.accuracy for one in trained],
+        "paper_ratio": _paper(label),
+    }
+
+
+def _figure(first: Training) -> Figure:
+    bits = np.array(first.bits)
+    batches = list(range(len(bits)))
+    lines = {f"layer {n}": (batches, bits[:, n].tolist()) for n in range(len(first.sizes))}
+    return plot.stairs(lines, "batch", "bits a weight", WIDTHS)

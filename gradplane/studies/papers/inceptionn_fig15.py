@@ -1,0 +1,91 @@
+"""INCEPTIONN, figure 15: an exchange's time over the number of workers, for WA and the ring."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gradplane.studies import plot
+from gradplane.studies.exchange import SCHEMES, Exchange, Network, Setting, exchange, recorded
+from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+
+Workers = Annotated[int, Field(strict=True, ge=2, le=32)]
+Scheme = Literal["WA", "WA+C", "INC", "INC+C"]
+
+
+class Fig15(Study):
+    """Communication and addition, packet by packet; rate is that of the links between switches."""
+
+    name: Literal["inceptionn-fig15"] = "inceptionn-fig15"
+    workers: tuple[Workers, ...] = Field(default=(4, 6, 8), min_length=1, strict=False)
+    schemes: tuple[Scheme, ...] = Field(default=("WA", "INC"), min_length=1, strict=False)
+    values: int = Field(default=65_536, ge=256, le=10**6)
+    bound: Literal[6, 8, 10] = 10
+    rate: str = "10Gbit"
+    reduce_ns_per_value: float = Field(default=0.5, ge=0)
+    net: Network = "sim"
+
+    def run(self, seed: int) -> Outcome:
+        """A row for each scheme and number of workers."""
+        setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
+        gradient = recorded(self.values, seed)
+        found: dict[str, list[Exchange]] = {
+            scheme: [exchange(setting, scheme, count, gradient) for count in self.workers]
+            for scheme in SCHEMES
+            if scheme in self.schemes
+        }
+        return Outcome(
+            title=f"INCEPTIONN, figure 15: an exchange of {self.values:,} values, {self.rate}/s",
+            head=("scheme", "workers", "comm., ms", "adding, ms", "growth", "ideal", "the paper's"),
+            rows=tuple(_cells(one, ones[0]) for ones in found.values() for one in ones),
+            notes=self._notes(found),
+            values=[
+                {
+                    "scheme": one.scheme,
+                    "workers": one.workers,
+                    "communication": one.communication,
+                    "reduce": one.reduce,
+                    "growth": one.seconds / ones[0].seconds,
+                    "paper": None,
+                }
+                for ones in found.values()
+                for one in ones
+            ],
+            figure=plot.linear(
+                {
+                    scheme: (
+                        [float(one.workers) for one in ones],
+                        [1e3 * one.seconds for one in ones],
+                    )
+                    for scheme, ones in found.items()
+                },
+                "workers",
+                "an exchange, ms",
+            ),
+        )
+
+    def _notes(self, found: dict[str, list[Exchange]]) -> tuple[str, ...]:
+        growth = {scheme: ones[-1].seconds / ones[0].seconds for scheme, ones in found.items()}
+        said = ", ".join(f"{scheme} {factor:.2f} times" for scheme, factor in growth.items())
+        first, last = self.workers[0], self.workers[-1]
+        return (
+            f"From {first} to {last} workers the exchange takes: {said}. Ideal is what bytes on the"
+            " busiest link say: the aggregator's carries every worker's vector, so WA's grows with"
+            " the workers; a ring's link carries 2 (n - 1) / n of one, which stays below 2.",
+            "The paper's numbers are not in our copy; it says the same: almost linear for WA,"
+            " almost constant for the ring. Where they would differ: a ring of n does its work in"
+            " 2 (n - 1) steps, and each pays for the latency of three switches and of its first"
+            " packets, which shows at few values.",
+        )
+
+
+def _cells(one: Exchange, first: Exchange) -> tuple[str, ...]:
+    times = (f"{1e3 * seconds:.3f}" for seconds in (one.communication, one.reduce))
+    growth = f"{one.seconds / first.seconds:.2f}"
+    ideal = f"{_busiest(one) / _busiest(first):.2f}"
+    return (one.scheme, str(one.workers), *times, growth, ideal, NOT_IN_OUR_COPY)
+
+
+def _busiest(one: Exchange) -> float:
+    """Vectors on the busiest link, both ways one after the other for WA, at once for a ring."""
+    n = one.workers
+    return 2.0 * n if one.scheme.startswith("WA") else 2 * (n - 1) / n

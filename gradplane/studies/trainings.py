@@ -1,0 +1,95 @@
+"""A job's whole training as a software parameter server gives it, without the packets.
+
+Workers train in step; each vector is encoded and decoded, and the mean is taken in worker order, as
+hosts/ps.py does it. A run in which everything arrives ends with the same weights, bit for bit.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradplane import experiment, placement
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.job_codec import push_codec, reduce_seed
+from gradplane.hosts.results import Floats, Reduced
+from gradplane.hosts.training import Reduce, Report, train
+from gradplane.schema import Experiment, Job, Topology
+
+
+@dataclass(frozen=True)
+class Trained:
+    """How a training went.
+
+    accuracies: on the test rows after each epoch, worker 0's, as all have the same weights.
+    weights: digest of the final ones. ratio: bytes of the gradients as float32 over those sent."""
+
+    accuracies: tuple[float, ...]
+    weights: str
+    ratio: float
+
+    @property
+    def accuracy(self) -> float:
+        """In the end."""
+        return self.accuracies[-1]
+
+
+def job(workers: int, **keys: Any) -> JobConfig:
+    """The job of an experiment through a parameter server: `keys` as in [[job]]."""
+    wanted = Job(aggregation="ps", **keys)
+    made = Experiment(topology=Topology(workers=workers), job=(wanted,))
+    return placement.job_config(experiment.resolve(made), 0)
+
+
+def run(job: JobConfig) -> Trained:
+    """Train all workers to the end. Raises what train() and the codec raise."""
+    server = _Server(job)
+    workers = [train(job, worker) for worker in range(job.workers)]
+    answers: Sequence[Reduced | None] = [None] * job.workers
+    accuracies = []
+    while True:
+        steps = [worker.send(a) for worker, a in zip(workers, answers, strict=True)]
+        first = steps[0]
+        answers = [None] * job.workers
+        if isinstance(first, Reduce):
+            vectors = [step.vector for step in steps if isinstance(step, Reduce)]
+            answers = [server.reduce(first.round, vectors)] * job.workers
+        elif isinstance(first, Report) and first.kind == "epoch":
+            accuracies.append(first.fields["test_accuracy"])
+        elif isinstance(first, Report) and first.kind == "done":
+            return Trained(tuple(accuracies), first.fields["weights"], server.ratio)
+
+
+class _Server:
+    """Encodes each worker's vector, decodes it and takes the mean."""
+
+    def __init__(self, job: JobConfig) -> None:
+        self._job, self._codec = job, push_codec(job)
+        self._states: list[Any] = []
+        self._sent = self._values = 0
+
+    @property
+    def ratio(self) -> float:
+        return 4 * self._values / self._sent
+
+    def reduce(self, ticket: int, vectors: Sequence[Floats]) -> Reduced:
+        n = vectors[0].size
+        self._states = self._states or [self._codec.start(n) for _ in vectors]
+        shared = self._shared(vectors)
+        total = np.zeros(n, np.float32)
+        for worker, vector in enumerate(vectors):
+            data, self._states[worker] = self._codec.encode(
+                vector, shared, reduce_seed(self._job, ticket), self._states[worker], worker
+            )
+            total += self._codec.decode(data, n)
+            self._sent += len(data)
+            self._values += n
+        counts = np.array([len(vectors)], np.int64)
+        return Reduced(total / np.float32(len(vectors)), counts, 0, "", "", "")
+
+    def _shared(self, vectors: Sequence[Floats]) -> Floats | None:
+        pairs = zip(vectors, self._states, strict=True)
+        stats = [self._codec.local(vector, state) for vector, state in pairs]
+        known = [stat for stat in stats if stat is not None]
+        return self._codec.combine(known) if known else None

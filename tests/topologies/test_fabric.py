@@ -1,0 +1,199 @@
+"""Several switches: ring and leaf-spine as data, and traffic across them on both networks."""
+
+from functools import partial
+
+import fabric_cases as cases
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from network_cases import switch_config
+
+from gradplane import isolate
+from gradplane.hosts.environment import Datagram
+from gradplane.topologies import Host, Link, Switch, Topology, TopologyError, build, kinds
+from gradplane.topologies.sim import SimNetwork
+
+
+def names(topology):
+    return [link.name for link in topology.links]
+
+
+def test_a_ring_is_a_circle_of_switches():
+    ring = build("ring", workers=3, rate="1Gbit", fabric_rate="10Mbit", fabric_queue=[5, 6, 7])
+    assert names(ring) == ["h1-s1", "h2-s2", "h3-s3", "s1-s2", "s2-s3", "s3-s1"]
+    assert [link.rate for link in ring.links] == [10**9] * 3 + [10**7] * 3
+    assert [link.queue for link in ring.fabric_links()] == [5, 6, 7]
+    assert ring.host_ports("s2") == {1: "h2"}
+    assert ring.routes("s1") == {"h1": 1, "h2": 2, "h3": 3}
+
+
+def test_small_rings_have_no_double_links():
+    assert names(build("ring", workers=1)) == ["h1-s1"]
+    assert names(build("ring", workers=2)) == ["h1-s1", "h2-s2", "s1-s2"]
+    assert names(build("ring", workers=3, hosts_per_switch=2)) == [
+        "h1-s1",
+        "h2-s1",
+        "h3-s2",
+        "s1-s2",
+    ]
+
+
+def test_a_leaf_spine_has_every_leaf_on_every_spine():
+    fabric = build("leaf-spine", workers=3, servers=1, fabric_delay="2us")
+    assert fabric == build("leaf_spine", workers=3, servers=1, fabric_delay="2us")
+    assert names(fabric) == [
+        *("h1-s1", "h2-s1", "h3-s2", "h4-s2"),
+        *("s1-s3", "s1-s4", "s2-s3", "s2-s4"),
+    ]
+    assert [link.delay for link in fabric.links] == [0] * 4 + [2000] * 4
+    assert fabric.host_ports("s2") == {1: "h3", 2: "h4"} and fabric.host_ports("s3") == {}
+    assert fabric.routes("s3") == {"h1": 1, "h2": 1, "h3": 2, "h4": 2}
+
+
+def test_hosts_are_spread_over_the_spines():
+    assert build("leaf-spine", workers=4).routes("s1") == {"h1": 1, "h2": 2, "h3": 3, "h4": 4}
+
+
+def test_hosts_are_spread_over_the_leaves_that_one_asks_for():
+    fabric = build("leaf-spine", workers=5, leaves=3, spines=1)
+    assert [len(fabric.host_ports(leaf)) for leaf in ("s1", "s2", "s3")] == [2, 2, 1]
+
+
+def test_kinds_are_named_as_one_writes_them():
+    assert {"star", "ring", "leaf-spine"} == set(kinds())
+
+
+@settings(deadline=None, max_examples=40)
+@given(
+    st.sampled_from(["ring", "leaf-spine"]),
+    st.integers(1, 12),
+    st.integers(0, 2),
+    st.integers(1, 3),
+)
+def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size):
+    option = {"ring": "hosts_per_switch", "leaf-spine": "spines"}[kind]
+    topology = build(kind, workers=workers, servers=servers, **{option: size})
+    for start in topology.switches:
+        for host in topology.host:
+            node, hops = start.name, 0
+            while node != host:
+                node = topology.ports(node)[topology.routes(node)[host]].other_end(node)[0]
+                hops += 1
+                assert hops <= len(topology.switches) + 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        (
+            "ring",
+            {"workers": 0},
+            "workers = 0, servers = 0: a ring has 1 worker or more, and 253 hosts at most",
+        ),
+        (
+            "ring",
+            {"workers": 2, "hosts_per_switch": 0},
+            "hosts_per_switch = 0: hosts on a switch, 1 or more",
+        ),
+        (
+            "ring",
+            {"workers": 4, "fabric_rate": ["1Gbit", "1Gbit"]},
+            "fabric_rate has 2 values for 4 links between switches: give one for each",
+        ),
+        (
+            "ring",
+            {"workers": 3, "fabric_delay": "1 hour"},
+            "fabric_delay = '1 hour': expected a number with a unit (ns, us, ms, s), such as '2ms'",
+        ),
+        (
+            "leaf-spine",
+            {"workers": 2, "spine": 1},
+            "topology leaf-spine has no option 'spine': did you mean 'spines'? there is: delay,"
+            " fabric_delay, fabric_queue, fabric_rate, hosts_per_leaf, leaves, queue, rate,"
+            " servers, spines, workers",
+        ),
+        ("leaf-spine", {"workers": 2, "spines": 0}, "spines = 0: spine switches, 1 or more"),
+        (
+            "leaf-spine",
+            {"workers": 2, "leaves": 3},
+            "leaves = 3: there are 2 hosts, at least one a leaf",
+        ),
+        (
+            "leaf-spine",
+            {"workers": 9, "leaves": 2, "hosts_per_leaf": 4},
+            "leaves = 2, hosts_per_leaf = 4: they hold 8 hosts, and there are 9",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(kind, options, message):
+    with pytest.raises(TopologyError) as error:
+        build(kind, **options)
+    assert str(error.value) == message
+
+
+def test_a_switch_without_a_path_is_refused():
+    hosts = (Host.numbered(1),)
+    with pytest.raises(TopologyError) as error:
+        Topology("mine", hosts, (Switch("s1"), Switch("s2")), (Link("h1", "s1", 0, 1),))
+    assert str(error.value) == "no path leads from switch s2 to host h1: link them"
+
+
+def sent_in_sim(kind, options, source, destination, count, payload):
+    """Virtual ns at which each datagram of `count` sent at once arrives, and the counters."""
+    with SimNetwork(build(kind, **options), switch_config()) as net:
+        cases.route(net)
+        arrived = []
+        net._stacks[destination].listen(9000, lambda *_: arrived.append(net._events.now))
+        ip = net.topology.host[destination].ip
+        for _ in range(count):
+            net._stacks[source].send(Datagram(9000, ip, 9000, bytes(payload)))
+        while net._events.step():
+            pass
+        return arrived, {c.link: c for c in net.link_counters()}
+
+
+def test_a_fabric_link_takes_its_time_in_the_simulated_network():
+    options = {"workers": 3, "fabric_rate": "10Mbit", "fabric_delay": "5us"}
+    arrived, links = sent_in_sim("ring", options, "h1", "h2", 100, 958)
+    # A frame of 1000 bytes is 800 us at 10 Mbit/s; both switches take 1 us.
+    assert arrived == [800_000 * (n + 1) + 5_000 + 2_000 for n in range(100)]
+    assert (links["s1-s2"].up_packets, links["s1-s2"].up_bytes) == (100, 100_000)
+    assert links["s2-s3"].up_packets == links["s3-s1"].up_packets == 0
+
+
+def test_a_fabric_links_queue_drops_in_the_simulated_network():
+    options = {"workers": 2, "fabric_rate": "10Mbit", "fabric_queue": 10}
+    arrived, links = sent_in_sim("ring", options, "h1", "h2", 50, 958)
+    assert (len(arrived), links["s1-s2"].up_dropped) == (10, 40)
+
+
+@pytest.mark.parametrize("kind", ["ring", "leaf-spine"])
+def test_every_host_reaches_every_other_in_the_simulated_network(kind):
+    with SimNetwork(build(kind, workers=4), switch_config()) as net:
+        cases.route(net)
+        arrived = set()
+        for name, stack in net._stacks.items():
+            stack.listen(9000, lambda *datagram, to=name: arrived.add((datagram[1], to)))
+        hosts = net.topology.host
+        wanted = {(hosts[a].ip, b) for a in hosts for b in hosts if a != b}
+        for ip, to in wanted:
+            stack = next(net._stacks[host.name] for host in hosts.values() if host.ip == ip)
+            stack.send(Datagram(9000, hosts[to].ip, 9000, b""))
+        while net._events.step():
+            pass
+        assert arrived == wanted
+
+
+@pytest.mark.parametrize("kind", ["ring", "leaf-spine"])
+def test_every_host_pings_every_other_on_real_links(kind):
+    options = {"workers": 3} if kind == "ring" else {"workers": 4}
+    lost, fabric = isolate.call(partial(cases.pings, kind, options))
+    assert lost == []
+    assert all(fabric.values()), fabric  # both spines, and each side of the ring, are used
+
+
+def test_a_fabric_link_takes_its_time_on_real_links():
+    """A token bucket lets its burst through at once (2 packets), and then no more than the rate."""
+    options = {"workers": 2, "fabric_rate": "10Mbit"}
+    seconds = isolate.call(partial(cases.transfer, "ring", options, "h1", "h2", 300, 958))
+    assert seconds >= 0.95 * (300 - 4) * 8000 / 10e6

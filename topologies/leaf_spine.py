@@ -1,0 +1,74 @@
+"""Leaf-spine: hosts on leaf switches, every leaf linked to every spine.
+
+   s4      s5           spines
+ 1/ |2\\3 1/ |2\\3
+ s1    s2    s3         leaves: ports 1, 2, ... to hosts, then one to each spine
+h1 h2 h3 h4 h5 h6
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
+from gradplane.topologies.errors import TopologyError
+from gradplane.topologies.link_options import LinkOptions, check_count, check_hosts
+from gradplane.topologies.units import Quantity
+
+
+def leaf_spine(
+    workers: int,
+    servers: int = 0,
+    leaves: int | None = None,
+    hosts_per_leaf: int | None = None,
+    spines: int = 2,
+    rate: Quantity | Sequence[Quantity] | None = None,
+    delay: Quantity | Sequence[Quantity] = 0,
+    queue: int | Sequence[int] = QUEUE,
+    fabric_rate: Quantity | Sequence[Quantity] | None = None,
+    fabric_delay: Quantity | Sequence[Quantity] = 0,
+    fabric_queue: int | Sequence[int] = QUEUE,
+) -> Topology:
+    """`workers` + `servers` hosts, spread evenly and in order over the leaves.
+
+    Leaves are s1, s2, ..., the spines follow. Without `leaves` there are as many as
+    `hosts_per_leaf` (2) takes. rate, delay and queue are those of the hosts' links, as in `star`;
+    fabric_rate, fabric_delay and fabric_queue those between switches (a list: s1's to each spine,
+    then s2's, ...).
+    """
+    count = check_hosts(workers, servers, "leaf-spine")
+    check_count("spines", spines, "spine switches")
+    on_leaf = _hosts_of_leaves(count, leaves, hosts_per_leaf)
+    options = LinkOptions.parse(count, "hosts", rate, delay, queue)
+    links = [
+        Link(f"h{n + 1}", f"s{leaf + 1}", 0, port, *options.of(n))
+        for leaf, hosts in enumerate(on_leaf)
+        for port, n in enumerate(hosts, 1)
+    ]
+    pairs = [(leaf, spine) for leaf in range(len(on_leaf)) for spine in range(spines)]
+    fabric = LinkOptions.parse(
+        len(pairs), "links between switches", fabric_rate, fabric_delay, fabric_queue, "fabric_"
+    )
+    for n, (leaf, spine) in enumerate(pairs):
+        name, port = f"s{len(on_leaf) + spine + 1}", len(on_leaf[leaf]) + spine + 1
+        links.append(Link(f"s{leaf + 1}", name, port, leaf + 1, *fabric.of(n)))
+    switches = tuple(Switch(f"s{n}") for n in range(1, len(on_leaf) + spines + 1))
+    hosts = tuple(Host.numbered(n) for n in range(1, count + 1))
+    return Topology("leaf-spine", hosts, switches, tuple(links))
+
+
+def _hosts_of_leaves(count: int, leaves: int | None, hosts_per_leaf: int | None) -> list[range]:
+    """The hosts of each leaf, counted from 0; the first leaves have one more where it must be."""
+    if leaves is None:
+        leaves = -(-count // check_count("hosts_per_leaf", hosts_per_leaf or 2, "hosts on a leaf"))
+    check_count("leaves", leaves, "leaf switches")
+    if leaves > count:
+        raise TopologyError(f"leaves = {leaves}: there are {count} hosts, at least one a leaf")
+    few, more = divmod(count, leaves)
+    if hosts_per_leaf is not None and few + bool(more) > hosts_per_leaf:
+        raise TopologyError(
+            f"leaves = {leaves}, hosts_per_leaf = {hosts_per_leaf}: they hold"
+            f" {leaves * hosts_per_leaf} hosts, and there are {count}"
+        )
+    starts = [leaf * few + min(leaf, more) for leaf in range(leaves + 1)]
+    return [range(start, end) for start, end in zip(starts, starts[1:], strict=False)]
