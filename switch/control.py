@@ -16,6 +16,8 @@ from gradplane.switch.runtime.keys import Match
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 from gradplane.switch.runtime.tables import MatchTable
 
+VALIDITY = "$valid$"  # what P4Info calls isValid() in a key's name
+
 
 class Table:
     """One table's entries. Names may be suffixes; raises SwitchError with the way out.
@@ -95,7 +97,8 @@ class Table:
         given: dict[str, Any] = {}
         names = [f.name for f in self.state.fields]
         for name, value in match.items():
-            given[resolve("match field", name, names, self._where)] = value
+            written = name.replace("isValid()", VALIDITY)
+            given[resolve("match field", written, names, self._where)] = value
         return tuple(match_of(f, given.get(f.name)) for f in self.state.fields)
 
     def _target(

@@ -56,6 +56,10 @@ def _excerpt(line: str, column: int) -> tuple[str, int]:
     return line[start : start + MAX_SHOWN], column - start
 
 
+def _start(span: Span) -> tuple[str, int, int]:
+    return span.file, span.line, span.column
+
+
 class CompileError(Exception):
     """The program was rejected. `diagnostics` has every error found, in source order."""
 
@@ -71,6 +75,8 @@ class Reporter:
 
     lines: dict[str, list[str]] = field(default_factory=dict)  # file name -> its source lines
     diagnostics: list[Diagnostic] = field(default_factory=list)
+    read: dict[str, str | None] = field(default_factory=dict)
+    """What the program depends on: path -> text of a file, None for one that is not there."""
 
     def error(self, span: Span, message: str, hint: str = "") -> None:
         self._add(Diagnostic(span, message, "error", hint))
@@ -79,8 +85,13 @@ class Reporter:
         self._add(Diagnostic(span, message, "warning", hint))
 
     def _add(self, diagnostic: Diagnostic) -> None:
-        """Nobody reads more than MAX_ERRORS: with the last of them the stage ends."""
-        if diagnostic not in self.diagnostics:
+        """One error a place: what follows there is seldom news. Nobody reads more than MAX_ERRORS:
+        with the last of them the stage ends."""
+        told = diagnostic in self.diagnostics
+        if diagnostic.level == "error":
+            start = _start(diagnostic.span)
+            told = any(start == _start(d.span) for d in self.errors)
+        if not told:
             self.diagnostics.append(diagnostic)
             if len(self.errors) >= MAX_ERRORS:
                 self.stop_on_errors()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,19 +12,31 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from gradplane.switch.arch.model import PASS_LIMIT, Arrival, Output
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.arch.v1model import PASS_LIMIT, Arrival, Output
-from gradplane.switch.compiler import compile_program
 from gradplane.switch.control import Profile, Table
 from gradplane.switch.interp.trace import Event, Trace
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
+from gradplane.switch.programs import load_program
 from gradplane.switch.runtime.arrays import Counter, Register
+from gradplane.switch.runtime.buffers import (
+    Buffers,
+    Bytes,
+    Ints,
+    Sent,
+    check_offsets,
+    joined,
+    outputs,
+    pack,
+    sent,
+)
 from gradplane.switch.runtime.errors import SwitchError
 from gradplane.switch.runtime.messages import Fault, Message, PacketIn
 from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.state import CloneSession, Replica, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
+from gradplane.switch.tracing import Tracing
 
 if TYPE_CHECKING:
     from gradplane.switch.jit.engine import Engine
@@ -32,23 +44,22 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 ENGINES = ("interpreter", "jit")
+DEFAULT_ENGINE = "jit"
+BATCH = 4096  # packets for which process_buffer holds the lock
 PASSES_A_PACKET = 10 * PASS_LIMIT  # of one injected packet and all that comes of it
 
 Recirculated = Arrival
 """A packet that comes in again (resubmitted or recirculated); hand it to Switch.run_once."""
 
-Buffers = tuple[
-    npt.NDArray[np.int64], npt.NDArray[np.uint8], npt.NDArray[np.int64], npt.NDArray[np.int64]
-]
-
 
 class Switch:
     """A running P4 program.
 
-    program: a .p4 file, or an ir.Program. arch: "v1model". engine: "interpreter", "jit". seed: of
-    random(). clock: nanoseconds; timestamps count from the switch's start. include_dirs, defines:
-    for the preprocessor. text: the source, if `program` is but its name. cpu_port: packets that
-    leave there become PacketIn messages.
+    program: a .p4 file, or an ir.Program. arch: "v1model", "psa"; None: as the program's package
+    says. engine: "interpreter", "jit". seed: of random numbers. clock: nanoseconds; timestamps
+    count from the switch's start. include_dirs, defines: for the preprocessor. text: the source, if
+    `program` is but its name. cpu_port: packets that leave there become PacketIn messages; PSA has
+    a port of its own for that, whatever is given here.
     Raises CompileError if the program is not accepted, SwitchError for other arguments.
 
     `lock` is held for each packet and each change; hold it to do several as one. `state` is what
@@ -58,8 +69,8 @@ class Switch:
     def __init__(
         self,
         program: str | Path | ir.Program,
-        arch: str = "v1model",
-        engine: str = "jit",
+        arch: str | None = None,
+        engine: str = DEFAULT_ENGINE,
         seed: int = 0,
         clock: Callable[[], int] = time.monotonic_ns,
         include_dirs: Sequence[str | Path] = (),
@@ -70,22 +81,25 @@ class Switch:
         if engine not in ENGINES:
             raise SwitchError(f"there is no engine {engine!r}; engines: {', '.join(ENGINES)}")
         if not isinstance(program, ir.Program):
-            program = compile_program(program, include_dirs, defines, text)
+            program = load_program(program, include_dirs, defines, text)
         self.program = program
-        self.cpu_port = cpu_port
         self.lock = RLock()
         kind = architecture(arch, program)
+        self.cpu_port = cpu_port if kind.model.cpu_port is None else kind.model.cpu_port
         self.state = State(program, seed=seed, clock=clock)
         self._model = kind.model(program, self.state)
+        self._tracings: list[Tracing] = []
         self._engine: Engine | None = None
         if engine == "jit":
-            self._engine = _jit(kind.name, program, self.state, cpu_port)
+            self._engine = _jit(program, self.state, self.cpu_port)
 
     # -- packets --------------------------------------------------------------------------------
 
     def process(self, port: int, packet: bytes) -> list[Output]:
         """Everything that leaves because of a packet: (port, packet) each, in order."""
         with self.lock:
+            if self._tracings and (wanting := self._wanting(port, packet)):
+                return self._traced(port, packet, wanting)
             if self._engine is not None:
                 return self._engine.process_one(port, packet)
             return self._process(port, packet, None)
@@ -94,14 +108,10 @@ class Switch:
         self, ports: Sequence[int], packets: Sequence[bytes]
     ) -> list[tuple[int, int, bytes]]:
         """Packets one after the other -> (index of the cause, port, packet) for all that leaves."""
-        if self._engine is not None:
-            with self.lock:
-                return self._engine.process_list(ports, packets)
-        out = []
-        with self.lock:
-            for i, (port, packet) in enumerate(zip(ports, packets, strict=True)):
-                out += [(i, *output) for output in self._process(port, packet, None)]
-        return out
+        if len(ports) != len(packets):
+            raise SwitchError(f"{len(ports)} ports for {len(packets)} packets: give one for each")
+        numbers, data, offsets = pack(ports, packets)
+        return outputs(*self.process_spans(numbers, data, offsets[:-1], offsets[1:]))
 
     def process_buffer(
         self,
@@ -111,21 +121,43 @@ class Switch:
     ) -> Buffers:
         """The same on arrays: packet i is data[offsets[i]:offsets[i + 1]], n + 1 offsets in all.
 
-        -> ports, data, offsets and the index of each packet's cause, in the same layout.
+        -> ports, data, offsets and the index of each packet's cause, in the same layout. Goes in
+        batches between which others can have the lock. Raises SwitchError for offsets that are
+        not within the data.
         """
-        if self._engine is not None:
-            return self._engine.process_buffer(self.lock, ports, data, offsets)
-        whole = np.ascontiguousarray(data, dtype=np.uint8).tobytes()
-        at = [int(offset) for offset in offsets]
-        packets = [whole[a:b] for a, b in zip(at, at[1:], strict=False)]
-        results = self.process_batch([int(port) for port in ports], packets)
-        lengths = [0, *(len(packet) for _, _, packet in results)]
-        return (
-            np.array([port for _, port, _ in results], dtype=np.int64),
-            np.frombuffer(b"".join(p for _, _, p in results), dtype=np.uint8),
-            np.cumsum(lengths, dtype=np.int64),
-            np.array([cause for cause, _, _ in results], dtype=np.int64),
-        )
+        where = np.ascontiguousarray(ports, dtype=np.int64)
+        whole = np.ascontiguousarray(data, dtype=np.uint8)
+        at = np.ascontiguousarray(offsets, dtype=np.int64)
+        check_offsets(len(where), len(whole), at)
+        starts, ends = at[:-1], at[1:]
+        parts = []
+        for first in range(0, len(where), BATCH):
+            part = slice(first, first + BATCH)
+            parts.append((first, self.process_spans(where[part], whole, starts[part], ends[part])))
+        rows, out = joined(parts)
+        rises = np.concatenate([np.zeros(1, dtype=np.int64), rows[:, 1]])
+        return rows[:, 0].copy(), out, rises, rows[:, 2].copy()
+
+    def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+        """One batch on arrays with the least ado: packet i is data[starts[i]:ends[i]].
+
+        -> rows of (port, end of its bytes, index of its cause), and the bytes. The arrays must be
+        contiguous and the packets within the data: neither is checked.
+        """
+        with self.lock:
+            if self._engine is None:
+                return sent(self._interpreted(ports, data, starts, ends))
+            if self._tracings:
+                return self._with_traces(self._engine, ports, data, starts, ends)
+            return self._engine.process(ports, data, starts, ends)
+
+    def _interpreted(
+        self, ports: Ints, data: Bytes, starts: Ints, ends: Ints
+    ) -> Iterator[tuple[int, int, bytes]]:
+        spans = zip(ports.tolist(), starts.tolist(), ends.tolist(), strict=True)
+        for i, (port, start, end) in enumerate(spans):
+            for output in self.process(port, data[start:end].tobytes()):
+                yield (i, *output)
 
     def run_once(
         self, port: int, packet: bytes | Recirculated
@@ -139,37 +171,103 @@ class Switch:
             result = (self._engine or self._model).run(arrival)
             return self._leaving(result.outputs), result.again
 
+    # -- traces ---------------------------------------------------------------------------------
+
     def trace(self, port: int, packet: bytes) -> Trace:
         """Processes a packet for good and tells everything that happened to it."""
         events: list[Event] = []
         with self.lock:
-            outputs = self._process(port, packet, events)
-        return Trace(events, outputs)
+            leaving = self._process(port, packet, events)
+        return Trace(port, bytes(packet), events, leaving)
+
+    def tracing(
+        self, port: int | None = None, where: str | None = None, count: int | None = None
+    ) -> Tracing:
+        """Traces of packets to come: those that come in through `port`, for which `where` holds,
+        the next `count`; None: any.
+
+        `where` is a P4 expression on the parser's parameters as they are once it ran, with
+        addresses as text: "hdr.ipv4.isValid() && hdr.ipv4.dst == 10.0.0.5". The switch goes on
+        with its tables, registers and counters; packets keep their order. Iterate over the result,
+        and close it, or use `with`. Packets given to run_once are not looked at.
+        Raises CompileError for a filter that is not understood.
+        """
+        from gradplane.switch.filters import PacketFilter  # brings the compiler along
+
+        chooses = None if where is None else PacketFilter(self._model, where)
+        tracing = Tracing(port, chooses, count, self._end_tracing)
+        self.watch(tracing)
+        return tracing
+
+    def watch(self, tracing: Tracing) -> None:
+        """Has a tracing choose from the packets to come."""
+        with self.lock:
+            self._tracings.append(tracing)
+
+    def _end_tracing(self, tracing: Tracing) -> None:
+        with self.lock:
+            if tracing in self._tracings:
+                self._tracings.remove(tracing)
+
+    def _wanting(self, port: int, packet: bytes) -> list[Tracing]:
+        return [tracing for tracing in self._tracings if tracing.wants(port, packet)]
+
+    def _traced(self, port: int, packet: bytes, wanting: list[Tracing]) -> list[Output]:
+        trace = self.trace(port, packet)
+        for tracing in wanting:
+            tracing.deliver(trace)
+        return trace.outputs
+
+    def _with_traces(
+        self, engine: Engine, ports: Ints, data: Bytes, starts: Ints, ends: Ints
+    ) -> Sent:
+        """A batch of which the engine processes what no tracing wants."""
+        parts: list[tuple[int, Sent]] = []
+        done = 0
+
+        def up_to(i: int) -> None:
+            some = slice(done, i)
+            if i > done:
+                parts.append((done, engine.process(ports[some], data, starts[some], ends[some])))
+
+        for i, port in enumerate(ports.tolist()):
+            if not any(tracing.port in (None, port) for tracing in self._tracings):
+                continue
+            packet = data[starts[i] : ends[i]].tobytes()
+            wanting = self._wanting(port, packet)
+            if wanting:
+                up_to(i)
+                parts.append((i, sent((0, *o) for o in self._traced(port, packet, wanting))))
+                done = i + 1
+        up_to(len(ports))
+        return joined(parts)
+
+    # -- one packet after the other -------------------------------------------------------------
 
     def _process(self, port: int, packet: bytes, events: list[Event] | None) -> list[Output]:
-        outputs: list[Output] = []
+        left: list[Output] = []
         waiting = deque([Arrival(port, bytes(packet))])
         for _ in range(PASSES_A_PACKET):
             if not waiting:
-                return self._leaving(outputs)
+                return self._leaving(left)
             result = self._model.run(waiting.popleft(), events)
-            outputs += result.outputs
+            left += result.outputs
             waiting += result.again
         self._storm(len(waiting))
-        return self._leaving(outputs)
+        return self._leaving(left)
 
     def _storm(self, left: int) -> None:
         reason = f"one packet took {PASSES_A_PACKET} passes"
         self.state.drops[reason] += left
         self.state.tell(Fault(f"{left} packets dropped: {reason}"))
 
-    def _leaving(self, outputs: list[Output]) -> list[Output]:
+    def _leaving(self, left: list[Output]) -> list[Output]:
         if self.cpu_port is None:
-            return outputs
-        for port, packet in outputs:
+            return left
+        for port, packet in left:
             if port == self.cpu_port:
                 self.state.tell(PacketIn(packet))
-        return [output for output in outputs if output[0] != self.cpu_port]
+        return [output for output in left if output[0] != self.cpu_port]
 
     # -- control --------------------------------------------------------------------------------
 
@@ -209,14 +307,20 @@ class Switch:
             _set(self.state.multicast, group, replicas)
 
     def clone_session(
-        self, session: int, ports: Iterable[int | tuple[int, int]], truncate: int = 0
+        self,
+        session: int,
+        ports: Iterable[int | tuple[int, int]],
+        truncate: int = 0,
+        class_of_service: int = 0,
     ) -> None:
-        """Sets a clone session's ports; copies leave with `truncate` bytes at most (0: whole)."""
-        if not 0 <= session < 1 << 15:
-            raise SwitchError(f"clone session {session} is not within 0 to 32767")
+        """Sets a clone session's ports. `truncate`: the most bytes with which copies leave (PSA:
+        enter egress); 0: whole. `class_of_service`: what PSA's copies have."""
+        most = self._model.sessions - 1
+        if not 0 <= session <= most:
+            raise SwitchError(f"clone session {session} is not within 0 to {most}")
         replicas = _replicas(ports)
         with self.lock:
-            whole = CloneSession(replicas, truncate) if replicas else None
+            whole = CloneSession(replicas, truncate, class_of_service) if replicas else None
             _set(self.state.clone_sessions, session, whole)
 
     def messages(self) -> list[Message]:
@@ -228,9 +332,7 @@ class Switch:
         return out
 
 
-def _jit(arch: str, program: ir.Program, state: State, cpu_port: int | None) -> Engine:
-    if arch != "v1model":
-        raise SwitchError(f"engine jit runs v1model only, not {arch}: use engine interpreter")
+def _jit(program: ir.Program, state: State, cpu_port: int | None) -> Engine:
     from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
 
     return Engine(program, state, PASSES_A_PACKET, cpu_port)

@@ -52,6 +52,14 @@ class Call:
         """The function that evaluates an argument."""
         return self.statements.load(self.stmt.args[position])
 
+    def bits(self, position: int) -> Load:
+        """A number's bits as an unsigned number."""
+        t, load = self.stmt.args[position].type, self.arg(position)
+        if not (isinstance(t, Bits) and t.signed):
+            return load
+        mask = (1 << t.width) - 1
+        return lambda env: load(env) & mask
+
     def out(self, position: int) -> Store:
         """The function that assigns a number to an out argument, cut to its width."""
         target = self.stmt.args[position]

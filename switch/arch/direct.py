@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gradplane.switch.arch.calls import collector
 from gradplane.switch.interp.frame import Env, Load
 from gradplane.switch.interp.statements import Observer, Statements
@@ -10,14 +12,18 @@ from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.hashes import HASHES, pack_bits
 from gradplane.switch.runtime.tables import MatchTable
 
+Step = Callable[[MatchTable, ir.ExternInstance, Statements], Observer]
 
-def observer(table: MatchTable, statements: Statements) -> Observer | None:
-    """Direct counter and meter, and the time of the last hit."""
+
+def observer(
+    table: MatchTable, statements: Statements, counter: Step, meter: Step
+) -> Observer | None:
+    """Direct counter and meter, each with its step, and the time of the last hit."""
     steps: list[Observer] = []
     if table.table.counter is not None:
-        steps.append(_counting(table))
+        steps.append(counter(table, table.table.counter, statements))
     if table.table.meter is not None:
-        steps.append(_metering(table, table.table.meter, statements))
+        steps.append(meter(table, table.table.meter, statements))
     if table.table.support_timeout:
         steps.append(_timing(statements))
     if not steps:
@@ -52,14 +58,17 @@ def selection(table: ir.Table, statements: Statements) -> Load:
     return select
 
 
-def _counting(table: MatchTable) -> Observer:
+def counting(table: MatchTable, instance: ir.ExternInstance, statements: Statements) -> Observer:
+    """Counts each lookup."""
+
     def count(env: Env, entry: Entry | None) -> None:
         (table.default_counter if entry is None else entry.counter).add(env[0].length)
 
     return count
 
 
-def _metering(table: MatchTable, instance: ir.ExternInstance, statements: Statements) -> Observer:
+def metering(table: MatchTable, instance: ir.ExternInstance, statements: Statements) -> Observer:
+    """Executes the meter on each lookup, for the program to read the colour."""
     by_packets, clock, name = instance.args[0] == "packets", statements.state.clock, instance.name
 
     def meter(env: Env, entry: Entry | None) -> None:
@@ -68,6 +77,28 @@ def _metering(table: MatchTable, instance: ir.ExternInstance, statements: Statem
         env[0].colours[name] = cell.execute(clock(), amount)
 
     return meter
+
+
+def counter_found(
+    table: MatchTable, instance: ir.ExternInstance, statements: Statements
+) -> Observer:
+    """Keeps what the action may count."""
+    name = instance.name
+
+    def keep(env: Env, entry: Entry | None) -> None:
+        env[0].found[name] = table.default_counter if entry is None else entry.counter
+
+    return keep
+
+
+def meter_found(table: MatchTable, instance: ir.ExternInstance, statements: Statements) -> Observer:
+    """Keeps the meter that the action may execute."""
+    name = instance.name
+
+    def keep(env: Env, entry: Entry | None) -> None:
+        env[0].found[name] = table.default_meter if entry is None else entry.meter
+
+    return keep
 
 
 def _timing(statements: Statements) -> Observer:

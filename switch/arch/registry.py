@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from gradplane.switch.arch.model import Model
+from gradplane.switch.arch.psa import PsaModel
 from gradplane.switch.arch.v1model import V1Model
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.errors import SwitchError
@@ -13,21 +16,31 @@ from gradplane.switch.runtime.errors import SwitchError
 class Architecture:
     name: str
     package: str
-    model: type[V1Model]
+    model: type[Model[Any]]
 
 
-ARCHITECTURES = {a.name: a for a in (Architecture("v1model", "V1Switch", V1Model),)}
+V1MODEL = Architecture("v1model", "V1Switch", V1Model)
+PSA = Architecture("psa", "PSA_Switch", PsaModel)
+ARCHITECTURES = {a.name: a for a in (V1MODEL, PSA)}
 
 
-def architecture(name: str, program: ir.Program) -> Architecture:
-    """The named architecture; raises SwitchError if there is none or the program is another's."""
-    found = ARCHITECTURES.get(name)
-    if found is None:
+def architecture(name: str | None, program: ir.Program) -> Architecture:
+    """The architecture of a program's package.
+
+    Raises SwitchError if there is none for it, or if it is not the one that `name` asks for.
+    """
+    package = program.package.type
+    if name is not None and name not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise SwitchError(f"there is no architecture {name!r}; architectures: {known}")
-    if program.package.type != found.package:
+    found = next((a for a in ARCHITECTURES.values() if a.package == package), None)
+    if found is None:
+        known = ", ".join(f"{a.package} ({a.name})" for a in ARCHITECTURES.values())
+        raise SwitchError(f"the program's main is a {package}; supported packages: {known}")
+    if name not in (None, found.name):
+        wanted = ARCHITECTURES[str(name)].package
         raise SwitchError(
-            f"architecture {name} runs a {found.package}, but the program's main is a "
-            f"{program.package.type}"
+            f"architecture {name} runs a {wanted}, but the program's main is a {package}; leave"
+            " the architecture out: the program's package says which it is"
         )
     return found

@@ -8,14 +8,24 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
-from gradplane.switch.arch.calls import Builder, Call, refuse
-from gradplane.switch.arch.direct import observer, selection
+from gradplane.switch.arch.calls import Call, refuse
+from gradplane.switch.arch.direct import counting, metering, observer, selection
+from gradplane.switch.arch.externs import (
+    Extern,
+    Externs,
+    algorithm,
+    check_that,
+    count,
+    nothing,
+    register_read,
+    register_write,
+    scaled,
+)
 from gradplane.switch.arch.v1packet import DROP_PORT, V1Packet
 from gradplane.switch.interp.frame import Env, Load, Run
-from gradplane.switch.interp.statements import Abort, Observer, Statements
+from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.interp.trace import Logged, value_text
 from gradplane.switch.interp.values import copier, plain
 from gradplane.switch.ir import nodes as ir
@@ -26,46 +36,11 @@ from gradplane.switch.runtime.tables import MatchTable
 
 log = logging.getLogger("gradplane.switch")
 
-ANYWHERE = frozenset({"p", "vr", "ig", "eg", "ck", "dep"})
-
-
-@dataclass(frozen=True, slots=True)
-class Extern:
-    """`places`: the package parameters of the blocks that may call it."""
-
-    build: Builder
-    places: frozenset[str] = ANYWHERE
-
-
 # -- arrays -------------------------------------------------------------------------------------
 
 
 def _register_read(call: Call) -> Run:
-    register = call.state.registers[call.instance.name]
-    cells, size, store, index = register.cells, register.size, call.out(0), call.arg(1)
-
-    def run(env: Env) -> None:
-        at = index(env)
-        store(env, cells[at] if 0 <= at < size else 0)
-
-    return run
-
-
-def _register_write(call: Call) -> Run:
-    register = call.state.registers[call.instance.name]
-    cells, size, index, value = register.cells, register.size, call.arg(0), call.arg(1)
-
-    def run(env: Env) -> None:
-        at = index(env)
-        if 0 <= at < size:
-            cells[at] = value(env)
-
-    return run
-
-
-def _count(call: Call) -> Run:
-    counter, index = call.state.counters[call.instance.name], call.arg(0)
-    return lambda env: counter.add(index(env), env[0].length)
+    return register_read(call, call.out(0), call.arg(1))
 
 
 def _execute_meter(call: Call) -> Run:
@@ -79,11 +54,6 @@ def _read_direct_meter(call: Call) -> Run:
     return lambda env: store(env, env[0].colours.get(name, 0))
 
 
-def _nothing(call: Call) -> Run:
-    """direct_counter.count: the table counts each hit, called or not."""
-    return lambda env: None
-
-
 # -- numbers ------------------------------------------------------------------------------------
 
 
@@ -94,33 +64,17 @@ def _random(call: Call) -> Run:
 
 
 def _hash(call: Call) -> Run:
-    store, base, limit = call.out(0), call.arg(2), call.arg(4)
-    compute = _hasher(call, algorithm=1, data=3)
-
-    def run(env: Env) -> None:
-        most = limit(env)
-        store(env, base(env) + (compute(env) % most if most else 0))
-
-    return run
+    compute = _hasher(call, name=1, data=3)
+    return scaled(call.out(0), compute, call.arg(2), call.bits(4))
 
 
-def _hasher(call: Call, algorithm: int, data: int) -> Load:
-    name, fields = call.name(algorithm), call.data(data)
-    if name == "random":
+def _hasher(call: Call, name: int, data: int) -> Load:
+    chosen, fields = call.name(name), call.data(data)
+    if chosen == "random":
         draw = call.state.chance.draw
         return lambda env: draw()
-    compute = _algorithm(call, name)
+    compute = algorithm(call, chosen)
     return lambda env: compute(fields(env))
-
-
-def _algorithm(call: Call, name: str) -> Callable[[bytes], int]:
-    if name not in HASHES:
-        raise refuse(
-            call.stmt.span,
-            f"{call.stmt.name}: algorithm {name} is not implemented",
-            f"implemented: {', '.join(sorted(HASHES))}",
-        )
-    return HASHES[name]
 
 
 def _verify_checksum(call: Call) -> Run:
@@ -133,7 +87,7 @@ def _verify_with_payload(call: Call) -> Run:
 
 def _verify(call: Call, payload: Callable[[V1Packet], bytes]) -> Run:
     cond, data, expected = call.arg(0), call.data(1), call.arg(2)
-    compute, width = _algorithm(call, call.name(3)), call.stmt.args[2].type
+    compute, width = algorithm(call, call.name(3)), call.stmt.args[2].type
 
     def run(env: Env) -> None:
         if cond(env):
@@ -154,7 +108,7 @@ def _update_with_payload(call: Call) -> Run:
 
 def _update(call: Call, payload: Callable[[V1Packet], bytes]) -> Run:
     cond, data, store = call.arg(0), call.data(1), call.out(2)
-    compute = _algorithm(call, call.name(3))
+    compute = algorithm(call, call.name(3))
 
     def run(env: Env) -> None:
         if cond(env):
@@ -269,16 +223,6 @@ def _digest(call: Call) -> Run:
     return run
 
 
-def _assert(call: Call) -> Run:
-    check, what = call.arg(0), f"{call.stmt.span}: {call.stmt.name} failed"
-
-    def run(env: Env) -> None:
-        if not check(env):
-            raise Abort(what)
-
-    return run
-
-
 def _log_msg(call: Call) -> Run:
     form, kind, load = call.name(0), None, None
     if len(call.stmt.args) > 1:
@@ -318,12 +262,13 @@ def _formatted(form: str, values: list[str]) -> str:
 # -- the table ----------------------------------------------------------------------------------
 
 VERIFY, INGRESS, EGRESS = frozenset({"vr"}), frozenset({"ig"}), frozenset({"eg"})
+COMPUTE = frozenset({"ck"})
 
-EXTERNS: dict[tuple[str, str], Extern] = {
+EXTERNS: Externs = {
     ("register", "read"): Extern(_register_read),
-    ("register", "write"): Extern(_register_write),
-    ("counter", "count"): Extern(_count),
-    ("direct_counter", "count"): Extern(_nothing),
+    ("register", "write"): Extern(register_write),
+    ("counter", "count"): Extern(count),
+    ("direct_counter", "count"): Extern(nothing),  # the table counts each hit, called or not
     ("meter", "execute_meter"): Extern(_execute_meter),
     ("direct_meter", "read"): Extern(_read_direct_meter),
     ("Checksum16", "get"): Extern(_checksum16),
@@ -331,8 +276,8 @@ EXTERNS: dict[tuple[str, str], Extern] = {
     ("", "hash"): Extern(_hash),
     ("", "verify_checksum"): Extern(_verify_checksum, VERIFY),
     ("", "verify_checksum_with_payload"): Extern(_verify_with_payload, VERIFY),
-    ("", "update_checksum"): Extern(_update_checksum),
-    ("", "update_checksum_with_payload"): Extern(_update_with_payload),
+    ("", "update_checksum"): Extern(_update_checksum, COMPUTE),
+    ("", "update_checksum_with_payload"): Extern(_update_with_payload, COMPUTE),
     ("", "mark_to_drop"): Extern(_mark_to_drop, frozenset({"p"}) | INGRESS | EGRESS),
     ("", "clone"): Extern(_clone, INGRESS | EGRESS),
     ("", "clone_preserving_field_list"): Extern(_clone_preserving, INGRESS | EGRESS),
@@ -343,8 +288,8 @@ EXTERNS: dict[tuple[str, str], Extern] = {
     ("", "recirculate_preserving_field_list"): Extern(_recirculate_preserving, EGRESS),
     ("", "truncate"): Extern(_truncate),
     ("", "digest"): Extern(_digest, INGRESS),
-    ("", "assert"): Extern(_assert),
-    ("", "assume"): Extern(_assert),
+    ("", "assert"): Extern(check_that),
+    ("", "assume"): Extern(check_that),
     ("", "log_msg"): Extern(_log_msg),
 }
 
@@ -362,7 +307,7 @@ class V1Externs:
         return EXTERNS[owner, call.name].build(Call(call, statements))
 
     def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
-        return observer(table, statements)
+        return observer(table, statements, counting, metering)
 
     def selection(self, table: ir.Table, statements: Statements) -> Load:
         return selection(table, statements)

@@ -8,55 +8,35 @@ zero but for what simple_switch sets, and the fields of the preserved list.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
-from gradplane.switch.arch.calls import source_lines
 from gradplane.switch.arch.fieldlists import FieldLists
+from gradplane.switch.arch.metadata import Metadata
+from gradplane.switch.arch.model import (
+    Arrival,
+    Model,
+    Pass,
+    control_of,
+    error_codes,
+    parser_of,
+)
 from gradplane.switch.arch.v1check import BLOCKS, check
 from gradplane.switch.arch.v1externs import V1Externs
-from gradplane.switch.arch.v1packet import DROP_PORT, InstanceType, StandardMetadata, V1Packet
+from gradplane.switch.arch.v1packet import DROP_PORT, InstanceType, V1Packet
 from gradplane.switch.arch.v1prepare import prepare
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
 from gradplane.switch.interp.frame import Env, Frame
-from gradplane.switch.interp.statements import Abort, Statements
-from gradplane.switch.interp.trace import (
-    Copied,
-    Dropped,
-    Entered,
-    Event,
-    Rejected,
-    Sent,
-)
-from gradplane.switch.interp.tracing import TracedStatements
+from gradplane.switch.interp.statements import Statements
+from gradplane.switch.interp.trace import Copied, Event, Rejected
 from gradplane.switch.interp.values import copier, maker
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.messages import Fault
 from gradplane.switch.runtime.state import Replica, State
-from gradplane.switch.source import CompileError
+from gradplane.switch.source import Diagnostic
 
-PASS_LIMIT = 1000  # times that a packet and its copies may be processed one after the other
-
-Output = tuple[int, bytes]
 Values = list[Any]  # headers, user metadata, standard metadata
 """The packet's values as the blocks' parameters have them."""
-
-
-@dataclass(slots=True)
-class Arrival:
-    """A packet about to be parsed: from a port, resubmitted or recirculated.
-
-    `meta`: preserved user metadata, None where all is zero. `passes`: how often the packet it
-    comes from was processed before.
-    """
-
-    port: int
-    packet: bytes
-    instance_type: InstanceType = InstanceType.NORMAL
-    meta: Any = None
-    passes: int = 0
 
 
 @dataclass(slots=True)
@@ -69,41 +49,26 @@ class _Departure:
     passes: int
 
 
-@dataclass(slots=True)
-class Result:
-    """What one pass gave: packets that leave, and packets that come in again."""
+class V1Model(Model["_Pipeline"]):
+    """A loaded v1model program."""
 
-    outputs: list[Output] = field(default_factory=list)
-    again: list[Arrival] = field(default_factory=list)
-
-
-class V1Model:
-    """A loaded program. `run` takes one arrival through; raises CompileError when made if the
-    program uses what is not implemented."""
-
-    def __init__(self, program: ir.Program, state: State) -> None:
+    @staticmethod
+    def load(program: ir.Program) -> list[Diagnostic]:
         prepare(program)
-        problems = check(program)
-        if problems:
-            raise CompileError(problems, source_lines([p.span for p in problems]))
-        self.program = program
-        self.state = state
-        self._plain = _Pipeline(program, state, Statements)
-        self._traced: _Pipeline | None = None
+        return check(program)
 
-    def run(self, arrival: Arrival, events: list[Event] | None = None) -> Result:
-        """Processes a packet to its end, its clones and replicas included.
+    def compiled(self, kind: Callable[..., Statements]) -> _Pipeline:
+        return _Pipeline(self.program, self.state, kind)
 
-        `events`, if given, gets what happens. Never raises, whatever the packet.
-        """
-        return _Pass(self._pipeline(events), events).run(arrival)
+    def new_pass(self, pipeline: _Pipeline, events: list[Event] | None) -> _Pass:
+        return _Pass(pipeline, events)
 
-    def _pipeline(self, events: list[Event] | None) -> _Pipeline:
-        if events is None:
-            return self._plain
-        if self._traced is None:
-            self._traced = _Pipeline(self.program, self.state, TracedStatements)
-        return self._traced
+    @property
+    def parser(self) -> ir.Parser:
+        return parser_of(self.program.package, "p")
+
+    def parsed(self, arrival: Arrival) -> list[Any]:
+        return _Pass(self._plain, None).parse(V1Packet(arrival.packet), arrival)
 
 
 class _Pipeline:
@@ -112,18 +77,16 @@ class _Pipeline:
     def __init__(self, program: ir.Program, state: State, kind: Callable[..., Statements]) -> None:
         self.state = state
         self.errors = program.errors
-        compiler = kind(Frame(), state, _codes(program), V1Externs())
-        args = program.package.args
-        parser = args["p"]
-        assert isinstance(parser, ir.Parser)
+        compiler = kind(Frame(), state, error_codes(program), V1Externs())
+        parser = parser_of(program.package, "p")
         self.parser = parser_block(parser, compiler)
         self.vr, self.ig, self.eg, self.ck, self.dep = (
-            control_block(_control(args[name]), compiler) for name in BLOCKS[1:]
+            control_block(control_of(program.package, name), compiler) for name in BLOCKS[1:]
         )
         headers, meta, standard = (p.var.type for p in parser.params)
         self.makers = [maker(headers), maker(meta), maker(standard)]
         self.copiers = [copier(headers), copier(meta), copier(standard)]
-        self.standard = StandardMetadata(standard)
+        self.standard = Metadata(standard)
         self.lists = FieldLists(meta)
         self.env: Env = compiler.frame.new()
 
@@ -145,44 +108,20 @@ class _Pipeline:
         return result
 
 
-class _Pass:
+class _Pass(Pass[_Departure]):
     """One arrival's way through a pipeline."""
 
     def __init__(self, pipeline: _Pipeline, events: list[Event] | None) -> None:
+        super().__init__(pipeline.state, events)
         self.pipeline = pipeline
-        self.state = pipeline.state
         self.standard = pipeline.standard
-        self.events = events
-        self.result = Result()
-        self.queue: deque[_Departure] = deque()
-        self.made = 0  # copies made in this pass
-
-    def run(self, arrival: Arrival) -> Result:
-        if arrival.passes >= PASS_LIMIT:
-            self.fault(f"a packet came round {PASS_LIMIT} times")
-            return self.result
-        try:
-            self.ingress(arrival)
-        except Abort as abort:
-            self.fault(str(abort))
-        while self.queue:
-            try:
-                self.egress(self.queue.popleft())
-            except Abort as abort:
-                self.fault(str(abort))
-        return self.result
 
     # -- ingress --------------------------------------------------------------------------------
 
     def ingress(self, arrival: Arrival) -> None:
         pipeline, state = self.pipeline, self.state
         packet = V1Packet(arrival.packet, self.events)
-        values = self.arrived(arrival)
-        self.enter("parser")
-        error = pipeline.call(pipeline.parser, packet, values)
-        self.standard.put(values[2], parser_error=error)
-        if error:
-            self.note(Rejected, pipeline.errors[error])
+        values = self.parse(packet, arrival)
         pipeline.call(pipeline.vr, packet, values)
         self.standard.put(values[2], checksum_error=int(packet.checksum_error))
         self.enter("ingress")
@@ -193,16 +132,23 @@ class _Pass:
             state.tell(digest)
         self.after_ingress(arrival, packet, values)
 
+    def parse(self, packet: V1Packet, arrival: Arrival) -> Values:
+        values = self.arrived(arrival)
+        self.enter("parser")
+        error = self.pipeline.call(self.pipeline.parser, packet, values)
+        self.standard.put(values[2], parser_error=error)
+        if error:
+            self.note(Rejected, self.pipeline.errors[error])
+        return values
+
     def arrived(self, arrival: Arrival) -> Values:
         """The values that parsing starts from."""
         values = self.pipeline.start()
         if arrival.meta is not None:
             values[1] = arrival.meta
         fields = values[2]
-        self.standard.put(
-            fields, instance_type=arrival.instance_type, packet_length=len(arrival.packet)
-        )
-        if arrival.instance_type == InstanceType.NORMAL:
+        self.standard.put(fields, instance_type=arrival.kind, packet_length=len(arrival.packet))
+        if arrival.kind == InstanceType.NORMAL:
             now = self.state.microseconds() & 0xFFFF_FFFF_FFFF
             self.standard.put(fields, ingress_port=arrival.port, ingress_global_timestamp=now)
         return values
@@ -225,12 +171,7 @@ class _Pass:
             self.queue.append(_Departure(packet, values, Replica(port, rid), arrival.passes))
 
     def multicast(self, group: int, packet: V1Packet, values: Values, passes: int) -> None:
-        replicas = self.state.multicast.get(group, [])
-        ports = ", ".join(str(r.port) for r in replicas)
-        if not replicas:
-            self.drop(f"multicast group {group} has no members")
-            return
-        self.note(Copied, f"multicast group {group} to ports {ports}")
+        replicas = self.members(group)
         self.standard.put(values[2], instance_type=InstanceType.REPLICATED)
         self.replicate(replicas, packet, values, passes)
 
@@ -273,15 +214,9 @@ class _Pass:
         passes: int,
     ) -> None:
         session_id, field_list = call
-        session = self.state.clone_sessions.get(session_id)
+        session = self.session(session_id, passes)
         if session is None:
-            self.note(Copied, f"not cloned: there is no clone session {session_id}")
             return
-        if passes + 1 >= PASS_LIMIT:
-            self.fault(f"a packet was cloned {PASS_LIMIT} times in a row")
-            return
-        ports = ", ".join(str(r.port) for r in session.replicas)
-        self.note(Copied, f"cloned to session {session_id}, ports {ports}")
         packet.truncate = session.truncate or None
         values = [values[0], self.preserved(field_list, values[1]), self.pipeline.makers[2]()]
         self.standard.put(values[2], instance_type=kind)
@@ -319,9 +254,7 @@ class _Pass:
                 InstanceType.RECIRCULATED, data, packet.recirculate, values, departure.passes
             )
             return
-        self.result.outputs.append((departure.replica.port, data))
-        if self.events is not None:
-            self.events.append(Sent(departure.replica.port, data))
+        self.send(departure.replica.port, data)
 
     def departing(self, departure: _Departure) -> None:
         """Sets the standard metadata that egress finds."""
@@ -345,30 +278,3 @@ class _Pass:
         pipeline.call(pipeline.dep, packet, values)
         data = packet.output()
         return data if packet.truncate is None else data[: packet.truncate]
-
-    # -- what is told ---------------------------------------------------------------------------
-
-    def enter(self, block: str) -> None:
-        self.note(Entered, block)
-
-    def note(self, kind: Callable[[str], Event], text: str) -> None:
-        if self.events is not None:
-            self.events.append(kind(text))
-
-    def drop(self, reason: str) -> None:
-        self.state.drops[reason] += 1
-        self.note(Dropped, reason)
-
-    def fault(self, reason: str) -> None:
-        """Drops a packet for what its program should not have done, and tells of it."""
-        self.drop(reason)
-        self.state.tell(Fault(f"packet dropped: {reason}"))
-
-
-def _codes(program: ir.Program) -> dict[str, int]:
-    return {name: code for code, name in enumerate(program.errors)}
-
-
-def _control(arg: object) -> ir.Control:
-    assert isinstance(arg, ir.Control), arg
-    return arg

@@ -1,13 +1,11 @@
-"""A packet on its way through v1model, and its standard metadata."""
+"""A packet on its way through v1model."""
 
 from __future__ import annotations
 
 from enum import IntEnum
 from typing import Any
 
-from gradplane.switch.interp.packet import Packet
-from gradplane.switch.ir.types import Fields, Type
-from gradplane.switch.runtime.messages import Digest
+from gradplane.switch.arch.model import SwitchPacket
 
 DROP_PORT = 511
 
@@ -23,13 +21,12 @@ class InstanceType(IntEnum):
     RESUBMITTED = 6
 
 
-class V1Packet(Packet):
+class V1Packet(SwitchPacket):
     """`clone`: (session, field list) of the last call; `resubmit`, `recirculate`: the last call's
     field list; None: not called. `truncate`: most bytes that leave.
     """
 
-    __slots__ = ("clone", "resubmit", "recirculate", "truncate", "checksum_error", "digests",
-                 "colours")  # fmt: skip
+    __slots__ = ("clone", "resubmit", "recirculate", "truncate", "checksum_error", "colours")
 
     def __init__(self, data: bytes, events: list[Any] | None = None) -> None:
         super().__init__(data, events)
@@ -38,7 +35,6 @@ class V1Packet(Packet):
         self.recirculate: int | None = None
         self.truncate: int | None = None
         self.checksum_error = False
-        self.digests: list[Digest] = []
         self.colours: dict[str, int] = {}  # of direct meters
 
     def copy(self) -> V1Packet:
@@ -49,19 +45,3 @@ class V1Packet(Packet):
         twin.grown = self.grown
         twin.truncate = self.truncate
         return twin
-
-
-class StandardMetadata:
-    """Positions of the fields in a program's standard_metadata_t; `put` skips absent ones."""
-
-    def __init__(self, t: Type) -> None:
-        assert isinstance(t, Fields), t
-        self._index = {f.name: i for i, f in enumerate(t.fields)}
-
-    def put(self, fields: list[Any], **values: int) -> None:
-        for name, value in values.items():
-            if name in self._index:
-                fields[self._index[name]] = value
-
-    def get(self, fields: list[Any], name: str) -> int:
-        return int(fields[self._index[name]]) if name in self._index else 0

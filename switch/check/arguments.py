@@ -16,6 +16,7 @@ from gradplane.switch.check.kinds import (
     ParamType,
     Signature,
     StructLiteral,
+    TypeName,
     TypeVar,
     free_variables,
     substitute,
@@ -78,7 +79,7 @@ class ArgumentChecker:
         if args is None:
             return self._unchecked(e)
         inference = Inference(signature.type_params)
-        if not self._explicit(e, signature, inference):
+        if not self._explicit(e, signature, inference, info.kind == "constructor"):
             return ANY
         self._infer(args, signature, inference, info)
         if info.kind == "function" and INTEGER in inference.bound.values():
@@ -92,9 +93,12 @@ class ArgumentChecker:
         )
         info.type_args = [substitute(v, inference.bound) for v in signature.type_params]
         info.args, info.order = args, _order(e, signature)
-        for arg, param in zip(args, info.signature.params, strict=True):
-            if arg is not None:
-                self._convert(arg, param, info)
+        differs = False  # one block that differs makes others differ that fit by themselves
+        for arg, param, free in zip(args, info.signature.params, signature.params, strict=True):
+            if arg is None or differs and _fits_alone(free.type, arg):
+                continue
+            self._convert(arg, param, info)
+            differs |= isinstance(param.type, BlockType) and arg.type == ANY
         e.info = info
         return info.signature.result
 
@@ -102,15 +106,18 @@ class ArgumentChecker:
         """The argument for each parameter, by position or by name."""
         return match_arguments(self.c, e, e.args, signature)
 
-    def _explicit(self, e: ast.Call, signature: Signature, inference: Inference) -> bool:
+    def _explicit(
+        self, e: ast.Call, signature: Signature, inference: Inference, constructor: bool
+    ) -> bool:
         """Binds explicit type arguments; on a constructor they were applied before."""
-        if not e.type_args or not signature.type_params:
+        applied = constructor and not signature.type_params
+        if not e.type_args or applied:
             return True
         given = [self.c.types.resolve(a) for a in e.type_args]
         if len(given) != len(signature.type_params):
             self._fail(
                 e,
-                f"{signature.name} has {len(signature.type_params)} type parameters, "
+                f"{signature.name} has {len(signature.type_params) or 'no'} type parameters, "
                 f"{len(given)} given",
             )
             return False
@@ -156,9 +163,8 @@ class ArgumentChecker:
                 if isinstance(actual, ListLiteral) and not free_variables(formal) - {formal}:
                     actual = settle(self.c, arg)
                 if not inference.unify(formal, actual):
-                    self.c.error(
-                        arg, f"argument {param.name} of {info.name} must be {formal}, not {actual}"
-                    )
+                    what = f"argument {param.name} of {info.name} must be {formal}, not {actual}"
+                    self.c.error(arg, what, _differs(param, arg))
                     arg.type = ANY
 
     def _convert(self, arg: ast.Expr, param: ParamType, info: CallInfo) -> None:
@@ -170,13 +176,12 @@ class ArgumentChecker:
                 self.c.error(arg, f"{what} must be of type {param.type}, not {arg.type}")
             require_lvalue(self.c, arg, what)
             return
+        objects = (BlockType, ExternType)
+        if isinstance(param.type, objects) or isinstance(arg.type, objects):
+            self._convert_object(arg, param, what)
+            return
         self.c.exprs.require_value(arg)
         if arg.type == ANY:
-            return
-        if isinstance(param.type, BlockType | ExternType) or isinstance(
-            arg.type, BlockType | ExternType
-        ):
-            self._convert_object(arg, param, what)
             return
         if arg.type == STRING and param.direction:
             self.c.error(arg, f"{what} cannot be a string: its parameter has a direction")
@@ -200,8 +205,9 @@ class ArgumentChecker:
         inference = Inference(free_variables(param.type))
         if param.direction:
             self.c.error(arg, f"{what} must be a value, not {arg.type}")
-        elif not inference.unify(param.type, arg.type):
+        elif not _object_fits(param.type, arg.type) or not inference.unify(param.type, arg.type):
             self.c.error(arg, f"{what} must be {param.type}, not {arg.type}", _differs(param, arg))
+            arg.type = ANY
 
 
 def _order(e: ast.Call, signature: Signature) -> list[int]:
@@ -211,9 +217,24 @@ def _order(e: ast.Call, signature: Signature) -> list[int]:
     return given + [i for i in range(len(names)) if i not in given]
 
 
+def _object_fits(wanted: Type, given: Type) -> bool:
+    """Whether both are objects, or what is wanted is a type parameter."""
+    return isinstance(given, BlockType | ExternType) or isinstance(wanted, TypeVar)
+
+
+def _fits_alone(block: Type, arg: ast.Expr) -> bool:
+    """Whether a block is the one wanted, whatever the other arguments' types are."""
+    assert arg.type is not None
+    return isinstance(block, BlockType) and Inference(free_variables(block)).unify(block, arg.type)
+
+
 def _differs(param: ParamType, arg: ast.Expr) -> str:
     """Where two blocks' parameters disagree."""
+    if isinstance(arg.type, TypeName) and isinstance(arg.type.denoted, BlockType):
+        return f"instantiate it: {arg.type.denoted.name}()"
     if not (isinstance(param.type, BlockType) and isinstance(arg.type, BlockType)):
+        return ""
+    if param.type.kind != arg.type.kind:
         return ""
     wanted, given = param.type.params, arg.type.params
     if len(wanted) != len(given):

@@ -141,11 +141,16 @@ class CallChecker(ArgumentChecker):
         """The overload whose parameters take these arguments by number and name."""
         fitting = [d for d in overloads if takes(self.signature(d).params, e.args)]
         exact = [d for d in fitting if len(d.params) == len(e.args)]
-        if exact or fitting:
-            return (exact or fitting)[0]
+        best = exact or fitting
+        if len(best) == 1:
+            return best[0]
         if len(overloads) == 1:
             return overloads[0]  # the arguments' errors are reported one by one
-        forms = "; ".join(str(self.signature(d)) for d in overloads)
+        forms = "; ".join(str(self.signature(d)) for d in best or overloads)
+        if best:
+            what = f"this call of {best[0].name} is ambiguous"
+            self._fail(e, what, f"name the arguments: {forms}")
+            return None
         self._fail(e, f"no form of {overloads[0].name} takes these arguments", f"it has: {forms}")
         return None
 

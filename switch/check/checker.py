@@ -82,7 +82,7 @@ class Checker:
     def compile_time(self, e: ast.Expr) -> bool:
         """Whether a value is known when the program is loaded: constants, constructor
         parameters, instances, and what is built of those."""
-        if e.const is not None:
+        if e.const is not None or e.type == ANY:
             return True
         match e:
             case ast.Name(decl=ast.Param() as p):
@@ -112,16 +112,26 @@ class Checker:
     # -- annotations ---------------------------------------------------------------------------
 
     def annotations(self, annotations: Sequence[ast.Annotation]) -> Annotations:
-        return tuple(map(annotation, annotations))
+        return tuple(map(self._annotation, annotations))
 
+    def _annotation(self, a: ast.Annotation) -> Annotation:
+        """With its values: of `@name[...]` all, of `@name(...)` those that are literals, since
+        its body is free text."""
+        value = self._structured_value if a.structured else _literal
+        values = tuple(v for v in map(value, a.exprs or []) if v is not None)
+        if a.name == "name" and not (len(values) == 1 and isinstance(values[0], str)):
+            self.error(a, "@name takes one string")
+        pairs = tuple((k, v) for k, e in (a.pairs or {}).items() if (v := value(e)) is not None)
+        return Annotation(a.name, values, pairs, a.body, a.structured)
 
-def annotation(a: ast.Annotation) -> Annotation:
-    """An annotation with its literals as values; what is no literal stays in the body's text."""
-    values = tuple(v for v in map(_literal, a.exprs or []) if v is not None)
-    pairs = tuple(
-        (k, v) for k, v in ((k, _literal(e)) for k, e in (a.pairs or {}).items()) if v is not None
-    )
-    return Annotation(a.name, values, pairs, a.body, a.structured)
+    def _structured_value(self, e: ast.Expr) -> int | bool | str | None:
+        t = self.exprs.check(e) if e.type is None else e.type
+        if isinstance(e.const, int | bool | str):
+            return e.const
+        if t != ANY:
+            self.error(e, "an annotation's value must be a number, bool or string known here")
+            e.type = ANY
+        return None
 
 
 def _literal(e: ast.Expr) -> int | bool | str | None:

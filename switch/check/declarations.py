@@ -8,7 +8,20 @@ from gradplane.switch.check.describe import article
 from gradplane.switch.check.kinds import ANY, AnyType, BlockType, ExternType, TypeVar
 from gradplane.switch.check.statements import always_returns, storable
 from gradplane.switch.check.unify import Inference
-from gradplane.switch.ir.types import INTEGER, STRING, VOID, Type
+from gradplane.switch.ir.types import (
+    BOOL,
+    ERROR,
+    INTEGER,
+    STRING,
+    VOID,
+    Bits,
+    Enum,
+    NewType,
+    SerEnum,
+    Struct,
+    Tuple,
+    Type,
+)
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
 
@@ -25,6 +38,7 @@ class DeclarationChecker:
 
     def top(self, decl: ast.Decl) -> None:
         """A declaration at the top of the program: checks it, then puts its name in scope."""
+        self.c.annotations(decl.annotations)
         match decl:
             case ast.ErrorDecl():
                 self._members(decl.members, self.c.errors, "error")
@@ -47,7 +61,15 @@ class DeclarationChecker:
                 return
             case _:
                 self.c.types.declared(decl)
+                if isinstance(decl, ast.PackageTypeDecl):
+                    self._no_directions(decl.params, "package parameter")
         self.c.scopes.declare(decl)
+
+    def _no_directions(self, params: list[ast.Param], what: str) -> None:
+        for p in params:
+            if p.direction:
+                why = "it is known at compile time"
+                self.c.error(p, f"{what} {p.name} cannot have a direction: {why}")
 
     def _members(self, members: list[tuple[str, Span]], into: list[str], what: str) -> None:
         for name, span in members:
@@ -60,6 +82,7 @@ class DeclarationChecker:
 
     def local(self, decl: ast.Decl) -> None:
         """A constant, variable, instance or value set, at any level."""
+        self.c.annotations(decl.annotations)
         match decl:
             case ast.ConstDecl():
                 self._constant(decl)
@@ -68,14 +91,25 @@ class DeclarationChecker:
             case ast.Instantiation():
                 self._instantiation(decl)
             case ast.ValueSetDecl():
-                self.c.types.resolve(decl.ref)
-                self.c.exprs.check(decl.size)
-                self.c.constant_int(decl.size, "a value set's size", checked=True)
+                self._value_set(decl)
             case ast.ActionDecl():
                 self.action(decl)
             case ast.TableDecl():
                 self.c.tables.check(decl)
         self.c.scopes.declare(decl)
+
+    def _value_set(self, decl: ast.ValueSetDecl) -> None:
+        t = self.c.types.resolve(decl.ref)
+        if not _selectable(t):
+            self.c.error(
+                decl.ref,
+                f"a value set cannot hold {t}",
+                "it holds bit, int, bool or enum values, or structs and tuples of those",
+            )
+        self.c.exprs.check(decl.size)
+        size = self.c.constant_int(decl.size, "a value set's size", checked=True)
+        if size is not None and size < 0:
+            self.c.error(decl.size, f"a value set's size cannot be negative: {size}")
 
     def _constant(self, decl: ast.ConstDecl) -> None:
         decl.type = self.c.types.value_type(decl.ref)
@@ -171,6 +205,9 @@ class DeclarationChecker:
         if decl.body is None:
             return
         self._parameter_types(decl.params, "function")
+        if signature.result in (INTEGER, STRING) and decl.result is not None:
+            what = f"a function cannot return {signature.result}: it is known at compile time only"
+            self.c.error(decl.result, what)
         with self.c.inside("function"), self.c.scopes.nested():
             self.c.types.declare_variables(decl)
             self._declare_params(decl.params)
@@ -197,6 +234,8 @@ class DeclarationChecker:
     def _parameter_types(self, params: list[ast.Param], what: str) -> None:
         """Objects are passed to blocks only, without direction; int and string likewise."""
         for p in params:
+            if what in _CODE and any(a.name == "optional" for a in p.annotations):
+                self.c.error(p, f"a parameter of {article(what)} with a body cannot be @optional")
             if isinstance(p.type, BlockType):
                 self.c.error(p, f"{p.type} cannot be a parameter of {article(what)}")
             elif isinstance(p.type, ExternType) and (p.direction or what in _CODE):
@@ -232,10 +271,27 @@ class DeclarationChecker:
     def _extern(self, decl: ast.ExternDecl) -> None:
         with self.c.scopes.nested():
             self.c.types.declare_variables(decl)
+            self._distinct(decl)
             for method in decl.methods:
                 if method.result is None and method.name != decl.name:
                     self.c.error(method, f"a constructor of {decl.name} must be named {decl.name}")
                 self.c.calls.signature(method)
+                if method.result is None:
+                    self._no_directions(method.params, "constructor parameter")
+
+    def _distinct(self, decl: ast.ExternDecl) -> None:
+        """Methods, and constructors, share a name if their parameters' names differ."""
+        seen: dict[tuple[str, ...], ast.FunctionDecl] = {}
+        abstract: set[str] = set()
+        for method in decl.methods:
+            before = seen.setdefault((method.name, *(p.name for p in method.params)), method)
+            if method.name in abstract:
+                self.c.error(method, f"abstract method {method.name} cannot be overloaded")
+            elif method.abstract:
+                abstract.add(method.name)
+            if before is not method and not method.abstract:
+                what = f"{method.name} is declared twice in extern {decl.name}"
+                self.c.error(method, what, f"with the same parameters at {before.span}")
 
     # -- controls ------------------------------------------------------------------------------
 
@@ -244,10 +300,9 @@ class DeclarationChecker:
         if decl.type_params:
             self.c.error(decl, f"{decl.name} cannot be generic: it has a body")
         self.c.types.declared(decl)
+        self._no_directions(decl.ctor_params, "constructor parameter")
         for p in decl.ctor_params:
             self.c.types.param(p)
-            if p.direction:
-                self.c.error(p, f"constructor parameter {p.name} cannot have a direction")
             self.c.known_params.add(p)
             self._default_value(p)
         for p in decl.params:
@@ -278,3 +333,13 @@ class DeclarationChecker:
             self.c.reporter.warning(
                 table.name_span or table.span, f"table {table.name} is never applied"
             )
+
+
+def _selectable(t: Type) -> bool:
+    """Whether a select can compare values of this type, or the parts they have."""
+    match t:
+        case Struct(fields=fields):
+            return all(_selectable(f.type) for f in fields)
+        case Tuple(elements=elements):
+            return all(map(_selectable, elements))
+    return isinstance(t, Bits | Enum | SerEnum | NewType) or t in (BOOL, ERROR, ANY)

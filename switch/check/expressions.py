@@ -22,6 +22,7 @@ from gradplane.switch.check.kinds import (
 )
 from gradplane.switch.check.operators import OperatorChecker
 from gradplane.switch.check.scope import TypeParam, did_you_mean
+from gradplane.switch.check.sizes import MAX_WIDTH
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     BOOL,
@@ -97,8 +98,9 @@ class ExpressionChecker(OperatorChecker):
         if e.width is None:
             return INTEGER
         t = Bits(e.width, e.signed)
-        if e.width < 1:
-            return self._fail(e, f"a literal needs a positive width, not {e.width}")
+        if not 1 <= e.width <= MAX_WIDTH:
+            what = f"the width of a literal must be 1 to {MAX_WIDTH}, not {e.width}"
+            return self._fail(e, what)
         low, high = ops.limits(t)
         if not low <= e.value <= high:
             self.c.warn(e, f"{e.value} does not fit {t}: its low {e.width} bits are taken")
@@ -256,6 +258,8 @@ class ExpressionChecker(OperatorChecker):
             return self._fail(e, f"slice [{hi}:{lo}] is not a range of bits: high bit first")
         if isinstance(base, Bits) and hi >= base.width:
             return self._fail(e, f"bit {hi} is outside {base}")
+        if hi >= MAX_WIDTH:
+            return self._fail(e, f"a slice can have {MAX_WIDTH} bits at most")
         if e.base.const is not None:
             e.const = ops.slice_bits(e.base.const, hi, lo)
         return Bits(hi - lo + 1)
@@ -290,6 +294,9 @@ class ExpressionChecker(OperatorChecker):
     def _listexpr(self, e: ast.ListExpr) -> Type:
         dots = bool(e.elements) and isinstance(e.elements[-1], ast.Dots)
         elements = e.elements[:-1] if dots else e.elements
+        for x in elements:
+            if isinstance(x, ast.Dots):
+                self.c.error(x, "... must be the last element of a list")
         return ListLiteral(tuple(self.value(x) for x in elements), dots)
 
     def _structexpr(self, e: ast.StructExpr) -> Type:

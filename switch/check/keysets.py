@@ -46,9 +46,12 @@ class KeysetChecker:
                 if part.type != ANY and not self.c.compile_time(part):
                     self.c.error(part, "an entry's key must be known at compile time")
 
-    def _value_set(self, e: ast.Name, types: Sequence[Type]) -> bool:
+    def _names_value_set(self, e: ast.Name) -> bool:
         found = self.c.scopes.find(e.name, e.dot)
-        if not found or not isinstance(found[0], ast.ValueSetDecl):
+        return bool(found) and isinstance(found[0], ast.ValueSetDecl)
+
+    def _value_set(self, e: ast.Name, types: Sequence[Type]) -> bool:
+        if not self._names_value_set(e):
             return False
         t = self.c.exprs.check(e)
         assert isinstance(t, SetType)
@@ -76,6 +79,8 @@ class KeysetChecker:
                 self._range(e, low, high, t)
             case ast.Mask(value=value, mask=mask):
                 self._mask(e, value, mask, t)
+            case ast.Name() if self._names_value_set(e):
+                self.c.error(e, f"value set {e.name} must be all of a case, not a part of it")
             case _:
                 self.c.exprs.value(e)
                 self.c.exprs.coerce(e, t, "a key")

@@ -21,7 +21,7 @@ def is_lvalue(e: ast.Expr) -> bool:
             return direction in ("out", "inout")
         case ast.Member(base=base, name=name):
             if isinstance(base.type, Stack):
-                return name in ("next", "last") and is_lvalue(base)
+                return name == "next" and is_lvalue(base)
             return isinstance(base.type, Fields) and is_lvalue(base)
         case ast.Index(base=base):
             return isinstance(base.type, Stack) and is_lvalue(base)
@@ -39,6 +39,8 @@ def require_lvalue(c: Checker, e: ast.Expr, what: str) -> bool:
 
 
 def _reason(e: ast.Expr) -> str:
+    if _through_last(e):
+        return "stack.last can only be read"
     match root(e):
         case ast.Name(decl=ast.ConstDecl(name=name)):
             return f"{name} is a constant"
@@ -47,6 +49,14 @@ def _reason(e: ast.Expr) -> str:
     if isinstance(e, ast.Index) and isinstance(e.base.type, Tuple):
         return "the elements of a tuple cannot be changed one by one"
     return ""
+
+
+def _through_last(e: ast.Expr) -> bool:
+    while isinstance(e, ast.Member | ast.Index | ast.Slice):
+        if isinstance(e, ast.Member) and e.name == "last" and isinstance(e.base.type, Stack):
+            return True
+        e = e.base
+    return False
 
 
 def root(e: ast.Expr) -> ast.Expr:

@@ -24,6 +24,7 @@ from gradplane.switch.ir.types import (
     List,
     SerEnum,
     Stack,
+    String,
     Tuple,
     Type,
 )
@@ -90,7 +91,7 @@ class OperatorChecker:
 
     def _equality(self, e: ast.Binary) -> Type:
         t = self._common(e.left, e.right)
-        if t is None or isinstance(t, ExternType | TypeVar):
+        if t is None or isinstance(t, ExternType | String | TypeVar):
             self.c.error(e, f"{e.left.type} and {e.right.type} cannot be compared")
             return BOOL
         a, b = e.left.const, e.right.const
@@ -99,6 +100,7 @@ class OperatorChecker:
         return BOOL
 
     def _arithmetic(self, e: ast.Binary) -> Type:
+        negative = any(isinstance(x.const, int) and x.const < 0 for x in (e.left, e.right))
         t = self._common(e.left, e.right)
         number = number_of(t) if t is not None else None
         if not isinstance(number, Bits | Integer):
@@ -107,7 +109,7 @@ class OperatorChecker:
             )
         if isinstance(number, Integer) and e.op in _BITWISE:
             return self._fail(e, f"{e.op} cannot be applied to int", "give a width: 8w1")
-        if e.op in ("/", "%") and not self._divisor(e, number):
+        if e.op in ("/", "%") and not self._divisor(e, number, negative):
             return ANY
         a, b = e.left.const, e.right.const
         if a is not None and b is not None:
@@ -116,11 +118,10 @@ class OperatorChecker:
             e.const = ops.binary(e.op, number, number, a, b)
         return BOOL if e.op in _ORDER else number
 
-    def _divisor(self, e: ast.Binary, t: Type) -> bool:
+    def _divisor(self, e: ast.Binary, t: Type, negative: bool) -> bool:
         if e.right.const == 0:
             self.c.error(e.right, "division by zero")
             return False
-        negative = any(isinstance(x.const, int) and x.const < 0 for x in (e.left, e.right))
         if negative or (isinstance(t, Bits) and t.signed):
             self.c.error(e, f"{e.op} is not defined for negative or signed numbers")
             return False

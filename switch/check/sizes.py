@@ -14,6 +14,8 @@ from gradplane.switch.ir.types import (
     bit_width,
 )
 
+MAX_WIDTH = 1 << 16  # of a type or a literal: what is built at compile time stays small
+
 
 def size_bits(t: Type, largest: bool) -> int | None:
     """minSizeInBits or maxSizeInBits of a type: a varbit counts nothing, or its maximum."""

@@ -123,6 +123,8 @@ class StatementChecker:
 
     def _action_labels(self, s: ast.Switch, table: ast.TableDecl) -> None:
         actions = {a.name for a in table.actions}
+        if table.default_action is None:
+            actions.add("NoAction")  # it is the default, and in the list
         seen: set[str] = set()
         for case in s.cases:
             if isinstance(case.label, ast.DefaultKey):

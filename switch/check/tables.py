@@ -48,6 +48,8 @@ class TableChecker:
             uses = self._actions(decl)
             if decl.default_action is not None:
                 self._default(decl, uses)
+            if decl.empty_group_action is not None:
+                self._called(decl, decl.empty_group_action, uses)
             for entry in decl.entries:
                 self._entry(decl, entry, types, uses)
             self._priorities(decl)
@@ -176,6 +178,8 @@ class TableChecker:
 
     def _default(self, decl: ast.TableDecl, uses: dict[str, ActionUse]) -> None:
         assert decl.default_action is not None
+        if decl.actions and _before(decl.default_action, decl.actions[0]):
+            self.c.error(decl.default_action, "default_action must stand after actions")
         self._called(decl, decl.default_action, uses)
         for ref in decl.actions:
             only = {a.name for a in ref.annotations}
@@ -248,3 +252,9 @@ class TableChecker:
                 self.c.error(p.value, f"largest_priority_wins is true or false, not {p.value.type}")
             elif p.value.type != ANY and not self.c.compile_time(p.value):
                 self.c.error(p.value, f"property {p.name} must be known at compile time")
+
+
+def _before(a: ast.Node, b: ast.Node) -> bool:
+    """Whether a stands before b in the same file."""
+    one, other = a.span, b.span
+    return one.file == other.file and (one.line, one.column) < (other.line, other.column)

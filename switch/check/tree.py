@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 
 from gradplane.switch.syntax import ast
 
+_NO_NODES = {"str", "bool", "int", "int | None", "Span", "Span | None", "list[str]"}
 
-def walk(node: object) -> Iterator[ast.Node]:
-    """Every node of a tree, parents first."""
-    if isinstance(node, list | tuple):
-        for item in node:
-            yield from walk(item)
-    elif isinstance(node, ast.Node) and is_dataclass(node):
-        yield node
-        for f in fields(node):
-            if f.init:  # what the checker set points elsewhere
-                yield from walk(getattr(node, f.name))
+
+def walk(tree: object) -> Iterator[ast.Node]:
+    """Every node of a tree, or of a list of them, parents first."""
+    pending = [tree]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, ast.Node):
+            yield item
+            names = _CHILDREN.get(type(item)) or _children(type(item))
+            pending += [getattr(item, name) for name in names]
+        elif isinstance(item, list | tuple):
+            pending += reversed(item)
+
+
+_CHILDREN: dict[type[ast.Node], tuple[str, ...]] = {}
+
+
+def _children(kind: type[ast.Node]) -> tuple[str, ...]:
+    """The attributes that can hold nodes, last first; what the checker set points elsewhere."""
+    names = tuple(f.name for f in fields(kind) if f.init and f.type not in _NO_NODES)[::-1]
+    _CHILDREN[kind] = names
+    return names

@@ -14,6 +14,7 @@ from gradplane.switch.check.kinds import (
     substitute,
 )
 from gradplane.switch.check.scope import TypeParam
+from gradplane.switch.check.sizes import MAX_WIDTH
 from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import (
     BOOL,
@@ -52,7 +53,6 @@ _PLAIN = {
     "string": STRING,
     "void": VOID,
 }
-MAX_WIDTH = 1 << 16
 MAX_STACK = 1 << 12
 MAX_FIELDS = 1 << 14  # of a struct, those of its structs and stacks included
 
@@ -230,6 +230,8 @@ class TypeResolver:
                 self.c.error(p.ref, f"parameter {p.name} cannot be void")
                 p.type = ANY
         optional = any(a.name == "optional" for a in p.annotations)
+        if optional and p.default is not None:
+            self.c.error(p, f"parameter {p.name} is @optional: it has no default value")
         return ParamType(p.name, p.direction, p.type, optional, p.default, p)
 
     def _typedef(self, decl: ast.TypedefDecl) -> Type:
@@ -313,7 +315,7 @@ class TypeResolver:
 
 _ALLOWED = {
     "struct": "allowed are all types whose values exist at run time",
-    "header": "allowed are bit, int, bool, varbit, serializable enums and structs of those",
+    "header": "allowed are bit, int, bool, varbit, serializable enums, and structs without varbit",
     "header_union": "allowed are headers",
 }
 
@@ -343,7 +345,7 @@ def _leaves(t: Type) -> int:
 def _in_header(t: Type) -> bool:
     match t:
         case Struct(fields=fields):
-            return all(_in_header(f.type) for f in fields)
+            return all(_in_header(f.type) and not isinstance(f.type, Varbit) for f in fields)
         case NewType(underlying=underlying):
             return _in_header(underlying)
         case TypeVar():

@@ -42,6 +42,8 @@ def _makers(program: ast.Program) -> Iterator[ast.Expr]:
         match node:
             case ast.Assign(target=target):
                 yield target
+            case ast.VarDecl(init=ast.Expr() as init):
+                yield init
             case ast.Call(info=info) if info is not None:
                 if info.kind == "builtin" and info.name == "setValid":
                     yield info.base

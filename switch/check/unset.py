@@ -128,10 +128,13 @@ def _writes(tree: object) -> Iterator[ast.Name]:
 
 
 def _targets(tree: object) -> Iterator[ast.Name]:
-    """The names that are written and not read; a compound assignment reads too."""
+    """The names that are not read: written, or asked for a size; a compound assignment reads."""
     compound = [n for n in walk(tree) if isinstance(n, ast.Assign) and n.op != "="]
     read = {id(name) for n in compound for name in _root_name(n.target)}
-    return (name for name in _writes(tree) if id(name) not in read)
+    yield from (name for name in _writes(tree) if id(name) not in read)
+    for node in walk(tree):
+        if isinstance(node, ast.Call) and node.const is not None and node.info is not None:
+            yield from _root_name(node.callee)
 
 
 def _root_name(e: ast.Expr) -> Iterator[ast.Name]:

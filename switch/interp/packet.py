@@ -19,6 +19,7 @@ from gradplane.switch.ir.types import (
     bit_width,
 )
 
+MOST_EMITTED = 1 << 16  # bytes: more than any link carries, and an end to emits in a loop
 CHUNK_BITS = 128  # headers are cut into byte-aligned runs of about so many bits
 
 
@@ -30,6 +31,10 @@ class Reject(Exception):
         self.code = code
 
 
+class Abort(Exception):
+    """This packet goes no further, for a reason its program should not have given."""
+
+
 class Packet:
     """Input bits with the parser's position, and the output the deparser has emitted.
 
@@ -38,8 +43,8 @@ class Packet:
     and setInvalid made the packet longer.
     """
 
-    __slots__ = ("data", "bits", "position", "length", "chunks", "odd", "odd_bits", "grown",
-                 "events")  # fmt: skip
+    __slots__ = ("data", "bits", "position", "length", "chunks", "odd", "odd_bits", "emitted",
+                 "grown", "events")  # fmt: skip
 
     def __init__(self, data: bytes, events: list[Any] | None = None) -> None:
         self.data = data
@@ -49,6 +54,7 @@ class Packet:
         self.chunks: list[bytes] = []
         self.odd = 0  # emitted bits that do not fill a byte yet
         self.odd_bits = 0
+        self.emitted = 0  # bits
         self.grown = 0
         self.events = events
 
@@ -68,6 +74,7 @@ class Packet:
 
     def put(self, data: bytes, width: int) -> None:
         """Emits `width` bits, left-aligned in `data`."""
+        self.emitted += width
         if not self.odd_bits and not width & 7:
             self.chunks.append(data)
             return

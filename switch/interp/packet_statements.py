@@ -6,12 +6,21 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.interp.expressions import keep_only
 from gradplane.switch.interp.frame import Env, Load, Run
-from gradplane.switch.interp.packet import HeaderCodec, Reject, decoder, encoder
+from gradplane.switch.interp.packet import (
+    MOST_EMITTED,
+    Abort,
+    HeaderCodec,
+    Reject,
+    decoder,
+    encoder,
+)
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, bit_width
 
 if TYPE_CHECKING:
     from gradplane.switch.interp.statements import Statements
+
+EMITTED_TOO_MUCH = f"more than {MOST_EMITTED} bytes of headers were emitted"
 
 
 def extract(c: Statements, s: ir.Extract) -> Run:
@@ -110,4 +119,11 @@ def verify(c: Statements, s: ir.Verify) -> Run:
 
 def emit(c: Statements, s: ir.Emit) -> Run:
     value, encode = c.load(s.value), encoder(s.value.type)
-    return lambda env: encode(env[0], value(env))
+
+    def run(env: Env) -> None:
+        packet = env[0]
+        encode(packet, value(env))
+        if packet.emitted > MOST_EMITTED * 8:
+            raise Abort(EMITTED_TOO_MUCH)
+
+    return run

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from gradplane.switch.interp import packet_statements
 from gradplane.switch.interp.expressions import Expressions, keep_only
 from gradplane.switch.interp.frame import Env, Frame, Load, Run
+from gradplane.switch.interp.packet import Abort as Abort
 from gradplane.switch.interp.packet import HeaderCodec
 from gradplane.switch.interp.values import maker
 from gradplane.switch.ir import nodes as ir
@@ -32,10 +33,6 @@ TableObserver = Callable[[Env, tuple[int, ...], Entry | None, ActionData], None]
 class Code(NamedTuple):
     run: Run
     jumps: bool = False
-
-
-class Abort(Exception):
-    """This packet goes no further, for a reason its program should not have given."""
 
 
 class Externs(Protocol):

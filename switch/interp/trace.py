@@ -164,8 +164,11 @@ class Sent(Event):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that one injected packet caused, in order; `outputs`: (port, packet) each."""
+    """Everything that `packet`, come in through `port`, caused, in order; `outputs`: (port, packet)
+    each."""
 
+    port: int
+    packet: bytes
     events: list[Event]
     outputs: list[tuple[int, bytes]]
 
@@ -176,7 +179,12 @@ class Trace:
     def json(self) -> dict[str, Any]:
         """For json.dumps: numbers beyond 2^53 stay numbers, packets are hexadecimal."""
         outputs = [{"port": port, "packet": packet.hex()} for port, packet in self.outputs]
-        return {"events": [event.json() for event in self.events], "outputs": outputs}
+        return {
+            "port": self.port,
+            "packet": self.packet.hex(),
+            "events": [event.json() for event in self.events],
+            "outputs": outputs,
+        }
 
 
 def _line(event: Event) -> str:

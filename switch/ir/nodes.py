@@ -11,6 +11,7 @@ Reading an undefined value gives zero (false, an invalid header, an empty varbit
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from gradplane.switch.ir.types import Annotations, Header, Type
@@ -283,7 +284,8 @@ class Extract(Stmt):
 
 @dataclass(slots=True, eq=False)
 class Lookahead(Stmt):
-    """target = packet.lookahead<T>(), T being target's type; error PacketTooShort."""
+    """target = packet.lookahead<T>(), T being target's type: Bits, Bool, a header, or a struct
+    without headers; error PacketTooShort."""
 
     target: LValue
 
@@ -480,6 +482,7 @@ class Table:
     implementation: ExternInstance | None = None  # action profile or selector
     counter: ExternInstance | None = None  # direct
     meter: ExternInstance | None = None  # direct
+    empty_group: ActionCall | None = None  # for an entry whose group is empty; None: the default
     support_timeout: bool = False
     largest_priority_wins: bool = True
     annotations: Annotations = ()
@@ -490,7 +493,8 @@ class Table:
 class ExternInstance:
     """A register, counter, ...: constructor arguments as constants or instances, in order.
 
-    An enum member is given by its name ("packets_and_bytes").
+    An enum member is given by its name ("packets_and_bytes"). `told_args` are the type arguments
+    with the `type` declarations left in, for P4Info.
     """
 
     type: str  # "register", "counter", "direct_meter", ...
@@ -500,6 +504,12 @@ class ExternInstance:
     annotations: Annotations = ()
     span: Span = NOWHERE
     abstract: dict[str, Action] = field(default_factory=dict)
+    told_args: list[Type] = field(default_factory=list)
+
+    @property
+    def kind(self) -> str:
+        """The type as v1model writes it: PSA's DirectCounter is a direct_counter."""
+        return re.sub("(?<=[a-z])(?=[A-Z])", "_", self.type).lower()
 
 
 @dataclass(slots=True, eq=False)
@@ -522,11 +532,11 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class TypeInfo:
-    """A `type` declaration with @p4runtime_translation, or without (uri empty)."""
+    """A `type` declaration with @p4runtime_translation, or without (uri None)."""
 
     name: str
     width: int
-    uri: str = ""
+    uri: str | None = None
     sdn_width: int | None = None  # None: an SDN string
 
 

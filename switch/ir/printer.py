@@ -191,6 +191,8 @@ def _table(table: ir.Table) -> Lines:
         yield f"  entry ({matches}) -> {_action_call(table, entry.action)}"
     const = "const " if table.const_default else ""
     yield f"  {const}default {_action_call(table, table.default)}"
+    if table.empty_group is not None:
+        yield f"  empty group {_action_call(table, table.empty_group)}"
 
 
 def _action_call(table: ir.Table, call: ir.ActionCall) -> str:

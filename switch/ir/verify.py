@@ -170,6 +170,8 @@ class _Checker:
             )
         self.want(bool(table.actions), "it has no actions")
         self._action_call(table, table.default, "default action")
+        if table.empty_group is not None:
+            self._action_call(table, table.empty_group, "action for an empty group")
         fields = [k.expr.type for k in table.keys if k.match_kind != "selector"]
         for number, entry in enumerate(table.entries):
             self._action_call(table, entry.action, f"entry {number}")
@@ -268,7 +270,10 @@ class _Checker:
 
     def _lookahead(self, s: ir.Lookahead) -> None:
         self._place(s.target)
-        self.want(bit_width(s.target.type) is not None, f"lookahead of a {s.target.type}")
+        fixed = bit_width(s.target.type) is not None
+        inside = s.target.type.fields if isinstance(s.target.type, Struct) else ()
+        plain = not any(isinstance(f.type, Header | Stack) for f in inside)
+        self.want(fixed and plain, f"lookahead of a {s.target.type}")
 
     def _length(self, s: ir.PacketLength) -> None:
         self._place(s.target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir import ops
@@ -122,6 +122,30 @@ def equal(a: ir.Expr, b: ir.Expr) -> ir.Expr:
             at = [number(Bits(32), i) for i in range(size)]
             return _all(equal(element(a, i), element(b, i)) for i in at)
     return binary("==", a, b)
+
+
+def spread(target: ir.LValue, bits: ir.LValue) -> Iterator[ir.Stmt]:
+    """Assigns a struct of the same bits (erase.without_headers) to a value that holds headers."""
+    match target.type:
+        case Header(fields=fields):
+            yield ir.Assign(
+                target, ir.Make(target.type, [field(bits, i) for i in range(len(fields))])
+            )
+        case Struct(fields=fields):
+            for i, f in enumerate(fields):
+                yield from spread(ir.FieldOf(f.type, target, i, f.name), _part(bits, i))
+        case Stack(size=size):
+            for i in range(size):
+                at = number(Bits(32), i)
+                yield from spread(ir.ElementOf(target.type.element, target, at), _part(bits, i))
+        case _:
+            yield ir.Assign(target, bits)
+
+
+def _part(struct: ir.LValue, index: int) -> ir.LValue:
+    part = field(struct, index)
+    assert isinstance(part, ir.LValue), part
+    return part
 
 
 def _all(conditions: Iterable[ir.Expr]) -> ir.Expr:

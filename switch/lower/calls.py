@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.kinds import substitute
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.paths import in_header, independent, overlap, path
 from gradplane.switch.ir.types import BOOL, Type, Void
 from gradplane.switch.lower import build
 from gradplane.switch.lower.env import (
@@ -25,8 +26,9 @@ from gradplane.switch.lower.env import (
 from gradplane.switch.lower.erase import erase, type_name
 from gradplane.switch.lower.externs import ExternLowering
 from gradplane.switch.lower.frame import leaves
-from gradplane.switch.lower.paths import in_header, independent, overlap, path
 from gradplane.switch.syntax import ast
+
+STARTED_ANEW = ("Checksum", "InternetChecksum")  # PSA: their state lasts one run of their block
 
 
 class CallLowering(ExternLowering):
@@ -165,9 +167,7 @@ class CallLowering(ExternLowering):
         if instance.elaborated is None:
             env = instance.env.inner()
             env.path = instance.name
-            # A parser is left by reject from anywhere, without copies: what it extracted stays.
-            once = not self.repeats or isinstance(decl, ast.ParserDecl)
-            by_reference = instance.sites == 1 and once
+            by_reference = instance.sites == 1 and not self.repeats
             copies = self._bind_arguments(info, decl.params, env, by_reference)
             with self.nesting():
                 self.p.elaborate(decl, env, self)
@@ -175,6 +175,18 @@ class CallLowering(ExternLowering):
             return env, copies
         env = instance.elaborated
         return env, self._rebind_arguments(info, decl.params, env)
+
+    def enter_parser(self, info: CallInfo, instance: BlockInstance) -> tuple[Env, list[ir.Stmt]]:
+        """As enter_block. Each call has its own states, so its parameters can be its arguments:
+        reject leaves them from anywhere, without copies, and what was extracted stays."""
+        decl = instance.decl
+        if instance.elaborated is None:
+            instance.elaborated = instance.env.inner()
+            instance.elaborated.path = instance.name
+            with self.nesting():
+                self.p.elaborate(decl, instance.elaborated, self)
+        env = instance.elaborated.inner()
+        return env, self._bind_arguments(info, decl.params, env, by_reference=True)
 
     def initialise(self, members: Sequence[ast.Decl], again: bool = False) -> None:
         """Gives a block's own variables their first values; `again`: it may have run before."""
@@ -186,6 +198,10 @@ class CallLowering(ExternLowering):
                     self.emit(ir.Assign(var, self.expr(member.init)), member.span)
                 elif again or self.repeats:
                     self.emit(ir.Assign(var, ir.Zero(var.type)), member.span)
+            elif isinstance(member, ast.Instantiation) and (again or self.repeats):
+                instance = self.env.find(member)
+                if isinstance(instance, ir.ExternInstance) and instance.type in STARTED_ANEW:
+                    self.emit(ir.CallExtern(instance, "clear", [], []), member.span)
 
     def _bind_arguments(
         self, info: CallInfo, params: Sequence[ast.Param], env: Env, by_reference: bool

@@ -13,6 +13,7 @@ from gradplane.switch.ir.types import (
     Error,
     Field,
     Fields,
+    Header,
     Integer,
     List,
     NewType,
@@ -49,6 +50,33 @@ def erase(t: Type) -> Type:
         case TypeVar() | List():
             return Struct(str(t), ())  # only the types of unused or compile-time values
     raise AssertionError(t)
+
+
+def without_headers(t: Type) -> Type:
+    """A struct of the same bits with structs instead of headers and stacks; t erased."""
+    match t:
+        case Stack(element=element, size=size):
+            fields = tuple(Field(f"f{i}", without_headers(element)) for i in range(size))
+            return Struct(f"bits of {t}", fields)
+        case Header(fields=fields):
+            return Struct(f"bits of {t}", fields)
+        case Struct(fields=fields):
+            plain = tuple(replace(f, type=without_headers(f.type)) for f in fields)
+            return t if plain == fields else Struct(f"bits of {t}", plain)
+    return t
+
+
+@lru_cache(maxsize=4096)
+def several_varbits(t: Type) -> str:
+    """The name of a header in t with more than one varbit field; empty if there is none."""
+    match t:
+        case Header(name=name, fields=fields):
+            return name if sum(isinstance(f.type, Varbit) for f in fields) > 1 else ""
+        case Stack(element=element):
+            return several_varbits(element)
+        case Fields(fields=fields):
+            return next(filter(None, (several_varbits(f.type) for f in fields)), "")
+    return ""
 
 
 def erase_but_new(t: Type) -> Type:

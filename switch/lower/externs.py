@@ -5,10 +5,10 @@ from __future__ import annotations
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.kinds import substitute
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import STRING, Enum, Type, Void
+from gradplane.switch.ir.types import STRING, Enum, Header, Type, Void
 from gradplane.switch.lower import build
 from gradplane.switch.lower.env import PACKET, Binding
-from gradplane.switch.lower.erase import erase
+from gradplane.switch.lower.erase import erase, without_headers
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
 from gradplane.switch.syntax import ast
 
@@ -132,9 +132,23 @@ class ExternLowering(ExpressionLowering):
                 self.emit(ir.Advance(self.expr(info.args[0])))
                 return None
         target = self.variable(info.name, self.type_of(e))
-        kind = ir.Lookahead if info.name == "lookahead" else ir.PacketLength
-        self.emit(kind(target))
+        if info.name == "lookahead":
+            self._lookahead(target)
+        else:
+            self.emit(ir.PacketLength(target))
         return target
+
+    def _lookahead(self, target: ir.Var) -> None:
+        """Engines look ahead at numbers, headers and structs of numbers; what holds headers is
+        looked ahead at as such a struct, which the headers are then made of."""
+        flat = target.type if isinstance(target.type, Header) else without_headers(target.type)
+        if flat == target.type:
+            self.emit(ir.Lookahead(target))
+            return
+        bits = self.variable("bits", flat)
+        self.emit(ir.Lookahead(bits))
+        for statement in build.spread(target, bits):
+            self.emit(statement)
 
     def _extract(self, info: CallInfo) -> None:
         target, *size = info.args

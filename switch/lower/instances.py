@@ -20,7 +20,7 @@ from gradplane.switch.lower.env import (
     PackageInstance,
     control_plane_name,
 )
-from gradplane.switch.lower.erase import erase
+from gradplane.switch.lower.erase import erase, erase_but_new
 from gradplane.switch.lower.sites import apply_sites
 from gradplane.switch.lower.tables import TableLowering, value_set
 from gradplane.switch.source import Reporter, Span
@@ -43,6 +43,7 @@ class Instances:
         self.actions: list[ir.Action] = []
         self.externs: list[ir.ExternInstance] = []
         self.value_sets: list[ir.ValueSet] = []
+        self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
         self._ids = itertools.count()
         self._sites = apply_sites(checked.program)
         self._codes: dict[ir.Table, dict[str, int]] = {}
@@ -158,6 +159,7 @@ class Instances:
         ]
         type_args = [erase(a) for a in t.args]
         instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)
+        instance.told_args = [erase_but_new(a) for a in t.args]
         self._take_name("extern", name, span)
         self.externs.append(instance)
         return instance

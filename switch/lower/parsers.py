@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.tree import walk
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.lower import build
 from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.env import Env
 from gradplane.switch.lower.tables import match_of
@@ -63,15 +64,26 @@ class ParserLowering:
                 case ast.Block(body=body) if _applies_parser(body):
                     with self.body.scope():
                         current = self._statements(body, current, prefix)
+                case ast.If() if _applies_parser([s]):
+                    current = self._branches(s, current, prefix)
                 case _:
-                    if _applies_parser([s]):
-                        self.p.reporter.error(
-                            s.span, "a parser cannot be applied under a condition or in a loop"
-                        )
-                    else:
-                        with self.body.into(current.body):
-                            self.body.stmt(s)
+                    with self.body.into(current.body):
+                        self.body.stmt(s)
         return current
+
+    def _branches(self, s: ast.If, current: ir.State, prefix: str) -> ir.State:
+        """An if with a sub-parser in it: a state for each branch, and one where they meet."""
+        with self.body.into(current.body):
+            current.select = [self.body.expr(s.cond)]
+        after = self._new(self._fresh_name(current.name), s)
+        for match, branch in ((ir.MatchValue(build.TRUE), s.then), (ir.MatchAny(), s.other)):
+            first = last = self._new(self._fresh_name(current.name), s)
+            current.cases.append(ir.SelectCase([match], first.name, s.span))
+            if branch is not None:
+                with self.body.scope():
+                    last = self._statements([branch], first, prefix)
+            last.cases = [ir.SelectCase([ir.MatchAny()], after.name, s.span)]
+        return after
 
     def _sub_parser(self, s: ast.CallStmt, current: ir.State) -> ir.State:
         info = s.call.info
@@ -80,7 +92,7 @@ class ParserLowering:
         decl = instance.decl
         assert isinstance(decl, ast.ParserDecl)
         with self.body.into(current.body):
-            env, copies = self.body.enter_block(info, instance)
+            env, copies = self.body.enter_parser(info, instance)
             with self.body.scope(env):
                 self.body.initialise(decl.locals, again=True)
         after = self._new(self._fresh_name(current.name), s)

@@ -19,7 +19,7 @@ from gradplane.switch.lower.env import (
     PackageInstance,
     control_plane_name,
 )
-from gradplane.switch.lower.erase import erase, erase_but_new, type_name
+from gradplane.switch.lower.erase import erase, erase_but_new, several_varbits, type_name
 from gradplane.switch.lower.instances import Instances
 from gradplane.switch.lower.parsers import ParserLowering
 from gradplane.switch.source import Reporter
@@ -49,9 +49,10 @@ class Lowering(Instances):
                     if decl.name == "main" and isinstance(bound, PackageInstance):
                         main = bound.package
         if main is None:
-            last = self.program.declarations[-1] if self.program.declarations else self.program
+            file = self.program.span.file
+            own = [d.span for d in self.program.declarations if d.span.file == file]
             self.reporter.error(
-                last.span,
+                own[-1] if own else self.program.span,
                 "the program has no package `main`",
                 "end it with an instantiation such as V1Switch(...) main;",
             )
@@ -95,8 +96,15 @@ class Lowering(Instances):
 
     def _block(self, instance: BlockInstance) -> ir.Parser | ir.Control:
         """A top-level parser or control."""
+        block = self._lowered(instance, Body(self))
+        found = {several_varbits(v.type) for v in (*block.locals, *(p.var for p in block.params))}
+        for name in sorted(filter(None, found)):
+            what = f"{instance.decl.name} uses header {name}, which has several varbit fields"
+            self.reporter.error(instance.decl.span, what, "one is possible here")
+        return block
+
+    def _lowered(self, instance: BlockInstance, body: Body) -> ir.Parser | ir.Control:
         decl = instance.decl
-        body = Body(self)
         env = instance.env.inner()
         env.path = instance.name
         params = self._params(decl.params, env)

@@ -11,6 +11,7 @@ from gradplane.switch.check.kinds import ExternType
 from gradplane.switch.check.tables import ActionUse
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Fields
+from gradplane.switch.ir.verify import MATCH_KINDS
 from gradplane.switch.lower.env import ActionInstance, Env, control_plane_name
 from gradplane.switch.lower.erase import erase, type_name
 from gradplane.switch.syntax import ast
@@ -46,6 +47,8 @@ class TableLowering:
             for ref in self.decl.actions:
                 self._add_action(ref)
             default = self._default()
+            empty = self.decl.empty_group_action
+            empty_group = None if empty is None else self._call(empty)
             entries = [self._entry(e, keys) for e in self.decl.entries]
             self._fill_priorities(entries)
         table = ir.Table(
@@ -58,6 +61,7 @@ class TableLowering:
             entries=entries,
             const_entries=self.decl.const_entries,
             size=DEFAULT_SIZE,
+            empty_group=empty_group,
             annotations=self.annotations,
             span=self.decl.span,
         )
@@ -72,6 +76,9 @@ class TableLowering:
         assert key.expr.type is not None
         annotations = self.p.checker.annotations(key.annotations)
         name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
+        if key.match_kind not in MATCH_KINDS:
+            what = f"match kind {key.match_kind} has no meaning here"
+            self.p.reporter.error(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
         return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
 
     # -- actions -------------------------------------------------------------------------------
@@ -121,7 +128,8 @@ class TableLowering:
         self.actions.append(
             ir.TableAction(self._action(instance, ref.info), (Annotation("defaultonly"),))
         )
-        return ir.ActionCall(len(self.actions) - 1, [])
+        self.codes["NoAction"] = len(self.actions) - 1
+        return ir.ActionCall(self.codes["NoAction"], [])
 
     # -- entries -------------------------------------------------------------------------------
 
@@ -178,24 +186,34 @@ class TableLowering:
             case "largest_priority_wins":
                 table.largest_priority_wins = p.value.const
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
-                table.support_timeout = bool(self._flag(p.value))
+                table.support_timeout = self._flag(p)
             case "implementation" | "psa_implementation":
                 table.implementation = self._instance(p, "action_profile", "action_selector")
             case "counters" | "psa_direct_counter":
-                table.counter = self._instance(p, "direct_counter")
+                table.counter = self._direct(p, "direct_counter")
             case "meters" | "psa_direct_meter":
-                table.meter = self._instance(p, "direct_meter")
+                table.meter = self._direct(p, "direct_meter")
 
-    def _flag(self, e: ast.Expr) -> bool:
-        if isinstance(e.const, bool):
-            return e.const
-        return getattr(e.const, "name", "") not in ("", "NO_TIMEOUT")
+    def _flag(self, p: ast.TableProperty) -> bool:
+        """true or false, or a member of PSA_IdleTimeout_t."""
+        value = p.value.const
+        name = getattr(value, "name", "")
+        if not isinstance(value, bool) and not name:
+            self.p.reporter.error(p.value.span, f"property {p.name} is true or false")
+        return value if isinstance(value, bool) else name != "NO_TIMEOUT"
+
+    def _direct(self, p: ast.TableProperty, kind: str) -> ir.ExternInstance | None:
+        """A counter or meter with a cell an entry: it cannot belong to a second table."""
+        found = self._instance(p, kind)
+        owner = self.p.direct_of.setdefault(found, self.name) if found is not None else self.name
+        if owner != self.name:
+            self.p.reporter.error(p.span, f"{p.name}: this {kind} belongs to table {owner}")
+        return found
 
     def _instance(self, p: ast.TableProperty, *types: str) -> ir.ExternInstance | None:
-        """The extern instance a property names or makes, of one of the types (as v1model or, in
-        camel case, PSA calls them)."""
+        """The extern instance a property names or makes, of one of the kinds."""
         found = self._extern(p)
-        if found is not None and _snake_case(found.type) in types:
+        if found is not None and found.kind in types:
             return found
         self.p.reporter.error(p.span, f"property {p.name} must be {' or '.join(types)}")
         return None
@@ -213,10 +231,6 @@ class TableLowering:
             if isinstance(found, ir.ExternInstance):
                 return found
         return None
-
-
-def _snake_case(name: str) -> str:
-    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name).lstrip("_")
 
 
 def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:

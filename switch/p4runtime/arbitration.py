@@ -95,10 +95,12 @@ class Arbitration:
             raise RpcError("NOT_FOUND", f'role "{role}" is not known on device {self.device_id}')
         primary = self.primary(role)
         if primary is None:
+            highest = self.roles[role].highest if role in self.roles else None
+            least = "" if highest is None else f" with an election id of {highest} or more"
             raise RpcError(
                 "PERMISSION_DENIED",
                 f"{_role_text(role)} has no primary controller: open a StreamChannel and send a"
-                " MasterArbitrationUpdate first",
+                f" MasterArbitrationUpdate{least} first",
             )
         if primary.election_id != election_id:
             raise RpcError(

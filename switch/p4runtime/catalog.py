@@ -189,6 +189,12 @@ class Catalog:
     def table_named(self, name: str) -> TableInfo:
         return next(t for t in self.tables.values() if t.name == name)
 
+    def digest_of(self, name: str, data: Type) -> Extern:
+        """The digest of this name; v1model's that have none go by their data's type."""
+        known = self.digests.values()
+        named = next((d for d in known if d.name == name), None)
+        return named or next(d for d in known if d.data == data)
+
 
 _Info = TypeVar("_Info")
 

@@ -15,6 +15,7 @@ from gradplane.switch.p4runtime.device_config import Source, parse_device_config
 from gradplane.switch.p4runtime.errors import RpcError
 from gradplane.switch.p4runtime.ids import P4InfoError
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
+from gradplane.switch.runtime.buffers import Bytes, Ints, Sent, sent
 from gradplane.switch.runtime.errors import SwitchError
 from gradplane.switch.runtime.messages import Message
 from gradplane.switch.source import CompileError, Diagnostic
@@ -37,12 +38,12 @@ class Device:
     compile: Callable[[Source], ir.Program]
     start: Callable[[ir.Program], RunningSwitch]
     id: int = 1
-    cpu_port: int | None = None
     listener: Callable[[Message], None] = lambda message: None
     transmit: Callable[[Outputs], None] = lambda outputs: None
     pipeline: Pipeline | None = None
     saved: Pipeline | None = None
     lost: int = field(default=0)  # packets that came while there was no program
+    busy: bool = field(default=False)  # a controller's request is under way
 
     @property
     def target(self) -> Pipeline:
@@ -65,6 +66,17 @@ class Device:
             with pipeline.switch.lock:
                 if pipeline is self.pipeline:  # not replaced while we waited
                     return pipeline.switch.process(port, packet)
+
+    def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+        """Run a batch through it: packet i is data[starts[i]:ends[i]] (Switch.process_spans)."""
+        while True:
+            pipeline = self.pipeline
+            if pipeline is None:
+                self.lost += len(ports)
+                return sent(())
+            with pipeline.switch.lock:
+                if pipeline is self.pipeline:  # not replaced while we waited
+                    return pipeline.switch.process_spans(ports, data, starts, ends)
 
     def load(self, program: ir.Program) -> None:
         """Run a program that was not pushed, as from the command line."""

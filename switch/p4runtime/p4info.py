@@ -78,7 +78,7 @@ def is_hidden(annotations: Annotations) -> bool:
 def wire_width(t: Type, type_name: str, types: dict[str, ir.TypeInfo]) -> int:
     """Bits of a value on the control plane: 0 for text."""
     info = types.get(type_name)
-    if info is not None and info.uri:
+    if info is not None and info.uri is not None:
         return info.sdn_width or 0
     return bit_width(t) or 0
 
@@ -229,19 +229,23 @@ class _Builder:
                 counter = self.info.counters.add(size=int(_number(extern, 0)))
                 self._extern_preamble(counter.preamble, extern)
                 counter.spec.unit = _counter_unit(extern, 1)
+                self._index_type(counter, _told(extern)[-1:])
             case Kind.METER:
                 meter = self.info.meters.add(size=int(_number(extern, 0)))
                 self._extern_preamble(meter.preamble, extern)
                 _meter_spec(meter.spec, extern, 1)
+                self._index_type(meter, _told(extern))
             case Kind.REGISTER:
                 register = self.info.registers.add(size=int(_number(extern, 0)))
                 self._extern_preamble(register.preamble, extern)
-                spec = type_spec(extern.type_args[0], self.info.type_info)
+                self._index_type(register, _told(extern)[1:])
+                spec = self._type_spec(_told(extern)[0])
                 register.type_spec.CopyFrom(spec)
             case Kind.ACTION_PROFILE:
                 self._action_profile(extern)
             case Kind.DIGEST:
-                self._digest(extern.name, extern.type_args[0], extern.annotations)
+                data = _told(extern)[0]
+                self._digest(extern.name, data, extern.annotations)
 
     def _action_profile(self, extern: ir.ExternInstance) -> None:
         selector = extern.type in SELECTORS
@@ -267,7 +271,7 @@ class _Builder:
     def _digest(self, name: str, data: Type, annotations: Annotations) -> None:
         digest = self.info.digests.add()
         self._preamble(digest.preamble, Kind.DIGEST, name, annotations)
-        digest.type_spec.CopyFrom(type_spec(data, self.info.type_info))
+        digest.type_spec.CopyFrom(self._type_spec(data))
 
     # -- headers for the controller, value sets --------------------------------------------------
 
@@ -305,6 +309,16 @@ class _Builder:
 
     def _extern_preamble(self, out: p4i.Preamble, extern: ir.ExternInstance) -> None:
         self._preamble(out, EXTERN_KINDS[extern.type], extern.name, extern.annotations)
+
+    def _type_spec(self, t: Type) -> p4t.P4DataTypeSpec:
+        return type_spec(t, self.info.type_info, self.program.types)
+
+    def _index_type(self, out: Any, types: Sequence[Type]) -> None:
+        """Tells the type of a counter's, meter's or register's index, if it is a new one."""
+        for t in types:
+            if isinstance(t, NewType):
+                out.index_type_name.name = t.name
+                add_new_type(self.program.types[t.name], self.info.type_info)
 
     def _width(self, t: Type, type_name: str, field: Any) -> int:
         """Bits on the control plane; a `type` declaration is named and described."""
@@ -362,6 +376,11 @@ def _annotated_number(annotation: Annotation) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise P4InfoError(f"@{annotation.name}({annotation.body}): expected one number")
     return value
+
+
+def _told(extern: ir.ExternInstance) -> list[Type]:
+    """The type arguments, as the source has them."""
+    return extern.told_args or extern.type_args
 
 
 def _number(extern: ir.ExternInstance, position: int) -> int:

@@ -11,6 +11,7 @@ from finsy.proto import p4r
 
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.runtime.buffers import Bytes, Ints, Sent
 from gradplane.switch.runtime.state import State
 
 Undo = Callable[[], None]
@@ -26,7 +27,12 @@ class RunningSwitch(Protocol):
     @property
     def lock(self) -> AbstractContextManager[Any]: ...
 
+    @property
+    def cpu_port(self) -> int | None: ...
+
     def process(self, port: int, packet: bytes) -> list[tuple[int, bytes]]: ...
+
+    def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent: ...
 
 
 @dataclass(slots=True)

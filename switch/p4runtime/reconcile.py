@@ -66,7 +66,7 @@ def _updates(old: Pipeline) -> Iterator[p4r.Update]:
         if not (entity.HasField("table_entry") and entity.table_entry.is_const):
             yield p4r.Update(type=p4r.Update.INSERT, entity=entity)
     for entity in _entities(old, _MODIFIED):
-        if not _is_zero(entity):
+        if not _is_zero(entity) or _starts_otherwise(old, entity):
             yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
     for entity in _entities(old, _changed_defaults(old)):
         yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
@@ -83,6 +83,14 @@ def _is_zero(entity: p4r.Entity) -> bool:
             cell = entity.register_entry.data
             return not (cell.bool or any(cell.bitstring))
     return False
+
+
+def _starts_otherwise(old: Pipeline, entity: p4r.Entity) -> bool:
+    """Whether it is the cell of a register whose cells are not zero at the start."""
+    if not entity.HasField("register_entry"):
+        return False
+    name = old.catalog.registers[entity.register_entry.register_id].name
+    return bool(old.state.registers[name].initial)
 
 
 def _changed_defaults(old: Pipeline) -> list[p4r.Entity]:

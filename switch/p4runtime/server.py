@@ -6,7 +6,7 @@ import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
@@ -48,16 +48,25 @@ class _Stream:
 
 
 class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
-    """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`."""
+    """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
 
-    def __init__(self, device: Device, address: str = DEFAULT_ADDRESS) -> None:
+    others: further gRPC services on the same address, which keep at most `threads` busy.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        address: str = DEFAULT_ADDRESS,
+        others: Sequence[grpc.GenericRpcHandler] = (),
+        threads: int = 0,
+    ) -> None:
         self.device = device
         self.service = P4RuntimeService(device)
         self.address = address
         self._lock = threading.RLock()  # one request at a time; taken before a switch's lock
         self._told: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._notifier = threading.Thread(target=self._notify, name="p4runtime notifier")
-        self._pool = ThreadPoolExecutor(MAX_STREAMS + _UNARY_THREADS, "p4runtime")
+        self._pool = ThreadPoolExecutor(MAX_STREAMS + _UNARY_THREADS + threads, "p4runtime")
         self._server = grpc.server(
             self._pool,
             options=[
@@ -67,6 +76,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             ],
         )
         p4r_grpc.add_P4RuntimeServicer_to_server(self, self._server)
+        self._server.add_generic_rpc_handlers(tuple(others))
 
     def start(self) -> int:
         """Accept requests; the port. Raises ServerError where the address cannot be had."""
@@ -157,7 +167,11 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     def _unary(self, handler: Any, request: Any, context: grpc.ServicerContext) -> Any:
         try:
             with self._lock:
-                return handler(request)
+                self.device.busy = True
+                try:
+                    return handler(request)
+                finally:
+                    self.device.busy = False
         except RpcError as error:
             _abort(context, error)
 

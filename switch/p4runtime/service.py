@@ -147,8 +147,7 @@ class P4RuntimeService:
             case PacketIn(packet=packet):
                 return self._packet_in(packet_in_message(pipeline.catalog, packet))
             case Digest(name=name, type=t, data=data):
-                known = pipeline.catalog.digests.values()
-                number = next(d.id for d in known if d.name == name or d.data == t)
+                number = pipeline.catalog.digest_of(name, t).id
                 lists = self._digest_lists(pipeline).offer(number, show_data(t, data), now)
                 return self._digest_deliveries(lists)
             case IdleNotice():
@@ -200,7 +199,8 @@ class P4RuntimeService:
     def _packet_out(self, stream: Stream, message: p4r.PacketOut) -> tuple[list[Delivery], Outputs]:
         try:
             self._need_primary(stream, "send packets")
-            pipeline, port = self.device.pipeline, self.device.cpu_port
+            pipeline = self.device.pipeline
+            port = None if pipeline is None else pipeline.switch.cpu_port
             if pipeline is None or port is None:
                 why = "runs no program" if pipeline is None else "has no CPU port (--cpu-port)"
                 raise RpcError("FAILED_PRECONDITION", f"packet_out: the switch {why}")

@@ -2,25 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from finsy.proto import p4t
 
 from gradplane.switch.ir.nodes import TypeInfo
-from gradplane.switch.ir.types import Bits, Bool, Header, Stack, Struct, Type, Union, Varbit
+from gradplane.switch.ir.types import (
+    Bits,
+    Bool,
+    Header,
+    NewType,
+    Stack,
+    Struct,
+    Type,
+    Union,
+    Varbit,
+)
+
+NewTypes = Mapping[str, TypeInfo]
+"""The program's `type` declarations by name."""
 
 
-def type_spec(t: Type, info: p4t.P4TypeInfo) -> p4t.P4DataTypeSpec:
-    """The description of `t`; the structs and headers it names are added to `info`."""
+def type_spec(t: Type, info: p4t.P4TypeInfo, new: NewTypes) -> p4t.P4DataTypeSpec:
+    """The description of `t`; the structs, headers and new types it names are added to `info`."""
     spec = p4t.P4DataTypeSpec()
     match t:
+        case NewType():
+            spec.new_type.name = t.name
+            add_new_type(new[t.name], info)
         case Bits() | Varbit():
             spec.bitstring.CopyFrom(_bitstring(t))
         case Bool():
             spec.bool.SetInParent()
         case Struct() if is_tuple(t):
-            spec.tuple.members.extend(type_spec(f.type, info) for f in t.fields)
+            spec.tuple.members.extend(type_spec(f.type, info, new) for f in t.fields)
         case Struct():
             spec.struct.name = t.name
-            _add_struct(t, info)
+            _add_struct(t, info, new)
         case Header():
             spec.header.name = t.name
             _add_header(t, info)
@@ -48,7 +66,7 @@ def is_tuple(t: Type) -> bool:
 def add_new_type(t: TypeInfo, info: p4t.P4TypeInfo) -> None:
     """Describe a `type` declaration: its translation, or else the type under it."""
     spec = info.new_types[t.name]
-    if not t.uri:
+    if t.uri is None:
         spec.original_type.bitstring.bit.bitwidth = t.width
         return
     spec.translated_type.uri = t.uri
@@ -85,12 +103,12 @@ def _bitstring(t: Type) -> p4t.P4BitstringLikeTypeSpec:
     return spec
 
 
-def _add_struct(t: Struct, info: p4t.P4TypeInfo) -> None:
+def _add_struct(t: Struct, info: p4t.P4TypeInfo, new: NewTypes) -> None:
     if t.name in info.structs:
         return
     members = info.structs[t.name].members
     for f in t.fields:
-        members.add(name=f.name, type_spec=type_spec(f.type, info))
+        members.add(name=f.name, type_spec=type_spec(f.type, info, new))
 
 
 def _add_header(t: Header, info: p4t.P4TypeInfo) -> None:

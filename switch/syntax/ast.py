@@ -559,6 +559,7 @@ class TableDecl(Decl):
     properties: list[TableProperty]  # size, implementation, counters, ...
     default_action: ActionRef | None = None
     const_default: bool = False
+    empty_group_action: ActionRef | None = None  # PSA's psa_empty_group_action
 
 
 @dataclass(slots=True, eq=False)

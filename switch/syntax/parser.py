@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from gradplane.switch.source import Reporter
+from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.lexer import tokenize
 from gradplane.switch.syntax.macros import Defines
@@ -33,6 +33,7 @@ def parse_file(
     tokens = tokenize(pieces, reporter)
     program = DeclarationParser(tokens, reporter).program()
     reporter.stop_on_errors()
+    program.span = Span(str(path), 1, 1, 2)
     return program, reporter
 
 

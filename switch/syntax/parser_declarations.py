@@ -14,6 +14,7 @@ Annotations = list[ast.Annotation]
 _END = frozenset({"end"})
 _STATE_END = STOP | {"transition"}
 _MEMBER_TYPES = frozenset({"error", "match_kind"})  # keywords that also start a type
+_TYPES = frozenset({"struct", "header", "header_union", "enum", "extern", "package"})
 _NOT_IN_STATES = frozenset({"switch", "for", "return", "exit", "break", "continue"})
 
 
@@ -320,9 +321,23 @@ class DeclarationParser(TableParser):
         """The elements up to "}"; without errors in them, `needed` must have come to be."""
         errors = len(self.reporter.diagnostics)
         self.items(parse)
+        if not needed() and len(self.reporter.diagnostics) == errors and self.tok.kind in _TYPES:
+            self._misplaced()
+            self.items(parse)
         if not needed() and len(self.reporter.diagnostics) == errors:
             self.fail(what, "a declaration")
         self.expect("}")
+
+    def _misplaced(self) -> None:
+        """Step over a declaration that belongs at the top of the program."""
+        what = f"{self.tok.kind} can only be declared at the top of the program"
+        self.reporter.error(self.tok.span, what, "move it before this declaration")
+        while self.tok.kind not in ("{", ";", "}", "end"):
+            self.advance()
+        end = self.closing(self.index, "{", "}") if self.tok.kind == "{" else self.index
+        if end is not None and self.tok.kind != "}":
+            while self.index <= end and self.tok.kind != "end":
+                self.advance()
 
     def _control_element(self, found: list[ast.Decl], bodies: list[ast.Block]) -> None:
         if bodies:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from gradplane.switch.source import Span
 from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.parser_stream import SyntaxFailure
 from gradplane.switch.syntax.parser_types import TypeParser
 
 # Binary operators by how tightly they bind (specification, "Operator precedence"); all lean left.
@@ -293,7 +294,16 @@ class ExpressionParser(TypeParser):
         found: list[ast.Annotation] = []
         while self.tok.kind == "@":
             found.append(self._annotation())
+            self._only_one(found)
         return found
+
+    def _only_one(self, found: list[ast.Annotation]) -> None:
+        """A structured annotation stands alone: its name is given once to an element."""
+        last = found[-1]
+        for before in found[:-1]:
+            if before.name == last.name and (before.structured or last.structured):
+                what = f"@{last.name}[...] and another @{last.name} on one element"
+                self.reporter.error(last.span, what, f"the other one is at {before.span}")
 
     def _annotation(self) -> ast.Annotation:
         start = self.expect("@").span
@@ -323,6 +333,8 @@ class ExpressionParser(TypeParser):
     def _free_body(self, node: ast.Annotation) -> None:
         """Any tokens up to the closing parenthesis; `exprs` or `pairs` if they read so."""
         close = self.closing(self.index - 1, "(", ")")
+        if close is None and any(t.kind == "broken" for t in self.tokens[self.index :]):
+            raise SyntaxFailure  # the string that is not closed has been told
         if close is None:
             self.fail_at(node.span, f'annotation "@{node.name}" has no closing ")"')
         node.body = self._text_up_to(close)
@@ -345,7 +357,10 @@ class ExpressionParser(TypeParser):
     def _structured_body(self, node: ast.Annotation) -> None:
         begin = self.index
         if self.tok.kind == "name" and self.peek().kind == "=":
-            node.pairs = dict(self.comma_list(self.key_value, "]", trailing=True))
+            pairs = self.comma_list(self.key_value, "]", trailing=True)
+            node.pairs = dict(pairs)
+            if len(node.pairs) < len(pairs):
+                self.reporter.error(node.span, f"a key is given twice in @{node.name}")
         else:
             node.exprs = self.comma_list(self.expression, "]", trailing=True)
         node.body = " ".join(t.text for t in self.tokens[begin : self.index - 1])

@@ -214,7 +214,8 @@ class TokenStream:
 
     def chained(self, count: int) -> None:
         if count > MAX_CHAIN:
-            self.fail_at(self.tok.span, f"more than {MAX_CHAIN} of these in a row")
+            what = f"more than {MAX_CHAIN} operators, members or else-ifs in a row"
+            self.fail_at(self.tok.span, what, "split it: name a part, or use switch")
 
     # -- trying ----------------------------------------------------------------------------------
 

@@ -64,6 +64,8 @@ class TableParser(StatementParser):
         if name.text == "default_action":
             table.default_action = self._action_ref(annotations)
             table.const_default = const
+        elif name.text == "psa_empty_group_action":
+            table.empty_group_action = self._action_ref(annotations)
         else:
             value = self.expression()
             span = self.span_from(name.span)

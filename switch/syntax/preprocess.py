@@ -11,6 +11,7 @@ have the place of the use. So every token's place is a place in the file as the 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -104,7 +105,9 @@ class Preprocessor:
 
     def _read(self, path: Path, place: Span) -> str | None:
         try:
-            return path.read_text(encoding="utf-8-sig", errors="replace")
+            text = read_source(path)
+            self.reporter.read[os.path.abspath(path)] = text
+            return text
         except (OSError, ValueError) as error:
             reason = getattr(error, "strerror", None) or str(error)
             self.reporter.error(place, f'cannot read "{path}": {reason}')
@@ -276,7 +279,7 @@ class Preprocessor:
             raise MacroError(f"includes are nested deeper than {MAX_INCLUDES} files")
         dirs = ([self._open[-1].path.parent] if match[1] else []) + self._dirs
         name = match[1] or match[2]
-        found = next((d / name for d in dirs if _is_file(d / name)), None)
+        found = next((d / name for d in dirs if self._is_there(d / name)), None)
         if found is None:
             where = ", ".join(str(d) for d in dirs)
             self.reporter.error(place, f'cannot find "{name}"', f"looked in: {where}")
@@ -284,6 +287,12 @@ class Preprocessor:
             content = self._read(found, place)
             if content is not None:
                 self._file(_File(found, str(found)), content)
+
+    def _is_there(self, path: Path) -> bool:
+        there = _is_file(path)
+        if not there:
+            self.reporter.read[os.path.abspath(path)] = None
+        return there
 
     # -- conditions ------------------------------------------------------------------------------
 
@@ -353,6 +362,11 @@ def _name(body: str, directive: str) -> str:
     if match is None:
         raise MacroError(f"{directive} needs a name")
     return match.group()
+
+
+def read_source(path: Path) -> str:
+    """A file's text; raises OSError or ValueError."""
+    return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def _is_file(path: Path) -> bool:

@@ -86,6 +86,17 @@ def test_any_unambiguous_suffix_is_a_name(sw: Switch) -> None:
     )
 
 
+def test_validity_is_a_field_by_both_its_names() -> None:
+    keys = "h.ip6.isValid(): exact; h.eth.isValid(): exact;"
+    text = SOURCE.replace("h.eth.dst: exact;", keys, 1)
+    sw = Switch("p.p4", engine="interpreter", text=text)
+    match = {"h.ip6.isValid()": 1, "eth.isValid()": 0}
+    entry = sw.table("left.t").add(match, "NoAction")
+    assert entry.matches == ((1,), (0,))
+    sw.table("left.t").remove({"h.ip6.$valid$": 1, "eth.$valid$": 0})
+    assert len(sw.table("left.t")) == 0
+
+
 def matches(sw: Switch, **match: Any) -> tuple[Any, ...]:
     table = sw.table("routes")
     entry = table.add({f"h.{k.replace('_', '.')}": v for k, v in match.items()}, "NoAction")

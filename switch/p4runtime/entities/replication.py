@@ -17,8 +17,9 @@ from gradplane.switch.runtime.state import CloneSession, Replica
 _Message = TypeVar("_Message", bound=Message)
 _Kept = TypeVar("_Kept")
 
-_ID_BITS = 16  # of multicast groups and replica instances, in v1model and as PSA's default
-_SESSION_BITS = 15  # simple_switch's limit
+_ID_BITS = 16  # of multicast groups and replica instances
+_SESSION_BITS = {"v1model": 15}  # simple_switch's limit
+_SERVICES = 256  # classes of service
 
 
 def write_replication(p: Pipeline, kind: int, message: p4r.PacketReplicationEngineEntry) -> Undo:
@@ -88,18 +89,16 @@ def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
 def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Undo:
     number, sessions = message.session_id, p.state.clone_sessions
     what = f"clone session {number}"
-    if not 0 < number < 1 << _SESSION_BITS:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to 32767")
+    most = (1 << _SESSION_BITS.get(p.catalog.p4info.pkg_info.arch, _ID_BITS)) - 1
+    if not 0 < number <= most:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
     _check_presence(kind, what, number in sessions)
     former, told = sessions.get(number), p.sessions.get(number)
     if kind == p4r.Update.DELETE:
         del sessions[number]
         p.sessions.pop(number, None)
     else:
-        length = message.packet_length_bytes
-        if length < 0:
-            raise RpcError("INVALID_ARGUMENT", f"{what}: packet_length_bytes {length} is below 0")
-        sessions[number] = CloneSession(_read_replicas(p, what, message.replicas), length)
+        sessions[number] = _read_session(p, what, message)
         p.sessions[number] = _copy(message)
 
     def undo() -> None:
@@ -109,13 +108,23 @@ def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Un
     return undo
 
 
+def _read_session(p: Pipeline, what: str, message: p4r.CloneSessionEntry) -> CloneSession:
+    length, service = message.packet_length_bytes, message.class_of_service
+    if length < 0:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: packet_length_bytes {length} is below 0")
+    if not 0 <= service < _SERVICES:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: class_of_service {service} is beyond 8 bits")
+    return CloneSession(_read_replicas(p, what, message.replicas), length, service)
+
+
 def _show_session(p: Pipeline, number: int) -> p4r.CloneSessionEntry:
     session, told = p.state.clone_sessions[number], p.sessions.get(number)
-    if told is not None and _read_replicas(p, "", told.replicas) == session.replicas:
+    if told is not None and _read_session(p, "", told) == session:
         return told
     return p4r.CloneSessionEntry(
         session_id=number,
         replicas=[_show_replica(p, r) for r in session.replicas],
+        class_of_service=session.class_of_service,
         packet_length_bytes=session.truncate,
     )
 
@@ -169,8 +178,8 @@ def _check_presence(kind: int, what: str, present: bool) -> None:
 
 
 def _chosen(there: Iterable[int], number: int) -> list[int]:
-    """The one of this number if it is there, or all for 0."""
-    return [n for n in there if number in (0, n)]
+    """The one of this number if it is there, or all for 0 (PSA's own session 0 left out)."""
+    return [n for n in there if n and number in (0, n)]
 
 
 def _copy(message: _Message) -> _Message:

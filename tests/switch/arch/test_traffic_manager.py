@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from v1programs import packet, switch
+import pytest
+from v1programs import packet, source, switch
 
+from gradplane.switch import Switch
 from gradplane.switch.runtime.messages import Fault
 
 REPORT = "h.a.x = (bit<8>) s.instance_type; h.a.y = m.kept; h.a.z = m.lost;"
@@ -160,6 +162,15 @@ def test_clones_that_clone_themselves_end() -> None:
     sw.clone_session(1, [2])
     assert len(sw.process(1, packet())) == 1000
     assert sw.messages() == [Fault("packet dropped: a packet was cloned 1000 times in a row")]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_clones_that_multiply_end(engine: str) -> None:
+    text = source(egress="clone(CloneType.E2E, 1);")
+    sw = Switch("test.p4", text=text, engine=engine)
+    sw.clone_session(1, [2, 3])
+    assert len(sw.process(1, packet())) == 1 + 10_000
+    assert sw.messages()[-1] == Fault("packet dropped: a packet was cloned more than 10000 times")
 
 
 def test_field_lists_reach_into_nested_structs() -> None:

@@ -271,8 +271,30 @@ def test_externs_in_the_wrong_control_are_refused() -> None:
         "verify_checksum may be called in the checksum verification only, not in the checksum "
         "computation"
     )
+    assert refusal(ingress="update_checksum(true, h.a, h.a.x, HashAlgorithm.xor16);") == (
+        "update_checksum may be called in the checksum computation only, not in the ingress control"
+    )
     assert refusal(ingress="clone(CloneType.E2E, 1);") == (
         "clone: in the ingress control the clone type must be I2E, not E2E"
+    )
+
+
+def test_tables_that_cannot_be_looked_up_are_refused() -> None:
+    table = "table t {{ key = {{ {} }} actions = {{ NoAction; }} }}"
+    two = table.format("h.a.x: lpm; h.a.kind: lpm;")
+    assert refusal(ingress_locals=two, ingress="t.apply();").startswith(
+        "table I.t has more than one lpm key"
+    )
+    selected = table.format("h.a.x: exact; h.a.kind: selector;")
+    assert refusal(ingress_locals=selected, ingress="t.apply();") == (
+        "table I.t has a key of kind selector and no action selector | "
+        "implementation = action_selector(...);"
+    )
+
+
+def test_arrays_beyond_memory_are_refused() -> None:
+    assert refusal(ingress_locals="register<bit<8>>(0xffffffff) r;", ingress="r.write(0, 1);") == (
+        "I.r has 4294967295 cells: 67108864 is the most there can be"
     )
 
 
@@ -333,4 +355,4 @@ def test_engine_and_architecture_are_named_in_their_refusals() -> None:
     assert str(caught.value) == "there is no engine 'quick'; engines: interpreter, jit"
     with pytest.raises(SwitchError) as caught:
         Switch("test.p4", text=source(), arch="tna")
-    assert str(caught.value) == "there is no architecture 'tna'; architectures: v1model"
+    assert str(caught.value) == "there is no architecture 'tna'; architectures: v1model, psa"

@@ -71,6 +71,7 @@ def test_unset_variable(body: str) -> None:
         "M n; n.x = 1; m = n;",
         "bit<8> n; n[3:0] = 1; m.x = n;",
         "h_t n; m.f = n == hdr.h;",
+        "M n; m.x = (bit<8>) n.minSizeInBits();",
     ],
 )
 def test_variable_that_may_be_set(body: str) -> None:

@@ -12,6 +12,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source
 from gradplane.switch.p4runtime.service import P4RuntimeService
+from gradplane.switch.runtime.buffers import Bytes, Ints, Sent, sent
 from gradplane.switch.runtime.state import State
 from gradplane.switch.source import CompileError, Diagnostic, Span
 
@@ -21,6 +22,8 @@ INSERT, MODIFY, DELETE = p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE
 class EchoSwitch:
     """State of a program; a packet leaves through the port it came from."""
 
+    cpu_port: int | None = 510
+
     def __init__(self, program: ir.Program) -> None:
         self.time = 0
         self.state = State(program, clock=lambda: self.time)
@@ -28,6 +31,10 @@ class EchoSwitch:
 
     def process(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         return [(port, packet)]
+
+    def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+        packets = [data[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+        return sent((i, int(ports[i]), packet) for i, packet in enumerate(packets))
 
 
 def compiled(source: Source) -> ir.Program:
@@ -41,7 +48,7 @@ def compiled(source: Source) -> ir.Program:
 
 
 def device(loaded: bool = True) -> Device:
-    made = Device(compiled, EchoSwitch, id=1, cpu_port=510)
+    made = Device(compiled, EchoSwitch, id=1)
     if loaded:
         made.load(program())
     return made

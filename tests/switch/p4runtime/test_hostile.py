@@ -49,7 +49,7 @@ def damaged_entities(draw: st.DrawFn) -> p4r.Entity:
 batches = st.lists(st.tuples(st.integers(0, 3), damaged_entities()), max_size=6)
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(batches, st.sampled_from([0, 1, 2]))
 def test_damaged_updates_and_queries(batch: list, atomicity: int) -> None:
     made = service()
@@ -68,7 +68,7 @@ def test_damaged_updates_and_queries(batch: list, atomicity: int) -> None:
         assert error is None or (error.code != "INTERNAL" and error.message), error
 
 
-@settings(max_examples=200)
+@settings(max_examples=200, deadline=None)
 @given(st.binary(max_size=60))
 def test_any_stream_message(data: bytes) -> None:
     made = service()

@@ -84,6 +84,15 @@ def test_translations_and_the_types_of_controller_headers() -> None:
     assert info.type_info.new_types["plain_t"].original_type.bitstring.bit.bitwidth == 8
 
 
+def test_an_empty_uri_is_a_translation_too() -> None:
+    types = '@p4runtime_translation("", string) type bit<9> port_t;'
+    header = '@controller_header("packet_in") header in_t { port_t port; bit<7> rest; }'
+    info = p4info(types=f"{types}\n{header}")
+    (told,) = info.type_info.new_types.values()
+    assert told.translated_type.WhichOneof("sdn_type") == "sdn_string"
+    assert info.controller_packet_metadata[0].metadata[0].bitwidth == 0
+
+
 def test_a_translation_that_cannot_be_read_is_refused() -> None:
     types = '@p4runtime_translation("u", bool)\ntype bit<9> port_t;'
     with pytest.raises(CompileError) as caught:
@@ -94,9 +103,9 @@ def test_a_translation_that_cannot_be_read_is_refused() -> None:
 
 
 def test_structured_annotations_stay_structured() -> None:
-    notes = '@list[1, "two", true] @pairs[size = -4, kind = "x"] @empty[] @free(a b)'
+    notes = '@list[1, "t" ++ "wo", N > 2] @pairs[size = -N - 1, kind = "x"] @empty[] @free(a b)'
     table = f"{notes} table t {{ key = {{ hdr.h.a : exact; }} actions = {{ NoAction; }} }}"
-    (told,) = p4info(locals=table, body="t.apply();").tables
+    (told,) = p4info(types="const int N = 3;", locals=table, body="t.apply();").tables
     assert list(told.preamble.annotations) == ["@free(a b)"]
     values, pairs, empty = told.preamble.structured_annotations
     one, two, three = values.expression_list.expressions

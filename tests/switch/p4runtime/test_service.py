@@ -457,7 +457,8 @@ def test_packet_outs_that_are_refused() -> None:
     )
     del wrong.packet.metadata[1]
     assert stream_error(made, "c", wrong) == (3, "packet_out: metadata missing: _pad")
-    made.device.cpu_port = None
+    assert made.device.pipeline is not None
+    made.device.pipeline.switch.cpu_port = None  # type: ignore[misc]
     assert stream_error(made, "c", packet_out(b"\1")) == (
         9,
         "packet_out: the switch has no CPU port (--cpu-port)",

@@ -1,4 +1,5 @@
-"""Small programs, each about a feature, and larger ones as in courses: with their packet tests."""
+"""Small programs, each about a feature, and larger ones as in courses, of v1model and PSA: with
+their packet tests."""
 
 from pathlib import Path
 
@@ -7,7 +8,8 @@ import pytest
 from gradplane.switch.stf import run
 
 HERE = Path(__file__).parent
-PROGRAMS = sorted([*HERE.glob("features/*.p4"), *HERE.glob("exercises/*.p4")])
+FOLDERS = ("features", "exercises", "psa")
+PROGRAMS = sorted(path for folder in FOLDERS for path in HERE.glob(f"{folder}/*.p4"))
 
 
 @pytest.mark.parametrize("engine", ["interpreter", "jit"])

@@ -324,7 +324,7 @@ def test_how_deep_one_may_go(expr, errors):
     ],
 )
 def test_endless_chains_are_an_error(errors, program):
-    assert "more than 200 of these in a row" in errors(program)
+    assert "more than 200 operators, members or else-ifs in a row" in errors(program)
 
 
 def test_after_a_hundred_errors_it_stops(errors):

@@ -59,10 +59,12 @@ control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
     table profiled { key = { m.x : exact; } actions = { a; } implementation = ap; }
     table selected { key = { m.x : exact; m.y : selector; } actions = { a; } implementation = action_selector(HashAlgorithm.crc16, 32, 16); support_timeout = true; }
     @hidden table keyless { actions = { b; } const default_action = b(); }
+    table without_default { key = { m.x : exact; } actions = { b; } }
     @noWarn("unused") table spare { actions = { b; } }
     apply {
         all_kinds.apply(); constant.apply(); prioritised.apply(); annotated.apply(); direct.apply();
         profiled.apply(); selected.apply(); keyless.apply();
+        switch (without_default.apply().action_run) { NoAction: { m.x = 1; } b: { } }
     }
 }
 control E(inout H hdr, inout M m, inout standard_metadata_t sm) { apply { } }

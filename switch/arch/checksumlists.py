@@ -1,0 +1,117 @@
+"""A checksum's list that a variable holds is taken from where it came.
+
+Only so are fields of invalid headers left out of it; p4c does the same. What is assigned to a
+variable, whole or member by member, is followed to the call, also into branches:
+
+    list.x = h.x                              list.x = h.x
+    list.y = h.y                              list.y = h.y
+    update_checksum(in true, in list, ..)  ->  update_checksum(in true, in list{h.x, h.y}, ..)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeGuard
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.paths import overlap, path
+from gradplane.switch.ir.types import Fields, Header, Union
+from gradplane.switch.ir.walk import children, nested
+
+Place = tuple[ir.Var, tuple[int, ...]]
+
+
+def trace_lists(block: ir.Control) -> None:
+    """Rewrites the checksum calls of a control in place; done twice it changes nothing more."""
+    _Known({}).follow_all(block.body)
+
+
+class _Known:
+    """What the variables assigned to so far hold, as expressions over other storage."""
+
+    def __init__(self, values: dict[Place, tuple[ir.LValue, ir.Expr]]) -> None:
+        self._values = values  # with the place as the l-value that was assigned to
+
+    def follow_all(self, body: list[ir.Stmt]) -> None:
+        for stmt in body:
+            self.follow(stmt)
+
+    def follow(self, stmt: ir.Stmt) -> None:
+        if isinstance(stmt, ir.Assign):
+            value = self._traced(stmt.value)
+            self._forget(stmt.target)
+            self._learn(stmt.target, value)
+        elif _is_checksum(stmt):
+            stmt.args[1] = self._traced(stmt.args[1])
+            self._forget_written(stmt)
+        else:
+            for body in children(stmt):
+                _Known({} if isinstance(stmt, ir.Loop) else self._values.copy()).follow_all(body)
+            for inside in nested([stmt]):
+                self._forget_written(inside)
+
+    def _forget_written(self, stmt: ir.Stmt) -> None:
+        match stmt:
+            case ir.Assign(target=target):
+                self._forget(target)
+            case ir.CallExtern() if _is_checksum(stmt):
+                if isinstance(stmt.args[2], ir.LValue):
+                    self._forget(stmt.args[2])
+            case ir.If() | ir.Switch() | ir.Block() | ir.Loop() | ir.Leave():
+                return
+            case _:
+                self._values.clear()
+
+    def _learn(self, target: ir.LValue, value: ir.Expr) -> None:
+        if isinstance(value, ir.Make) and not isinstance(value.type, Header):
+            for part, field in zip(_members(target), value.fields, strict=True):
+                self._learn(part, field)
+            return
+        place = path(target)
+        if place is not None and not _reads(value, target):
+            self._values[place] = target, value
+
+    def _forget(self, changed: ir.LValue) -> None:
+        for place, (target, value) in [*self._values.items()]:
+            if overlap(target, changed) or _reads(value, changed):
+                del self._values[place]
+
+    def _traced(self, e: ir.Expr) -> ir.Expr:
+        """`e`, or an equal expression over the storage that its values came from."""
+        if isinstance(e, ir.Make) and not isinstance(e.type, Header):
+            return _rebuilt(e, e.fields, [*map(self._traced, e.fields)])
+        place = path(e)
+        if place is None or not isinstance(e, ir.LValue):
+            return e
+        if place in self._values:
+            return self._values[place][1]
+        if isinstance(e.type, Fields) and not isinstance(e.type, Header | Union):
+            parts = _members(e)
+            return _rebuilt(e, parts, [*map(self._traced, parts)])
+        return e
+
+
+def _rebuilt(e: ir.Expr, before: Sequence[ir.Expr], after: list[ir.Expr]) -> ir.Expr:
+    same = all(a is b for a, b in zip(before, after, strict=True))
+    return e if same else ir.Make(e.type, after)
+
+
+def _members(base: ir.LValue) -> list[ir.LValue]:
+    assert isinstance(base.type, Fields), base.type
+    return [ir.FieldOf(f.type, base, i, f.name) for i, f in enumerate(base.type.fields)]
+
+
+def _reads(e: ir.Expr, changed: ir.LValue) -> bool:
+    """Whether a change of that storage could change the value of `e`."""
+    match e:
+        case ir.Const() | ir.Zero():
+            return False
+        case ir.Make(fields=fields):
+            return any(_reads(field, changed) for field in fields)
+    return overlap(e, changed)
+
+
+def _is_checksum(stmt: ir.Stmt) -> TypeGuard[ir.CallExtern]:
+    return isinstance(stmt, ir.CallExtern) and stmt.name.startswith(
+        ("verify_checksum", "update_checksum")
+    )

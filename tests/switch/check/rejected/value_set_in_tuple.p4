@@ -1,0 +1,10 @@
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<16> b; }
+parser P(packet_in p, out h_t h) {
+    value_set<bit<8>>(4) known;
+    state start {
+        p.extract(h);
+        transition select(h.a, h.b) { (known, 5): accept; default: reject; }
+    }
+}
