@@ -3,6 +3,15 @@
 #include <core.p4>
 #include <v1model.p4>
 
+// What a route is found by; switch_tables.py tries others.
+#ifndef ROUTE_KEY
+#define ROUTE_KEY hdr.ipv4.dst_addr : lpm;
+#endif
+
+#ifndef ROUTES
+#define ROUTES 65536
+#endif
+
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 
 header ethernet_t {
@@ -70,10 +79,10 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta,
     }
 
     table routes {
-        key = { hdr.ipv4.dst_addr : lpm; }
+        key = { ROUTE_KEY }
         actions = { forward; drop; }
         default_action = drop();
-        size = 65536;
+        size = ROUTES;
     }
 
     apply {

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.switch.arch.calls import refuse
+from gradplane.switch.interp.packet import MOST_EMITTED
+from gradplane.switch.interp.packet_statements import EMITTED_TOO_MUCH
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Header, Stack, Type
-from gradplane.switch.ir.walk import children
+from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.codecs import HeaderCodecs
 from gradplane.switch.jit.context import Context
 from gradplane.switch.jit.expressions import Unit
@@ -15,52 +16,62 @@ from gradplane.switch.jit.headers import copy_bits, emitted, wire
 from gradplane.switch.jit.statements import Calls, Statements
 from gradplane.switch.jit.text import Function, Operand
 
+UNROLLED = 8  # items of a stack that are emitted without a loop
+
 
 def control_function(
-    unit: Unit, name: str, control: ir.Control, context: Context, calls: Calls
-) -> None:
-    """Compiles a control that neither parses nor emits."""
+    unit: Unit, name: str, control: ir.Control, context: Context, calls: Calls,
+    values: Sequence[str],
+) -> None:  # fmt: skip
+    """Compiles a control that neither parses nor emits; `values`: what its parameters are."""
     f = unit.module.function(name, "i32", [("ptr noalias", "%c")])
-    _control(Statements(unit, f, context, calls), control)
+    _control(Statements(unit, f, context, calls), control, values)
 
 
 def deparser_function(
-    unit: Unit, name: str, control: ir.Control, context: Context, calls: Calls
-) -> int:
+    unit: Unit, name: str, control: ir.Control, context: Context, calls: Calls,
+    values: Sequence[str],
+) -> int:  # fmt: skip
     """Compiles a deparser; %out takes the bytes, and slot `emitted` of the state words their
     number of bits. -> the most bytes it can emit."""
     f = unit.module.function(name, "i32", [("ptr noalias", "%c"), ("ptr noalias", "%out")])
     code = Deparser(unit, f, context, calls, control)
-    _control(code, control)
+    _control(code, control, values)
     return code.most
 
 
-def _control(code: Statements, control: ir.Control) -> None:
-    bind(code, control.params)
+def _control(code: Statements, control: ir.Control, values: Sequence[str]) -> None:
+    bind(code, control.params, values)
     for var in control.locals:
         code.local(var)
     code.body(control.body)
     code.finish()
 
 
-def bind(code: Statements, params: Sequence[ir.Param]) -> None:
-    """The parameters are the context's values, in order."""
-    for which, param in enumerate(params):
-        code.places[param.var] = code.context.value(code.f, "%c", which)
+def bind(code: Statements, params: Sequence[ir.Param], values: Sequence[str]) -> None:
+    """The parameters are these values of the context, in order, as many as there are."""
+    for param, value in zip(params, values, strict=False):
+        code.places[param.var] = code.context.value(code.f, "%c", value)
 
 
 class Deparser(Statements):
-    """`most`: bytes that all emits so far can write."""
+    """`most`: bytes that the emits can write."""
 
     def __init__(
         self, unit: Unit, f: Function, context: Context, calls: Calls, control: ir.Control
     ) -> None:
         super().__init__(unit, f, context, calls)
-        self.most = 0
         self.at = f.variable("i64", 0)  # in bits
         self.codecs = HeaderCodecs(unit)
-        emits = _emits(control.body)
-        self.aligned = all(wire(unit, h).aligned for s in emits for h in emitted(s.value.type))
+        inside = list(statements(control))
+        emits = [s for s in inside if isinstance(s, ir.Emit)]
+        headers = [wire(unit, h) for s in emits for h in emitted(s.value.type)]
+        self.aligned = all(h.aligned for h in headers)
+        self.most = sum((h.most + 7) // 8 + 1 for h in headers)
+        again = any(isinstance(s, ir.Loop | ir.ApplyTable) for s in inside)
+        self.limited = again or self.most > MOST_EMITTED
+        if self.limited:
+            self.most = MOST_EMITTED
 
     def finish(self) -> None:
         self.f.at(self.exit)
@@ -70,18 +81,13 @@ class Deparser(Statements):
     def emit(self, s: ir.Emit) -> None:
         self._emit(self.address(s.value), s.value.type)
 
-    def loop(self, s: ir.Loop) -> None:
-        found = _emits(s.body)
-        if found:
-            raise refuse(found[0].span, "the JIT engine cannot emit inside a loop",
-                         "unroll the loop, or use engine interpreter")  # fmt: skip
-        super().loop(s)
-
     def _emit(self, address: Operand, t: Type) -> None:
         if isinstance(t, Header):
-            self.most += (wire(self.unit, t).most + 7) // 8 + 1
             with self.f.when(self.valid(address, t)):
                 self._emit_header(address, t)
+        elif isinstance(t, Stack) and t.size > UNROLLED:
+            with self.f.count(t.size) as number:
+                self._emit(self.item(t, address, number), t.element)
         elif isinstance(t, Stack):
             for i in range(t.size):
                 self._emit(self.item(t, address, i), t.element)
@@ -93,6 +99,10 @@ class Deparser(Statements):
 
     def _emit_header(self, header: Operand, t: Header) -> None:
         f, at, bits = self.f, self.at.get(), self.header_bits(header, t)
+        if self.limited:
+            end = f.binary("add", "i64", at, bits)
+            with f.when(f.compare("ugt", "i64", end, MOST_EMITTED * 8)):
+                self.give_up(EMITTED_TOO_MUCH)
         target = f.add("%out", f.binary("lshr", "i64", at, 3))
         if self.aligned:
             self.codecs.encode(f, t, header, target)
@@ -101,16 +111,3 @@ class Deparser(Statements):
             self.codecs.encode(f, t, header, scratch)
             copy_bits(f, "%out", at, scratch, 0, bits)
         self.at.set(f.binary("add", "i64", at, bits))
-
-
-def _emits(stmts: Sequence[ir.Stmt]) -> list[ir.Emit]:
-    out: list[ir.Emit] = []
-    for stmt in stmts:
-        if isinstance(stmt, ir.Emit):
-            out.append(stmt)
-        for body in children(stmt):
-            out += _emits(body)
-        if isinstance(stmt, ir.ApplyTable):
-            for choice in stmt.table.actions:
-                out += _emits(choice.action.body)
-    return out

@@ -6,8 +6,10 @@ from gradplane.switch.ir.types import Header
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.headers import Codec, Wire, copy_bits, wire
 from gradplane.switch.jit.layout import container
+from gradplane.switch.jit.runs import Vector, in_vectors, pieces
 from gradplane.switch.jit.text import Function, Operand
 
+FEW = 8  # fields in vectors
 _GET = [("ptr", "%source"), ("ptr noalias", "%target"), ("i64", "%varying")]
 _PUT = [("ptr", "%source"), ("ptr noalias", "%target")]
 
@@ -24,16 +26,18 @@ class HeaderCodecs:
         """Fields from byte-aligned `source`; validity is not touched."""
         name = self._name("get", t)
         if not self.unit.module.has(name):
-            made = self.unit.module.function(name, "void", _GET)
-            self._decode(made, wire(self.unit, t))
+            form = wire(self.unit, t)
+            made = self.unit.module.function(name, "void", _GET, attributes=_attributes(form))
+            self._decode(made, form)
         f.call("void", name, ("ptr", source), ("ptr", target), ("i64", varying))
 
     def encode(self, f: Function, t: Header, source: Operand, target: Operand) -> None:
         """Fields to byte-aligned `target`, zeros up to the next byte."""
         name = self._name("put", t)
         if not self.unit.module.has(name):
-            made = self.unit.module.function(name, "void", _PUT)
-            self._encode(made, wire(self.unit, t))
+            form = wire(self.unit, t)
+            made = self.unit.module.function(name, "void", _PUT, attributes=_attributes(form))
+            self._encode(made, form)
         f.call("void", name, ("ptr", source), ("ptr", target))
 
     def _name(self, what: str, t: Header) -> str:
@@ -98,3 +102,10 @@ class HeaderCodecs:
             back = f.alloca(width // 8 + 1)
             codec.encode(form.back, "%source", back)
             copy_bits(f, "%target", end, back, 0, width)
+
+
+def _attributes(form: Wire) -> str:
+    """Where vectors fill many fields, LLVM is not to see it: it would take the fields out of the
+    vectors one by one instead of loading them."""
+    found = in_vectors(pieces((*form.front, *form.back)))
+    return "noinline " if sum(p.count for p in found if isinstance(p, Vector)) > FEW else ""

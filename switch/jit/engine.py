@@ -5,47 +5,39 @@ from __future__ import annotations
 import ctypes
 import logging
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from gradplane.switch.arch.model import GROUPS, Arrival, Output, Result
 from gradplane.switch.arch.v1externs import log_message
-from gradplane.switch.arch.v1model import Arrival, Output, Result
-from gradplane.switch.arch.v1packet import InstanceType
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit import pipeline
+from gradplane.switch.jit.architectures import architecture
 from gradplane.switch.jit.chance import CHANCE
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.externs import Externs, Site, counter_word, meter_word, register_word
+from gradplane.switch.jit.externs import REGISTERS, Externs, Site, counter_word, meter_word
 from gradplane.switch.jit.groups import GroupMirror, ValueSetMirror
+from gradplane.switch.jit.handover import Handover
 from gradplane.switch.jit.layout import Layouts
 from gradplane.switch.jit.mirrors import TableMirror
 from gradplane.switch.jit.native import Native
-from gradplane.switch.jit.pipeline import Pipeline
+from gradplane.switch.jit.rounds import NODE, NODE_META, Pipeline
+from gradplane.switch.jit.shapes import DIRECT
 from gradplane.switch.jit.text import Module
-from gradplane.switch.jit.traffic import GROUPS, NODE, NODE_META
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.buffers import Bytes, Ints, Sent, outputs, pack
+from gradplane.switch.runtime.cells import LINE, block
 from gradplane.switch.runtime.messages import Digest, Fault, PacketIn
 from gradplane.switch.runtime.state import State
 
-Rows = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-Buffers = tuple[Rows, Bytes, Rows, Rows]
 Told = tuple[int, Callable[[], None]]  # cause, what tells of it
-Sent = tuple[Rows, Bytes]
-"""What left: rows of (port, end of its bytes, cause), and the bytes one after the other."""
-
-BATCH = 4096  # packets for which process_buffer holds the lock
 
 log = logging.getLogger("gradplane.switch")
 
 
 class Engine:
-    """A compiled v1model program on a State, which the interpreter may share.
+    """A compiled program on a State, which the interpreter may share.
 
     passes: the most that one injected packet may take. cpu_port: packets that leave there become
     PacketIn messages. cache: keep the machine code on disk.
@@ -63,66 +55,34 @@ class Engine:
         self._layouts = Layouts()
         errors = {name: code for code, name in enumerate(program.errors)}
         unit = Unit(self._module, self._layouts, errors)
-        externs = Externs(unit, program, state.profiles)
-        self._pipeline: Pipeline = pipeline.build(unit, program, externs, passes)
+        kind = architecture(program)
+        externs = Externs(unit, program, state.profiles, kind.externs, kind.observe)
+        self._pipeline: Pipeline = kind.build(unit, program, externs, passes)
         self._sites = externs.sites
         self._native = Native(self._module.text(), cache)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
-        self._process = self._native.function("process", pointer, pointer, pointer, number)
+        self._process = self._native.function("process", *[pointer] * 4, number)
         self._once = self._native.function("once", pointer, number, number, number, pointer, number)
         self._words = _words(self._native.address("state"), len(self._module.words))
+        self._out = Handover(self._words, self._module.words["out:data"])
         release = self._native.function("release")
-        weakref.finalize(self, _release, self._native, release).atexit = False
+        weakref.finalize(self, _release, self._native, release, self._out).atexit = False
         self._kept: list[Any] = []  # what native code points to
         self._share(externs)
 
     # -- packets --------------------------------------------------------------------------------
 
-    def process(
-        self,
-        ports: npt.NDArray[np.int64],
-        data: npt.NDArray[np.uint8],
-        offsets: npt.NDArray[np.int64],
-    ) -> Sent:
-        """Runs packets to their end, all that comes of them included. Arrays are contiguous."""
+    def process(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+        """Runs packets to their end, all that comes of them included: data[starts[i]:ends[i]] each,
+        which is not checked. Arrays are contiguous."""
         self._prepare()
-        self._process(_address(ports), _address(data), _address(offsets), len(ports))
+        self._process(_address(ports), _address(data), _address(starts), _address(ends), len(ports))
         return self._finish()
 
     def process_one(self, port: int, packet: bytes) -> list[Output]:
         """One packet."""
-        return outputs(*self.process(*pack([port], [packet])))
-
-    def process_list(
-        self, ports: Sequence[int], packets: Sequence[bytes]
-    ) -> list[tuple[int, int, bytes]]:
-        """Packets one after the other -> (cause, port, packet) for all that leaves."""
-        rows, out = self.process(*pack(ports, packets))
-        causes = rows[:, 2].tolist()
-        return [(c, *o) for c, o in zip(causes, outputs(rows, out), strict=True)]
-
-    def process_buffer(
-        self,
-        lock: AbstractContextManager[Any],
-        ports: npt.NDArray[np.integer],
-        data: npt.NDArray[np.uint8],
-        offsets: npt.NDArray[np.integer],
-    ) -> Buffers:
-        """Any number of packets, in batches between which others can have the lock.
-
-        -> ports, data, offsets, causes. Raises SwitchError for offsets that are not within the
-        data.
-        """
-        where = np.ascontiguousarray(ports, dtype=np.int64)
-        whole = np.ascontiguousarray(data, dtype=np.uint8)
-        at = np.ascontiguousarray(offsets, dtype=np.int64)
-        _check(len(where), len(whole), at)
-        results = []
-        for start in range(0, len(where), BATCH):
-            part = where[start : start + BATCH]
-            with lock:
-                results.append(self.process(part, whole, at[start : start + len(part) + 1]))
-        return _joined(results)
+        ports, data, offsets = pack([port], [packet])
+        return _outputs(self.process(ports, data, offsets, offsets[1:]))
 
     def run(self, arrival: Arrival) -> Result:
         """One pass; arrivals that come again carry native metadata."""
@@ -131,10 +91,10 @@ class Engine:
         data = arrival.packet
         self._once(
             ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), len(data), arrival.port,
-            int(arrival.instance_type), meta, arrival.passes,
+            arrival.kind, meta, arrival.passes,
         )  # fmt: skip
         again = self._again()
-        return Result(outputs(*self._finish()), again)
+        return Result(_outputs(self._finish()), again)
 
     def _prepare(self) -> None:
         """Brings native memory up to the state: time, groups, value sets, changed tables."""
@@ -143,6 +103,7 @@ class Engine:
         self._set("now", now)
         self._set("microseconds", (now - state.start) // 1000)
         self._set("logging", int(log.isEnabledFor(logging.INFO)))
+        self._out.prepare()
         for refresh in self._refresh:
             refresh()
 
@@ -155,9 +116,9 @@ class Engine:
     def _finish(self) -> Sent:
         """What was sent, the vectors emptied; tells what happened."""
         rows = np.frombuffer(self._vector("sent"), dtype=np.int64).reshape(-1, 3)
-        out = np.frombuffer(self._vector("out"), dtype=np.uint8)
+        out = self._out.take()
         messages = list(self._told(self._vector("messages")))
-        for name in ("sent", "out", "messages"):
+        for name in ("sent", "messages"):
             self._set(f"{name}:length", 0)
         if self.cpu_port is not None and (rows[:, 0] == self.cpu_port).any():
             rows, out, arrived = self._without_cpu(rows, out)
@@ -173,13 +134,13 @@ class Engine:
         return [self._arrival(nodes[at : at + size]) for at in range(0, len(nodes), size)]
 
     def _arrival(self, node: bytes) -> Arrival:
-        data, length, kind, passes = (
+        data, length, port, kind, passes = (
             int.from_bytes(node[NODE[n] : NODE[n] + 8], "little")
-            for n in ("data", "length", "type", "passes")
+            for n in ("data", "length", "port", "kind", "passes")
         )
-        meta = node[NODE_META : NODE_META + self._pipeline.context.sizes[1]]
+        meta = node[NODE_META : NODE_META + self._pipeline.meta_size]
         packet = ctypes.string_at(data, length)
-        return Arrival(0, packet, InstanceType(kind), meta, passes)
+        return Arrival(port, packet, kind, meta, passes)
 
     # -- messages -------------------------------------------------------------------------------
 
@@ -207,7 +168,7 @@ class Engine:
                 value = None if site.type is None else self._layouts.read(site.type, data)
                 log.info("%s", log_message(site.text, site.type, value))
 
-    def _without_cpu(self, rows: Rows, out: Bytes) -> tuple[Rows, Bytes, list[Told]]:
+    def _without_cpu(self, rows: Ints, out: Bytes) -> tuple[Ints, Bytes, list[Told]]:
         """What leaves, and what goes to the control plane."""
         assert self.cpu_port is not None
         there = rows[:, 0] == self.cpu_port
@@ -228,10 +189,10 @@ class Engine:
         self.state.tell(Fault(text))
 
     def _count_drops(self) -> None:
-        for where in ("ingress", "egress"):
-            count = self._take(f"drops: {where}")
+        for word, reason in self._pipeline.drops.items():
+            count = self._take(word)
             if count:
-                self.state.drops[f"{where}: egress_spec is 511"] += count
+                self.state.drops[reason] += count
         if self._take("drops: groups"):
             for group in np.flatnonzero(self._lost).tolist():
                 reason = f"multicast group {group} has no members"
@@ -261,71 +222,36 @@ class Engine:
     def _share(self, externs: Externs) -> None:
         """Points native code to the state's memory."""
         state = self.state
-        for register in state.registers.values():
-            self._point(register_word(register.name), register.memory)
+        self._point(REGISTERS, state.register_memory)
         for counter in state.counters.values():
             self._point(counter_word(counter.name, "packets"), counter.packets)
             self._point(counter_word(counter.name, "bytes"), counter.bytes)
         for meter in state.meters.values():
             self._point(meter_word(meter.name), np.asarray(meter.addresses))
         self._point(CHANCE, state.chance.state)
-        for name in ("first packet", "second packet", "third packet"):
-            self._point(name, np.zeros(self._pipeline.context.size + 64, dtype=np.uint8))
+        for name, size in self._pipeline.memory.items():
+            self._point(name, block(size + LINE))
         self._lost = np.zeros(GROUPS, dtype=np.int64)
         self._point("lost groups", self._lost)
         self._refresh: list[Callable[[], None]] = [GroupMirror(state, self._set).refresh]
+        direct = block(externs.tables.direct_size + LINE)
+        self._point(DIRECT, direct)
         for name, table in state.tables.items():
-            mirror = TableMirror(table, externs.tables.shapes[name], self._set)
-            if table.profile is not None:
+            mirror = TableMirror(table, externs.tables.shapes[name], self._set, direct)
+            if table.profile is not None or table.with_priority:
                 self._refresh.append(mirror.refresh)
         for value_set in state.value_sets.values():
             self._refresh.append(ValueSetMirror(value_set, self._set).refresh)
 
 
-def _check(count: int, size: int, offsets: npt.NDArray[np.int64]) -> None:
-    if len(offsets) != count + 1:
-        raise SwitchError(f"{count} ports need {count + 1} offsets, not {len(offsets)}")
-    if count and (offsets[0] < 0 or offsets[-1] > size or (np.diff(offsets) < 0).any()):
-        what = "the offsets do not rise from 0 or more"
-        raise SwitchError(f"{what} to at most {size}, the data's size")
+def _outputs(sent: Sent) -> list[Output]:
+    return [(port, packet) for _, port, packet in outputs(*sent)]
 
 
-def _joined(results: Sequence[Sent]) -> Buffers:
-    """The batches' results as one."""
-    if len(results) == 1:
-        ((whole, data),) = results
-    else:
-        parts, size = [np.zeros((0, 3), dtype=np.int64)], 0
-        for i, (rows, out) in enumerate(results):
-            parts.append(rows + np.array([0, size, i * BATCH]))
-            size += len(out)
-        whole = np.concatenate(parts)
-        data = np.concatenate([np.zeros(0, dtype=np.uint8), *(out for _, out in results)])
-    ends = np.concatenate([np.zeros(1, dtype=np.int64), whole[:, 1]])
-    return whole[:, 0].copy(), data, ends, whole[:, 2].copy()
-
-
-def outputs(rows: npt.NDArray[np.int64], data: npt.NDArray[np.uint8]) -> list[Output]:
-    """(port, packet) pairs."""
-    whole, start, out = data.tobytes(), 0, []
-    for port, end, _ in rows.tolist():
-        out.append((port, whole[start:end]))
-        start = end
-    return out
-
-
-def pack(ports: Sequence[int], packets: Sequence[bytes]) -> tuple[Any, Any, Any]:
-    """Lists as the arrays that process() takes."""
-    lengths = np.fromiter((len(p) for p in packets), dtype=np.int64, count=len(packets))
-    offsets = np.zeros(len(packets) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    data = np.frombuffer(b"".join(packets) or b"\0", dtype=np.uint8)
-    return np.array(ports, dtype=np.int64), data, offsets
-
-
-def _release(native: Native, release: Callable[[], None]) -> None:
+def _release(native: Native, release: Callable[[], None], out: Handover) -> None:
     """`native` is named to live until then."""
     release()
+    out.close()
 
 
 def _words(address: int, count: int) -> memoryview[int]:

@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from gradplane.switch.arch.calls import refuse
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
 from gradplane.switch.jit.division import bring_division
 from gradplane.switch.jit.layout import Layouts, container, scalar_width
 from gradplane.switch.jit.text import Function, Module, Operand
+from gradplane.switch.jit.wide import bring_wide
 from gradplane.switch.source import NOWHERE
 
 INLINE = 128  # bits up to which products and quotients are computed in line
-WIDEST = 2048  # bits up to which they are computed: LLVM's code for them grows with the square
+WIDEST = 2048  # bits up to which LLVM computes them: its code for them grows with the square
 
 
 @dataclass(slots=True)
@@ -57,16 +57,17 @@ class Expressions:
         signed = isinstance(e.type, Bits) and e.type.signed
         return self.f.resize(self.value(e), scalar_width(e.type), width, signed)
 
-    def load(self, t: Type, address: Operand) -> Operand:
-        """The scalar at an address."""
+    def load(self, t: Type, address: Operand, region: str = "") -> Operand:
+        """The scalar at an address; `region` as in Function.load."""
         width, bits = scalar_width(t), container(scalar_width(t))
-        loaded = self.f.load(f"i{bits}", address, min(bits // 8, 8))
+        loaded = self.f.load(f"i{bits}", address, min(bits // 8, 8), region)
         return self.f.resize(loaded, bits, width)
 
-    def put(self, t: Type, value: Operand, address: Operand) -> None:
+    def put(self, t: Type, value: Operand, address: Operand, region: str = "") -> None:
         """Writes a scalar to an address."""
         width, bits = scalar_width(t), container(scalar_width(t))
-        self.f.store(f"i{bits}", self.f.resize(value, width, bits), address, min(bits // 8, 8))
+        number = self.f.resize(value, width, bits)
+        self.f.store(f"i{bits}", number, address, min(bits // 8, 8), region)
 
     def store(self, target: ir.LValue, value: Operand) -> None:
         """Writes a scalar to a place."""
@@ -330,14 +331,10 @@ class Expressions:
         kind = f"i{width}"
         if op not in _LONG or width <= INLINE:
             return self.f.binary(op, kind, left, right)
-        if width > WIDEST:
-            raise refuse(
-                self.span,
-                f"the JIT engine multiplies and divides at most {WIDEST} bits, not {width}",
-                "use engine interpreter",
-            )
         name, module = f"{op}.{kind}", self.unit.module
-        if not module.has(name):
+        if width > WIDEST:
+            name = bring_wide(module, op, width)
+        elif not module.has(name):
             f = module.function(name, kind, [(kind, "%a"), (kind, "%b")], attributes="noinline ")
             f.ret(f.binary(op, kind, "%a", "%b"))
         return self.f.call(kind, name, (kind, left), (kind, right))

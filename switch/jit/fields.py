@@ -53,13 +53,19 @@ class FieldList:
         """The greatest size in bytes."""
         return sum(g.bits for g in self.groups) // 8 + 1
 
-    def sum16(self) -> Operand:
-        """Of a fixed list: the sum (i64) of its 16-bit words, the last filled up with zeros."""
+    def sum16(self, exact: bool = False) -> Operand:
+        """Of a fixed list: the sum (i64) of its 16-bit words, the last filled up with zeros; if it
+        need not be exact, a number with the same ones' complement sum."""
         f, total = self.f, "0"
         for group in self.groups:
             for number in Codec(self.code.unit, f).numbers(group.numbers):
                 for part in self._halves(number):
-                    total = f.binary("add", "i64", total, part)
+                    words = [part]
+                    if exact:
+                        low = f.binary("and", "i64", part, 0xFFFF)
+                        words = [low, f.binary("lshr", "i64", part, 16)]
+                    for word in words:
+                        total = f.binary("add", "i64", total, word)
             total = f.select(group.valid, "i64", total, 0)
         return total
 

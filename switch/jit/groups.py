@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from gradplane.switch.arch.model import GROUPS
 from gradplane.switch.jit.memory import Memory, SetWord
-from gradplane.switch.jit.traffic import GROUPS
 from gradplane.switch.jit.valuesets import member_bytes, value_set_word
 from gradplane.switch.runtime.errors import SwitchError
 from gradplane.switch.runtime.state import State
@@ -17,7 +17,7 @@ from gradplane.switch.runtime.valuesets import ParserValueSet
 
 class GroupMirror:
     """Multicast groups and clone sessions: rows of (first replica, count) and of (first replica,
-    count, truncate, whether it exists)."""
+    count, truncate, class of service + 1 or 0 if there is no such session)."""
 
     def __init__(self, state: State, set_word: SetWord) -> None:
         self.state = state
@@ -49,7 +49,8 @@ class GroupMirror:
         for id, session in state.clone_sessions.items():
             self._check("clone session", id)
             count = len(session.replicas)
-            self._sessions[id] = len(replicas) // 2, count, session.truncate, 1
+            service = session.class_of_service + 1
+            self._sessions[id] = len(replicas) // 2, count, session.truncate, service
             replicas += [n for r in session.replicas for n in (r.port, r.instance)]
         whole = np.array(replicas, dtype=np.int64).tobytes()
         self._replicas.grow(len(whole))

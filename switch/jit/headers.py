@@ -11,31 +11,9 @@ from dataclasses import dataclass
 
 from gradplane.switch.ir.types import Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit.expressions import Expressions, Unit
-from gradplane.switch.jit.layout import Leaf, container, leaves
+from gradplane.switch.jit.layout import Leaf, leaves
+from gradplane.switch.jit.runs import WORD, Piece, Vector, in_vectors, pieces
 from gradplane.switch.jit.text import Function, Module, Operand
-
-WORD = 64
-
-
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """At most 64 bits of a leaf: where they are in the run of bits, and in the leaf's memory."""
-
-    start: int
-    width: int
-    leaf: Leaf
-    number: int  # of the 64-bit word, the lowest is 0
-
-
-def pieces(parts: Sequence[Leaf]) -> list[Piece]:
-    """A run of leaves, the wide ones cut into words, in order of the bits."""
-    out, at = [], 0
-    for leaf in parts:
-        for number in reversed(range(-(-leaf.width // WORD))):
-            width = min(WORD, leaf.width - WORD * number)
-            out.append(Piece(at, width, leaf, number))
-            at += width
-    return out
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +39,14 @@ class Codec:
         for leaf in parts:
             if not leaf.width:
                 self.code.put(leaf.type, "0", self.f.add(target, leaf.offset))
-        for piece in pieces(parts):
-            value = self._bits(source, piece.start, piece.width)
-            self._put_piece(piece, value, target)
-
-    def _put_piece(self, piece: Piece, value: Operand, target: Operand) -> None:
-        bits = min(container(piece.leaf.width), WORD)
-        address = self.f.add(target, piece.leaf.offset + 8 * piece.number)
-        self.f.store(f"i{bits}", self.f.resize(value, WORD, bits), address, bits // 8)
+        for part in in_vectors(pieces(parts)):
+            if isinstance(part, Vector):
+                part.decode(self.f, source, target)
+                continue
+            for piece in part:
+                value = self._bits(source, piece.start, piece.width)
+                kind, address = f"i{piece.bits}", self.f.add(target, piece.at)
+                self.f.store(kind, self.f.resize(value, WORD, piece.bits), address, piece.bits // 8)
 
     def _bits(self, source: Operand, start: int, width: int) -> Operand:
         """Up to 64 bits at a bit position, as i64."""
@@ -94,13 +72,15 @@ class Codec:
 
     def encode(self, parts: Sequence[Leaf], source: Operand, target: Operand) -> None:
         """The reverse of decode; bits beyond the last leaf become zero."""
-        self.pack([self._number(piece, source) for piece in pieces(parts)], target)
+        for part in in_vectors(pieces(parts)):
+            if isinstance(part, Vector):
+                part.encode(self.f, source, target)
+            else:
+                self.pack([self._number(piece, source) for piece in part], target)
 
     def _number(self, piece: Piece, source: Operand) -> Number:
-        bits = min(container(piece.leaf.width), WORD)
-        address = self.f.add(source, piece.leaf.offset + 8 * piece.number)
-        value = self.f.resize(self.f.load(f"i{bits}", address, bits // 8), bits, WORD)
-        return Number(piece.start, piece.width, value)
+        value = self.f.load(f"i{piece.bits}", self.f.add(source, piece.at), piece.bits // 8)
+        return Number(piece.start, piece.width, self.f.resize(value, piece.bits, WORD))
 
     def numbers(self, values: Sequence[tuple[int, Operand]]) -> list[Number]:
         """(width, operand) pairs one after the other, the wide ones cut into words."""

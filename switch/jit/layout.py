@@ -2,7 +2,8 @@
 
 bit<W>, int<W>: an unsigned integer of 1, 2, 4 or 8 bytes, or of as many 8-byte words as needed;
 the bits beyond W are zero. bool: a byte. varbit: length in bits (4 bytes), then at 8 the value.
-header: its fields, then a byte that is 1 if valid. stack: next index (4 bytes), then its items.
+header: its fields, then a byte that is 1 if valid; a large one begins with a line of the cache.
+stack: next index (4 bytes), then its items.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from gradplane.switch.ir.types import (
     Type,
     Varbit,
 )
+from gradplane.switch.runtime.cells import LINE
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +90,8 @@ class Layouts:
         valid = end
         if isinstance(t, Header):
             end += 1
+            if end > LINE:  # vectors that cross lines are slow
+                align = LINE
         return Place(_up(end, align), align, tuple(offsets), valid)
 
     def read(self, t: Type, data: bytes, at: int = 0) -> Any:

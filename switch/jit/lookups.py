@@ -5,11 +5,12 @@ ptr lookup(ptr words, i<K> key, range keys...) gives the action part, the defaul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.shapes import MULTIPLIER, TOMBSTONE, WORDS, Shape
-from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.jit.shapes import DIRECT, MULTIPLIER, TOMBSTONE, WORDS, Shape
+from gradplane.switch.jit.text import Function, Operand, Variable
 
 
 class Lookups:
@@ -21,15 +22,19 @@ class Lookups:
 
     def find(self, f: Function, shape: Shape, keys: Sequence[Operand]) -> Operand:
         """The action part for a key, which has an operand a match field."""
+        if shape.kind == "direct":
+            return self.record(f, shape, joined(f, shape, keys, 64))
         for part in WORDS:
             f.module.word(shape.word(part))
         if shape.kind == "none":
             return f.word(shape.word("default"))
-        if shape.kind == "direct":
-            index = joined(f, shape, keys, 64)
-            offset = f.binary("mul", "i64", index, shape.stride)
-            return f.add(f.word(shape.word("records")), offset)
         return self._call(f, shape, keys)
+
+    def record(self, f: Function, shape: Shape, index: Operand) -> Operand:
+        """A direct or plain table's record. The fixed part of its address comes last: it can then
+        be part of the instruction that loads."""
+        start = f.add(f.word(DIRECT), f.binary("mul", "i64", index, shape.stride))
+        return f.add(start, shape.records)
 
     def _call(self, f: Function, shape: Shape, keys: Sequence[Operand]) -> Operand:
         width = 64 * max(shape.words, 1)
@@ -48,10 +53,10 @@ class Lookups:
 
 
 def joined(f: Function, shape: Shape, keys: Sequence[Operand], width: int) -> Operand:
-    """All fields but ranges as one number, the first in the highest bits."""
+    """All fields as one number, the first in the highest bits."""
     number: Operand = "0"
-    for i, (field, key) in enumerate(zip(shape.fields, keys, strict=True)):
-        if i in shape.ranges or not field.width:
+    for field, key in zip(shape.fields, keys, strict=True):
+        if not field.width:
             continue
         part = f.resize(key, field.width, width)
         if number != "0":
@@ -72,11 +77,11 @@ class _Writer:
         self.f = unit.module.function(name, "ptr", params)
 
     def write(self) -> None:
-        {"hash": self._hash, "prefix": self._prefix, "scan": self._scan}[self.shape.kind]()
+        {"hash": self._hash, "lpm": self._lpm, "tuples": self._tuples}[self.shape.kind]()
         self.f.ret(self._word("default", "ptr"))
 
     def _word(self, part: str, kind: str) -> Operand:
-        return self.f.load(kind, self.f.add("%words", 8 * WORDS.index(part)))
+        return self.f.fixed(kind, self.f.add("%words", 8 * WORDS.index(part)), 8)
 
     def _split(self, number: Operand) -> list[Operand]:
         """64-bit words, the lowest first."""
@@ -89,70 +94,115 @@ class _Writer:
     def _hash(self) -> None:
         self._probe(self._split("%key"))
 
-    def _prefix(self) -> None:
-        f, keys, words = self.f, self._split("%key"), self.shape.words
-        order = self._word("order", "ptr")
-        with f.count(self._word("count", "i64")) as i:
-            group = f.add(order, f.binary("mul", "i64", i, 8 * (words + 1)))
-            row = [f.load("i64", f.add(group, 8 * j)) for j in range(words + 1)]
-            masked = [f.binary("and", "i64", k, m) for k, m in zip(keys, row, strict=False)]
-            self._probe([*masked, row[words]])
+    def _lpm(self) -> None:
+        """Tries the lengths whose bits the guard has, the longest first."""
+        f, shape, order = self.f, self.shape, self._word("order", "ptr")
+        assert shape.guard is not None, shape
+        bits, words = shape.guard
+        behind = sum(field.width for field in shape.fields[shape.lpm + 1 :])
+        start = behind + shape.fields[shape.lpm].width - bits
+        shifted = f.binary("lshr", f"i{self.width}", "%key", start) if start else "%key"
+        first = f.binary("and", "i64", f.resize(shifted, self.width, 64), (1 << bits) - 1)
+        guard = f.add(self._word("guard", "ptr"), f.binary("mul", "i64", first, 8 * words))
+        for word in reversed(range(words)):
+            left = f.variable("i64", f.fixed("i64", f.add(guard, 8 * word), 8))
+            with f.loop() as end:
+                lengths, more = left.get(), f.label()
+                f.branch(f.compare("eq", "i64", lengths, 0), end, more)
+                f.at(more)
+                zeros = f.intrinsic("llvm.ctlz.i64", "i64", ("i64", lengths), ("i1", "true"))
+                top = f.binary("lshr", "i64", -(1 << 63), zeros)
+                left.set(f.binary("xor", "i64", lengths, top))
+                length = f.binary("sub", "i64", 63 + 64 * word, zeros)
+                row = f.binary("mul", "i64", length, 8 * (shape.words + 1))
+                self._probe(self._masks(f.add(order, row)))
+
+    def _masks(self, group: Operand) -> list[Operand]:
+        """The masked key's words and the group's number."""
+        f, keys = self.f, self._split("%key")
+        row = [f.fixed("i64", f.add(group, 8 * j), 8) for j in range(len(keys) + 1)]
+        return [*(f.binary("and", "i64", k, m) for k, m in zip(keys, row, strict=False)), row[-1]]
 
     def _probe(self, words: Sequence[Operand]) -> None:
         """Returns the record with this key, or goes on if there is none."""
+        with self._found(words) as record:
+            self.f.ret(self.f.add(record, self.shape.key_size))
+
+    @contextmanager
+    def _found(self, words: Sequence[Operand]) -> Iterator[Operand]:
+        """What is written inside is run on the record with this key, if there is one; it must not
+        end in the middle."""
         f = self.f
         index, mask = self._word("index", "ptr"), self._word("mask", "i64")
-        records = self._word("records", "ptr")
+        records, out = self._word("records", "ptr"), f.label()
         at = f.variable("i64", _hashed(f, words))
         with f.loop() as end:
             place = f.binary("and", "i64", at.get(), mask)
-            number = f.load("i32", f.item(index, "i32", place))
+            number = f.fixed("i32", f.item(index, "i32", place), 4)
             used = f.label()
             f.branch(f.compare("eq", "i32", number, 0), end, used)
             f.at(used)
             with f.when(f.compare("ne", "i32", number, TOMBSTONE - (1 << 32))):
-                self._try(records, number, words)
+                record = self._record(records, f.resize(number, 32, 64))
+                with f.when(self._same(record, words)):
+                    yield record
+                    f.go(out)
             at.set(f.binary("add", "i64", place, 1))
+        f.at(out)
 
-    def _try(self, records: Operand, number: Operand, words: Sequence[Operand]) -> None:
-        f = self.f
-        slot = f.binary("sub", "i64", f.resize(number, 32, 64), 1)
-        record = f.add(records, f.binary("mul", "i64", slot, self.shape.stride))
-        same: Operand = "true"
+    def _record(self, records: Operand, number: Operand) -> Operand:
+        """Address of the record of a number plus 1."""
+        slot = self.f.binary("sub", "i64", number, 1)
+        return self.f.add(records, self.f.binary("mul", "i64", slot, self.shape.stride))
+
+    def _same(self, record: Operand, words: Sequence[Operand]) -> Operand:
+        f, same = self.f, "true"
         for i, word in enumerate(words):
-            equal = f.compare("eq", "i64", f.load("i64", f.add(record, 8 * i)), word)
+            equal = f.compare("eq", "i64", f.fixed("i64", f.add(record, 8 * i), 8), word)
             same = f.binary("and", "i1", same, equal)
-        with f.when(same):
-            f.ret(f.add(record, self.shape.key_size))
+        return same
 
-    def _scan(self) -> None:
-        f, keys = self.f, self._split("%key")
+    def _tuples(self) -> None:
+        """The best record of all groups, until none left can be better."""
+        f, size = self.f, 8 * (self.shape.words + 2)
         order, records = self._word("order", "ptr"), self._word("records", "ptr")
+        best, found = f.variable("i64", 0), f.variable("ptr", self._word("default", "ptr"))
         with f.count(self._word("count", "i64")) as i:
-            slot = f.resize(f.load("i32", f.item(order, "i32", i)), 32, 64)
-            record = f.add(records, f.binary("mul", "i64", slot, self.shape.stride))
-            with f.when(self._covers(record, keys)):
-                f.ret(f.add(record, self.shape.key_size))
+            group = f.add(order, f.binary("mul", "i64", i, size))
+            limit = f.fixed("i64", f.add(group, size - 8), 8)
+            with f.when(f.compare("ult", "i64", limit, best.get())):
+                f.ret(found.get())
+            with self._found(self._masks(group)) as record:
+                self._chain(records, record, best, found)
+        f.ret(found.get())
 
-    def _covers(self, record: Operand, keys: Sequence[Operand]) -> Operand:
-        """(key xor value) and mask is 0, and the range fields are within their bounds."""
-        f, different = self.f, "0"
-        for j, key in enumerate(keys):
-            value = f.load("i64", f.add(record, 16 * j))
-            mask = f.load("i64", f.add(record, 16 * j + 8))
-            one = f.binary("and", "i64", f.binary("xor", "i64", key, value), mask)
-            different = f.binary("or", "i64", different, one)
-        found = f.compare("eq", "i64", different, 0)
-        for i in self.shape.ranges:
-            found = f.binary("and", "i1", found, self._in_range(record, i))
-        return found
+    def _chain(self, records: Operand, first: Operand, best: Variable, found: Variable) -> None:
+        """The first record of a chain whose ranges cover the key, if it is better."""
+        f, shape = self.f, self.shape
+        at = f.variable("ptr", first)
+        with f.loop() as end:
+            record, better = at.get(), f.label()
+            rank = f.fixed("i64", f.add(record, shape.rank_at), 8)
+            f.branch(f.compare("ugt", "i64", rank, best.get()), better, end)
+            f.at(better)
+            covers: Operand = "true"
+            for i in shape.ranges:
+                covers = f.binary("and", "i1", covers, self._in_range(record, i))
+            with f.when(covers):
+                best.set(rank)
+                found.set(f.add(record, shape.key_size))
+                f.go(end)
+            number, more = f.fixed("i64", f.add(record, shape.next_at), 8), f.label()
+            f.branch(f.compare("eq", "i64", number, 0), end, more)
+            f.at(more)
+            at.set(self._record(records, number))
 
     def _in_range(self, record: Operand, i: int) -> Operand:
         f, field = self.f, self.shape.fields[i]
         width, size = max(field.width, 1), 8 * (-(-field.width // 64))
         at, how = self.shape.range_at(i), "sle" if field.signed else "ule"
         low, high = (
-            f.resize(f.load(f"i{8 * size}", f.add(record, offset), 8), 8 * size, width)
+            f.resize(f.fixed(f"i{8 * size}", f.add(record, offset), 8), 8 * size, width)
             for offset in (at, at + size)
         )
         least = f.compare(how, f"i{width}", low, f"%r{i}")

@@ -9,18 +9,23 @@ from gradplane.switch.runtime.meters import CELL_WORDS, GREEN, RED, SECOND, YELL
 _AT = {name: 8 * i for i, name in enumerate(CELL_WORDS)}
 
 
-def execute_meter(unit: Unit, f: Function, cell: Operand, amount: Operand) -> Operand:
-    """The colour (i32) of a packet, which takes its tokens from the cell."""
+def execute_meter(
+    unit: Unit, f: Function, cell: Operand, amount: Operand, before: Operand | None = None
+) -> Operand:
+    """The colour (i32) of a packet, which takes its tokens from the cell; `before` (i32): the
+    colour it had, green without."""
     if not unit.module.has("meter"):
         _Writer(unit).write()
-    return f.call("i32", "meter", ("ptr", cell), ("i64", f.word("now", "i64")), ("i64", amount))
+    colour = ("i32", str(GREEN) if before is None else before)
+    args = (("ptr", cell), ("i64", f.word("now", "i64")), ("i64", amount), colour)
+    return f.call("i32", "meter", *args)
 
 
 class _Writer:
     """Token counts are computed with 128 bits: a rate times a time needs that many."""
 
     def __init__(self, unit: Unit) -> None:
-        params = [("ptr", "%cell"), ("i64", "%now"), ("i64", "%amount")]
+        params = [("ptr", "%cell"), ("i64", "%now"), ("i64", "%amount"), ("i32", "%before")]
         self.f = unit.module.function("meter", "i32", params, attributes="noinline ")
         self.unit = unit
 
@@ -41,10 +46,10 @@ class _Writer:
         self._set("committed", self._least(committed, "cburst"))
         self._set("excess", self._least(self._plus("excess", self._gained("pir")), "pburst"))
         self._advance()
-        with f.unless(self._has("excess")):
+        with f.unless(self._has("excess", YELLOW)):
             f.ret(RED)
         self._take("excess")
-        with f.unless(self._has("committed")):
+        with f.unless(self._has("committed", GREEN)):
             f.ret(YELLOW)
         self._take("committed")
         f.ret(GREEN)
@@ -58,7 +63,7 @@ class _Writer:
         self._set("excess", self._least(excess, "eburst"))
         self._advance()
         for bucket, colour in (("committed", GREEN), ("excess", YELLOW)):
-            with f.when(self._has(bucket)):
+            with f.when(self._has(bucket, colour)):
                 self._take(bucket)
                 f.ret(colour)
         f.ret(RED)
@@ -92,8 +97,11 @@ class _Writer:
         args = (("i64", self._get("last")), ("i64", "%now"))
         self._set("last", self.f.intrinsic("llvm.umax.i64", "i64", *args))
 
-    def _has(self, bucket: str) -> Operand:
-        return self.f.compare("uge", "i64", self._get(bucket), "%amount")
+    def _has(self, bucket: str, colour: int) -> Operand:
+        """Whether the bucket has the tokens, and the packet was of this colour or a better one."""
+        enough = self.f.compare("uge", "i64", self._get(bucket), "%amount")
+        good = self.f.compare("ule", "i32", "%before", colour)
+        return self.f.binary("and", "i1", enough, good)
 
     def _take(self, bucket: str) -> None:
         self._set(bucket, self.f.binary("sub", "i64", self._get(bucket), "%amount"))

@@ -6,6 +6,9 @@ profile are written anew before native code runs, if they or the profile changed
 
 from __future__ import annotations
 
+import numpy as np
+import numpy.typing as npt
+
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.jit.memory import Memory, SetWord
@@ -26,15 +29,17 @@ from gradplane.switch.runtime.tables import MatchTable
 
 
 class TableMirror:
-    """One table."""
+    """One table; `direct` is the block of the direct and plain ones."""
 
-    def __init__(self, table: MatchTable, shape: Shape, set_word: SetWord) -> None:
+    def __init__(
+        self, table: MatchTable, shape: Shape, set_word: SetWord, direct: npt.NDArray[np.uint8]
+    ) -> None:
         self.table = table
         self.shape = shape
         self._default = Memory(shape.word("default"), set_word, max(shape.entry.size, 16))
         self._choices = Memory(shape.word("choices"), set_word)
         self._masks = [_masks(a.action) for a in table.table.actions]
-        self._records = make_records(shape, set_word)
+        self._records = make_records(shape, set_word, direct)
         self._seen = -1  # the profile's changes when it was last written
         self._dirty = True
         self.default_set()
@@ -69,13 +74,16 @@ class TableMirror:
         self._default.write(0, record)
 
     def refresh(self) -> None:
-        """Writes a table with an action profile anew, if it or the profile changed."""
+        """Writes what is left to write; a table with an action profile anew, if it or the profile
+        changed."""
         profile = self.table.profile
-        assert profile is not None and self.shape.choice is not None
-        if not self._dirty and self._seen == profile.changes:
+        if profile is None or (not self._dirty and self._seen == profile.changes):
+            self._records.refresh()
             return
+        assert self.shape.choice is not None
         self._seen, self._dirty = profile.changes, False
-        choices = [self._action(self.shape.choice, self.table.default, False, b"")]
+        fixed = (self.table.default, self.table.for_empty_group)
+        choices = [self._action(self.shape.choice, action, False, b"") for action in fixed]
         firsts: dict[Target, tuple[int, int]] = {}
         self._records.clear()
         for entry in self.table.entries():
@@ -90,6 +98,7 @@ class TableMirror:
         whole = b"".join(choices)
         self._choices.grow(len(whole))
         self._choices.write(0, whole)
+        self._records.refresh()
 
     def _members(self, target: Target) -> list[ActionData]:
         """The actions that an entry's selection chooses among."""
@@ -119,7 +128,10 @@ class TableMirror:
         out[part.tag : part.tag + part.tag_bits // 8] = tag.to_bytes(part.tag_bits // 8, "little")
         places, masks = part.args[data.index], self._masks[data.index]
         for (at, size), mask, value in zip(places, masks, data.args, strict=True):
-            out[at : at + size] = (value & mask).to_bytes(size, "little")
+            if size:
+                out[at : at + size] = (value & mask).to_bytes(size, "little")
+        for at, size, value in part.constants[data.index]:
+            out[at : at + size] = value.to_bytes(size, "little")
         return bytes(out)
 
 

@@ -7,26 +7,23 @@ versions, the processor and its features.
 from __future__ import annotations
 
 import ctypes
-import hashlib
-import os
-import tempfile
-from pathlib import Path
 from typing import Any
 
 import llvmlite
 import llvmlite.binding as llvm
 
-DIGEST = 32  # bytes of the hash in front of a cached object
-KEPT = 500  # objects in the cache
-FORMAT = 1  # to be raised when compiling the same assembly gives other code
+from gradplane.switch import cache
+
+NEAR, FAR = 100, 2000  # instructions that LLVM looks back for what a load reads: its own, ours
+FORMAT = 2  # to be raised when compiling the same assembly gives other code
 
 
 class Native:
     """Loaded code. `function(name, ...)`: a callable that releases the GIL."""
 
-    def __init__(self, assembly: str, cache: bool = True) -> None:
+    def __init__(self, assembly: str, cached: bool = True) -> None:
         self._machine = _target_machine()
-        object_code = _object_code(assembly, self._machine, cache)
+        object_code = _object_code(assembly, self._machine, cached)
         # MCJIT wants a module of its own beside the object.
         empty = llvm.parse_assembly("")
         self._engine = llvm.create_mcjit_compiler(empty, self._machine)
@@ -42,12 +39,6 @@ class Native:
         """Of an exported variable."""
         found: int = self._engine.get_global_value_address(name)
         return found
-
-
-def cache_dir() -> Path:
-    """Where compiled code is kept: $XDG_CACHE_HOME/gradplane/jit."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(home) / "gradplane" / "jit"
 
 
 def _target_machine() -> llvm.TargetMachine:
@@ -66,53 +57,22 @@ def _features() -> str:
     return str(features.flatten())
 
 
-def _object_code(assembly: str, machine: llvm.TargetMachine, cache: bool) -> bytes:
-    if not cache:
+def _object_code(assembly: str, machine: llvm.TargetMachine, cached: bool) -> bytes:
+    if not cached:
         return _compiled(assembly, machine)
-    path = cache_dir() / f"{_key(assembly)}.o"
-    code = _read(path)
+    path = cache.folder("jit") / f"{_key(assembly)}.o"
+    code = cache.read(path)
     if code is None:
         code = _compiled(assembly, machine)
-        _save(path, code)
+        cache.write(path, code)
     return code
 
 
-def _read(path: Path) -> bytes | None:
-    """A cached object, if it is there and whole: LLVM trusts what it loads."""
-    try:
-        data = path.read_bytes()
-    except OSError:
-        return None
-    digest, code = data[:DIGEST], data[DIGEST:]
-    return code if digest == hashlib.sha256(code).digest() else None
-
-
 def _key(assembly: str) -> str:
-    parts = (
+    return cache.name(
         str(FORMAT), llvmlite.__version__, str(llvm.llvm_version_info),
         llvm.get_default_triple(), llvm.get_host_cpu_name(), _features(), assembly,
     )  # fmt: skip
-    return hashlib.sha256("\0".join(parts).encode()).hexdigest()
-
-
-def _save(path: Path, code: bytes) -> None:
-    """Atomically; without a writable cache folder nothing is kept."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "wb") as file:
-            file.write(hashlib.sha256(code).digest() + code)
-        os.replace(name, path)
-        _prune(path.parent)
-    except OSError:
-        return
-
-
-def _prune(folder: Path) -> None:
-    """Removes the oldest objects when there are too many."""
-    objects = sorted(folder.glob("*.o"), key=lambda path: path.stat().st_mtime)
-    for path in objects[:-KEPT]:
-        path.unlink(missing_ok=True)
 
 
 def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
@@ -125,6 +85,16 @@ def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
     tuning.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, tuning)
     passes = builder.getModulePassManager()
-    passes.run(module, builder)
+    _look_back(FAR)
+    try:
+        passes.run(module, builder)
+    finally:
+        _look_back(NEAR)
     code: bytes = machine.emit_object(module)
     return code
+
+
+def _look_back(instructions: int) -> None:
+    """P4 controls are long stretches without a branch. LLVM's options are the process's, so this
+    one is set back after use."""
+    llvm.set_option("gradplane", f"-memdep-block-scan-limit={instructions}")

@@ -5,10 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.switch.arch.calls import refuse
 from gradplane.switch.interp.blocks import STATE_LIMIT
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool, Header, Struct, bit_width
+from gradplane.switch.ir.types import Bits, Header, bit_width
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.codecs import HeaderCodecs
@@ -22,12 +21,12 @@ from gradplane.switch.jit.valuesets import contains
 
 
 def parser_function(
-    unit: Unit, name: str, parser: ir.Parser, context: Context, calls: Calls
+    unit: Unit, name: str, parser: ir.Parser, context: Context, calls: Calls, values: Sequence[str]
 ) -> None:
-    """Compiles a parser."""
+    """Compiles a parser; `values`: what its parameters are."""
     f = unit.module.function(name, "i32", [("ptr noalias", "%c")])
     code = ParserCode(unit, f, context, calls, parser)
-    bind(code, parser.params)
+    bind(code, parser.params, values)
     for var in parser.locals:
         code.local(var)
     code.body(parser.setup)
@@ -180,12 +179,9 @@ class ParserCode(Statements):
             self.f.store("i8", 1, self.f.add(value, self.layouts.of(t).valid))
         elif width == 0:
             self.zero(value, t)
-        elif isinstance(t, Bits | Bool | Struct):
+        else:
             parts = leaves(self.layouts, [t], [0])
             Codec(self.unit, self.f).decode(parts, source, value)
-        else:
-            raise refuse(s.span, f"the JIT engine cannot look ahead at a {t}",
-                         "use engine interpreter")  # fmt: skip
         if is_scalar(t):
             self.store(s.target, self.load(t, value))
             return

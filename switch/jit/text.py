@@ -24,6 +24,7 @@ class Module:
         self._constants: list[str] = []
         self._words: dict[str, int] = {}
         self._zeros = 8
+        self._regions: dict[str, int] = {}
 
     def function(
         self, name: str, result: str, params: Args, exported: bool = False, attributes: str = ""
@@ -65,6 +66,10 @@ class Module:
         """Positions of the state words by name."""
         return self._words
 
+    def region(self, name: str) -> str:
+        """Metadata for accesses to a part of memory that no access to another part touches."""
+        return f", !tbaa !{self._regions.setdefault(name, 2 * len(self._regions) + 3)}"
+
     def text(self) -> str:
         """The module in LLVM's assembly language."""
         count = max(len(self._words), 1)
@@ -75,8 +80,16 @@ class Module:
             *self._declared.values(),
             *(f.text() for f in self._functions.values()),
             "!0 = !{}",
+            '!1 = !{!"gradplane"}',
+            *self._region_nodes(),
         ]
         return "\n".join(parts) + "\n"
+
+    def _region_nodes(self) -> Iterator[str]:
+        """A type below the root for each region, and the tag of accesses to it."""
+        for i, tag in enumerate(self._regions.values()):
+            yield f'!{tag - 1} = !{{!"r{i}", !1, i64 0}}'
+            yield f"!{tag} = !{{!{tag - 1}, !{tag - 1}, i64 0}}"
 
 
 class Function:
@@ -134,11 +147,20 @@ class Function:
     def select(self, cond: Operand, kind: str, a: Operand | int, b: Operand | int) -> Operand:
         return self.op(f"select i1 {cond}, {kind} {a}, {kind} {b}")
 
-    def load(self, kind: str, address: Operand, align: int = 0) -> Operand:
-        return self.op(f"load {kind}, ptr {address}{_align(align)}")
+    def load(self, kind: str, address: Operand, align: int = 0, region: str = "") -> Operand:
+        """`region`: of memory that no access with another region touches."""
+        tag = self.module.region(region)
+        return self.op(f"load {kind}, ptr {address}{_align(align)}{tag}")
 
-    def store(self, kind: str, value: Operand | int, address: Operand, align: int = 0) -> None:
-        self.do(f"store {kind} {value}, ptr {address}{_align(align)}")
+    def fixed(self, kind: str, address: Operand, align: int = 0) -> Operand:
+        """Loads what does not change while native code runs: tables, for example."""
+        return self.op(f"load {kind}, ptr {address}{_align(align)}, !invariant.load !0")
+
+    def store(
+        self, kind: str, value: Operand | int, address: Operand, align: int = 0, region: str = ""
+    ) -> None:
+        tag = self.module.region(region)
+        self.do(f"store {kind} {value}, ptr {address}{_align(align)}{tag}")
 
     def add(self, address: Operand, offset: Operand | int) -> Operand:
         """Address plus bytes."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gradplane.switch.jit.text import Function, Module, Operand
 
-NAMES = ("again", "digests", "messages", "out", "queue", "scratch", "sent")
+NAMES = ("again", "between", "digests", "messages", "out", "queue", "scratch", "sent")
 
 
 def vector_words(module: Module, name: str) -> None:

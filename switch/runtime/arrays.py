@@ -16,34 +16,37 @@ MASK64 = (1 << 64) - 1
 
 
 class Register:
-    """`size` cells of bit<W>, int<W> or bool, zero at the start.
+    """`size` cells of bit<W>, int<W> or bool, `initial` at the start.
 
     `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; where W > 64 a
     sequence of ints, kept in `memory` as little-endian 64-bit words. Packets that read beyond the
     end get 0, that write there change nothing (simple_switch leaves the target of such a read
-    unchanged, which v1model calls unspecified).
+    unchanged, which v1model calls unspecified). `block`: where the cells are to lie; it is zero.
     """
 
-    def __init__(self, name: str, size: int, type: Type) -> None:
+    def __init__(
+        self,
+        name: str,
+        size: int,
+        type: Type,
+        initial: int = 0,
+        block: npt.NDArray[np.uint8] | None = None,
+    ) -> None:
         self.name = name
         self.size = size
+        self.initial = initial
         self.type = type if isinstance(type, Bits) else Bits(1)
         self.width = self.type.width
         self.is_bool = isinstance(type, Bool)
         self._wrap = wrap(self.type)
-        self.memory = self._zeros()
+        self.memory = _cells(type, size, block)
         self.values: npt.NDArray[np.integer] | WideCells = self.memory
         # A memoryview of the array reads and writes Python ints several times faster.
         self.cells = cast(MutableSequence[int], memoryview(self.memory))  # type: ignore[arg-type]
         if self.width > 64:
             self.values = WideCells(self.memory, self.type)
             self.cells = cast(MutableSequence[int], self.values)
-
-    def _zeros(self) -> npt.NDArray[np.integer]:
-        if self.width > 64:
-            return np.zeros((self.size, -(-self.width // 64)), dtype=np.uint64)
-        bits = next(b for b in (8, 16, 32, 64) if b >= self.width)
-        return np.zeros(self.size, dtype=f"{'i' if self.type.signed else 'u'}{bits // 8}")
+        self.clear()
 
     def read(self, index: int) -> int:
         """A cell's value; raises TableError OUT_OF_RANGE."""
@@ -60,11 +63,31 @@ class Register:
         self.cells[index] = value
 
     def clear(self) -> None:
-        """Sets all cells to zero, in place."""
+        """Sets all cells to their initial value, in place."""
         self.memory.fill(0)
+        for i in range(self.size if self.initial else 0):
+            self.cells[i] = self.initial
 
     def _check(self, index: int) -> None:
         _check_index("register", self.name, index, self.size)
+
+
+def cell_shape(type: Type) -> tuple[np.dtype[np.integer], int]:
+    """Of a register's cell: NumPy's type, and how many of it make one."""
+    bits = type if isinstance(type, Bits) else Bits(1)
+    if bits.width > 64:
+        return np.dtype(np.uint64), -(-bits.width // 64)
+    size = next(b for b in (8, 16, 32, 64) if b >= bits.width) // 8
+    return np.dtype(f"{'i' if bits.signed else 'u'}{size}"), 1
+
+
+def _cells(type: Type, size: int, block: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.integer]:
+    dtype, words = cell_shape(type)
+    count = size * words
+    if block is None:
+        block = np.zeros(count * dtype.itemsize, dtype=np.uint8)
+    whole = block[: count * dtype.itemsize].view(dtype)
+    return whole.reshape(size, words) if words > 1 else whole
 
 
 class WideCells(Sequence[int]):

@@ -1,8 +1,13 @@
-"""Small numbers in memory of their own, which compiled code reads and writes at its address."""
+"""Memory that compiled code reads and writes at its address: small numbers, and large blocks."""
 
 from __future__ import annotations
 
 import ctypes
+
+import numpy as np
+import numpy.typing as npt
+
+LINE = 64  # bytes of a line of the processor's cache
 
 
 def signed_words(count: int) -> memoryview[int]:
@@ -18,3 +23,10 @@ def unsigned_words(count: int) -> memoryview[int]:
 def address_of(words: memoryview[int]) -> int:
     """Where they lie, as long as the view lives."""
     return ctypes.addressof(ctypes.c_char.from_buffer(words))
+
+
+def block(size: int) -> npt.NDArray[np.uint8]:
+    """`size` bytes, zero, that begin with a line."""
+    whole = np.zeros(size + LINE, dtype=np.uint8)
+    start = -int(whole.__array_interface__["data"][0]) % LINE
+    return whole[start : start + size]

@@ -1,4 +1,4 @@
-"""The hash and checksum algorithms of v1model's HashAlgorithm, over bytes."""
+"""The hash and checksum algorithms of v1model's and PSA's enumerations, over bytes."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ def csum16(data: bytes) -> int:
     An odd last byte counts as the high half of a word.
     """
     value = int.from_bytes(data, "big") << (8 if len(data) % 2 else 0)
+    return folded(value) ^ 0xFFFF
+
+
+def folded(value: int) -> int:
+    """The ones' complement sum of a number's 16-bit words: 0 for 0 only."""
     # 2^16 = 1 modulo 65535, so the number itself is congruent to the sum of its words.
-    folded = value % 0xFFFF or (0xFFFF if value else 0)
-    return folded ^ 0xFFFF
+    return value % 0xFFFF or (0xFFFF if value else 0)
 
 
-def crc16(data: bytes) -> int:
-    """CRC-16/ARC: polynomial 0x8005, reflected, starting from 0."""
-    crc = 0
+def crc16(data: bytes, crc: int = 0) -> int:
+    """CRC-16/ARC: polynomial 0x8005, reflected; `crc` is that of the data before."""
     for byte in data:
         crc = _CRC16[(crc ^ byte) & 0xFF] ^ (crc >> 8)
     return crc
@@ -53,7 +56,8 @@ def _crc16_row(byte: int) -> int:
 
 _CRC16 = [_crc16_row(byte) for byte in range(256)]
 
-# The custom CRCs start out as the standard ones, as in simple_switch.
+# In lower case, as v1model writes them; the last two are PSA's. The custom CRCs start out as the
+# standard ones, as in simple_switch.
 HASHES: dict[str, Hash] = {
     "crc32": crc32,
     "crc32_custom": crc32,
@@ -62,6 +66,8 @@ HASHES: dict[str, Hash] = {
     "identity": identity,
     "csum16": csum16,
     "xor16": xor16,
+    "ones_complement16": csum16,
+    "target_default": crc32,
 }
 
 
@@ -73,3 +79,40 @@ def pack_bits(parts: list[tuple[int, int]]) -> bytes:
         total += width
     pad = -total % 8
     return (value << pad).to_bytes((total + pad) // 8, "big")
+
+
+# -- checksums in steps -------------------------------------------------------------------------
+
+
+def _identity_state(data: bytes, state: int) -> int:
+    return (state << 8 * len(data) | int.from_bytes(data, "big")) & 0xFFFF_FFFF_FFFF_FFFF
+
+
+def add16(data: bytes, state: int) -> int:
+    """Adds 16-bit words to a ones' complement sum; an odd last byte is a high half."""
+    return folded(state + (int.from_bytes(data, "big") << (8 if len(data) % 2 else 0)))
+
+
+def subtract16(data: bytes, state: int) -> int:
+    """Adds the complements of 16-bit words to a ones' complement sum."""
+    words = (len(data) + 1) // 2
+    ones = (1 << 16 * words) - 1
+    return folded(state + (ones ^ int.from_bytes(data.ljust(2 * words, b"\0"), "big")))
+
+
+# What takes more data into a checksum's state, which is 0 at the start. Of the identity of more
+# than eight bytes the last eight are left.
+STEPS: dict[str, Callable[[bytes, int], int]] = {
+    "crc32": zlib.crc32,
+    "crc32_custom": zlib.crc32,
+    "crc16": crc16,
+    "crc16_custom": crc16,
+    "identity": _identity_state,
+    "ones_complement16": add16,
+    "target_default": zlib.crc32,
+}
+
+
+def checksum_of(algorithm: str, state: int) -> int:
+    """What a checksum in this state reads as."""
+    return state ^ 0xFFFF if algorithm == "ones_complement16" else state

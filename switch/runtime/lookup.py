@@ -11,9 +11,8 @@ from operator import and_
 from typing import Protocol
 
 from gradplane.switch.runtime.entries import Entry
-from gradplane.switch.runtime.keys import WITH_PRIORITY, KeyField
-
-Key = tuple[int, ...]
+from gradplane.switch.runtime.keys import WITH_PRIORITY, KeyField, Match
+from gradplane.switch.runtime.tuples import LONG, Key, Masked, in_parts, whole
 
 
 class Index(Protocol):
@@ -86,17 +85,17 @@ class PrefixIndex:
 class _Group:
     """The entries of a PriorityIndex that have the same masks, by their masked values."""
 
-    def __init__(self, masks: Key) -> None:
+    def __init__(self, masks: Key, best: int) -> None:
         self.masks = masks
         self.buckets: dict[Key, list[Entry]] = {}  # best entry first
-        self.best = 0  # an upper bound of the priorities
+        self.best = best  # an upper bound of the priorities
 
 
 class PriorityIndex:
     """Ternary, range and optional fields: tuple space search.
 
-    Entries are grouped by their masks; in a group the masked key is hashed. Range fields are not
-    hashed but compared. Groups are tried by falling priority until none left can win.
+    Entries are grouped by their masks; in a group the masked key is hashed. Groups are tried by
+    falling priority until none left can win.
     """
 
     def __init__(self, fields: Sequence[KeyField]) -> None:
@@ -104,8 +103,13 @@ class PriorityIndex:
         self._ranges = [(i, f) for i, f in enumerate(fields) if f.kind == "range"]
         self._groups: dict[Key, _Group] = {}
         self._order: list[_Group] = []
+        self._in_order = True
+        self._parts: dict[int, list[Masked]] = {}  # of entries taken apart, by their id()
 
     def find(self, key: Key) -> Entry | None:
+        if not self._in_order:
+            self._order = sorted(self._groups.values(), key=lambda group: -group.best)
+            self._in_order = True
         found: Entry | None = None
         for group in self._order:
             if found is not None and group.best < found.priority:
@@ -119,26 +123,36 @@ class PriorityIndex:
         return found
 
     def insert(self, entry: Entry) -> None:
-        masks = entry_masks(entry, self._fields)
-        group = self._groups.setdefault(masks, _Group(masks))
-        insort(group.buckets.setdefault(self._hashed(entry), []), entry, key=_rank)
-        if not group.best or entry.priority > group.best:
-            group.best = entry.priority
-            self._reorder()
+        for masks, values in self._pairs(entry):
+            group = self._groups.get(masks)
+            if group is None:
+                group = self._groups[masks] = _Group(masks, entry.priority)
+                self._in_order = False
+            insort(group.buckets.setdefault(values, []), entry, key=_rank)
+            if entry.priority > group.best:
+                group.best = entry.priority
+                self._in_order = False
 
     def remove(self, entry: Entry) -> None:
-        group = self._groups[entry_masks(entry, self._fields)]
-        bucket = group.buckets[self._hashed(entry)]
-        bucket.remove(entry)
-        if not bucket:
-            del group.buckets[self._hashed(entry)]
-        if not group.buckets:
-            del self._groups[group.masks]
-            self._reorder()
+        parts = self._parts.pop(id(entry), None) or [whole(entry, self._fields)]
+        for masks, values in parts:
+            group = self._groups[masks]
+            bucket = group.buckets[values]
+            bucket.remove(entry)
+            if not bucket:
+                del group.buckets[values]
+            if not group.buckets:
+                del self._groups[masks]
+                self._in_order = False
 
-    def _hashed(self, entry: Entry) -> Key:
-        pairs = zip(entry.matches, self._fields, strict=True)
-        return tuple(0 if m is None or f.kind == "range" else m[0] for m, f in pairs)
+    def _pairs(self, entry: Entry) -> list[Masked]:
+        """Masks and values; of an entry with ranges that would go to a long bucket, several."""
+        masks, values = whole(entry, self._fields)
+        group = self._groups.get(masks)
+        if not self._ranges or group is None or len(group.buckets.get(values, ())) < LONG:
+            return [(masks, values)]
+        self._parts[id(entry)] = in_parts(entry, self._fields)
+        return self._parts[id(entry)]
 
     def _in_ranges(self, entry: Entry, key: Key) -> bool:
         for i, field in self._ranges:
@@ -149,27 +163,22 @@ class PriorityIndex:
                     return False
         return True
 
-    def _reorder(self) -> None:
-        self._order = sorted(self._groups.values(), key=lambda group: -group.best)
-
 
 def _rank(entry: Entry) -> tuple[int, int]:
     return (-entry.priority, entry.serial)
 
 
 def entry_values(entry: Entry) -> Key:
-    """The value of each match; 0 where it does not care, the low end of a range."""
+    """The value of each match of exact and lpm fields; 0 where it does not care."""
     return tuple(0 if match is None else match[0] for match in entry.matches)
 
 
 def entry_masks(entry: Entry, fields: Sequence[KeyField]) -> Key:
-    """The mask of each match; 0 for ranges."""
+    """The mask of each match of exact and lpm fields."""
     return tuple(_mask(m, f) for m, f in zip(entry.matches, fields, strict=True))
 
 
-def _mask(match: tuple[int, ...] | None, field: KeyField) -> int:
-    if match is None or field.kind == "range":
+def _mask(match: Match, field: KeyField) -> int:
+    if match is None:
         return 0
-    if field.kind == "lpm":
-        return field.mask(match[1])
-    return match[1] if field.kind == "ternary" else field.full
+    return field.mask(match[1]) if field.kind == "lpm" else field.full

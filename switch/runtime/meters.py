@@ -1,4 +1,4 @@
-"""Meters: two-rate three-colour (RFC 2698) and single-rate three-colour (RFC 2697), colour-blind.
+"""Meters: two-rate three-colour (RFC 2698) and single-rate three-colour (RFC 2697).
 
 Tokens at a time are counted from the clock's origin, rate * t // 10^9, so that nothing is lost to
 rounding however often a meter runs.
@@ -96,34 +96,39 @@ class MeterCell:
     def last(self, now: int) -> None:
         self.cells[8] = now
 
-    def execute(self, now: int, amount: int) -> int:
-        """The colour of `amount` (bytes, or 1 packet) at `now` ns, which takes its tokens."""
+    def execute(self, now: int, amount: int, before: int = GREEN) -> int:
+        """The colour of `amount` (bytes, or 1 packet) at `now` ns, which takes its tokens.
+
+        `before`: the colour it has from elsewhere; the new one is no better. A meter without a
+        config gives green, whatever was before.
+        """
         config = self.config
         if config is None:
             return GREEN
-        return (self._single_rate if config.eburst else self._two_rates)(config, now, amount)
+        step = self._single_rate if config.eburst else self._two_rates
+        return step(config, now, amount, before)
 
-    def _two_rates(self, c: MeterConfig, now: int, amount: int) -> int:
+    def _two_rates(self, c: MeterConfig, now: int, amount: int, before: int) -> int:
         self.committed = min(c.cburst, self.committed + self._gained(c.cir, now))
         self.excess = min(c.pburst, self.excess + self._gained(c.pir, now))
         self.last = max(self.last, now)
-        if self.excess < amount:
+        if before == RED or self.excess < amount:
             return RED
         self.excess -= amount
-        if self.committed < amount:
+        if before == YELLOW or self.committed < amount:
             return YELLOW
         self.committed -= amount
         return GREEN
 
-    def _single_rate(self, c: MeterConfig, now: int, amount: int) -> int:
+    def _single_rate(self, c: MeterConfig, now: int, amount: int, before: int) -> int:
         total = self.committed + self._gained(c.cir, now)
         self.committed = min(c.cburst, total)
         self.excess = min(c.eburst, self.excess + total - self.committed)
         self.last = max(self.last, now)
-        if self.committed >= amount:
+        if before == GREEN and self.committed >= amount:
             self.committed -= amount
             return GREEN
-        if self.excess >= amount:
+        if before != RED and self.excess >= amount:
             self.excess -= amount
             return YELLOW
         return RED
@@ -159,10 +164,12 @@ class Meter:
         cell.configure(config, now)
         self.addresses[index] = address_of(cell.cells)
 
-    def execute(self, index: int, now: int, nbytes: int) -> int:
+    def execute(self, index: int, now: int, nbytes: int, before: int = GREEN) -> int:
         """Colour of a packet: 0 green, 1 yellow, 2 red. Green out of range."""
         cell = self.cells.get(index)
-        return cell.execute(now, 1 if self.unit == "packets" else nbytes) if cell else GREEN
+        if cell is None:
+            return GREEN
+        return cell.execute(now, 1 if self.unit == "packets" else nbytes, before)
 
     def _check(self, index: int) -> None:
         if not 0 <= index < self.size:

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Counter, Register
+from gradplane.switch.runtime.arrays import Counter
 from gradplane.switch.runtime.chance import Chance
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.messages import IdleNotice, Message
 from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.profiles import ActionProfile
+from gradplane.switch.runtime.registers import make_registers
 from gradplane.switch.runtime.tables import MatchTable
 from gradplane.switch.runtime.valuesets import ParserValueSet
 from gradplane.switch.runtime.watched import WatchedDict
@@ -34,10 +35,14 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class CloneSession:
-    """`truncate`: clones leave with at most so many bytes; 0: whole."""
+    """`truncate`: clones leave (PSA: enter egress) with at most so many bytes; 0: whole.
+
+    `class_of_service` is what PSA's clones have of it.
+    """
 
     replicas: list[Replica]
     truncate: int = 0
+    class_of_service: int = 0
 
 
 class State:
@@ -50,13 +55,13 @@ class State:
         self.clock = clock
         self.start = clock()
         self.chance = Chance(seed)
-        by_type: dict[str, list[ir.ExternInstance]] = {}
+        by_kind: dict[str, list[ir.ExternInstance]] = {}
         for instance in program.externs:
-            by_type.setdefault(instance.type, []).append(instance)
-        self.registers = {i.name: _register(i) for i in by_type.get("register", [])}
-        self.counters = {i.name: _counter(i) for i in by_type.get("counter", [])}
-        self.meters = {i.name: _meter(i) for i in by_type.get("meter", [])}
-        profiles = by_type.get("action_profile", []) + by_type.get("action_selector", [])
+            by_kind.setdefault(instance.kind, []).append(instance)
+        self.register_memory, self.registers = make_registers(by_kind.get("register", []))
+        self.counters = {i.name: _counter(i) for i in by_kind.get("counter", [])}
+        self.meters = {i.name: _meter(i) for i in by_kind.get("meter", [])}
+        profiles = by_kind.get("action_profile", []) + by_kind.get("action_selector", [])
         self.profiles = {i.name: _profile(i) for i in profiles}
         self.tables = {t.name: MatchTable(t, self._profile_of(t), clock) for t in program.tables}
         self.value_sets = {v.name: ParserValueSet(v) for v in program.value_sets}
@@ -104,20 +109,16 @@ def _number(instance: ir.ExternInstance, position: int) -> int:
     return int(value)
 
 
-def _register(instance: ir.ExternInstance) -> Register:
-    return Register(instance.name, _number(instance, 0), instance.type_args[0])
-
-
 def _counter(instance: ir.ExternInstance) -> Counter:
-    return Counter(instance.name, _number(instance, 0), str(instance.args[1]))
+    return Counter(instance.name, _number(instance, 0), str(instance.args[1]).lower())
 
 
 def _meter(instance: ir.ExternInstance) -> Meter:
-    return Meter(instance.name, _number(instance, 0), str(instance.args[1]))
+    return Meter(instance.name, _number(instance, 0), str(instance.args[1]).lower())
 
 
 def _profile(instance: ir.ExternInstance) -> ActionProfile:
-    if instance.type == "action_profile":
+    if instance.kind == "action_profile":
         return ActionProfile(instance.name, _number(instance, 0))
-    algorithm, width = str(instance.args[0]), _number(instance, 2)
+    algorithm, width = str(instance.args[0]).lower(), _number(instance, 2)
     return ActionProfile(instance.name, _number(instance, 1), algorithm, width)

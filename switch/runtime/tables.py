@@ -19,9 +19,10 @@ from gradplane.switch.runtime.entries import (
 )
 from gradplane.switch.runtime.errors import TableError
 from gradplane.switch.runtime.keys import WITH_PRIORITY, Match, key_fields, source_match
-from gradplane.switch.runtime.lookup import Key, index_for
+from gradplane.switch.runtime.lookup import index_for
 from gradplane.switch.runtime.meters import MeterCell
 from gradplane.switch.runtime.profiles import ActionProfile
+from gradplane.switch.runtime.tuples import Key
 
 Identity = tuple[tuple[Match, ...], int]
 
@@ -127,16 +128,22 @@ class MatchTable:
     def resolve(self, target: Target, selection: int = 0) -> ActionData:
         """What an entry runs; `selection` is the hash that chooses among a group's members.
 
-        The default action for an empty group.
+        For an empty group the action that the source gives for it, else the default action.
         """
         if type(target) is ActionData:
             return target
         if isinstance(target, OneShot):
             weighted = [a for a, weight, _ in target.actions for _ in range(weight)]
-            return weighted[selection % len(weighted)] if weighted else self.default
+            return weighted[selection % len(weighted)] if weighted else self.for_empty_group
         assert self.profile is not None and isinstance(target, MemberRef | GroupRef), target
         member = self.profile.member_of(target, selection)
-        return self.default if member is None else member
+        return self.for_empty_group if member is None else member
+
+    @property
+    def for_empty_group(self) -> ActionData:
+        """What an entry with an empty group runs."""
+        given = self.table.empty_group
+        return self.default if given is None else ActionData(given.index, _numbers(given.args))
 
     # -- rules ----------------------------------------------------------------------------------
 

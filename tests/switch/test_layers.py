@@ -21,7 +21,7 @@ BELOW = {
     "p4runtime": {"ir", "runtime", "syntax"},
     "stf": {"ir", "runtime", "switch", "control"},
 }
-ANYWHERE = {"source", "naming", "matching"}
+ANYWHERE = {"source", "naming", "matching", "cache"}
 
 
 def imported(module: Path) -> set[str]:

@@ -41,6 +41,23 @@ def traffic(rng: random.Random) -> bytes:
     return bytes([ingress, egress, left]) + random_packet(rng, rng.choice([2, 3, 9, 10, 40]))
 
 
+def psa_traffic(rng: random.Random) -> bytes:
+    ingress = rng.choice(
+        [0, 1, 2, 4, 8, 16, 32, 64, 128, rng.randrange(256), rng.randrange(64) | 1]
+    )
+    where = rng.choice([*range(16), 70, 77, 78, 79, 80, 81, 210, rng.randrange(256)])
+    start = [ingress, rng.randrange(8), rng.choice([0, 0, 1, 2, 3]), where]
+    return bytes(start[: rng.choice([4, 4, 4, 4, 4, 4, 3])]) + random_packet(
+        rng, rng.choice([0, 7, 8, 40])
+    )
+
+
+def psa_externs(rng: random.Random) -> bytes:
+    start = bytes([rng.randrange(12), rng.choice([0, 1, 2, 3, 4, 5, 9, 200])])
+    key = rng.choice([0, 1, 2, 3, rng.randrange(1 << 16)]).to_bytes(2, "big")
+    return start + key + random_packet(rng, rng.choice([10, 32, 32, 40, 44, 50]))
+
+
 def frame(rng: random.Random) -> bytes:
     """Ethernet, often with IPv4 in it; sometimes anything."""
     if not rng.randrange(3):
@@ -59,4 +76,6 @@ PACKETS: dict[str, Callable[[random.Random], bytes]] = {
     "tables": tables,
     "externs": externs,
     "traffic": traffic,
+    "psa_traffic": psa_traffic,
+    "psa_externs": psa_externs,
 }

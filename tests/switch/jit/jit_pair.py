@@ -10,7 +10,7 @@ from gradplane.switch import MeterConfig, Switch, TableError
 from gradplane.switch.interp.values import plain
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
-from gradplane.switch.jit.engine import pack
+from gradplane.switch.runtime.buffers import pack
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, OneShot, Target
 from gradplane.switch.runtime.keys import KeyField, Match
 from gradplane.switch.runtime.messages import Digest, Message

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradplane.switch import CompileError, Switch, SwitchError
+from gradplane.switch import Switch, SwitchError, cache
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.jit import native
-from gradplane.switch.jit.engine import BATCH, pack
+from gradplane.switch.runtime.buffers import pack
 from gradplane.switch.runtime.messages import Digest, Fault, PacketIn
+from gradplane.switch.switch import BATCH
 
 FRAME = """
 #include <core.p4>
@@ -40,11 +41,11 @@ def switch(ingress: str, egress: str = "apply { }", emit: str = EMIT, **options:
 
 def test_first_use_writes_the_cache_and_later_ones_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
     switch(ECHO)
-    kept = sorted(native.cache_dir().glob("*.o"))
+    kept = sorted(cache.folder("jit").glob("*.o"))
     assert kept
     monkeypatch.setattr(native, "_compiled", lambda *_: pytest.fail("compiled again"))
     assert switch(ECHO).process(5, b"a") == [(5, b"a")]
-    assert sorted(native.cache_dir().iterdir()) == kept, "nothing but whole objects is left"
+    assert sorted(cache.folder("jit").iterdir()) == kept, "nothing but whole objects is left"
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(
@@ -56,10 +57,10 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 
 
 def test_the_cache_keeps_the_newest_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "KEPT", 2)
+    monkeypatch.setattr(cache, "KEPT", 2)
     for port in range(4):
         switch(f"apply {{ s.egress_spec = {port}; }}")
-    kept = set(native.cache_dir().glob("*.o"))
+    kept = set(cache.folder("jit").glob("*.o"))
     assert len(kept) == 2
     monkeypatch.setattr(native, "_compiled", lambda *_: pytest.fail("compiled again"))
     assert switch("apply { s.egress_spec = 3; }").process(5, b"a") == [(3, b"a")]
@@ -67,7 +68,7 @@ def test_the_cache_keeps_the_newest_objects(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_damaged_object_is_compiled_again() -> None:
     switch(ECHO)
-    for path in native.cache_dir().glob("*.o"):
+    for path in cache.folder("jit").glob("*.o"):
         path.write_bytes(path.read_bytes()[:100])
     assert switch(ECHO).process(5, b"a") == [(5, b"a")]
 
@@ -223,44 +224,6 @@ def test_a_loop_without_end_is_stopped() -> None:
     assert sw.process(1, b"a") == []
     (fault,) = sw.messages()
     assert isinstance(fault, Fault) and fault.text.endswith("a loop ran more than 1048576 times")
-
-
-LOOPED = "for (bit<8> i = 0; i < 3; i = i + 1) { packet.emit(h.b); }"
-SQUARED = "apply { bit<4096> x = (bit<4096>) h.b.v; x = x * x; h.b.v = x[7:0]; }"
-HASHED = """apply {
-    int<8> x;
-    hash(x, HashAlgorithm.crc16, -8s1, { h.b.v }, 8w3);
-    h.b.v = (bit<8>) x;
-}"""
-
-
-@pytest.mark.parametrize(
-    ("ingress", "emit", "message"),
-    [
-        (
-            ECHO,
-            LOOPED,
-            "test.p4:14:95: error: the JIT engine cannot emit inside a loop\n"
-            "    unroll the loop, or use engine interpreter",
-        ),
-        (
-            SQUARED,
-            EMIT,
-            "test.p4:11:118: error: the JIT engine multiplies and divides at most 2048 bits, "
-            "not 4096\n    use engine interpreter",
-        ),
-        (
-            HASHED,
-            EMIT,
-            "test.p4:13:5: error: the JIT engine cannot hash to signed bounds\n"
-            "    use bit<W> for base and max",
-        ),
-    ],
-)
-def test_what_cannot_be_compiled_is_refused(ingress: str, emit: str, message: str) -> None:
-    with pytest.raises(CompileError) as refused:
-        switch(ingress, emit=emit)
-    assert str(refused.value) == message
 
 
 def test_unknown_engines_are_refused() -> None:

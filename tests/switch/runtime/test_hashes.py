@@ -6,7 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradplane.switch.runtime.chance import Chance
-from gradplane.switch.runtime.hashes import HASHES, crc16, csum16, identity, pack_bits, xor16
+from gradplane.switch.runtime.hashes import (
+    HASHES,
+    STEPS,
+    add16,
+    checksum_of,
+    crc16,
+    csum16,
+    identity,
+    pack_bits,
+    subtract16,
+    xor16,
+)
 
 CHECK = b"123456789"  # the usual test string of CRC catalogues
 
@@ -45,3 +56,23 @@ def test_draws_repeat_with_the_seed_and_stay_within_their_limits() -> None:
     wide = [first.between(0, (1 << 128) - 1) for _ in range(20)]
     assert max(wide) >> 120 and len(set(wide)) == 20
     assert first.between(5, 5) == 5 and first.between(9, 2) == 9
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40))
+def test_a_checksum_in_steps_is_that_of_all(a: bytes, b: bytes) -> None:
+    for name in ("crc32", "crc16", "target_default"):
+        step = STEPS[name]
+        assert checksum_of(name, step(b, step(a, 0))) == HASHES[name](a + b)
+    even = a + b"\0" * (len(a) % 2)
+    both = add16(b, add16(even, 0))
+    assert checksum_of("ones_complement16", both) == csum16(even + b)
+    assert checksum_of("identity", STEPS["identity"](b, STEPS["identity"](a, 0))) == (
+        int.from_bytes((a + b)[-8:], "big")
+    )
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40))
+def test_what_is_subtracted_was_not_added(a: bytes, b: bytes) -> None:
+    """Ones' complement has two zeros."""
+    a += b"\0" * (len(a) % 2)
+    assert subtract16(b, add16(a + b, 0)) % 0xFFFF == add16(a, 0) % 0xFFFF

@@ -53,7 +53,7 @@ control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
     }
     table long_t { key = { h.key.long : exact; } actions = { set_hash; NoAction; } default_action = NoAction(); size = 64; }
     table lpm_t { key = { h.key.prefix : lpm; } actions = { set_lpm; NoAction; } default_action = NoAction(); }
-    table lpm2_t { key = { h.key.small : exact; h.key.prefix : lpm; h.key.long : lpm; } actions = { set_lpm; NoAction; } default_action = NoAction(); }
+    table lpm2_t { key = { h.key.small : exact; h.key.prefix : exact; h.key.long : lpm; } actions = { set_lpm; NoAction; } default_action = NoAction(); }
     table tern_t {
         key = { h.key.tern : ternary; h.key.small : exact; h.key.prefix : lpm; }
         actions = { set_tern; NoAction; }

@@ -1,0 +1,32 @@
+"""The architectures that can be compiled, by the type of their package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.jit import psaexterns, psapipeline, v1externs, v1pipeline
+from gradplane.switch.jit.direct import count_and_meter, keep_found
+from gradplane.switch.jit.expressions import Unit
+from gradplane.switch.jit.externs import Builders, Externs
+from gradplane.switch.jit.rounds import Pipeline
+from gradplane.switch.jit.tables import Observe
+
+
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    externs: Builders
+    observe: Observe
+    build: Callable[[Unit, ir.Program, Externs, int], Pipeline]
+
+
+_ARCHITECTURES = {
+    "V1Switch": Architecture(v1externs.EXTERNS, count_and_meter, v1pipeline.build),
+    "PSA_Switch": Architecture(psaexterns.EXTERNS, keep_found, psapipeline.build),
+}
+
+
+def architecture(program: ir.Program) -> Architecture:
+    """A program's; gradplane.switch.arch.registry has refused others before."""
+    return _ARCHITECTURES[program.package.type]

@@ -1,0 +1,311 @@
+"""v1model's way of a packet as native code: gradplane.switch.arch.v1model, step by step."""
+
+from __future__ import annotations
+
+from gradplane.switch.arch.fieldlists import FieldLists, Path
+from gradplane.switch.arch.model import control_of, parser_of
+from gradplane.switch.arch.v1packet import DROP_PORT, InstanceType
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Fields, Type
+from gradplane.switch.jit import vectors
+from gradplane.switch.jit.blocks import control_function, deparser_function
+from gradplane.switch.jit.context import NONE, make_context
+from gradplane.switch.jit.expressions import Unit
+from gradplane.switch.jit.externs import Externs
+from gradplane.switch.jit.parsers import parser_function
+from gradplane.switch.jit.rounds import ARRIVE, NODE_META, Pipeline
+from gradplane.switch.jit.structs import StructFields
+from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.jit.traffic import Traffic
+
+VALUES = ("hdr", "meta", "standard")  # of each block as many as it has parameters
+NOTES = ("truncate", "clone", "resubmit", "recirculate")  # of calls
+DEPARTURE = {"port": 0, "rid": 8, "passes": 16}
+DEPARTURE_CONTEXT = 64
+
+
+def build(unit: Unit, program: ir.Program, externs: Externs, passes: int) -> Pipeline:
+    """Compiles a v1model program."""
+    return _V1Traffic(unit, program, externs, passes).build()
+
+
+class _V1Traffic(Traffic):
+    drops = {
+        "ingress": f"ingress: egress_spec is {DROP_PORT}",
+        "egress": f"egress: egress_spec is {DROP_PORT}",
+    }
+
+    def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
+        super().__init__(unit, program, externs, passes)
+        parser = parser_of(program.package, "p")
+        types = {n: p.var.type for n, p in zip(VALUES, parser.params, strict=True)}
+        meters = [i.name for i in program.externs if i.kind == "direct_meter"]
+        notes = (*NOTES, "clone_list", "checksum_error")
+        self.context = make_context(unit.layouts, types, notes, meters)
+        self.standard = StructFields(unit, self.context, "standard")
+        self.put, self.get = self.standard.put, self.standard.get
+        self.meta_size = self.context.sizes["meta"]
+        self.record_size = DEPARTURE_CONTEXT + self.context.size
+        self.most = 0
+
+    def memory(self) -> dict[str, int]:
+        names = ("first packet", "second packet", "third packet")
+        return dict.fromkeys(names, self.context.size)
+
+    def blocks(self) -> None:
+        package, calls = self.program.package, self.externs
+        context = self.context
+        parser_function(self.unit, "parser", parser_of(package, "p"), context, calls, VALUES)
+        for name in ("vr", "ig", "eg", "ck"):
+            control_function(self.unit, name, control_of(package, name), context, calls, VALUES)
+        dep = control_of(package, "dep")
+        self.most = deparser_function(self.unit, "dep", dep, context, calls, VALUES)
+        self.write_deparse("deparse", "dep", context)
+        self._preserve()
+        self._replicate()
+        self._clone()
+        self._egress()
+
+    def _clear_notes(self, f: Function, c: Operand, keep: tuple[str, ...] = ()) -> None:
+        """As a packet is before any extern was called."""
+        for name in NOTES:
+            if name not in keep:
+                self.context.set(f, c, name, NONE)
+        self.context.set(f, c, "checksum_error", 0)
+        for offset in self.context.direct.values():
+            f.store("i64", 0, f.add(c, offset), 8)
+
+    # -- copies ---------------------------------------------------------------------------------
+
+    def _preserve(self) -> None:
+        """void preserve(i64 field list, ptr metadata, ptr fresh): only the list's fields."""
+        params = [("i64", "%list"), ("ptr", "%from"), ("ptr", "%to")]
+        f = self.module.function("preserve", "void", params)
+        f.clear("%to", self.meta_size)
+        meta = self.context.types["meta"]
+        lists = FieldLists(meta).paths
+        end, labels = f.label(), {number: f.label() for number in lists}
+        f.choose("i64", "%list", end, list(labels.items()))
+        for number, paths in lists.items():
+            f.at(labels[number])
+            for path, t in paths:
+                at, size = self._offset(meta, path), self.unit.layouts.of(t).size
+                f.copy(f.add("%to", at), f.add("%from", at), size)
+            f.go(end)
+        f.at(end)
+        f.ret()
+
+    def _offset(self, t: Type, path: Path) -> int:
+        offset = 0
+        for index in path:
+            assert isinstance(t, Fields), t
+            offset += self.unit.layouts.of(t).offsets[index]
+            t = t.fields[index].type
+        return offset
+
+    def _push(self, f: Function, context: Operand, replica: dict[str, Operand]) -> None:
+        """Queues a copy for egress."""
+        record = vectors.reserve(f, "queue", self.record_size)
+        for name, value in replica.items():
+            f.store("i64", value, f.add(record, DEPARTURE[name]), 8)
+        f.copy(f.add(record, DEPARTURE_CONTEXT), context, self.context.size)
+        vectors.extend(f, "queue", self.record_size)
+
+    def _replicate(self) -> None:
+        """void replicate(ptr context, i64 first replica, i64 count, i64 passes)"""
+        params = [("ptr", "%c"), ("i64", "%first"), ("i64", "%count"), ("i64", "%passes")]
+        f = self.module.function("replicate", "void", params, attributes="noinline ")
+        self._clear_notes(f, "%c", keep=("truncate",))
+        with f.count("%count") as i:
+            port, rid = self.replica(f, f.binary("add", "i64", "%first", i))
+            self._push(f, "%c", {"port": port, "rid": rid, "passes": "%passes"})
+        f.ret()
+
+    def _clone(self) -> None:
+        """void clone(ptr packet, ptr metadata, i64 session, i64 list, i64 type, i64 passes)
+
+        The packet's own metadata are lost: it is a copy already.
+        """
+        params = [("ptr", "%c"), ("ptr", "%meta"), ("i64", "%session"), ("i64", "%list"),
+                  ("i64", "%type"), ("i64", "%passes")]  # fmt: skip
+        f = self.module.function("clone", "void", params, attributes="noinline ")
+        first, count, truncate, _, passes = self.open_session(f, "%session", "%passes")
+        whole = f.compare("eq", "i64", truncate, 0)
+        self.context.set(f, "%c", "truncate", f.select(whole, "i64", str(NONE), truncate))
+        meta = self.context.value(f, "%c", "meta")
+        f.call("void", "preserve", ("i64", "%list"), ("ptr", "%meta"), ("ptr", meta))
+        f.clear(self.context.value(f, "%c", "standard"), self.context.sizes["standard"])
+        self.put(f, "%c", "instance_type", "%type")
+        args = (("ptr", "%c"), ("i64", first), ("i64", count), ("i64", passes))
+        f.call("void", "replicate", *args)
+        f.ret()
+
+    def _call_clone(
+        self, f: Function, packet: Operand, original: Operand, session: Operand, which: Operand,
+        kind: InstanceType, passes: Operand,
+    ) -> None:  # fmt: skip
+        meta = self.context.value(f, original, "meta")
+        args = (("ptr", packet), ("ptr", meta), ("i64", session), ("i64", which),
+                ("i64", int(kind)), ("i64", passes))  # fmt: skip
+        f.call("void", "clone", *args)
+
+    def _node_of(
+        self, f: Function, room: Operand, kind: InstanceType, name: str, context: Operand
+    ) -> Operand:
+        """A node for a packet that was resubmitted or recirculated (`name`: the note)."""
+        node = self.node(f, room, int(kind), 0, "%passes")
+        which, meta = self.context.get(f, context, name), self.context.value(f, context, "meta")
+        args = (("i64", which), ("ptr", meta), ("ptr", f.add(node, NODE_META)))
+        f.call("void", "preserve", *args)
+        return node
+
+    # -- egress ---------------------------------------------------------------------------------
+
+    def _egress(self) -> None:
+        """void egress(ptr context, i64 port, i64 rid, i64 passes)"""
+        params = [("ptr", "%c"), ("i64", "%port"), ("i64", "%rid"), ("i64", "%passes")]
+        f = self.module.function("egress", "void", params, attributes="noinline ")
+        end = f.label()
+        self._departing(f)
+        self.run(f, "eg", "%c", end)
+        self._clone_egress(f)
+        spec = self.get(f, "%c", "egress_spec")
+        with f.when(f.compare("eq", "i64", spec, DROP_PORT)):
+            self.count_drop(f, "egress")
+            f.go(end)
+        self.run(f, "ck", "%c", end)
+        again = f.compare("ne", "i64", self.context.get(f, "%c", "recirculate"), NONE)
+        with f.when(again):
+            node = self._node_of(f, self._room(f), InstanceType.RECIRCULATED, "recirculate", "%c")
+            self.take_node(f, node, self._deparsed(f, f.load("ptr", node, 8), end))
+            f.go(end)
+        size = self._deparsed(f, vectors.reserve(f, "out", self._room(f)), end)
+        self.send(f, "%port", size)
+        f.at(end)
+        f.ret()
+
+    def _deparsed(self, f: Function, target: Operand, after: str) -> Operand:
+        size = self.deparsed(f, "deparse", "%c", target, after)
+        # "Not truncated" is -1, the greatest number when compared unsigned.
+        most = self.context.get(f, "%c", "truncate")
+        return f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", most))
+
+    def _room(self, f: Function) -> Operand:
+        """The most bytes that deparsing can give."""
+        size = f.binary("lshr", "i64", self.context.get(f, "%c", "bits"), 3)
+        return f.binary("add", "i64", size, self.most + 16)
+
+    def _departing(self, f: Function) -> None:
+        """Sets the standard metadata that egress finds."""
+        length = f.binary("lshr", "i64", self.context.get(f, "%c", "bits"), 3)
+        grown = f.binary("ashr", "i64", self.context.get(f, "%c", "grown"), 3)
+        now = f.word("microseconds", "i64")
+        self.put(f, "%c", "egress_port", "%port")
+        self.put(f, "%c", "egress_rid", "%rid")
+        self.put(f, "%c", "packet_length", f.binary("add", "i64", length, grown))
+        self.put(f, "%c", "egress_global_timestamp", now)
+        self.put(f, "%c", "enq_timestamp", now)
+        for name in ("egress_spec", "enq_qdepth", "deq_timedelta", "deq_qdepth"):
+            self.put(f, "%c", name, 0)
+        self.context.set(f, "%c", "clone", NONE)
+
+    def _clone_egress(self, f: Function) -> None:
+        """To egress again as it is now, headers included."""
+        session = self.context.get(f, "%c", "clone")
+        with f.when(f.compare("ne", "i64", session, NONE)):
+            which = self.context.get(f, "%c", "clone_list")
+            copy = f.word("third packet")
+            f.copy(copy, "%c", self.context.size)
+            self._call_clone(f, copy, "%c", session, which, InstanceType.EGRESS_CLONE, "%passes")
+
+    # -- ingress --------------------------------------------------------------------------------
+
+    def arrive(self) -> None:
+        f = self.module.function("arrive", "void", ARRIVE)
+        self.start_pass(f)
+        c, depart = f.word("first packet"), f.label()
+        self._begin(f, c)
+        error = self.run(f, "parser", c, depart)
+        self.put(f, c, "parser_error", f.resize(error, 32, 64))
+        self.run(f, "vr", c, depart)
+        self.put(f, c, "checksum_error", self.context.get(f, c, "checksum_error"))
+        self.run(f, "ig", c, depart)
+        self._clone_ingress(f, c, depart)
+        self.tell_digests(f)
+        self._after_ingress(f, c, depart)
+        f.at(depart)
+        self._departures(f)
+        f.ret()
+
+    def _begin(self, f: Function, c: Operand) -> None:
+        """The values that parsing starts from."""
+        self._fresh(f, c)
+        with f.when(f.compare("ne", "ptr", "%meta", "null")):
+            f.copy(self.context.value(f, c, "meta"), "%meta", self.meta_size)
+        self.put(f, c, "instance_type", "%kind")
+        self.put(f, c, "packet_length", "%size")
+        normal = f.compare("eq", "i64", "%kind", int(InstanceType.NORMAL))
+        with f.when(normal):
+            self.put(f, c, "ingress_port", "%port")
+            self.put(f, c, "ingress_global_timestamp", f.word("microseconds", "i64"))
+
+    def _fresh(self, f: Function, c: Operand) -> None:
+        self.context.begin(f, c, "%data", "%size")
+        self._clear_notes(f, c)
+
+    def _clone_ingress(self, f: Function, c: Operand, after: str) -> None:
+        """To egress as it arrived: the packet is parsed anew."""
+        session = self.context.get(f, c, "clone")
+        with f.when(f.compare("ne", "i64", session, NONE)), \
+             f.when(self.session_exists(f, session)):  # fmt: skip
+            copy, which = f.word("second packet"), self.context.get(f, c, "clone_list")
+            self._fresh(f, copy)
+            self.put(f, copy, "ingress_port", "%port")
+            self.run(f, "parser", copy, after)
+            kind = InstanceType.INGRESS_CLONE
+            self._call_clone(f, copy, c, session, which, kind, "%passes")
+
+    def _after_ingress(self, f: Function, c: Operand, depart: str) -> None:
+        resubmit = self.context.get(f, c, "resubmit")
+        with f.when(f.compare("ne", "i64", resubmit, NONE)):
+            node = self._node_of(f, "%size", InstanceType.RESUBMITTED, "resubmit", c)
+            f.copy(f.load("ptr", node, 8), "%data", "%size")
+            self.take_node(f, node, "%size")
+            f.go(depart)
+        group = self.get(f, c, "mcast_grp")
+        with f.when(f.compare("ne", "i64", group, 0)):
+            first, count = self.members(f, group, depart)
+            self.put(f, c, "instance_type", int(InstanceType.REPLICATED))
+            args = (("ptr", c), ("i64", first), ("i64", count), ("i64", "%passes"))
+            f.call("void", "replicate", *args)
+            f.go(depart)
+        port = self.get(f, c, "egress_spec")
+        with f.when(f.compare("eq", "i64", port, DROP_PORT)):
+            self.count_drop(f, "ingress")
+            f.go(depart)
+        self._unicast(f, c, port, depart)
+
+    def _unicast(self, f: Function, c: Operand, port: Operand, depart: str) -> None:
+        """Through egress at once, unless clones are to go before."""
+        self.put(f, c, "instance_type", int(InstanceType.NORMAL))
+        rid = self.get(f, c, "egress_rid")
+        with f.when(f.compare("ne", "i64", vectors.length(f, "queue"), 0)):
+            self._push(f, c, {"port": port, "rid": rid, "passes": "%passes"})
+            f.go(depart)
+        args = (("ptr", c), ("i64", port), ("i64", rid), ("i64", "%passes"))
+        f.call("void", "egress", *args)
+        f.go(depart)
+
+    def _departures(self, f: Function) -> None:
+        """All that is queued for egress, and what egress queues."""
+        at, c = f.variable("i64", 0), f.word("first packet")
+        with f.loop() as end:
+            more = f.label()
+            f.branch(f.compare("ult", "i64", at.get(), vectors.length(f, "queue")), more, end)
+            f.at(more)
+            record = f.add(vectors.data(f, "queue"), at.get())
+            row = {n: f.load("i64", f.add(record, o), 8) for n, o in DEPARTURE.items()}
+            f.copy(c, f.add(record, DEPARTURE_CONTEXT), self.context.size)
+            args = (("ptr", c), *(("i64", row[n]) for n in DEPARTURE))
+            f.call("void", "egress", *args)
+            at.increase(self.record_size)
