@@ -23,6 +23,9 @@ lint: install
 # Ratios against baselines taken in the same run.
 bench: install
 	$(PYTHON) benchmarks/switch_memory.py
+	$(PYTHON) benchmarks/switch_tables.py
+	$(PYTHON) benchmarks/switch_ports.py
+	$(PYTHON) benchmarks/tos_compress.py
 	$(PYTHON) benchmarks/codecs.py
 	$(PYTHON) benchmarks/thc_accuracy.py
 

@@ -6,12 +6,11 @@ import json
 import logging
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from functools import partial
 from types import FrameType
 
-from gradplane.switch.compiler import compile_program
+from gradplane.switch.interp.trace import Trace
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.options import OptionError, SwitchOptions, parse_options
 from gradplane.switch.p4runtime.device import Device
@@ -21,22 +20,31 @@ from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
 from gradplane.switch.ports.loop import Capture, PacketLoop
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.ports.port import Port
+from gradplane.switch.programs import load_program
 from gradplane.switch.runtime.errors import SwitchError
 from gradplane.switch.source import CompileError
-from gradplane.switch.switch import Switch
+from gradplane.switch.switch import DEFAULT_ENGINE, Switch
+from gradplane.switch.trace_service import MAX_TRACES, TraceService
+from gradplane.switch.tracing import Tracing
 
 log = logging.getLogger(__name__)
+
+SWITCH_INTERVAL = 0.0002
+"""Seconds after which a Python thread that waits gets its turn: a batch of packets comes round in
+less than Python's own 5 ms, and controllers' requests must not hold it up for longer."""
 
 USAGE = 2  # exit status of a wrong command line
 
 
-class TracedSwitch(Switch):
+class ConsoleTracing(Tracing):
     """Tells what happened to each packet on stderr."""
 
-    def process(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
-        trace = self.trace(port, packet)
-        print(f"port {port}, {len(packet)} bytes\n{trace.text()}", file=sys.stderr, flush=True)
-        return trace.outputs
+    def __init__(self) -> None:
+        super().__init__(None, None, None, end=lambda tracing: None)
+
+    def deliver(self, trace: Trace) -> None:
+        heading = f"port {trace.port}, {len(trace.packet)} bytes"
+        print(f"{heading}\n{trace.text()}", file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -67,31 +75,36 @@ def serve(options: SwitchOptions) -> None:
     with ExitStack() as stack:
         ports = {n: stack.enter_context(closing(Port(n, i))) for n, i in options.interfaces}
         device = make_device(options)
-        loop = PacketLoop(ports, device.process, _captures(options, stack))
+        captures = _captures(options, stack)
+        loop = PacketLoop(ports, device.process_spans, captures, busy=lambda: device.busy)
         stack.callback(loop.close)
         device.transmit = loop.send
-        server = stack.enter_context(P4RuntimeServer(device, options.grpc_address))
+        traces = TraceService(device).handler()
+        server = stack.enter_context(
+            P4RuntimeServer(device, options.grpc_address, [traces], MAX_TRACES)
+        )
         stack.enter_context(_stopped_by_signals(loop))
+        stack.enter_context(_short_turns())
         print(json.dumps(_ready(options, server)), flush=True)
         loop.run()
 
 
 def make_device(options: SwitchOptions) -> Device:
     """The P4Runtime device of a switch, with the options' program loaded if there is one."""
-    kind: Callable[..., Switch] = TracedSwitch if options.log_console else Switch
-
-    if options.engine is not None:
-        kind = partial(kind, engine=options.engine)
 
     def start(program: ir.Program) -> Switch:
-        return kind(program, seed=options.seed, cpu_port=options.cpu_port)
+        engine = options.engine or DEFAULT_ENGINE
+        switch = Switch(program, engine=engine, seed=options.seed, cpu_port=options.cpu_port)
+        if options.log_console:
+            switch.watch(ConsoleTracing())
+        return switch
 
     def compiled(source: Source) -> ir.Program:
-        return compile_program(source.file, defines=source.defines, text=source.text)
+        return load_program(source.file, defines=source.defines, text=source.text)
 
-    device = Device(compiled, start, options.device_id, options.cpu_port)
+    device = Device(compiled, start, options.device_id)
     if options.program is not None:
-        program = compile_program(options.program, options.include_dirs, options.defines)
+        program = load_program(options.program, options.include_dirs, options.defines)
         device.load(program)
     return device
 
@@ -122,6 +135,16 @@ def _stopped_by_signals(loop: PacketLoop) -> Iterator[None]:
     finally:
         for number, handler in former.items():
             signal.signal(number, handler)
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    former = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(former)
 
 
 def _ready(options: SwitchOptions, server: P4RuntimeServer) -> dict[str, object]:

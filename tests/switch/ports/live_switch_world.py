@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,8 @@ def main(folder: Path) -> None:
     ).stderr
     options = ["-i", "1@s1", "-i", "2@s2", "--device-id", "1", "--pcap", str(folder / "pcap")]
     command = switch_command(*options, "--", "--grpc-server-addr", "127.0.0.1:0")
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as switch:
+    log = (folder / "log").open("w")
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as switch:
         try:
             assert switch.stdout is not None
             seen["ready"] = json.loads(switch.stdout.readline())
@@ -45,6 +47,7 @@ def main(folder: Path) -> None:
         finally:
             switch.send_signal(signal.SIGTERM)
             seen["exit status"] = switch.wait(TIMEOUT)
+    seen["log"] = (folder / "log").read_text()
     seen["captures"] = {
         name: payloads(folder / "pcap" / f"{name}.pcap") for name in ("s1_in", "s2_out")
     }
@@ -83,11 +86,25 @@ def observe(seen: dict[str, Any], folder: Path) -> None:
     host1.send(bytes(Ether(type=0x0800)) + b"\x45")
     send_udp("again")
     seen["after garbage"] = told(receive(host2))
+    subprocess.run(["ip", "link", "set", "s2", "mtu", "1000"], check=True)
+    send_udp("long" * 300)
+    send_udp("short")
+    seen["after one too long"] = told(receive(host2))
+    for state in ("down", "up"):
+        subprocess.run(["ip", "link", "set", "s1", state], check=True)
+    deadline = time.monotonic() + TIMEOUT
+    while "after the interface was down" not in seen and time.monotonic() < deadline:
+        send_udp("back")  # the link takes a moment
+        if select.select([host2], [], [], 0.2)[0]:
+            seen["after the interface was down"] = told(receive(host2))
 
 
-async def install(address: str, folder: Path) -> None:
+async def install(address: str, folder: Path, again: bool = False) -> None:
+    """A program and a route; `again`: even if it is the one that runs."""
     (folder / "p4info.txt").write_text(p4info_text(build_p4info(compile_program(ROUTER))))
-    options = finsy.SwitchOptions(p4info=folder / "p4info.txt", p4blob=device_config(ROUTER))
+    options = finsy.SwitchOptions(
+        p4info=folder / "p4info.txt", p4blob=device_config(ROUTER), p4force=again
+    )
     async with finsy.Switch("sw", address, options) as switch:
         action = finsy.P4TableAction("ipv4_forward", dstAddr="02:00:00:00:00:02", port=2)
         match = finsy.Match(dst="10.0.1.0/24")

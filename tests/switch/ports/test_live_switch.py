@@ -37,11 +37,15 @@ def test_packets_controllers_captures_and_the_end(tmp_path: Path) -> None:
     assert seen["forwarded"] == {"dst": "02:00:00:00:00:02", "ttl": 63, "payload": "hello"}
     assert seen["udp checksum"] == "right"
     assert seen["after garbage"]["payload"] == "again"
+    assert seen["after one too long"]["payload"] == "short"
+    assert "a packet of 1242 bytes is longer than the MTU of s2 allows" in seen["log"]
+    assert seen["after the interface was down"]["payload"] == "back"
     assert seen["missing interface"] == (
         'interface "nope" does not exist; there are: h1, h2, lo, s1, s2. Create it first, for'
         " example: ip link add nope type veth peer name nope-peer\n"
     )
-    assert seen["captures"] == {"s1_in": ["hello", "again"], "s2_out": ["hello", "again"]}
+    for name in ("s1_in", "s2_out"):
+        assert seen["captures"][name][:2] == ["hello", "again"]
     assert seen["exit status"] == 0
     assert seen["ready"] == {
         "ready": True,

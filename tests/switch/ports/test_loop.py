@@ -1,4 +1,4 @@
-"""The packet loop, on pipes instead of interfaces."""
+"""The packet loop, on sockets in pairs instead of interfaces."""
 
 from __future__ import annotations
 
@@ -7,17 +7,24 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 from scapy.utils import RawPcapReader
 
-from gradplane.switch.ports.loop import Capture, PacketLoop
+from gradplane.switch.ports.loop import Capture, PacketLoop, Process
+from gradplane.switch.ports.offload import VNET_HEADER
+from gradplane.switch.ports.packets import BATCH, Arrivals, Bytes, Departures, Ints
 from gradplane.switch.ports.pcap import PcapWriter
+from gradplane.switch.runtime.buffers import Sent, sent
+
+PLAIN = VNET_HEADER.pack(0, 0, 0, 0, 0, 0)
 
 
-class PipePort:
-    """A port whose other end is `peer`."""
+class PairPort:
+    """A port whose other end is `peer`, which sends what the kernel would hand to the port."""
 
     def __init__(self) -> None:
         self._socket, self.peer = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -26,11 +33,15 @@ class PipePort:
     def fileno(self) -> int:
         return self._socket.fileno()
 
-    def receive(self) -> list[bytes]:
-        return [self._socket.recv(2048)]
+    def receive(self, arrivals: Arrivals) -> None:
+        arrivals.receive(self.fileno(), socket.MSG_DONTWAIT)
 
-    def send(self, packet: bytes) -> None:
-        self._socket.send(packet)
+    def send(self, packets: Departures, first: int, end: int) -> None:
+        while first < end:
+            first += packets.send(self.fileno(), first, end)
+
+    def put(self, packet: bytes) -> None:
+        self.peer.send(PLAIN + packet)
 
     def close(self) -> None:
         self._socket.close()
@@ -38,67 +49,111 @@ class PipePort:
 
 
 @pytest.fixture
-def ports() -> Iterator[dict[int, PipePort]]:
-    made = {1: PipePort(), 2: PipePort()}
+def ports() -> Iterator[dict[int, PairPort]]:
+    made = {1: PairPort(), 2: PairPort()}
     yield made
     for port in made.values():
         port.close()
 
 
-def to_the_other(port: int, packet: bytes) -> list[tuple[int, bytes]]:
-    if packet == b"\xba\xad":
-        raise ZeroDivisionError
-    return [(3 - port, packet.upper()), (9, b"nowhere")]
+def to_the_other(ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+    """Upper case to the other port; something to a port that is not there."""
+    out = []
+    for i, (port, start, end) in enumerate(zip(ports, starts, ends, strict=True)):
+        packet = data[start:end].tobytes()
+        if packet == b"\xba\xad":
+            raise ZeroDivisionError
+        out += [(i, 3 - int(port), packet.upper()), (i, 9, b"nowhere")]
+    return sent(out)
 
 
-def running(loop: PacketLoop) -> threading.Thread:
+@contextmanager
+def running(ports: dict[int, PairPort], process: Process = to_the_other) -> Iterator[PacketLoop]:
+    loop = PacketLoop(ports, process)
+    with in_thread(loop):
+        yield loop
+
+
+@contextmanager
+def in_thread(loop: PacketLoop) -> Iterator[None]:
     thread = threading.Thread(target=loop.run)
     thread.start()
-    return thread
-
-
-def test_packets_go_through_and_the_loop_ends(ports: dict[int, PipePort]) -> None:
-    loop = PacketLoop(ports, to_the_other)
-    thread = running(loop)
-    ports[1].peer.send(b"hello")
-    assert ports[2].peer.recv(100) == b"HELLO"
-    ports[2].peer.send(b"back")
-    assert ports[1].peer.recv(100) == b"BACK"
-    loop.stop()
-    thread.join(10)
+    try:
+        yield
+    finally:
+        loop.stop()
+        thread.join(10)
+        loop.close()
     assert not thread.is_alive()
+
+
+def test_packets_go_through_and_the_loop_ends(ports: dict[int, PairPort]) -> None:
+    with running(ports) as loop:
+        ports[1].put(b"hello")
+        assert ports[2].peer.recv(100) == b"HELLO"
+        ports[2].put(b"back")
+        assert ports[1].peer.recv(100) == b"BACK"
     assert loop.nowhere == 2
-    loop.close()
+
+
+def test_more_packets_than_a_batch_keep_their_order(ports: dict[int, PairPort]) -> None:
+    def spread(numbers: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+        """To each port in turn, twice."""
+        packets = [data[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+        return sent((i, port, p) for i, p in enumerate(packets) for port in (2, 1, 2))
+
+    many = [b"%d" % i for i in range(BATCH + 40)]
+    got: dict[int, list[bytes]] = {1: [], 2: []}
+
+    def read(number: int, count: int) -> None:
+        got[number] += [ports[number].peer.recv(100) for _ in range(count)]
+
+    readers = [
+        threading.Thread(target=read, args=(1, len(many))),
+        threading.Thread(target=read, args=(2, 2 * len(many))),
+    ]
+    with running(ports, spread):
+        for reader in readers:
+            reader.start()
+        for packet in many:
+            ports[1].put(packet)
+        for reader in readers:
+            reader.join(10)
+    assert got[1] == many
+    assert got[2] == [packet for packet in many for _ in range(2)]
+
+
+def test_packets_of_the_control_plane_leave_through_their_ports(ports: dict[int, PairPort]) -> None:
+    with running(ports) as loop:
+        loop.send([(2, b"out"), (1, b"other"), (2, b""), (2, b"more"), (7, b"no port")])
+        assert [ports[2].peer.recv(100) for _ in range(2)] == [b"out", b""]
+        assert ports[2].peer.recv(100) == b"more"
+        assert ports[1].peer.recv(100) == b"other"
+        loop.send([])
+        assert loop.nowhere == 1
 
 
 def test_a_packet_that_breaks_processing_does_not_stop_the_switch(
-    ports: dict[int, PipePort], caplog: pytest.LogCaptureFixture
+    ports: dict[int, PairPort], caplog: pytest.LogCaptureFixture
 ) -> None:
-    loop = PacketLoop(ports, to_the_other)
-    thread = running(loop)
-    with caplog.at_level(logging.ERROR):
-        ports[1].peer.send(b"\xba\xad")
-        ports[1].peer.send(b"good")
+    with caplog.at_level(logging.ERROR), running(ports) as loop:
+        ports[1].put(b"\xba\xad")
+        while not loop.faults:
+            pass
+        ports[1].put(b"good")
         assert ports[2].peer.recv(100) == b"GOOD"
-    loop.stop()
-    thread.join(10)
     assert loop.faults == 1
     assert caplog.messages == ["port 1: processing failed: packet baad"]
-    loop.close()
 
 
-def test_captures_have_both_directions(ports: dict[int, PipePort], tmp_path: Path) -> None:
+def test_captures_have_both_directions(ports: dict[int, PairPort], tmp_path: Path) -> None:
     files = {
         n: Capture(PcapWriter(tmp_path / f"{n}_in.pcap"), PcapWriter(tmp_path / f"{n}_out.pcap"))
         for n in ports
     }
-    loop = PacketLoop(ports, to_the_other, files)
-    thread = running(loop)
-    ports[1].peer.send(b"hello")
-    assert ports[2].peer.recv(100) == b"HELLO"
-    loop.stop()
-    thread.join(10)
-    loop.close()
+    with in_thread(PacketLoop(ports, to_the_other, files)):
+        ports[1].put(b"hello")
+        assert ports[2].peer.recv(100) == b"HELLO"
     found = {p.name: [x for x, _ in RawPcapReader(str(p))] for p in tmp_path.iterdir()}
     assert found == {
         "1_in.pcap": [b"hello"],
@@ -111,10 +166,22 @@ def test_captures_have_both_directions(ports: dict[int, PipePort], tmp_path: Pat
         capture.sent.close()
 
 
-def test_stop_before_run_ends_it_at_once(ports: dict[int, PipePort]) -> None:
+def test_stop_before_run_ends_it_at_once(ports: dict[int, PairPort]) -> None:
     before = len(os.listdir("/proc/self/fd"))
     loop = PacketLoop(ports, to_the_other)
     loop.stop()
     loop.run()
     loop.close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+def test_arrivals_of_every_length_are_whole(ports: dict[int, PairPort]) -> None:
+    arrivals = Arrivals(VNET_HEADER.size)
+    packets = [bytes([i]) * size for i, size in enumerate((1, 60, 1514, 2049, 9000, 60_000))]
+    for packet in packets:
+        ports[1].put(packet)
+    ports[1].receive(arrivals)
+    starts, ends = arrivals.starts, arrivals.ends
+    found = [arrivals.data[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+    assert found == packets
+    assert np.all(arrivals.first_bytes() == 0)

@@ -1,0 +1,23 @@
+"""--log-console: what happens to each packet, on stderr."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gradplane.switch.daemon import make_device
+from gradplane.switch.options import SwitchOptions
+from gradplane.switch.runtime.buffers import outputs, pack
+
+ROUTER = Path(__file__).parent.parent / "p4runtime" / "programs" / "router.p4"
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_each_packet_of_a_batch_is_told(engine: str, capsys: pytest.CaptureFixture[str]) -> None:
+    device = make_device(SwitchOptions(program=ROUTER, log_console=True, engine=engine))
+    ports, data, offsets = pack([1, 2], [bytes(14), bytes(20)])
+    assert outputs(*device.process_spans(ports, data, offsets[:-1], offsets[1:])) == []
+    lines = [line for line in capsys.readouterr().err.splitlines() if line and line[0] != " "]
+    told = ["== parser", "== ingress"]
+    assert lines == ["port 1, 14 bytes", *told, "port 2, 20 bytes", *told]
