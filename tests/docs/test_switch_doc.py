@@ -17,9 +17,12 @@ BLOCKS = re.findall(r"^```(.+?)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("switch")
-    for kind in ("p4", "stf"):
-        (block,) = [text for k, text in BLOCKS if k == kind]
-        (path / f"router.{kind}").write_text(block)
+    for kind, block in BLOCKS:
+        language, _, name = kind.partition(" ")
+        if language in ("p4", "stf"):
+            file = path / (name or f"router.{language}")
+            assert not file.exists(), file.name
+            file.write_text(block)
     return path
 
 

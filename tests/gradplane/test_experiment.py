@@ -131,8 +131,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             "[[job]]\nlocal_steps = 2\n",
-            'e.toml:2: local_steps = 2 with aggregation = "switch": only a parameter server\'s workers'
-            ' may have nothing to say in a round: use aggregation = "ps" without marked, or'
+            'e.toml:2: local_steps = 2 with aggregation = "switch": only a parameter server\'s'
+            ' workers may have nothing to say in a round: use aggregation = "ps" without marked, or'
             " local_steps = 1",
         ),
         ("job = 4\n", "e.toml:1: job = 4: expected a list"),

@@ -73,8 +73,9 @@ def _notes(x: Floats, errors: list[Error]) -> tuple[str, ...]:
     size = float(np.abs(x).max())
     return (
         "The columns are the shares of values that need 0, 8, 16 and 32 bits besides the tag's 2."
-        " Table III's numbers are not in our copy of the paper, so only the shape can be compared: the looser the bound, the more values need no bits, and the ratio goes"
-        f" beyond what cutting bits can reach (4): to {best.ratio:.1f}.",
+        " Table III's numbers are not in our copy of the paper, so only the shape can be compared:"
+        " the looser the bound, the more values need no bits, and the ratio goes beyond what"
+        f" cutting bits can reach (4): to {best.ratio:.1f}.",
         "Where they would differ: a bound is absolute, so ratio and NMSE follow gradients' size."
         f" Those here, a perceptron's on handwritten digits, are at most {size:.2g}. The accuracy"
         " that whole trainings reach is figure 14's: experiments/inceptionn-fig14.toml.",
