@@ -27,6 +27,7 @@ struct batch {
     struct mmsghdr messages[BATCH];
     struct iovec vectors[BATCH];
     uint8_t slots[BATCH][SLOT];
+    uint8_t controls[BATCH][CMSG_SPACE(sizeof(struct tpacket_auxdata))];
 };
 
 static void fail(const char *what) {
@@ -49,6 +50,7 @@ static int open_port(const char *interface, int receives) {
         struct packet_mreq promiscuous = {.mr_ifindex = index, .mr_type = PACKET_MR_PROMISC};
         setsockopt(port, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one);
         setsockopt(port, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one);
+        setsockopt(port, SOL_PACKET, PACKET_AUXDATA, &one, sizeof one);
         setsockopt(port, SOL_SOCKET, SO_RCVBUFFORCE, &queue, sizeof queue);
         setsockopt(port, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &promiscuous, sizeof promiscuous);
     }
@@ -66,6 +68,18 @@ static struct batch *new_batch(void) {
         b->messages[i].msg_hdr = (struct msghdr) {.msg_iov = &b->vectors[i], .msg_iovlen = 1};
     }
     return b;
+}
+
+/* Room for what the kernel says beside each packet, as the switch wants it for VLAN tags. */
+static void with_controls(struct batch *b) {
+    for (int i = 0; i < BATCH; i++) {
+        b->messages[i].msg_hdr.msg_control = b->controls[i];
+        b->messages[i].msg_hdr.msg_controllen = sizeof b->controls[i];
+    }
+}
+
+static void without_controls(struct batch *b) {
+    for (int i = 0; i < BATCH; i++) b->messages[i].msg_hdr.msg_controllen = 0;
 }
 
 static void send_all(int port, struct mmsghdr *messages, int count) {
@@ -131,7 +145,9 @@ static void forward(const char *from, const char *to) {
     printf("ready\n");
     fflush(stdout);
     while (poll(&ready, 1, -1) >= 0) {
+        with_controls(b);
         int arrived = recvmmsg(in, b->messages, BATCH, MSG_DONTWAIT, 0);
+        without_controls(b);
         for (int i = 0; i < arrived; i++)
             b->vectors[i] = (struct iovec) {b->slots[i] + HEADER, b->messages[i].msg_len - HEADER};
         send_all(out, b->messages, arrived);

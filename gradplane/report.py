@@ -72,6 +72,7 @@ def _cards(run: RunData) -> str:
         ("Test accuracy", f"{summary['test_accuracy']:.1%}", against),
         ("Payload up", *_saving(summary["jobs"], "payload_up")),
         ("Payload down", *_saving(summary["jobs"], "payload_down")),
+        *_between_switches(summary, base),
         ("Speed", f"{rate(summary['rounds_per_second'])}/s", _speed(summary, base)),
         ("Losses injected", f"{_drops(summary):,}", _of_packets(summary)),
     ]
@@ -84,11 +85,31 @@ def _cards(run: RunData) -> str:
 
 
 def _saving(jobs: list[dict[str, Any]], key: str) -> tuple[str, str]:
-    """How much less than the values as float32, for one worker of each job in a round."""
+    """How much less, or more, than the values as float32, of a worker of each job in a round."""
     payload = sum(job["traffic"][key] for job in jobs)
     plain = 4 * sum(job["values"] for job in jobs)
-    ratio = f"{plain / payload:.2f}× less" if payload else "none"
-    return ratio, f"{payload:,.0f} B; as float32 {plain:,} B"
+    return _ratio(plain, payload), f"{payload:,.0f} B; as float32 {plain:,} B"
+
+
+def _between_switches(
+    summary: dict[str, Any], base: dict[str, Any] | None
+) -> Iterator[tuple[str, str, str]]:
+    """A card, where there are links between switches."""
+    size = summary["link_bytes"]["fabric"]
+    if not size:
+        return
+    if base is None:
+        yield "Between switches", f"{size / 1e6:,.1f} MB", "in all"
+    else:
+        plain = base["link_bytes"]["fabric"]
+        note = f"{size / 1e6:,.1f} MB; baseline {plain / 1e6:,.1f} MB"
+        yield "Between switches", _ratio(plain, size), note
+
+
+def _ratio(plain: float, size: float) -> str:
+    if not size or not plain:
+        return "none" if not size else "-"
+    return f"{plain / size:.2f}× less" if size <= plain else f"{size / plain:.2f}×"
 
 
 def _speed(summary: dict[str, Any], base: dict[str, Any] | None) -> str:
@@ -198,10 +219,15 @@ def _timeline(run: RunData) -> str:
     if not run.verdicts and not missed.any():
         return "<p>None were injected, and every worker had every result in time.</p>"
     named = {f"{kind}, {way}": counts for (kind, way), counts in found.items()}
+    streams = sum(verdict["type"] in STREAM_TYPES for verdict in run.verdicts)
+    if not named and not missed.any():
+        return (
+            f"<p>{streams:,} packets of streams, which send again what is lost: every worker had"
+            " every result in time.</p>"
+        )
     note = (
         "Above: what the impairments did in each round. Below: results that did not come in time."
     )
-    streams = sum(verdict["type"] in STREAM_TYPES for verdict in run.verdicts)
     outside = f" Besides, {streams:,} packets of streams." if streams else ""
     return f"<p>{note}{outside}</p>{figures.timeline(named, missed, missed.shape[1])}"
 
@@ -278,6 +304,7 @@ _FACTS = (
     ("headers up, B", lambda run: f"{_fact(run, 'headers_up'):,.0f}"),
     ("payload down, B", lambda run: f"{_fact(run, 'payload_down'):,.0f}"),
     ("headers down, B", lambda run: f"{_fact(run, 'headers_down'):,.0f}"),
+    ("between switches in all, B", lambda run: f"{run.summary['link_bytes']['fabric']:,}"),
     ("losses injected", lambda run: f"{_drops(run.summary):,}"),
 )
 

@@ -19,7 +19,7 @@ h3 { font-size: 14px; margin: 16px 0 6px; color: #4b5563; }
 section { background: #fff; border: 1px solid #e5e7eb; border-radius: 10px;
           padding: 18px 20px; margin: 0 0 18px; }
 section p { margin: 0 0 12px; color: #4b5563; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(180px, 1fr));
+.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(150px, 1fr));
          gap: 14px; margin: 0 0 18px; }
 .card { background: #fff; border: 1px solid #e5e7eb; border-radius: 10px; padding: 14px 16px; }
 .card h3 { margin: 0; font-weight: 500; }

@@ -20,6 +20,7 @@ import numpy as np
 from gradplane.switch.ports.offload import VNET_HEADER
 from gradplane.switch.ports.packets import BATCH, Arrivals, Bytes, Departures, Ints
 from gradplane.switch.ports.pcap import PcapWriter
+from gradplane.switch.ports.vlan import AUXDATA
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ class PacketLoop:
     faults: int = 0
     nowhere: int = 0
     _wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
-    _arrivals: Arrivals = field(default_factory=lambda: Arrivals(VNET_HEADER.size))
+    _arrivals: Arrivals = field(default_factory=lambda: Arrivals(VNET_HEADER.size, AUXDATA))
     _departures: Departures = field(default_factory=Departures)
 
     def run(self) -> None:

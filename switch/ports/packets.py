@@ -20,12 +20,13 @@ MAX_PACKET = 1 << 16
 _SLOT = 256
 _AREA = MAX_PACKET + 2 * _SLOT
 
+NO_CONTROL = np.dtype([])
 _VECTOR = np.dtype([("base", np.uint64), ("length", np.uint64)])  # struct iovec
 _MESSAGE = np.dtype(  # struct mmsghdr
     {
-        "names": ["vectors", "vector count", "length"],
-        "formats": [np.uint64, np.uint64, np.uint32],
-        "offsets": [16, 24, 56],
+        "names": ["vectors", "vector count", "control", "control size", "length"],
+        "formats": [np.uint64, np.uint64, np.uint64, np.uint64, np.uint32],
+        "offsets": [16, 24, 32, 40, 56],
         "itemsize": 64,
     }
 )
@@ -37,9 +38,12 @@ _libc.recvmmsg.argtypes = (*_ARGUMENTS, ctypes.c_void_p)
 
 class Arrivals:
     """Packets that arrived together, `count` of them: packet i is data[starts[i]:ends[i]], and
-    what the kernel said of it, `header` bytes, is before it."""
+    what the kernel said of it, `header` bytes, is before it; more of that, with a socket option,
+    is in controls[i], a control message of type `control`."""
 
-    def __init__(self, header: int = 0, slots: int = BATCH) -> None:
+    def __init__(
+        self, header: int = 0, control: np.dtype[Any] = NO_CONTROL, slots: int = BATCH
+    ) -> None:
         self.count = 0
         self.starts: Ints = np.zeros(0, dtype=np.int64)
         self.ends = self.starts
@@ -56,12 +60,15 @@ class Arrivals:
         self._vectors["base"][:, 0] = self.data.ctypes.data + self._slot_starts
         self._vectors["base"][:, 1] = self.data.ctypes.data + self._area_starts + _SLOT
         self._vectors["length"] = _SLOT, MAX_PACKET + header
+        self.controls = np.zeros(slots, dtype=control)
+        self._messages["control"] = self.controls.ctypes.data + np.arange(slots) * control.itemsize
         self._address = self._messages.ctypes.data
         self._lengths = self._messages["length"]
 
     def receive(self, descriptor: int, flags: int) -> None:
         """Take what waits at a socket. Raises OSError, EAGAIN where nothing does."""
         self.count = 0
+        self._messages["control size"] = self.controls.itemsize
         count = _checked(_libc.recvmmsg(descriptor, self._address, len(self._slots), flags, None))
         lengths = self._lengths[:count]
         begins = self._slot_starts[:count]

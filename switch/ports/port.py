@@ -12,6 +12,7 @@ from contextlib import ExitStack
 from gradplane.switch.ports.errors import PortError
 from gradplane.switch.ports.offload import complete_open, switch_off
 from gradplane.switch.ports.packets import Arrivals, Departures
+from gradplane.switch.ports.vlan import restore_tags
 
 _RECEIVE_QUEUE = _SEND_QUEUE = 8 << 20  # bytes; a shaped interface's queue must not end before tc's
 
@@ -19,6 +20,7 @@ _RECEIVE_QUEUE = _SEND_QUEUE = 8 << 20  # bytes; a shaped interface's queue must
 _ETH_P_ALL = 0x0003
 _SOL_PACKET = 263
 _PACKET_ADD_MEMBERSHIP = 1
+_PACKET_AUXDATA = 8
 _PACKET_VNET_HDR = 15
 _PACKET_IGNORE_OUTGOING = 23
 _PACKET_MR_PROMISC = 1
@@ -68,6 +70,7 @@ class Port:
             self._failed(error)
             return
         complete_open(arrivals)
+        restore_tags(arrivals)
 
     def send(self, packets: Departures, first: int, end: int) -> None:
         """Send packets first to end - 1; those that the interface cannot take are dropped and
@@ -101,6 +104,7 @@ def _listen(opened: socket.socket, interface: str) -> None:
     """Receive what arrives, in promiscuous mode; not what this machine sends."""
     opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
+    opened.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
     _set_buffer(opened, _SO_RCVBUFFORCE, socket.SO_RCVBUF, _RECEIVE_QUEUE)
     opened.bind((interface, _ETH_P_ALL))
     index = socket.if_nametoindex(interface)

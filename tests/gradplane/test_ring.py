@@ -1,6 +1,7 @@
 """Rings and marked transfers: both networks, counters, replay, what cannot work."""
 
 import dataclasses
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -108,6 +109,10 @@ def test_the_report_shows_switches_links_and_parts(ring_run: Runs) -> None:
     assert all(len(row) == len(report_rows.COMPRESSION) for row in rows)
     ratio = report_rows.ratio(run.values)
     assert ratio is not None and 2 < ratio < 16
+    assert re.search(r'Between switches</h3><p class="big">\d\.\d\d× less', page)
+    more = re.search(r'Payload up</h3><p class="big">(\d\.\d\d)×<', page)
+    assert more and 4 / 3 <= float(more[1]) < 1.6  # 2 (n - 1) / n, headers and what was lost
+    assert "packets of streams, which send again" in page
     (own, base) = report_rows.parts(run.values)
     assert (own[0], base[0]) == ("ring", "ring, baseline") and own[1] == "1.000"
 

@@ -7,10 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 WORLD = Path(__file__).parent / "live_switch_world.py"
+VLAN_WORLD = Path(__file__).parent / "vlan_world.py"
 
 
 def namespaces_refused() -> str:
@@ -28,11 +30,7 @@ REFUSED = namespaces_refused()
 
 @pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
 def test_packets_controllers_captures_and_the_end(tmp_path: Path) -> None:
-    command = ["unshare", "--net", "--map-root-user", sys.executable, str(WORLD), str(tmp_path)]
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout)
+    seen = inside(WORLD, str(tmp_path))
     assert seen["without a program"] == "lost"
     assert seen["forwarded"] == {"dst": "02:00:00:00:00:02", "ttl": 63, "payload": "hello"}
     assert seen["udp checksum"] == "right"
@@ -54,3 +52,19 @@ def test_packets_controllers_captures_and_the_end(tmp_path: Path) -> None:
         "program": None,
         "ports": {"1": "s1", "2": "s2"},
     }
+
+
+@pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
+def test_vlan_tags_stay_where_they_are() -> None:
+    seen = inside(VLAN_WORLD)
+    assert seen["received"] == seen["sent"]
+
+
+def inside(world: Path, *arguments: str) -> dict[str, Any]:
+    """What a script prints that runs in a network namespace of its own."""
+    command = ["unshare", "--net", "--map-root-user", sys.executable, str(world), *arguments]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
+    assert done.returncode == 0, done.stderr
+    seen: dict[str, Any] = json.loads(done.stdout)
+    return seen

@@ -1,0 +1,36 @@
+"""VLAN tags, back in their place: the kernel takes the outermost off what arrives, and says which
+it was beside the packet (linux/if_packet.h, struct tpacket_auxdata)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gradplane.switch.ports.packets import Arrivals
+
+AUXDATA = np.dtype(  # a control message of it
+    {
+        "names": ["status", "tci", "tpid"],
+        "formats": [np.uint32, np.uint16, np.uint16],
+        "offsets": [16, 32, 34],
+        "itemsize": 40,
+    }
+)
+_HAS_TAG, _HAS_TPID = 1 << 4, 1 << 6
+_DEFAULT_TPID = 0x8100
+_ADDRESSES = np.arange(12)  # bytes of the MAC addresses, before the tag
+_TAG = np.arange(4)
+
+
+def restore_tags(arrivals: Arrivals) -> None:
+    """Put the tags back. Four bytes before each packet are written to."""
+    told = arrivals.controls[: arrivals.count]
+    tagged = np.flatnonzero(told["status"] & _HAS_TAG)
+    if not len(tagged):
+        return
+    told, starts = told[tagged], arrivals.starts[tagged, None]
+    arrivals.data[starts - 4 + _ADDRESSES] = arrivals.data[starts + _ADDRESSES]
+    tags = np.empty((len(tagged), 2), dtype=">u2")
+    tags[:, 0] = np.where(told["status"] & _HAS_TPID, told["tpid"], _DEFAULT_TPID)
+    tags[:, 1] = told["tci"]
+    arrivals.data[starts + len(_ADDRESSES) - 4 + _TAG] = tags.view(np.uint8)
+    arrivals.starts[tagged] -= 4

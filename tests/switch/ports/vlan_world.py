@@ -1,0 +1,54 @@
+"""Runs inside a network namespace of its own: frames sent into a veth pair, and as a port reads
+them at the other end. Prints both, as hex, as JSON."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import subprocess
+
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
+
+from gradplane.switch.ports.offload import VNET_HEADER
+from gradplane.switch.ports.packets import Arrivals
+from gradplane.switch.ports.port import Port
+from gradplane.switch.ports.vlan import AUXDATA
+
+TIMEOUT = 10.0
+ADDRESSES = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
+DATAGRAM = IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=4000, dport=4000)
+FRAMES = [
+    ADDRESSES / DATAGRAM / b"none",
+    ADDRESSES / Dot1Q(vlan=5, prio=3) / DATAGRAM / b"one",
+    ADDRESSES / Dot1Q(vlan=0, id=1) / DATAGRAM / b"priority",
+    ADDRESSES / Dot1AD(vlan=7) / Dot1Q(vlan=4095) / DATAGRAM / b"two",
+    ADDRESSES / Dot1Q(vlan=9) / DATAGRAM / bytes(1400),  # longer than a slot
+    ADDRESSES / DATAGRAM / b"none again",
+]
+
+
+def main() -> None:
+    for arguments in ("link add h1 type veth peer name s1", "link set h1 up", "link set s1 up"):
+        subprocess.run(["ip", *arguments.split()], check=True)
+    port = Port(1, "s1")
+    sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+    sender.bind(("h1", 0))
+    sent = [bytes(frame) for frame in FRAMES]
+    for frame in sent:
+        sender.send(frame)
+    received: list[bytes] = []
+    arrivals = Arrivals(VNET_HEADER.size, AUXDATA)
+    while len(received) < len(sent):
+        ready, _, _ = select.select([port], [], [], TIMEOUT)
+        assert ready, f"{len(received)} of {len(sent)} frames came"
+        port.receive(arrivals)
+        spans = zip(arrivals.starts, arrivals.ends, strict=True)
+        frames = [arrivals.data[start:end].tobytes() for start, end in spans]
+        received += [f for f in frames if f[:12] == sent[0][:12]]  # the kernel speaks IPv6, too
+    print(json.dumps({"sent": [f.hex() for f in sent], "received": [f.hex() for f in received]}))
+
+
+if __name__ == "__main__":
+    main()
