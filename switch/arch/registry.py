@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from gradplane.switch.arch.model import Model
-from gradplane.switch.arch.psa import PsaModel
-from gradplane.switch.arch.v1model import V1Model
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.errors import SwitchError
 
@@ -16,11 +15,27 @@ from gradplane.switch.runtime.errors import SwitchError
 class Architecture:
     name: str
     package: str
-    model: type[Model[Any]]
+    load: Callable[[], type[Model[Any]]]  # only the one that runs, for a quick start
+
+    @property
+    def model(self) -> type[Model[Any]]:
+        return self.load()
 
 
-V1MODEL = Architecture("v1model", "V1Switch", V1Model)
-PSA = Architecture("psa", "PSA_Switch", PsaModel)
+def _v1model() -> type[Model[Any]]:
+    from gradplane.switch.arch.v1model import V1Model
+
+    return V1Model
+
+
+def _psa() -> type[Model[Any]]:
+    from gradplane.switch.arch.psa import PsaModel
+
+    return PsaModel
+
+
+V1MODEL = Architecture("v1model", "V1Switch", _v1model)
+PSA = Architecture("psa", "PSA_Switch", _psa)
 ARCHITECTURES = {a.name: a for a in (V1MODEL, PSA)}
 
 

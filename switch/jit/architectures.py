@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit import psaexterns, psapipeline, v1externs, v1pipeline
 from gradplane.switch.jit.direct import count_and_meter, keep_found
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Builders, Externs
@@ -21,12 +20,21 @@ class Architecture:
     build: Callable[[Unit, ir.Program, Externs, int], Pipeline]
 
 
-_ARCHITECTURES = {
-    "V1Switch": Architecture(v1externs.EXTERNS, count_and_meter, v1pipeline.build),
-    "PSA_Switch": Architecture(psaexterns.EXTERNS, keep_found, psapipeline.build),
-}
+def _v1model() -> Architecture:
+    from gradplane.switch.jit import v1externs, v1pipeline
+
+    return Architecture(v1externs.EXTERNS, count_and_meter, v1pipeline.build)
+
+
+def _psa() -> Architecture:
+    from gradplane.switch.jit import psaexterns, psapipeline
+
+    return Architecture(psaexterns.EXTERNS, keep_found, psapipeline.build)
+
+
+_ARCHITECTURES = {"V1Switch": _v1model, "PSA_Switch": _psa}
 
 
 def architecture(program: ir.Program) -> Architecture:
     """A program's; gradplane.switch.arch.registry has refused others before."""
-    return _ARCHITECTURES[program.package.type]
+    return _ARCHITECTURES[program.package.type]()
