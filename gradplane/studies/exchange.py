@@ -8,7 +8,6 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean
 from typing import Any, Literal
 
 import numpy as np
@@ -65,7 +64,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One round's exchange. Seconds, as a mean over the workers."""
+    """One round's exchange. Seconds, of the worker that waited longest: the next waits for all."""
 
     scheme: str
     workers: int
@@ -99,7 +98,7 @@ def exchange(setting: Setting, scheme: str, workers: int, gradient: Floats) -> E
         experiment = setting.experiment(scheme, workers, job)
         found = runner.measure(experiment, Path(folder), setting.network)
         *_, last = rundir.read_lines(Path(folder) / rundir.METRICS)
-    waited = fmean(worker["finished"] - worker["computed"] for worker in last["workers"]) / 1e9
+    waited = max(worker["finished"] - worker["computed"] for worker in last["workers"]) / 1e9
     reduce = found["jobs"][0]["parts"]["reduce"]
     return Exchange(
         scheme, workers, gradient.size, reduce, waited - reduce, report_rows.ratio(found)
