@@ -230,6 +230,8 @@ def test_digests_idle_entries_and_packets(served: Served) -> None:
         await sw.write([+learn])
         await sw.write([+mac_entry(finsy.P4TableAction("to_cpu"))])
         await sw.write([finsy.P4PacketOut(FRAME, egress_port=70002)])
+        while not sent:  # a packet-out is not answered; control() waits no longer than 20 s
+            await asyncio.sleep(0.01)
         device.process(9, FRAME)
         async for digest in sw.read_digests("learnt"):
             told = list(digest.data)
