@@ -207,6 +207,8 @@ def test_packet_in_and_packet_out(served: Served) -> None:
     async def work(sw: finsy.Switch) -> tuple[bytes, int]:
         await sw.write([+route(action=finsy.P4TableAction("to_cpu"))])
         await sw.write([finsy.P4PacketOut(PACKET, egress_port=7, _pad=0)])
+        while not sent:  # a packet-out is not answered; control() waits no longer than 20 s
+            await asyncio.sleep(0.01)
         device.process(6, PACKET)
         async for packet in sw.read_packets():
             return packet.payload, packet["ingress_port"]
