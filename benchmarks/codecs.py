@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from obvious import FORMS
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -51,6 +52,7 @@ GOALS = {  # encode and decode; of THC and uniform THC with the rotation
     "topk": (1.0, 1.0),
 }
 HADAMARD_GOAL = 3.0  # copies a pass
+PARTITION = 2**20  # values
 
 
 def best(call: Callable[[], Any], repeats: int) -> float:
@@ -102,10 +104,11 @@ def measure_packing(keep: int, x: np.ndarray, repeats: int) -> dict[str, Any]:
 
 
 def measure_hadamard(x: np.ndarray, repeats: int) -> dict[str, Any]:
-    """The fast Hadamard transform on partitions of 2^20: one pass over the memory for the stages
+    """The fast Hadamard transform on partitions: one pass over the memory for the stages
     within the first cache, another for those across it."""
+    x = x[: x.size - x.size % PARTITION]
     work = x.copy()
-    parts = [work[start : start + 2**20] for start in range(0, x.size, 2**20)]
+    parts = work.reshape(-1, PARTITION)
 
     def transform() -> None:
         for part in parts:
@@ -117,15 +120,16 @@ def measure_hadamard(x: np.ndarray, repeats: int) -> dict[str, Any]:
         np.copyto(work, x)
         seconds.append(_timed(transform))
     copy = min(copy, best(lambda: np.copyto(work, x), repeats))
-    return {"name": "hadamard", "seconds": {"transform": min(seconds), "copy": copy}, "passes": 2}
+    times = {"transform": min(seconds), "copy": copy}
+    return {"name": "hadamard", "bytes": work.nbytes, "seconds": times, "passes": 2}
 
 
-def hadamard_line(result: dict[str, Any], size: int) -> str:
+def hadamard_line(result: dict[str, Any]) -> str:
     """What measure_hadamard() found, as a sentence."""
     seconds, passes = result["seconds"], result["passes"]
-    a_pass = seconds["transform"] / passes
+    a_pass, speed = seconds["transform"] / passes, result["bytes"] / seconds["transform"]
     return (
-        f"fast Hadamard transform, partitions of 2^20: {size / seconds['transform'] / 1e9:.2f} GB/s"
+        f"fast Hadamard transform, partitions of 2^20: {speed / 1e9:.2f} GB/s"
         f" in {passes} passes,\neach {a_pass / seconds['copy']:.2f} times a copy"
         f" (goal: at most {HADAMARD_GOAL:g})"
     )
@@ -134,8 +138,7 @@ def hadamard_line(result: dict[str, Any], size: int) -> str:
 def row(result: dict[str, Any], size: int) -> list[str]:
     """The table's cells."""
     seconds = result["seconds"]
-    params = ", ".join(f"{k}={v}" for k, v in result["params"].items())
-    cells = [f"{result['name']}({params})"]
+    cells = ["\n  ".join([result["name"], *(f"{k}={v}" for k, v in result["params"].items())])]
     goals = GOALS.get(result["name"], (None, None))
     for way, goal in zip(("encode", "decode"), goals, strict=True):
         plain = seconds.get(f"numpy {way}")
@@ -156,7 +159,7 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print a line of JSON a codec instead")
     args = parser.parse_args()
     x = np.random.default_rng(0).normal(0, 0.01, args.values).astype(np.float32)
-    table, console = Table(*COLUMNS, title=f"{args.values} values, one core"), Console(width=110)
+    table = Table(*COLUMNS, title=f"{args.values} values, one core", box=SIMPLE_HEAD, padding=0)
     for name in args.names or codecs.names():
         results = [measure_packing(k, x, args.repeats) for k in (1, 2, 3, 4)] * (name == "adt")
         for params in VARIANTS.get(name, [{}]):
@@ -166,10 +169,11 @@ def main() -> None:
                 print(json.dumps(result), flush=True)
             table.add_row(*row(result, x.nbytes))
     if not args.json:
-        console.print(table)
-    if not args.names or any(name in ("thc", "uniform_thc") for name in args.names):
+        Console(width=80).print(table)
+    rotates = not args.names or not {"thc", "uniform_thc"}.isdisjoint(args.names)
+    if rotates and args.values >= PARTITION:
         found = measure_hadamard(x, args.repeats)
-        print(json.dumps(found) if args.json else hadamard_line(found, x.nbytes))
+        print(json.dumps(found) if args.json else hadamard_line(found))
 
 
 if __name__ == "__main__":

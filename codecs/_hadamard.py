@@ -57,7 +57,12 @@ def _stages(a, h, step, width):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def fwht(a):  # type: ignore[no-untyped-def]
-    """Replace float32[d], d a power of two, by H a, not normalised: two passes over its memory."""
+    """Replace float32[d], d a power of two, by H a, not normalised: two passes over its memory.
+
+    Raises ValueError for another d.
+    """
+    if a.size & (a.size - 1):
+        raise ValueError("the Hadamard transform takes a power of two of values")
     row = min(a.size, _ROW)
     for start in range(0, a.size, row):
         some = a[start : start + row]

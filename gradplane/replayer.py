@@ -71,18 +71,18 @@ class ReplayResult:
 
     def text(self) -> str:
         """For people."""
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         if self.difference is None:
-            lines = [f"equal: {self.rounds} rounds, every gradient, code, sum and weight"]
+            lines = [f"equal: {rounds}, every gradient, code, sum and weight"]
             for name, workers in self.weights.items():
                 digests = sorted(set(workers.values()))
-                which = "all workers" if len(digests) == 1 else f"workers {', '.join(workers)}"
-                lines.append(
-                    f"final weights of {name}, {which}: {', '.join(workers.values())}"
-                    if len(digests) > 1
-                    else f"final weights of {name}, {which}: {digests[0]}"
-                )
+                if len(digests) == 1:
+                    lines.append(f"final weights of {name}, all workers: {digests[0]}")
+                else:
+                    each = ", ".join(f"{worker} {digest}" for worker, digest in workers.items())
+                    lines.append(f"final weights of {name}, by worker: {each}")
             return "\n".join(lines)
-        lines = [f"different, after {self.rounds} equal rounds", self.difference.text()]
+        lines = [f"different, after {rounds} that were equal", self.difference.text()]
         if self.machine:
             lines.append(f"This machine differs from the recorded one: {'; '.join(self.machine)}")
         return "\n".join(lines)

@@ -43,6 +43,11 @@ def test_blocks_change_no_bit(exponent: int) -> None:
     assert np.array_equal(a, expected)
 
 
+def test_other_sizes_are_refused() -> None:
+    with pytest.raises(ValueError, match="power of two"):
+        _hadamard.fwht(normal(12))
+
+
 @pytest.mark.parametrize("n, lanes", [(1, 1), (3, 4), (64, 64), (65, 128), (20000, 32768)])
 def test_rotation_keeps_the_norm_and_can_be_undone(n: int, lanes: int) -> None:
     x = normal(n)

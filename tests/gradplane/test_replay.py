@@ -84,7 +84,8 @@ def test_workers_that_drifted_apart_are_told_one_by_one(small_run: Runs) -> None
     run = small_run(*SCHEMES["lossy, two slots"])
     weights = run.weights["small"]
     last = replayed(run.folder).text().splitlines()[-1]
-    assert last == f"final weights of small, workers 0, 1, 2: {', '.join(weights.values())}"
+    each = ", ".join(f"{worker} {digest}" for worker, digest in weights.items())
+    assert last == f"final weights of small, by worker: {each}"
 
 
 @pytest.fixture
@@ -121,7 +122,7 @@ def test_the_first_difference_is_named(copy: Path, what: str) -> None:
     )
     result = replayed(copy)
     assert result.text() == (
-        "different, after 3 equal rounds\n"
+        "different, after 3 rounds that were equal\n"
         f"first difference: job 0, round 3, worker 1: {what} {digest}, recorded x\n"
         f"{REASONS[what]}"
     )
