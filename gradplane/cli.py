@@ -34,6 +34,9 @@ Settings = Annotated[
 Out = Annotated[Path | None, typer.Option(help="The run folder; it must not exist")]
 Includes = Annotated[list[Path], typer.Option("-I", help="Folder of includes")]
 Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
+Externs = Annotated[
+    Path | None, typer.Option(metavar="FILE.py", help="Implements the program's own externs")
+]
 Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False)]
 
 
@@ -190,13 +193,23 @@ def bench(
 
 @p4_app.command()
 def check(program: Program, include: Includes = [], define: Defines = []) -> None:  # noqa: B006
-    """Compile a program and say what is wrong with it."""
+    """Compile a program and say what is wrong with it; it may be for any architecture."""
     from gradplane import programs
+    from gradplane.switch.arch.own import needed
+    from gradplane.switch.arch.registry import why_not
 
-    compiled = programs.compiled(program, include, define)
+    compiled = programs.compiled(program, include, define, library=True)
     for warning in compiled.warnings:
         print(warning.render(compiled.reporter.lines), file=sys.stderr)
-    programs.check(compiled)
+    no_run = why_not(compiled.program)
+    if no_run:
+        place = compiled.program.package.span
+        print(f"{place}: warning: {no_run}: only checked, it cannot run here", file=sys.stderr)
+    else:
+        programs.check(compiled)
+        note = needed(compiled.program)
+        if note is not None:
+            print(note.render({}), file=sys.stderr)
     print(f"{program}: ok")
 
 
@@ -239,10 +252,11 @@ def trace(
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
+    externs: Externs = None,
 ) -> None:
     """Tell everything that happens to a packet: one of your own, or those of a running switch."""
     if at is not None:
-        if program is not None or packet is not None:
+        if program is not None or packet is not None or externs is not None:
             raise typer.BadParameter("it takes no program and no packet", param_hint="--at")
         _trace_live(at, port, where, count, json)
         return
@@ -257,7 +271,7 @@ def trace(
     except ValueError as error:
         raise typer.BadParameter(f"not hexadecimal: {error}", param_hint="--packet") from None
     number = 1 if port is None else port
-    print(programs.trace(program, include, define, number, data, json), end="")
+    print(programs.trace(program, include, define, number, data, json, externs), end="")
 
 
 def _trace_live(
@@ -283,6 +297,7 @@ def stf(
     engine: Annotated[str, typer.Option(help="jit or interpreter")] = "jit",
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
+    externs: Externs = None,
 ) -> None:
     """Run programs' packet tests: the .stf file beside each."""
     from gradplane.switch.stf import main as run_tests
@@ -290,7 +305,7 @@ def stf(
 
     if engine not in ENGINES:
         raise typer.BadParameter(f"use {' or '.join(ENGINES)}", param_hint="--engine")
-    raise typer.Exit(run_tests(programs, engine, include, define))
+    raise typer.Exit(run_tests(programs, engine, include, define, externs))
 
 
 @app.command(
@@ -302,6 +317,30 @@ def switch(context: typer.Context) -> None:
     from gradplane.switch import daemon
 
     raise typer.Exit(daemon.main(context.args))
+
+
+@app.command()
+def cli(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Commands, or runtime JSON")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="The switch's P4Runtime server")
+    ] = None,
+    thrift_port: Annotated[
+        int | None, typer.Option(min=1, help="Its --thrift-port, in place of --at")
+    ] = None,
+    thrift_ip: Annotated[str, typer.Option(help="Where that is")] = "127.0.0.1",
+    json: Annotated[str | None, typer.Option(hidden=True)] = None,
+    pre: Annotated[str | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Give a running switch simple_switch_CLI's commands, from a file, a pipe or a prompt."""
+    from gradplane.prompt import run_commands
+
+    if at is not None and thrift_port is not None:
+        raise typer.BadParameter("give one of --at and --thrift-port", param_hint="--at")
+    address = at or (f"{thrift_ip}:{thrift_port}" if thrift_port else "127.0.0.1:9559")
+    raise typer.Exit(run_commands(address, file))
 
 
 @app.command()

@@ -7,9 +7,11 @@ from pathlib import Path
 from gradplane.controller.connection import Pipeline
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.compiler import Compiled, compile_source
+from gradplane.switch.externs_file import load_externs
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+from gradplane.switch.source import CompileError
 from gradplane.switch.switch import Switch
 from gradplane.tomlfile import ExperimentError
 
@@ -40,15 +42,24 @@ def include_dirs(program: Path) -> tuple[Path, ...]:
 
 
 def compiled(
-    program: Path, folders: Sequence[Path] = (), macros: Mapping[str, str] | Sequence[str] = ()
+    program: Path,
+    folders: Sequence[Path] = (),
+    macros: Mapping[str, str] | Sequence[str] = (),
+    library: bool = False,
 ) -> Compiled:
-    """The program and its warnings; `macros` as a mapping or NAME[=VALUE]. Raises CompileError."""
-    return compile_source(program, (*folders, *include_dirs(program)), macros or None)
+    """The program and its warnings; `macros` as a mapping or NAME[=VALUE]; library: it may be
+    without a main. Raises CompileError."""
+    folders = (*folders, *include_dirs(program))
+    return compile_source(program, folders, macros or None, library=library)
 
 
 def check(compiled: Compiled) -> None:
-    """Raises what its architecture has against the program: SwitchError, CompileError."""
+    """Raises CompileError with what its architecture, or P4Info, has against the program."""
     architecture(None, compiled.program).model.check(compiled.program)
+    try:
+        build_p4info(compiled.program)
+    except CompileError as error:
+        raise CompileError(error.diagnostics, compiled.reporter.lines) from error
 
 
 def p4info(program: ir.Program) -> str:
@@ -69,7 +80,9 @@ def trace(
     port: int,
     packet: bytes,
     as_json: bool,
+    externs: Path | None = None,
 ) -> str:
     """Everything that happens to a packet in a fresh switch, a line an event, or as JSON."""
-    traced = Switch(compiled(program, folders, macros).program).trace(port, packet)
+    found = compiled(program, folders, macros).program
+    traced = Switch(found, externs=load_externs(externs)).trace(port, packet)
     return json.dumps(traced.json(), indent=1) + "\n" if as_json else traced.text()

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gradplane.switch.arch.registry import natives_of
 from gradplane.switch.check.checker import check
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.lower.program import lower
+from gradplane.switch.lower.program import lower, package_type
 from gradplane.switch.source import CompileError, Diagnostic, Reporter, Span
 from gradplane.switch.syntax import parse_file
 
@@ -30,14 +31,18 @@ def compile_source(
     include_dirs: Sequence[str | Path] = (),
     defines: Mapping[str, str] | Sequence[str] | None = None,
     text: str | None = None,
+    library: bool = False,
 ) -> Compiled:
     """Compiles a P4_16 file, or `text` (then `path` is the name it goes by in messages).
 
-    Raises CompileError with every error of the stage that failed.
+    library: accept a program without a main, too. What is compiled may be for another architecture
+    than ours: gradplane.switch.arch.registry tells. Raises CompileError with every error of the
+    stage that failed.
     """
     tree, reporter = parse_file(path, include_dirs, defines, text)
     try:
-        return Compiled(lower(check(tree, reporter), reporter), reporter)
+        checked = check(tree, reporter)
+        return Compiled(lower(checked, reporter, natives_of(package_type(tree)), library), reporter)
     except RecursionError:
         place = Span(str(path), 1, 1, 2)
         deep = Diagnostic(place, "the program is nested too deeply to be compiled")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from threading import RLock
+from contextlib import AbstractContextManager
 from typing import Any
 
 from gradplane.switch.ir import nodes as ir
@@ -11,7 +11,7 @@ from gradplane.switch.ir.types import Bits, Bool
 from gradplane.switch.matching import match_of, number
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, Target
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.errors import SwitchError, TableError
 from gradplane.switch.runtime.keys import Match
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 from gradplane.switch.runtime.tables import MatchTable
@@ -27,7 +27,7 @@ class Table:
     `group` in place of `action`.
     """
 
-    def __init__(self, table: MatchTable, lock: RLock) -> None:
+    def __init__(self, table: MatchTable, lock: AbstractContextManager[Any]) -> None:
         self.state = table
         self._lock = lock
         self._where = f"table {table.table.name}"
@@ -119,22 +119,34 @@ class Table:
 class Profile:
     """An action profile's members and an action selector's groups."""
 
-    def __init__(self, profile: ActionProfile, tables: list[MatchTable], lock: RLock) -> None:
+    def __init__(self, profile: ActionProfile, tables: list[MatchTable], lock: AbstractContextManager[Any]) -> None:
         self.state = profile
         self._tables = tables
         self._lock = lock
 
-    def add_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
-        """Adds a member; `action` is one of the tables' that use the profile."""
+    @property
+    def table(self) -> MatchTable:
+        """One of the tables that use the profile; they all list the same actions."""
         if not self._tables:
             raise SwitchError(f"action profile {self.state.name}: no table uses it")
-        data = action_data(self._tables[0].table, action, params)
+        return self._tables[0]
+
+    def add_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
+        """Adds a member; `action` is one of the tables' that use the profile."""
+        data = self._action(action, params)
         with self._lock:
-            self._tables[0].check_action(data)
             self.state.add_member(id, data)
 
-    def remove_member(self, id: int) -> None:
+    def modify_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
+        """Gives a member another action."""
+        data = self._action(action, params)
         with self._lock:
+            self.state.modify_member(id, data)
+
+    def remove_member(self, id: int) -> None:
+        """Removes a member, which no group and no entry may have."""
+        with self._lock:
+            self._check_unused("member", MemberRef(id))
             self.state.delete_member(id)
 
     def add_group(self, id: int, members: Iterable[int | tuple[int, int]]) -> None:
@@ -144,8 +156,25 @@ class Profile:
             self.state.add_group(id, weighted)
 
     def remove_group(self, id: int) -> None:
+        """Removes a group, which no entry may have."""
         with self._lock:
+            self._check_unused("group", GroupRef(id))
             self.state.delete_group(id)
+
+    def _action(self, action: str, params: Mapping[str, Any] | None) -> ActionData:
+        data = action_data(self.table.table, action, params)
+        self.table.check_action(data)
+        return data
+
+    def _check_unused(self, kind: str, target: MemberRef | GroupRef) -> None:
+        for table in self._tables:
+            for entry in table.entries():
+                if entry.action == target:
+                    user = f"table {table.table.name}, entry {table.describe(entry)}"
+                    what = f"{kind} {target.id} is used by {user}"
+                    raise TableError(
+                        "FAILED_PRECONDITION", f"action profile {self.state.name}: {what}"
+                    )
 
 
 def action_data(

@@ -8,22 +8,30 @@ import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from pathlib import Path
 from types import FrameType
+from typing import TextIO
 
+from gradplane.switch.command_service import CommandService
+from gradplane.switch.commands.registry import PortStatus
+from gradplane.switch.externs_file import load_externs
 from gradplane.switch.interp.trace import Trace
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.options import OptionError, SwitchOptions, parse_options
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source
-from gradplane.switch.p4runtime.ids import P4InfoError
 from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
+from gradplane.switch.ports.links import LinkWatch
 from gradplane.switch.ports.loop import Capture, PacketLoop
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.ports.port import Port
 from gradplane.switch.programs import load_program
 from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.links import Links
 from gradplane.switch.source import CompileError
 from gradplane.switch.switch import DEFAULT_ENGINE, Switch
+from gradplane.switch.syntax.preprocess import preprocess
 from gradplane.switch.trace_service import MAX_TRACES, TraceService
 from gradplane.switch.tracing import Tracing
 
@@ -37,14 +45,18 @@ USAGE = 2  # exit status of a wrong command line
 
 
 class ConsoleTracing(Tracing):
-    """Tells what happened to each packet on stderr."""
+    """Tells what happened to each packet, and its first bytes: on stderr, or in a file."""
 
-    def __init__(self) -> None:
+    def __init__(self, out: TextIO, dump_bytes: int) -> None:
         super().__init__(None, None, None, end=lambda tracing: None)
+        self._out = out
+        self._dump_bytes = dump_bytes
 
     def deliver(self, trace: Trace) -> None:
         heading = f"port {trace.port}, {len(trace.packet)} bytes"
-        print(f"{heading}\n{trace.text()}", file=sys.stderr, flush=True)
+        start = trace.packet[: self._dump_bytes].hex()
+        lines = [heading, *([start] if start else []), trace.text()]
+        print("\n".join(lines), file=self._out, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,7 +71,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"note: {note}", file=sys.stderr)
     try:
         serve(options)
-    except (CompileError, OSError, P4InfoError, ServerError, SwitchError) as error:
+    except (CompileError, OSError, ServerError, SwitchError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0
@@ -69,19 +81,28 @@ def serve(options: SwitchOptions) -> None:
     """Run a switch until SIGTERM or SIGINT.
 
     One line of JSON on stdout says that packets and controllers are taken, and the P4Runtime
-    server's address. Raises CompileError, P4InfoError, PortError, ServerError, SwitchError or
+    server's address. Raises CompileError, PortError, ServerError, SwitchError or
     OSError where it cannot be started.
     """
     with ExitStack() as stack:
         ports = {n: stack.enter_context(closing(Port(n, i))) for n, i in options.interfaces}
-        device = make_device(options)
+        links = Links(ports or None)
+        device = make_device(options, links, _log_file(options, stack))
+        _run_commands(device, options.commands)
         captures = _captures(options, stack)
-        loop = PacketLoop(ports, device.process_spans, captures, busy=lambda: device.busy)
+        watch = stack.enter_context(closing(LinkWatch(options.interfaces, links)))
+        loop = PacketLoop(ports, device.process_spans, captures, lambda: device.busy, watch)
         stack.callback(loop.close)
         device.transmit = loop.send
-        traces = TraceService(device).handler()
+        commands = CommandService(device, partial(_port_status, options, links))
         server = stack.enter_context(
-            P4RuntimeServer(device, options.grpc_address, [traces], MAX_TRACES)
+            P4RuntimeServer(
+                device,
+                options.grpc_address,
+                [TraceService(device).handler(), commands.handler()],
+                MAX_TRACES,
+                [f"127.0.0.1:{options.thrift_port}"] if options.thrift_port else [],
+            )
         )
         stack.enter_context(_stopped_by_signals(loop))
         stack.enter_context(_short_turns())
@@ -89,17 +110,34 @@ def serve(options: SwitchOptions) -> None:
         loop.run()
 
 
-def make_device(options: SwitchOptions) -> Device:
-    """The P4Runtime device of a switch, with the options' program loaded if there is one."""
+def make_device(
+    options: SwitchOptions, links: Links | None = None, log_file: TextIO | None = None
+) -> Device:
+    """The P4Runtime device of a switch, with the options' program loaded if there is one; `links`
+    says which of its ports are down; what happens to packets goes to `log_file`, and to stderr where
+    the options say so."""
+
+    externs = load_externs(options.externs)
 
     def start(program: ir.Program) -> Switch:
         engine = options.engine or DEFAULT_ENGINE
-        switch = Switch(program, engine=engine, seed=options.seed, cpu_port=options.cpu_port)
-        if options.log_console:
-            switch.watch(ConsoleTracing())
+        switch = Switch(
+            program,
+            engine=engine,
+            seed=options.seed,
+            cpu_port=options.cpu_port,
+            drop_port=options.drop_port,
+            links=links,
+            externs=externs,
+        )
+        for out in (sys.stderr if options.log_console else None, log_file):
+            if out is not None:
+                switch.watch(ConsoleTracing(out, options.dump_bytes))
         return switch
 
     def compiled(source: Source) -> ir.Program:
+        # Whoever may push a program must not read this machine's files through it.
+        preprocess(source.file, defines=source.defines, text=source.text, shipped_only=True)
         return load_program(source.file, defines=source.defines, text=source.text)
 
     device = Device(compiled, start, options.device_id)
@@ -107,6 +145,27 @@ def make_device(options: SwitchOptions) -> Device:
         program = load_program(options.program, options.include_dirs, options.defines)
         device.load(program)
     return device
+
+
+def _run_commands(device: Device, files: Sequence[Path]) -> None:
+    """Raises CommandError with all that failed."""
+    for file in files:
+        pipeline = device.pipeline
+        assert pipeline is not None and isinstance(pipeline.switch, Switch)
+        for line in pipeline.switch.run_commands(file.read_text(), str(file)).splitlines():
+            if line.startswith("note: "):
+                print(line, file=sys.stderr)
+
+
+def _port_status(options: SwitchOptions, links: Links) -> list[PortStatus]:
+    return [PortStatus(port, name, port not in links.down) for port, name in options.interfaces]
+
+
+def _log_file(options: SwitchOptions, stack: ExitStack) -> TextIO | None:
+    """As simple_switch names it."""
+    if options.log_file is None:
+        return None
+    return stack.enter_context(Path(f"{options.log_file}.txt").open("w", encoding="utf-8"))
 
 
 def _captures(options: SwitchOptions, stack: ExitStack) -> dict[int, Capture]:

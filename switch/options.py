@@ -2,7 +2,7 @@
 
     gradplane switch [FILE.p4] -i PORT@INTERFACE ... [OPTIONS] [-- TARGET OPTIONS]
 
-What only that switch has (its debugger, thrift, log files) is accepted with a note and ignored.
+What only that switch has (its debugger, nanomsg) is accepted with a note and ignored.
 """
 
 from __future__ import annotations
@@ -14,25 +14,29 @@ from pathlib import Path
 from typing import NoReturn
 
 DEFAULT_ADDRESS = "0.0.0.0:9559"
-DROP_PORT = 511  # v1model's mark_to_drop
+PORTS = 512  # of simple_switch
+DROP_PORT = 511
 
-# simple_switch_grpc's options without a meaning here: name -> number of values.
+LOG_LEVELS = ("trace", "debug", "info", "warn", "error", "off")
+PACKET_LEVELS = ("trace", "debug")  # at which simple_switch tells what happens to packets
+
+# simple_switch_grpc's options without a meaning here: number of values, and what is there instead.
 _IGNORED = {
-    "--thrift-port": 1,
-    "--notifications-addr": 1,
-    "--use-files": 1,
-    "--log-file": 1,
-    "-L": 1,
-    "--log-level": 1,
-    "--log-flush": 0,
-    "--debugger": 0,
-    "--debugger-addr": 1,
-    "--nanolog": 1,
-    "--restore-state": 1,
-    "--max-port-count": 1,
-    "--no-p4": 0,
-    "--enable-swap": 0,
-    "--priority-queues": 1,
+    "--notifications-addr": (1, "digests and idle entries are told over P4Runtime"),
+    "--log-flush": (0, "what is logged is there at once"),
+    "--debugger": (0, "gradplane trace --at ADDRESS tells what happens to packets"),
+    "--debugger-addr": (1, "gradplane trace --at ADDRESS tells what happens to packets"),
+    "--nanolog": (1, "gradplane trace --at ADDRESS tells what happens to packets"),
+    "--max-port-count": (1, f"there are {PORTS} ports"),
+    "--enable-swap": (0, "a pushed program replaces the one that runs"),
+    "--priority-queues": (1, "packets do not wait in queues of the switch"),
+}
+_REFUSED = {
+    "--restore-state": "state that BMv2 saved cannot be read; give --commands FILE",
+    "--use-files": "packets are not read from files; see gradplane stf, or replay them (tcpreplay)",
+    "--packet-in": "packets come from interfaces: -i PORT@INTERFACE",
+    "--packet-out": "packets go to interfaces: -i PORT@INTERFACE",
+    "--grpc-server-ssl": "connections are not encrypted; go through ssh -L",
 }
 
 
@@ -44,12 +48,16 @@ class OptionError(Exception):
 class SwitchOptions:
     """What a live switch is started with.
 
-    program: None to wait for a pushed one. interfaces: (port, network interface). pcap: the folder
+    program: None to wait for a pushed one. externs: a Python file that implements programs' own
+    externs. interfaces: (port, network interface). pcap: the folder
     for INTERFACE_in.pcap and INTERFACE_out.pcap. engine: None for the switch's own choice.
-    log_console: each packet's trace goes to stderr. notes: what was ignored, a line each.
+    log_console, log_file: where each packet's trace goes, stderr and a file, with `dump_bytes` of
+    it. commands: files to carry out at the start. thrift_port: where `gradplane cli` finds the
+    switch, too. notes: what was ignored, a line each.
     """
 
     program: Path | None = None
+    externs: Path | None = None
     interfaces: tuple[tuple[int, str], ...] = ()
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
@@ -57,8 +65,13 @@ class SwitchOptions:
     seed: int = 0
     engine: str | None = None
     log_console: bool = False
+    log_file: Path | None = None
+    dump_bytes: int = 0
+    commands: tuple[Path, ...] = ()
+    thrift_port: int | None = None
     device_id: int = 0
     cpu_port: int | None = None
+    drop_port: int = DROP_PORT
     grpc_address: str = DEFAULT_ADDRESS
     notes: tuple[str, ...] = ()
 
@@ -67,24 +80,31 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     """The options of a command line. Raises OptionError."""
     known, notes = _without_ignored(arguments)
     parsed = _parser().parse_args(known)
+    program, pcap = parsed.program, parsed.pcap
+    if program is None and pcap is not None and pcap.suffix == ".p4":
+        program, pcap = pcap, Path()  # --pcap without a folder, before the program
+    if parsed.commands and program is None:
+        raise OptionError("--commands: they need a program to work on; give FILE.p4")
+    logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
-    _check_ports(interfaces, parsed.cpu_port)
-    if parsed.drop_port != DROP_PORT:
-        raise OptionError(
-            f"--drop-port {parsed.drop_port}: v1model programs drop to port {DROP_PORT} here; leave"
-            " the option out"
-        )
+    _check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
     return SwitchOptions(
-        program=parsed.program,
+        program=program,
+        externs=parsed.externs,
         interfaces=interfaces,
         include_dirs=tuple(parsed.include),
         defines=tuple(parsed.define),
-        pcap=parsed.pcap,
+        pcap=pcap,
         seed=parsed.seed,
         engine=parsed.engine,
-        log_console=parsed.log_console,
+        log_console=parsed.log_console and logs,
+        log_file=parsed.log_file if logs else None,
+        dump_bytes=parsed.dump_packet_data,
+        commands=tuple(parsed.commands),
+        thrift_port=parsed.thrift_port,
         device_id=parsed.device_id,
         cpu_port=parsed.cpu_port,
+        drop_port=parsed.drop_port,
         grpc_address=parsed.grpc_server_addr,
         notes=tuple(notes),
     )
@@ -99,7 +119,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="gradplane switch",
         description="Run a P4 switch on network interfaces, under P4Runtime.",
-        epilog="simple_switch_grpc's other options are accepted and ignored.",
+        epilog="simple_switch_grpc's other options are accepted and ignored, or refused.",
         allow_abbrev=False,
     )
     add = parser.add_argument
@@ -108,15 +128,23 @@ def _parser() -> argparse.ArgumentParser:
     add("-I", "--include", action="append", default=[], type=Path, metavar="DIR")
     add("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]")
     add("--pcap", nargs="?", const=Path(), type=Path, metavar="DIR", help="record each port")
+    add("--externs", type=Path, metavar="FILE.py", help="implements the program's own externs")
     add("--seed", type=int, default=0, help="of the program's random()")
     add("--engine", help="what runs the program")
     add("--log-console", action="store_true", help="tell what happens to each packet")
+    add("--log-file", type=Path, metavar="NAME", help="the same, to the file NAME.txt")
+    add("-L", "--log-level", choices=LOG_LEVELS, default="trace", help="above debug: not at all")
+    add("--dump-packet-data", type=int, default=0, metavar="N", help="and N bytes of each packet")
+    add("--commands", action="append", default=[], type=Path, metavar="FILE",
+        help="simple_switch_CLI commands, or runtime JSON, to start with")  # fmt: skip
+    add("--thrift-port", type=int, metavar="PORT", help="of gradplane cli; it speaks no Thrift")
+    add("--no-p4", action="store_true", help="as without FILE.p4")
     add("--device-id", type=int, default=0)
     target = parser.add_argument_group("target options (after --)")
     add = target.add_argument
     add("--grpc-server-addr", default=DEFAULT_ADDRESS, metavar="HOST:PORT")
     add("--cpu-port", type=int, metavar="PORT", help="for packet-in and packet-out")
-    add("--drop-port", type=int, default=DROP_PORT, metavar="PORT")
+    add("--drop-port", type=int, default=DROP_PORT, metavar="PORT", help="of mark_to_drop")
     return parser
 
 
@@ -127,9 +155,12 @@ def _without_ignored(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     left = iter(arguments)
     for argument in left:
         name, _, value = argument.partition("=")
+        if name in _REFUSED:
+            raise OptionError(f"{name}: {_REFUSED[name]}")
         if name in _IGNORED:
-            notes.append(f"{name} has no meaning for this switch and is ignored")
-            if _IGNORED[name] and not value:
+            values, why = _IGNORED[name]
+            notes.append(f"{name} is ignored: {why}")
+            if values and not value:
                 next(left, None)
         elif argument != "--":
             kept.append(argument)
@@ -143,15 +174,23 @@ def _interface(text: str) -> tuple[int, str]:
     return int(number), name
 
 
-def _check_ports(interfaces: Sequence[tuple[int, str]], cpu_port: int | None) -> None:
+def _check_ports(
+    interfaces: Sequence[tuple[int, str]], cpu_port: int | None, drop_port: int
+) -> None:
+    if not 0 <= drop_port < PORTS:
+        raise OptionError(f"--drop-port {drop_port}: expected 0 to {PORTS - 1}")
     seen: set[int] = set()
     for port, name in interfaces:
-        if port >= DROP_PORT:
-            raise OptionError(f"-i {port}@{name}: ports are 0 to {DROP_PORT - 1}")
+        if port >= PORTS:
+            raise OptionError(f"-i {port}@{name}: ports are 0 to {PORTS - 1}")
+        if port == drop_port:
+            raise OptionError(f"-i {port}@{name}: port {port} is the drop port (--drop-port)")
         if port in seen:
             raise OptionError(f"-i {port}@{name}: port {port} has an interface already")
         if port == cpu_port:
             raise OptionError(f"-i {port}@{name}: port {port} is the CPU port")
         seen.add(port)
-    if cpu_port is not None and not 0 < cpu_port < DROP_PORT:
-        raise OptionError(f"--cpu-port {cpu_port}: expected 1 to {DROP_PORT - 1}")
+    if cpu_port is not None and (not 0 < cpu_port < PORTS or cpu_port == drop_port):
+        raise OptionError(
+            f"--cpu-port {cpu_port}: expected 1 to {PORTS - 1} and not the drop port, {drop_port}"
+        )

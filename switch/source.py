@@ -32,10 +32,12 @@ class Diagnostic:
     message: str
     level: str = "error"  # "error" | "warning"
     hint: str = ""
+    kind: str = ""  # of a warning: what @noWarn("...") silences it by
 
     def render(self, lines: dict[str, list[str]]) -> str:
         """file:line:column, the message, the source line and a caret under the place."""
-        out = [f"{self.span}: {self.level}: {self.message}"]
+        kind = f" [{self.kind}]" if self.kind else ""
+        out = [f"{self.span}: {self.level}: {self.message}{kind}"]
         text = lines.get(self.span.file, [])
         if 1 <= self.span.line <= len(text):
             line, column = _excerpt(text[self.span.line - 1].rstrip("\n"), self.span.column)
@@ -81,8 +83,8 @@ class Reporter:
     def error(self, span: Span, message: str, hint: str = "") -> None:
         self._add(Diagnostic(span, message, "error", hint))
 
-    def warning(self, span: Span, message: str, hint: str = "") -> None:
-        self._add(Diagnostic(span, message, "warning", hint))
+    def warning(self, span: Span, message: str, hint: str = "", kind: str = "") -> None:
+        self._add(Diagnostic(span, message, "warning", hint, kind))
 
     def _add(self, diagnostic: Diagnostic) -> None:
         """One error a place: what follows there is seldom news. Nobody reads more than MAX_ERRORS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.arch.model import PASS_LIMIT, Arrival, Output
+from gradplane.switch.arch.own import Implementations, OwnExterns, OwnLock
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control import Profile, Table
 from gradplane.switch.interp.trace import Event, Trace
@@ -32,9 +34,11 @@ from gradplane.switch.runtime.buffers import (
     sent,
 )
 from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.messages import Fault, Message, PacketIn
 from gradplane.switch.runtime.meters import Meter
-from gradplane.switch.runtime.state import CloneSession, Replica, State
+from gradplane.switch.runtime.replicas import CloneSession, Replica
+from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
 from gradplane.switch.tracing import Tracing
 
@@ -45,6 +49,7 @@ T = TypeVar("T")
 
 ENGINES = ("interpreter", "jit")
 DEFAULT_ENGINE = "jit"
+V1_PORTS = 1 << 9  # port numbers of v1model
 BATCH = 4096  # packets for which process_buffer holds the lock
 PASSES_A_PACKET = 10 * PASS_LIMIT  # of one injected packet and all that comes of it
 
@@ -59,7 +64,9 @@ class Switch:
     says. engine: "interpreter", "jit". seed: of random numbers. clock: nanoseconds; timestamps
     count from the switch's start. include_dirs, defines: for the preprocessor. text: the source, if
     `program` is but its name. cpu_port: packets that leave there become PacketIn messages; PSA has
-    a port of its own for that, whatever is given here.
+    a port of its own for that, whatever is given here. drop_port: where v1model's mark_to_drop
+    sends packets. links: which ports are down, where others know it too. externs: what implements
+    the externs that the program declares itself: functions and classes by name, or a module.
     Raises CompileError if the program is not accepted, SwitchError for other arguments.
 
     `lock` is held for each packet and each change; hold it to do several as one. `state` is what
@@ -77,21 +84,30 @@ class Switch:
         defines: Mapping[str, str] | Sequence[str] | None = None,
         cpu_port: int | None = None,
         text: str | None = None,
+        drop_port: int = DROP_PORT,
+        links: Links | None = None,
+        externs: Implementations | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise SwitchError(f"there is no engine {engine!r}; engines: {', '.join(ENGINES)}")
         if not isinstance(program, ir.Program):
             program = load_program(program, include_dirs, defines, text)
         self.program = program
-        self.lock = RLock()
         kind = architecture(arch, program)
         self.cpu_port = cpu_port if kind.model.cpu_port is None else kind.model.cpu_port
-        self.state = State(program, seed=seed, clock=clock)
-        self._model = kind.model(program, self.state)
+        if not 0 <= drop_port < V1_PORTS or drop_port == self.cpu_port:
+            raise SwitchError(
+                f"drop port {drop_port}: expected 0 to {V1_PORTS - 1} and not the CPU port"
+            )
+        self.state = State(program, seed, clock, drop_port, links)
+        self._model = kind.model(program, self.state, externs)
+        own = self._model.own
+        self.lock: AbstractContextManager[Any] = RLock() if own is None else OwnLock(own)
+        self._first_sessions = dict(self.state.clone_sessions)  # what the architecture brings
         self._tracings: list[Tracing] = []
         self._engine: Engine | None = None
         if engine == "jit":
-            self._engine = _jit(program, self.state, self.cpu_port)
+            self._engine = _jit(program, self.state, self.cpu_port, own)
 
     # -- packets --------------------------------------------------------------------------------
 
@@ -302,9 +318,15 @@ class Switch:
         """Sets a multicast group's ports: port or (port, egress_rid). No ports: ends the group."""
         if not 0 < group < 1 << 16:
             raise SwitchError(f"multicast group {group} is not within 1 to 65535")
-        replicas = _replicas(ports)
+        replicas = self.replicas(ports)
         with self.lock:
             _set(self.state.multicast, group, replicas)
+            self.state.nodes.group_changed(group)
+
+    def set_link(self, port: int, up: bool) -> None:
+        """Says that a port has lost its link, or has it again: group members that watch it are left
+        out, and replicas give way to their backups."""
+        self.state.links.set(port, up)
 
     def clone_session(
         self,
@@ -315,13 +337,54 @@ class Switch:
     ) -> None:
         """Sets a clone session's ports. `truncate`: the most bytes with which copies leave (PSA:
         enter egress); 0: whole. `class_of_service`: what PSA's copies have."""
-        most = self._model.sessions - 1
+        most = self.clone_sessions - 1
         if not 0 <= session <= most:
             raise SwitchError(f"clone session {session} is not within 0 to {most}")
-        replicas = _replicas(ports)
+        if not 0 <= truncate < 1 << 31:
+            raise SwitchError(f"clone session {session}: truncate {truncate} is not within 31 bits")
+        if not 0 <= class_of_service < 1 << 8:
+            what = f"class of service {class_of_service} is not within 0 to 255"
+            raise SwitchError(f"clone session {session}: {what}")
+        replicas = self.replicas(ports)
         with self.lock:
             whole = CloneSession(replicas, truncate, class_of_service) if replicas else None
             _set(self.state.clone_sessions, session, whole)
+
+    @property
+    def clone_sessions(self) -> int:
+        """How many clone sessions there can be: their numbers are below it."""
+        return self._model.sessions
+
+    def replicas(self, ports: Iterable[int | tuple[int, int]]) -> list[Replica]:
+        """Copies through ports, given as port or (port, egress_rid). Raises SwitchError for what
+        does not fit the architecture."""
+        return [
+            self._replica(*port) if isinstance(port, tuple) else self._replica(port)
+            for port in ports
+        ]
+
+    def _replica(self, port: int, instance: int = 0) -> Replica:
+        if not 0 <= port < self._model.ports:
+            raise SwitchError(f"port {port} is not within 0 to {self._model.ports - 1}")
+        if not 0 <= instance < 1 << 16:
+            raise SwitchError(f"egress_rid {instance} is not within 0 to 65535")
+        return Replica(port, instance)
+
+    def reset(self) -> None:
+        """Tables, registers, counters, meters and groups as the program starts with them."""
+        with self.lock:
+            self.state.reset()
+            self.state.clone_sessions.update(self._first_sessions)
+
+    def run_commands(self, text: str, file: str = "commands") -> str:
+        """Carries out simple_switch_CLI's commands, a line each, or the P4 tutorials' runtime JSON.
+
+        -> what they print. All lines are tried; raises CommandError that tells all that failed,
+        with their lines of `file`.
+        """
+        from gradplane.switch.commands import run  # it knows this module
+
+        return run(self, text, file)
 
     def messages(self) -> list[Message]:
         """Packet-ins, digests, idle notices and faults since the last call."""
@@ -332,10 +395,12 @@ class Switch:
         return out
 
 
-def _jit(program: ir.Program, state: State, cpu_port: int | None) -> Engine:
+def _jit(
+    program: ir.Program, state: State, cpu_port: int | None, own: OwnExterns | None
+) -> Engine:
     from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
 
-    return Engine(program, state, PASSES_A_PACKET, cpu_port)
+    return Engine(program, state, PASSES_A_PACKET, cpu_port, own=own)
 
 
 def _named(kind: str, name: str, known: Mapping[str, T]) -> T:
@@ -347,7 +412,3 @@ def _set(groups: dict[int, Any], id: int, value: Any) -> None:
         groups[id] = value
     else:
         groups.pop(id, None)
-
-
-def _replicas(ports: Iterable[int | tuple[int, int]]) -> list[Replica]:
-    return [Replica(*port) if isinstance(port, tuple) else Replica(port) for port in ports]

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import grpc
 
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.live_client import open_call, received, refused
 
-SERVICE, METHOD = "gradplane.Switch", "Trace"
+METHOD = "Trace"
 ACCEPTED = ("gradplane-trace", "accepted")  # in the initial metadata, once packets are looked at
-
-
-class TraceRefused(SwitchError):
-    """A switch gives no traces, or no more; the text says why."""
 
 
 def traces(
@@ -25,34 +20,22 @@ def traces(
     {"text": ..., "trace": ...}.
 
     Returns when the switch looks at packets; what is returned waits for them and ends after
-    `count`. Raises TraceRefused, then or later, where the switch cannot be reached or refuses.
+    `count`. Raises live_client.Refused, then or later, where the switch cannot be reached or
+    refuses.
     """
     wanted = {"port": port, "where": where, "count": count}
-    request = json.dumps({key: value for key, value in wanted.items() if value is not None})
+    request = {key: value for key, value in wanted.items() if value is not None}
     channel = grpc.insecure_channel(address)
-    call = channel.unary_stream(f"/{SERVICE}/{METHOD}")(request.encode())
+    call = open_call(channel, METHOD, request)
     try:
         if ACCEPTED not in call.initial_metadata():
             next(call)  # raises what the switch says instead
     except grpc.RpcError as error:
         channel.close()
-        raise _refused(address, error) from None
+        raise refused(address, error) from None
     return _received(address, channel, call)
 
 
 def _received(address: str, channel: grpc.Channel, call: Any) -> Iterator[dict[str, Any]]:
     with channel:
-        try:
-            for answer in call:
-                yield json.loads(answer)
-        except grpc.RpcError as error:
-            raise _refused(address, error) from None
-
-
-def _refused(address: str, error: Any) -> TraceRefused:
-    code, details = error.code(), error.details()
-    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-        return TraceRefused(f"no switch answers at {address}, or no longer: {details}")
-    if code == grpc.StatusCode.UNIMPLEMENTED:
-        return TraceRefused(f"what answers at {address} gives no traces: {details}")
-    return TraceRefused(details)
+        yield from received(address, call)

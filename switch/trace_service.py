@@ -19,11 +19,12 @@ from typing import Any, NoReturn
 
 import grpc
 
+from gradplane.switch.live_client import SERVICE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.source import CompileError
 from gradplane.switch.switch import Switch
-from gradplane.switch.trace_client import ACCEPTED, METHOD, SERVICE
+from gradplane.switch.trace_client import ACCEPTED, METHOD
 from gradplane.switch.tracing import Tracing
 
 MAX_TRACES = 8  # at the same time; each keeps a thread of the server

@@ -27,9 +27,10 @@ START_TIME = 120.0
 class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
     """A switch that runs `program` (P4 source); port N is the interface NAME-ethN.
 
-    address: of its P4Runtime server, complete once it is started; port 0: a free one. options:
-    further ones of `gradplane switch`. `start` raises NetworkError, with the compiler's words,
-    where the program is wrong.
+    address: of its P4Runtime server, complete once it is started; port 0: a free one. commands: a
+    file of simple_switch_CLI's commands, or a runtime JSON file. externs: a Python file that
+    implements the program's own externs. options: further ones of `gradplane switch`. `start`
+    raises NetworkError, with the switch's words, where the program or a command is wrong.
     """
 
     def __init__(
@@ -40,6 +41,8 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         defines: Mapping[str, str] | None = None,
         address: str = "127.0.0.1:0",
         options: Sequence[str] = (),
+        commands: Path | str | None = None,
+        externs: Path | str | None = None,
         **params: Any,
     ) -> None:
         super().__init__(name, **params)
@@ -50,6 +53,10 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
             self.options += ["-I", str(folder)]
         for key, value in (defines or {}).items():
             self.options += ["-D", f"{key}={value}"]
+        if externs is not None:
+            self.options += ["--externs", str(externs)]
+        if commands is not None:
+            self.options += ["--commands", str(commands)]
         self.process: Process | None = None
 
     def start(self, controllers: object = ()) -> None:

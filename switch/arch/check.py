@@ -9,11 +9,14 @@ from dataclasses import dataclass
 from gradplane.switch.arch.externs import Externs
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool
-from gradplane.switch.ir.walk import blocks, statements
+from gradplane.switch.ir.walk import blocks, nested, statements
 from gradplane.switch.source import Diagnostic
 
 MAX_CELLS = 1 << 26
 _ARRAYS = ("register", "counter", "meter")
+_WITHOUT_PACKET = {(t, name) for t in ("register", "Register") for name in ("read", "write")}
+_WITHOUT_PACKET |= {("", name) for name in ("random", "hash", "log_msg", "assert", "assume")}
+_WITHOUT_PACKET |= {("Random", "read"), ("Hash", "get_hash")}
 MoreChecks = Callable[[str, ir.CallExtern, str], Iterable[Diagnostic]]
 """Of a block, a call in it and the extern's full name."""
 
@@ -34,12 +37,13 @@ class Rules:
 
 def problems(program: ir.Program, rules: Rules) -> list[Diagnostic]:
     """All that is wrong with a program's instances and calls."""
-    return [*_instances(program, rules), *_tables(program), *_calls(program, rules)]
+    found = [*_instances(program, rules), *_tables(program), *_calls(program, rules)]
+    return [*found, *_methods(program, rules)]
 
 
 def _instances(program: ir.Program, rules: Rules) -> Iterable[Diagnostic]:
     for instance in program.externs:
-        if instance.type not in rules.instances:
+        if instance.own is None and instance.type not in rules.instances:
             hint = f"implemented: {', '.join(sorted(rules.instances))}"
             what = f"extern {instance.type} is not implemented by {rules.architecture}"
             yield Diagnostic(instance.span, what, hint=hint)
@@ -60,10 +64,38 @@ def _tables(program: ir.Program) -> Iterable[Diagnostic]:
         if kinds.count("lpm") > 1:
             hint = "match the others exact or ternary"
             yield Diagnostic(table.span, f"table {table.name} has more than one lpm key", hint=hint)
-        if "selector" in kinds and table.implementation is None:
+        shared = table.implementation
+        if "selector" in kinds and (shared is None or shared.kind != "action_selector"):
             hint = "implementation = action_selector(...);"
             what = f"table {table.name} has a key of kind selector and no action selector"
             yield Diagnostic(table.span, what, hint=hint)
+    yield from _shared(program)
+
+
+def _shared(program: ir.Program) -> Iterable[Diagnostic]:
+    """Tables that share an action profile list the same actions, since its members are for all of
+    them; those that share a selector give its hash the same input."""
+    first: dict[ir.ExternInstance, ir.Table] = {}
+    for table in program.tables:
+        if table.implementation is None:
+            continue
+        other = first.setdefault(table.implementation, table)
+        for what, of in (("actions", _action_names), ("keys of kind selector", _selector_keys)):
+            if of(table) != of(other):
+                where = f"shares {table.implementation.name} with table {other.name}"
+                told = f"table {table.name} {where}, but not its {what}"
+                hint = f"table {other.name} has {', '.join(of(other)) or 'none'}"
+                yield Diagnostic(table.span, told, hint=hint)
+
+
+def _action_names(table: ir.Table) -> list[str]:
+    """Of those that a member can have."""
+    choices = (c for c in table.actions if all(a.name != "defaultonly" for a in c.annotations))
+    return sorted(choice.action.name for choice in choices)
+
+
+def _selector_keys(table: ir.Table) -> list[str]:
+    return [key.name for key in table.keys if key.match_kind == "selector"]
 
 
 def _calls(program: ir.Program, rules: Rules) -> Iterable[Diagnostic]:
@@ -71,6 +103,22 @@ def _calls(program: ir.Program, rules: Rules) -> Iterable[Diagnostic]:
         for stmt in statements(block):
             if isinstance(stmt, ir.CallExtern):
                 yield from _call(place, stmt, rules)
+
+
+def _methods(program: ir.Program, rules: Rules) -> Iterable[Diagnostic]:
+    """The calls in abstract methods of the program's own externs, which see no packet."""
+    for instance in program.externs:
+        for method in instance.own.methods if instance.own is not None else ():
+            for stmt in nested(method.body):
+                if not isinstance(stmt, ir.CallExtern):
+                    continue
+                owner = stmt.instance.type if stmt.instance else ""
+                if (owner, stmt.name) in _WITHOUT_PACKET:
+                    yield from _call("", stmt, rules)
+                else:
+                    name = f"{owner}.{stmt.name}" if owner else stmt.name
+                    what = f"{name} may not be called in method {method.name}, which sees no packet"
+                    yield Diagnostic(stmt.span, what)
 
 
 def _call(place: str, call: ir.CallExtern, rules: Rules) -> Iterable[Diagnostic]:

@@ -73,8 +73,7 @@ def metering(table: MatchTable, instance: ir.ExternInstance, statements: Stateme
 
     def meter(env: Env, entry: Entry | None) -> None:
         cell = table.default_meter if entry is None else entry.meter
-        amount = 1 if by_packets else env[0].length
-        env[0].colours[name] = cell.execute(clock(), amount)
+        env[0].colours[name] = cell.execute(clock(), env[0].length, by_packets)
 
     return meter
 
@@ -107,6 +106,5 @@ def _timing(statements: Statements) -> Observer:
     def touch(env: Env, entry: Entry | None) -> None:
         if entry is not None:
             entry.last_hit_ns = clock()
-            entry.idle_told = False
 
     return touch

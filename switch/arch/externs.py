@@ -10,10 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gradplane.switch.arch.calls import Builder, Call, refuse
+from gradplane.switch.arch.direct import Step, observer, selection
+from gradplane.switch.arch.own import OwnExterns, inputs
 from gradplane.switch.interp.expressions import Store
 from gradplane.switch.interp.frame import Env, Load, Run
-from gradplane.switch.interp.statements import Abort
+from gradplane.switch.interp.statements import Abort, Observer, Statements
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.hashes import HASHES
+from gradplane.switch.runtime.tables import MatchTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +30,49 @@ class Extern:
 
 Externs = dict[tuple[str, str], Extern]
 """By the type of the instance ("" for a function) and the name."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExternCompiler:
+    """What the statements' compiler asks of an architecture (interp.statements.Externs).
+
+    `instances`: the types that can be instantiated. `counter`, `meter`: what a table's direct
+    counter and meter do on each lookup. `own`: of a loaded program that has externs of its own.
+    """
+
+    externs: Externs
+    instances: frozenset[str]
+    counter: Step
+    meter: Step
+    own: OwnExterns | None = None
+
+    @property
+    def natives(self) -> frozenset[tuple[str, str]]:
+        """What there is: ("", function), (type, method) and (type, "")."""
+        return frozenset(self.externs) | {(t, "") for t in self.instances}
+
+    def call(self, call: ir.CallExtern, statements: Statements) -> Run:
+        owner = call.instance.type if call.instance else ""
+        return self.externs[owner, call.name].build(Call(call, statements))
+
+    def call_own(self, call: ir.CallOwn, statements: Statements) -> Run:
+        assert self.own is not None, call.name
+        invoke = self.own.invoke(call)
+        loads = [statements.load(value) for value, _ in inputs(call)]
+        stores = [statements.store(var) for var, _ in call.places]
+
+        def run(env: Env) -> None:
+            results = invoke([load(env) for load in loads])
+            for store, value in zip(stores, results, strict=True):
+                store(env, value)
+
+        return run
+
+    def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
+        return observer(table, statements, self.counter, self.meter)
+
+    def selection(self, table: ir.Table, statements: Statements) -> Load:
+        return selection(table, statements)
 
 
 # -- arrays -------------------------------------------------------------------------------------

@@ -1,25 +1,103 @@
-"""@field_list(n, ...) on metadata fields: what a copy of a packet takes along."""
+"""What a copy of a packet takes along: lists of metadata fields, by number.
+
+Fields marked @field_list(n, ...) are in lists 0 to 255. The older calls, `clone3(.., data)`,
+`resubmit(data)` and `recirculate(data)`, name the fields themselves, standard metadata too: each
+gets a list of its own and becomes the newer call, with the data behind its number:
+
+    clone3(I2E, s, {m.x, m.y})  ->  clone_preserving_field_list(I2E, s, 257, {m.x, m.y})
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from gradplane.switch.interp.values import copier
-from gradplane.switch.ir.types import Field, Fields, Header, Type
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.paths import path
+from gradplane.switch.ir.types import Bits, Field, Fields, Header, Struct, Type
+from gradplane.switch.ir.walk import statements
 
 Path = tuple[int, ...]
+Place = tuple[Path, Type]
+
+NO_LIST = 256
+NAMED = 257  # the first number of a list that a call names
+
+# Calls that name fields, and the newer ones; of both, the position of the data.
+_NEWER = {
+    "clone3": ("clone_preserving_field_list", 2),
+    "resubmit": ("resubmit_preserving_field_list", 0),
+    "recirculate": ("recirculate_preserving_field_list", 0),
+}
+_DATA = {newer: position + 1 for newer, position in _NEWER.values()}
+
+
+def number_lists(blocks: list[ir.Control]) -> None:
+    """Rewrites the older calls in place, where all they name are metadata fields; done twice it
+    changes nothing more."""
+    number = NAMED + sum(1 for block in blocks for _ in _named(block))
+    for block in blocks:
+        for stmt in statements(block):
+            if isinstance(stmt, ir.CallExtern) and not stmt.instance and stmt.name in _NEWER:
+                newer, position = _NEWER[stmt.name]
+                if list_of(block, stmt.args[position]) is not None:
+                    stmt.name = newer
+                    stmt.args.insert(position, ir.Const(Bits(32), number))
+                    stmt.directions.insert(position, "in")
+                    number += 1
+
+
+def list_of(block: ir.Control, data: ir.Expr) -> list[Place] | None:
+    """Where the fields of a call's data lie, in (metadata, standard metadata); None if some are
+    elsewhere."""
+    if isinstance(data, ir.Make):
+        parts = [list_of(block, part) for part in data.fields]
+        return None if None in parts else [place for part in parts for place in part or ()]
+    if isinstance(data.type, Fields) and not data.type.fields:
+        return []
+    found = path(data)
+    if found is None or not _of_structs(data):
+        return None
+    for i, param in enumerate(block.params[1:3]):
+        if found[0] is param.var:
+            return [((i, *found[1]), data.type)]
+    return None
+
+
+def _of_structs(e: ir.Expr) -> bool:
+    """Whether an expression names a field of structs in structs."""
+    while isinstance(e, ir.FieldOf) and isinstance(e.base.type, Struct):
+        e = e.base
+    return isinstance(e, ir.Var)
+
+
+def _named(block: ir.Control) -> Iterator[tuple[int, ir.Expr]]:
+    """The numbers of the lists that calls name, and the data."""
+    for stmt in statements(block):
+        if isinstance(stmt, ir.CallExtern) and stmt.name in _DATA:
+            at = _DATA[stmt.name]
+            if len(stmt.args) > at:
+                number = stmt.args[at - 1]
+                assert isinstance(number, ir.Const), number
+                yield int(number.value), stmt.args[at]
 
 
 class FieldLists:
-    """The field lists of a metadata type. `paths`: for each number the positions of its fields."""
+    """A program's lists. `paths`: for each number, where its fields lie in (metadata, standard
+    metadata). `standard`: whether some are in the latter."""
 
-    def __init__(self, meta: Type) -> None:
-        self.paths: dict[int, list[tuple[Path, Type]]] = {}
+    def __init__(self, meta: Type, blocks: list[ir.Control]) -> None:
+        self.paths: dict[int, list[Place]] = {}
         if isinstance(meta, Fields):
-            self._collect(meta, ())
+            self._collect(meta, (0,))
+        for block in blocks:
+            for number, data in _named(block):
+                self.paths[number] = list_of(block, data) or []
+        self.standard = any(path[0] for places in self.paths.values() for path, _ in places)
 
     def copy(self, number: int, source: Any, target: Any) -> None:
-        """Copies the fields of a list from one metadata value to another."""
+        """Copies the fields of a list from one pair of metadata values to another."""
         for path, t in self.paths.get(number, ()):
             holder, receiver = source, target
             for index in path[:-1]:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 from gradplane.switch.arch.calls import source_lines
+from gradplane.switch.arch.externs import ExternCompiler
+from gradplane.switch.arch.own import Implementations, OwnExterns
 from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Abort, Statements
 from gradplane.switch.interp.trace import Copied, Dropped, Entered, Event, Sent
 from gradplane.switch.interp.tracing import TracedStatements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.messages import Digest, Fault
-from gradplane.switch.runtime.state import CloneSession, Replica, State
+from gradplane.switch.runtime.replicas import CloneSession, Replica
+from gradplane.switch.runtime.state import State
 from gradplane.switch.source import CompileError, Diagnostic
 
 PASS_LIMIT = 1000  # times that a packet and its copies may be processed one after the other
@@ -67,17 +70,30 @@ class SwitchPacket(Packet):
 
 class Model(ABC, Generic[P]):
     """A loaded program. `run` takes one arrival through; raises CompileError when made if the
-    program uses what is not implemented."""
+    program uses what is not implemented. `externs`: the program's own, in Python."""
 
     cpu_port: ClassVar[int | None] = None
     """The port to the control plane, where the architecture says which that is."""
     sessions: ClassVar[int] = 1 << 15
     """Clone sessions that can exist; simple_switch has so many."""
+    ports: ClassVar[int] = 1 << 9
+    """Ports that can exist: their numbers are below it."""
+    externs: ClassVar[ExternCompiler]
 
-    def __init__(self, program: ir.Program, state: State) -> None:
+    def __init__(
+        self, program: ir.Program, state: State, externs: Implementations | None = None
+    ) -> None:
         self.check(program)
         self.program = program
         self.state = state
+        self.compiler = self.externs
+        self.own: OwnExterns | None = None
+        if program.own_calls or any(e.own is not None for e in program.externs):
+            self.own = OwnExterns(program, state, externs)
+            self.compiler = replace(self.externs, own=self.own)
+            self.own.give_methods(
+                lambda frame: Statements(frame, state, error_codes(program), self.compiler)
+            )
         self._plain = self.compiled(Statements)
         self._traced: P | None = None
 
@@ -146,19 +162,19 @@ class Pass(ABC, Generic[D]):
         try:
             self.ingress(arrival)
         except Abort as abort:
-            self.fault(str(abort))
+            self.fault(str(abort), abort.told)
         while self.queue:
             try:
                 self.egress(self.queue.popleft())
             except Abort as abort:
-                self.fault(str(abort))
+                self.fault(str(abort), abort.told)
         return self.result
 
     # -- copies ---------------------------------------------------------------------------------
 
     def members(self, group: int) -> list[Replica]:
         """A multicast group's ports; where there are none, the packet is dropped."""
-        replicas = self.state.multicast.get(group, [])
+        replicas = self.state.links.live(self.state.multicast.get(group, []))
         if replicas:
             ports = ", ".join(str(r.port) for r in replicas)
             self.note(Copied, f"multicast group {group} to ports {ports}")
@@ -181,9 +197,10 @@ class Pass(ABC, Generic[D]):
         if self.clones > CLONE_LIMIT:
             self.fault(TOO_MANY_CLONES)
             return None
-        ports = ", ".join(str(r.port) for r in session.replicas)
+        live = self.state.links.live(session.replicas)
+        ports = ", ".join(str(r.port) for r in live)
         self.note(Copied, f"cloned to session {number}, ports {ports}")
-        return session
+        return replace(session, replicas=live)
 
     def send(self, port: int, data: bytes) -> None:
         self.result.outputs.append((port, data))
@@ -203,10 +220,12 @@ class Pass(ABC, Generic[D]):
         self.state.drops[reason] += 1
         self.note(Dropped, reason)
 
-    def fault(self, reason: str) -> None:
-        """Drops a packet for what its program should not have done, and tells of it."""
-        self.drop(reason)
-        self.state.tell(Fault(f"packet dropped: {reason}"))
+    def fault(self, reason: str, told: str = "") -> None:
+        """Drops a packet for what its program should not have done, and tells of it: of the
+        reason, or of more than that."""
+        self.state.drops[reason] += 1
+        self.note(Dropped, told or reason)
+        self.state.tell(Fault(f"packet dropped: {told or reason}"))
 
 
 def error_codes(program: ir.Program) -> dict[str, int]:

@@ -14,10 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane.switch.arch.externs import ExternCompiler
 from gradplane.switch.arch.metadata import Metadata
 from gradplane.switch.arch.model import Arrival, Model, Pass, control_of, error_codes, parser_of
+from gradplane.switch.arch.own import Implementations
 from gradplane.switch.arch.psacheck import check
-from gradplane.switch.arch.psaexterns import PsaExterns
+from gradplane.switch.arch.psaexterns import COMPILER
 from gradplane.switch.arch.psapacket import (
     BROUGHT,
     EGRESS,
@@ -38,7 +40,8 @@ from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace import Copied, Event, Rejected
 from gradplane.switch.interp.values import maker
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.state import CloneSession, Replica, State
+from gradplane.switch.runtime.replicas import CloneSession, Replica
+from gradplane.switch.runtime.state import State
 from gradplane.switch.source import Diagnostic
 
 Values = dict[str, Any]  # by the names in psapacket.INGRESS and EGRESS
@@ -61,9 +64,13 @@ class PsaModel(Model["_Blocks"]):
 
     cpu_port = PORT_CPU
     sessions = 1 << 16
+    ports = 1 << 32
+    externs = COMPILER
 
-    def __init__(self, program: ir.Program, state: State) -> None:
-        super().__init__(program, state)
+    def __init__(
+        self, program: ir.Program, state: State, externs: Implementations | None = None
+    ) -> None:
+        super().__init__(program, state, externs)
         state.clone_sessions.setdefault(SESSION_TO_CPU, CloneSession([Replica(PORT_CPU)]))
 
     @staticmethod
@@ -71,7 +78,7 @@ class PsaModel(Model["_Blocks"]):
         return prepare(program) + check(program)
 
     def compiled(self, kind: Callable[..., Statements]) -> _Blocks:
-        return _Blocks(self.program, self.state, kind)
+        return _Blocks(self.program, self.state, kind, self.compiler)
 
     def new_pass(self, pipeline: _Blocks, events: list[Event] | None) -> _Pass:
         return _Pass(pipeline, events)
@@ -89,10 +96,16 @@ class PsaModel(Model["_Blocks"]):
 class _Blocks:
     """The compiled blocks by name, and the makers of their values."""
 
-    def __init__(self, program: ir.Program, state: State, kind: Callable[..., Statements]) -> None:
+    def __init__(
+        self,
+        program: ir.Program,
+        state: State,
+        kind: Callable[..., Statements],
+        externs: ExternCompiler,
+    ) -> None:
         self.state = state
         self.errors = program.errors
-        compiler = kind(Frame(), state, error_codes(program), PsaExterns())
+        compiler = kind(Frame(), state, error_codes(program), externs)
         ingress, egress = pipelines(program)
         self.blocks: dict[str, Block] = {}
         for package, names in ((ingress, INGRESS), (egress, EGRESS)):

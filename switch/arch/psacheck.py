@@ -17,7 +17,18 @@ DIRECT = {"direct_counter": "psa_direct_counter", "direct_meter": "psa_direct_me
 
 def check(program: ir.Program) -> list[Diagnostic]:
     """What the program uses that PSA, or this implementation of it, does not have."""
-    return [*problems(program, _RULES), *_results(program), *_direct_calls(program)]
+    found = [*problems(program, _RULES), *_results(program), *_entries(program)]
+    return [*found, *_direct_calls(program)]
+
+
+def _entries(program: ir.Program) -> Iterable[Diagnostic]:
+    """Entries of a table with an action profile have members, which the source cannot make."""
+    for table in program.tables:
+        if table.entries and table.implementation is not None:
+            what = f"table {table.name} has entries and the action profile"
+            hint = "the control plane adds its entries, which refer to members"
+            span = table.entries[0].span
+            yield Diagnostic(span, f"{what} {table.implementation.name}", hint=hint)
 
 
 def _results(program: ir.Program) -> Iterable[Diagnostic]:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradplane.switch.arch.calls import Call
-from gradplane.switch.arch.direct import counter_found, meter_found, observer, selection
+from gradplane.switch.arch.direct import counter_found, meter_found
 from gradplane.switch.arch.externs import (
     Extern,
+    ExternCompiler,
     Externs,
     algorithm,
     check_that,
@@ -18,14 +19,12 @@ from gradplane.switch.arch.externs import (
 )
 from gradplane.switch.arch.psapacket import PORT_RECIRCULATE
 from gradplane.switch.interp.frame import Env, Load, Run
-from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.interp.values import copier
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 from gradplane.switch.runtime.hashes import STEPS, add16, checksum_of, subtract16
 from gradplane.switch.runtime.messages import Digest
 from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
-from gradplane.switch.runtime.tables import MatchTable
 
 COLOURS = (RED, GREEN, YELLOW)  # PSA_MeterColor_t's members in order, as meters number them
 COLOUR_NAMES = ("RED", "GREEN", "YELLOW")
@@ -59,8 +58,7 @@ def _execute_direct(call: Call) -> Run:
     by_packets, clock = call.instance.args[0] == "PACKETS", call.state.clock
 
     def run(env: Env) -> None:
-        amount = 1 if by_packets else env[0].length
-        colour = env[0].found[name].execute(clock(), amount, before(env))
+        colour = env[0].found[name].execute(clock(), env[0].length, by_packets, before(env))
         store(env, _CODES[colour])
 
     return run
@@ -227,16 +225,4 @@ INSTANCES = frozenset(owner for owner, _ in EXTERNS if owner) | {
     "ActionProfile", "ActionSelector", "PacketReplicationEngine", "BufferingQueueingEngine"
 }  # fmt: skip
 
-
-class PsaExterns:
-    """What the statements' compiler asks of PSA (interp.statements.Externs)."""
-
-    def call(self, call: ir.CallExtern, statements: Statements) -> Run:
-        owner = call.instance.type if call.instance else ""
-        return EXTERNS[owner, call.name].build(Call(call, statements))
-
-    def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
-        return observer(table, statements, counter_found, meter_found)
-
-    def selection(self, table: ir.Table, statements: Statements) -> Load:
-        return selection(table, statements)
+COMPILER = ExternCompiler(EXTERNS, INSTANCES, counter_found, meter_found)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane.switch.arch.calls import refuse
 from gradplane.switch.arch.model import Model
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.errors import SwitchError
@@ -42,16 +43,16 @@ ARCHITECTURES = {a.name: a for a in (V1MODEL, PSA)}
 def architecture(name: str | None, program: ir.Program) -> Architecture:
     """The architecture of a program's package.
 
-    Raises SwitchError if there is none for it, or if it is not the one that `name` asks for.
+    Raises CompileError if there is none for it, SwitchError if it is not the one that `name` asks
+    for.
     """
     package = program.package.type
     if name is not None and name not in ARCHITECTURES:
         known = ", ".join(ARCHITECTURES)
         raise SwitchError(f"there is no architecture {name!r}; architectures: {known}")
-    found = next((a for a in ARCHITECTURES.values() if a.package == package), None)
+    found = _of_package(package)
     if found is None:
-        known = ", ".join(f"{a.package} ({a.name})" for a in ARCHITECTURES.values())
-        raise SwitchError(f"the program's main is a {package}; supported packages: {known}")
+        raise refuse(program.package.span, why_not(program))
     if name not in (None, found.name):
         wanted = ARCHITECTURES[str(name)].package
         raise SwitchError(
@@ -59,3 +60,25 @@ def architecture(name: str | None, program: ir.Program) -> Architecture:
             " the architecture out: the program's package says which it is"
         )
     return found
+
+
+def why_not(program: ir.Program) -> str:
+    """Why no architecture of ours runs a program; empty if one does."""
+    package = program.package.type
+    if _of_package(package) is not None:
+        return ""
+    if not package:
+        return "the program has no package `main`"
+    known = ", ".join(f"{a.package} ({a.name})" for a in ARCHITECTURES.values())
+    return f"the program's main is a {package}; supported packages: {known}"
+
+
+def natives_of(package: str) -> frozenset[tuple[str, str]] | None:
+    """The externs of the architecture for a type of package (gradplane.switch.lower.instances);
+    None if we have none for it."""
+    found = _of_package(package)
+    return None if found is None else found.model.externs.natives
+
+
+def _of_package(package: str) -> Architecture | None:
+    return next((a for a in ARCHITECTURES.values() if a.package == package), None)

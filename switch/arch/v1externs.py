@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.arch.calls import Call, refuse
-from gradplane.switch.arch.direct import counting, metering, observer, selection
+from gradplane.switch.arch.direct import counting, metering
 from gradplane.switch.arch.externs import (
     Extern,
+    ExternCompiler,
     Externs,
     algorithm,
     check_that,
@@ -23,16 +24,14 @@ from gradplane.switch.arch.externs import (
     register_write,
     scaled,
 )
-from gradplane.switch.arch.v1packet import DROP_PORT, V1Packet
+from gradplane.switch.arch.fieldlists import NO_LIST
+from gradplane.switch.arch.v1packet import V1Packet
 from gradplane.switch.interp.frame import Env, Load, Run
-from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.interp.trace import Logged, value_text
 from gradplane.switch.interp.values import copier, plain
-from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Type
 from gradplane.switch.runtime.hashes import HASHES
 from gradplane.switch.runtime.messages import Digest
-from gradplane.switch.runtime.tables import MatchTable
 
 log = logging.getLogger("gradplane.switch")
 
@@ -131,12 +130,12 @@ def _checksum16(call: Call) -> Run:
 
 
 def _mark_to_drop(call: Call) -> Run:
-    metadata = call.arg(0)
+    metadata, port = call.arg(0), call.state.drop_port
     spec, group = (_field(call, name) for name in ("egress_spec", "mcast_grp"))
 
     def run(env: Env) -> None:
         fields = metadata(env)
-        fields[spec] = DROP_PORT
+        fields[spec] = port
         fields[group] = 0
 
     return run
@@ -151,16 +150,11 @@ def _field(call: Call, name: str) -> int:
 
 
 def _clone(call: Call) -> Run:
-    return _note_clone(call, lambda env: 0)
+    return _note_clone(call, lambda env: NO_LIST)
 
 
 def _clone_preserving(call: Call) -> Run:
     return _note_clone(call, call.arg(2))
-
-
-def _clone_data(call: Call) -> Run:
-    _need_no_data(call, 2, "clone_preserving_field_list")
-    return _note_clone(call, lambda env: 0)
 
 
 def _note_clone(call: Call, field_list: Load) -> Run:
@@ -173,18 +167,8 @@ def _note_clone(call: Call, field_list: Load) -> Run:
     return run
 
 
-def _resubmit(call: Call) -> Run:
-    _need_no_data(call, 0, "resubmit_preserving_field_list")
-    return _noted("resubmit", lambda env: 0)
-
-
 def _resubmit_preserving(call: Call) -> Run:
     return _noted("resubmit", call.arg(0))
-
-
-def _recirculate(call: Call) -> Run:
-    _need_no_data(call, 0, "recirculate_preserving_field_list")
-    return _noted("recirculate", lambda env: 0)
 
 
 def _recirculate_preserving(call: Call) -> Run:
@@ -199,15 +183,13 @@ def _noted(what: str, value: Load) -> Run:
     return lambda env: setattr(env[0], what, value(env))
 
 
-def _need_no_data(call: Call, position: int, instead: str) -> None:
-    """The old forms took fields to preserve; they are accepted where they preserve nothing."""
-    t = call.stmt.args[position].type
-    if not isinstance(t, Fields) or t.fields:
-        raise refuse(
-            call.stmt.span,
-            f"{call.stmt.name} with data to preserve is not implemented",
-            f"mark the metadata fields with @field_list(n) and call {instead}",
-        )
+def _no_metadata(call: Call) -> Run:
+    """The older calls: where they name metadata only, `fieldlists` has made newer ones of them."""
+    raise refuse(
+        call.stmt.span,
+        f"{call.stmt.name} can only preserve fields of the metadata parameters",
+        "copy what is to be kept to metadata before",
+    )
 
 
 # -- messages -----------------------------------------------------------------------------------
@@ -281,10 +263,10 @@ EXTERNS: Externs = {
     ("", "mark_to_drop"): Extern(_mark_to_drop, frozenset({"p"}) | INGRESS | EGRESS),
     ("", "clone"): Extern(_clone, INGRESS | EGRESS),
     ("", "clone_preserving_field_list"): Extern(_clone_preserving, INGRESS | EGRESS),
-    ("", "clone3"): Extern(_clone_data, INGRESS | EGRESS),
-    ("", "resubmit"): Extern(_resubmit, INGRESS),
+    ("", "clone3"): Extern(_no_metadata, INGRESS | EGRESS),
+    ("", "resubmit"): Extern(_no_metadata, INGRESS),
     ("", "resubmit_preserving_field_list"): Extern(_resubmit_preserving, INGRESS),
-    ("", "recirculate"): Extern(_recirculate, EGRESS),
+    ("", "recirculate"): Extern(_no_metadata, EGRESS),
     ("", "recirculate_preserving_field_list"): Extern(_recirculate_preserving, EGRESS),
     ("", "truncate"): Extern(_truncate),
     ("", "digest"): Extern(_digest, INGRESS),
@@ -298,16 +280,4 @@ INSTANCES = frozenset(
      "action_selector", "Checksum16"}
 )  # fmt: skip
 
-
-class V1Externs:
-    """What the statements' compiler asks of v1model (interp.statements.Externs)."""
-
-    def call(self, call: ir.CallExtern, statements: Statements) -> Run:
-        owner = call.instance.type if call.instance else ""
-        return EXTERNS[owner, call.name].build(Call(call, statements))
-
-    def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
-        return observer(table, statements, counting, metering)
-
-    def selection(self, table: ir.Table, statements: Statements) -> Load:
-        return selection(table, statements)
+COMPILER = ExternCompiler(EXTERNS, INSTANCES, counting, metering)

@@ -12,7 +12,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from gradplane.switch.arch.fieldlists import FieldLists
+from gradplane.switch.arch.externs import ExternCompiler
+from gradplane.switch.arch.fieldlists import NAMED, NO_LIST, FieldLists
 from gradplane.switch.arch.metadata import Metadata
 from gradplane.switch.arch.model import (
     Arrival,
@@ -23,16 +24,17 @@ from gradplane.switch.arch.model import (
     parser_of,
 )
 from gradplane.switch.arch.v1check import BLOCKS, check
-from gradplane.switch.arch.v1externs import V1Externs
-from gradplane.switch.arch.v1packet import DROP_PORT, InstanceType, V1Packet
-from gradplane.switch.arch.v1prepare import prepare
+from gradplane.switch.arch.v1externs import COMPILER
+from gradplane.switch.arch.v1packet import InstanceType, V1Packet
+from gradplane.switch.arch.v1prepare import COPYING, prepare
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
 from gradplane.switch.interp.frame import Env, Frame
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace import Copied, Event, Rejected
 from gradplane.switch.interp.values import copier, maker
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.state import Replica, State
+from gradplane.switch.runtime.replicas import Replica
+from gradplane.switch.runtime.state import State
 from gradplane.switch.source import Diagnostic
 
 Values = list[Any]  # headers, user metadata, standard metadata
@@ -52,13 +54,15 @@ class _Departure:
 class V1Model(Model["_Pipeline"]):
     """A loaded v1model program."""
 
+    externs = COMPILER
+
     @staticmethod
     def load(program: ir.Program) -> list[Diagnostic]:
         prepare(program)
         return check(program)
 
     def compiled(self, kind: Callable[..., Statements]) -> _Pipeline:
-        return _Pipeline(self.program, self.state, kind)
+        return _Pipeline(self.program, self.state, kind, self.compiler)
 
     def new_pass(self, pipeline: _Pipeline, events: list[Event] | None) -> _Pass:
         return _Pass(pipeline, events)
@@ -74,10 +78,16 @@ class V1Model(Model["_Pipeline"]):
 class _Pipeline:
     """The compiled blocks and the types of what passes between them."""
 
-    def __init__(self, program: ir.Program, state: State, kind: Callable[..., Statements]) -> None:
+    def __init__(
+        self,
+        program: ir.Program,
+        state: State,
+        kind: Callable[..., Statements],
+        externs: ExternCompiler,
+    ) -> None:
         self.state = state
         self.errors = program.errors
-        compiler = kind(Frame(), state, error_codes(program), V1Externs())
+        compiler = kind(Frame(), state, error_codes(program), externs)
         parser = parser_of(program.package, "p")
         self.parser = parser_block(parser, compiler)
         self.vr, self.ig, self.eg, self.ck, self.dep = (
@@ -87,7 +97,7 @@ class _Pipeline:
         self.makers = [maker(headers), maker(meta), maker(standard)]
         self.copiers = [copier(headers), copier(meta), copier(standard)]
         self.standard = Metadata(standard)
-        self.lists = FieldLists(meta)
+        self.lists = FieldLists(meta, [control_of(program.package, name) for name in COPYING])
         self.env: Env = compiler.frame.new()
 
     def start(self) -> Values:
@@ -145,7 +155,7 @@ class _Pass(Pass[_Departure]):
         """The values that parsing starts from."""
         values = self.pipeline.start()
         if arrival.meta is not None:
-            values[1] = arrival.meta
+            values[1:] = arrival.meta
         fields = values[2]
         self.standard.put(fields, instance_type=arrival.kind, packet_length=len(arrival.packet))
         if arrival.kind == InstanceType.NORMAL:
@@ -157,14 +167,14 @@ class _Pass(Pass[_Departure]):
         group = self.standard.get(values[2], "mcast_grp")
         port = self.standard.get(values[2], "egress_spec")
         if packet.resubmit is not None:
-            self.note(Copied, f"resubmitted, preserving field list {packet.resubmit}")
+            self.note(Copied, "resubmitted" + _kept(packet.resubmit))
             self.come_again(
                 InstanceType.RESUBMITTED, arrival.packet, packet.resubmit, values, arrival.passes
             )
         elif group:
             self.multicast(group, packet, values, arrival.passes)
-        elif port == DROP_PORT:
-            self.drop("ingress: egress_spec is 511")
+        elif port == self.state.drop_port:
+            self.drop(f"ingress: egress_spec is {port}")
         else:
             self.standard.put(values[2], instance_type=InstanceType.NORMAL)
             rid = self.standard.get(values[2], "egress_rid")
@@ -218,20 +228,20 @@ class _Pass(Pass[_Departure]):
         if session is None:
             return
         packet.truncate = session.truncate or None
-        values = [values[0], self.preserved(field_list, values[1]), self.pipeline.makers[2]()]
+        values = [values[0], *self.preserved(field_list, values)]
         self.standard.put(values[2], instance_type=kind)
         self.replicate(session.replicas, packet, values, passes + 1)
 
     def come_again(
         self, kind: InstanceType, data: bytes, field_list: int, values: Values, passes: int
     ) -> None:
-        meta = self.preserved(field_list, values[1])
+        meta = self.preserved(field_list, values)
         self.result.again.append(Arrival(0, data, kind, meta, passes + 1))
 
-    def preserved(self, field_list: int, meta: Any) -> Any:
-        """New metadata with only a list's fields kept."""
-        fresh = self.pipeline.makers[1]()
-        self.pipeline.lists.copy(field_list, meta, fresh)
+    def preserved(self, field_list: int, values: Values) -> Values:
+        """New metadata and standard metadata with only a list's fields kept."""
+        fresh = self.pipeline.start()[1:]
+        self.pipeline.lists.copy(field_list, values[1:], fresh)
         return fresh
 
     # -- egress ---------------------------------------------------------------------------------
@@ -244,12 +254,13 @@ class _Pass(Pass[_Departure]):
         pipeline.call(pipeline.eg, packet, values)
         if packet.clone is not None:
             self.clone_egress(departure, values)
-        if self.standard.get(values[2], "egress_spec") == DROP_PORT:
-            self.drop("egress: egress_spec is 511")
+        spec = self.standard.get(values[2], "egress_spec")
+        if spec == self.state.drop_port:
+            self.drop(f"egress: egress_spec is {spec}")
             return
         data = self.deparsed(packet, values)
         if packet.recirculate is not None:
-            self.note(Copied, f"recirculated, preserving field list {packet.recirculate}")
+            self.note(Copied, "recirculated" + _kept(packet.recirculate))
             self.come_again(
                 InstanceType.RECIRCULATED, data, packet.recirculate, values, departure.passes
             )
@@ -278,3 +289,9 @@ class _Pass(Pass[_Departure]):
         pipeline.call(pipeline.dep, packet, values)
         data = packet.output()
         return data if packet.truncate is None else data[: packet.truncate]
+
+
+def _kept(field_list: int) -> str:
+    if field_list == NO_LIST:
+        return ""
+    return ", preserving " + (f"field list {field_list}" if field_list < NAMED else "fields")

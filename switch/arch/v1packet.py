@@ -7,8 +7,6 @@ from typing import Any
 
 from gradplane.switch.arch.model import SwitchPacket
 
-DROP_PORT = 511
-
 
 class InstanceType(IntEnum):
     """standard_metadata.instance_type, as simple_switch numbers it."""

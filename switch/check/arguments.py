@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gradplane.switch.check.annotations import literal
 from gradplane.switch.check.convert import settle
 from gradplane.switch.check.kinds import (
     ANY,
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class CallInfo:
     """What a call means.
 
@@ -75,6 +76,7 @@ class ArgumentChecker:
     def _apply(self, e: ast.Call, info: CallInfo) -> Type:
         """Matches arguments to parameters, infers type arguments, converts; fills e.info."""
         signature = info.signature
+        self._deprecated(e, info)
         args = self._match(e, signature)
         if args is None:
             return self._unchecked(e)
@@ -102,6 +104,12 @@ class ArgumentChecker:
         e.info = info
         return info.signature.result
 
+    def _deprecated(self, e: ast.Call, info: CallInfo) -> None:
+        for a in info.decl.annotations if info.decl is not None else ():
+            text = literal(a.exprs[0]) if a.name == "deprecated" and a.exprs else None
+            if isinstance(text, str):
+                self.c.warn(e, "deprecated", f"{info.name} is deprecated", text)
+
     def _match(self, e: ast.Call, signature: Signature) -> list[ast.Expr | None] | None:
         """The argument for each parameter, by position or by name."""
         return match_arguments(self.c, e, e.args, signature)
@@ -122,6 +130,9 @@ class ArgumentChecker:
             )
             return False
         for var, t in zip(signature.type_params, given, strict=True):
+            if t == INTEGER and not constructor:
+                self._fail(e, f"type {var} of {signature.name} needs a width", "as in bit<32>")
+                return False
             if not (isinstance(t, TypeVar) and t.name == "_"):
                 inference.bound[var] = t
         return True
@@ -158,7 +169,7 @@ class ArgumentChecker:
             if arg is None:
                 continue
             actual = self.c.exprs.check(arg)
-            formal = substitute(param.type, inference.bound)
+            formal = substitute(param.type, inference.widths_known)
             if free_variables(formal) & inference.variables:
                 if isinstance(actual, ListLiteral) and not free_variables(formal) - {formal}:
                     actual = settle(self.c, arg)

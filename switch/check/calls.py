@@ -32,6 +32,7 @@ from gradplane.switch.ir.types import (
     Bits,
     Fields,
     Header,
+    Integer,
     Stack,
     Type,
     Union,
@@ -240,8 +241,7 @@ class CallChecker(ArgumentChecker):
             return self.signature(decl)
 
     def _table_apply(self, e: ast.Call, base: ast.Expr, decl: ast.TableDecl) -> Type:
-        self.c.applied.add(decl)
-        if self.c.context != "control":
+        if self.c.context not in ("control", "key"):
             where = f"in {article(self.c.context)}"
             return self._fail(e, f"table {decl.name} cannot be applied {where}")
         if e.args:
@@ -288,7 +288,8 @@ class CallChecker(ArgumentChecker):
         if args is None or args[0] is None:
             return self._unchecked(e)
         t, count = self.c.exprs.value(args[0]), args[0].const
-        if t != ANY and (not isinstance(count, int) or count < 0):
+        number = isinstance(t, Integer | Bits) and isinstance(count, int)
+        if t != ANY and (not number or count < 0):
             self.c.error(args[0], f"{name} takes a constant count, zero or more")
         e.info = CallInfo("builtin", name, signature, args, None, base)
         return VOID

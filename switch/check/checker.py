@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from gradplane.switch.check.annotations import AnnotationChecker, muted
 from gradplane.switch.check.calls import CallChecker
 from gradplane.switch.check.declarations import DeclarationChecker
 from gradplane.switch.check.expressions import ExpressionChecker
@@ -18,8 +19,9 @@ from gradplane.switch.check.tables import TableChecker
 from gradplane.switch.check.typerefs import TypeResolver
 from gradplane.switch.check.unmade import warn_unmade
 from gradplane.switch.check.unset import warn_unset
-from gradplane.switch.ir.types import Annotation, Annotations
-from gradplane.switch.source import Reporter
+from gradplane.switch.check.unused import warn_unused
+from gradplane.switch.ir.types import Annotations
+from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
 
@@ -34,7 +36,7 @@ class Checked:
 
 class Checker:
     """Holds what the parts of the checker share. `context` says what is being checked:
-    "package" (the top), "parser", "control", "action", "function" or "table"."""
+    "package" (the top), "parser", "control", "action", "function", "table" or "key"."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
@@ -42,8 +44,9 @@ class Checker:
         self.context = "package"
         self.errors: list[str] = []
         self.match_kinds: list[str] = []
-        self.applied: set[ast.TableDecl] = set()
+        self.silent: frozenset[str] = frozenset()  # kinds of warnings
         self.known_params: set[ast.Param] = set()  # no direction: known when the program is loaded
+        self.notes = AnnotationChecker(self)
         self.types = TypeResolver(self)
         self.exprs = ExpressionChecker(self)
         self.calls = CallChecker(self)
@@ -56,8 +59,23 @@ class Checker:
     def error(self, node: ast.Node, message: str, hint: str = "") -> None:
         self.reporter.error(node.span, message, hint)
 
-    def warn(self, node: ast.Node, message: str, hint: str = "") -> None:
-        self.reporter.warning(node.span, message, hint)
+    def warn(self, node: ast.Node, kind: str, message: str, hint: str = "") -> None:
+        """A warning of a kind that @noWarn(kind), on what it is in, silences."""
+        self.warn_at(node.span, kind, message, hint)
+
+    def warn_at(self, span: Span, kind: str, message: str, hint: str = "") -> None:
+        if kind not in self.silent:
+            self.reporter.warning(span, message, hint, kind)
+
+    @contextmanager
+    def quiet(self, annotations: Sequence[ast.Annotation]) -> Iterator[None]:
+        """Inside: no warnings of the kinds that a declaration's @noWarn names."""
+        saved = self.silent
+        self.silent = saved | muted(annotations)
+        try:
+            yield
+        finally:
+            self.silent = saved
 
     @contextmanager
     def inside(self, context: str) -> Iterator[None]:
@@ -109,44 +127,8 @@ class Checker:
                 return self.compile_time(base) and self.compile_time(index)
         return isinstance(e, ast.Dots | ast.InvalidHeader)
 
-    # -- annotations ---------------------------------------------------------------------------
-
     def annotations(self, annotations: Sequence[ast.Annotation]) -> Annotations:
-        return tuple(map(self._annotation, annotations))
-
-    def _annotation(self, a: ast.Annotation) -> Annotation:
-        """With its values: of `@name[...]` all, of `@name(...)` those that are literals, since
-        its body is free text."""
-        value = self._structured_value if a.structured else _literal
-        values = tuple(v for v in map(value, a.exprs or []) if v is not None)
-        if a.name == "name" and not (len(values) == 1 and isinstance(values[0], str)):
-            self.error(a, "@name takes one string")
-        pairs = tuple((k, v) for k, e in (a.pairs or {}).items() if (v := value(e)) is not None)
-        return Annotation(a.name, values, pairs, a.body, a.structured)
-
-    def _structured_value(self, e: ast.Expr) -> int | bool | str | None:
-        t = self.exprs.check(e) if e.type is None else e.type
-        if isinstance(e.const, int | bool | str):
-            return e.const
-        if t != ANY:
-            self.error(e, "an annotation's value must be a number, bool or string known here")
-            e.type = ANY
-        return None
-
-
-def _literal(e: ast.Expr) -> int | bool | str | None:
-    match e:
-        case ast.IntLit(value=value):
-            return value
-        case ast.BoolLit(value=flag):
-            return flag
-        case ast.StringLit(value=text):
-            return text
-        case ast.Name(name=name):
-            return name
-        case ast.Unary(op="-", operand=ast.IntLit(value=value)):
-            return -value
-    return None
+        return self.notes.values(annotations)
 
 
 def check(program: ast.Program, reporter: Reporter) -> Checked:
@@ -155,6 +137,6 @@ def check(program: ast.Program, reporter: Reporter) -> Checked:
     for decl in program.declarations:
         checker.decls.top(decl)
     reporter.stop_on_errors()
-    warn_unset(checker, program)
-    warn_unmade(checker, program)
+    for warn in (warn_unset, warn_unmade, warn_unused):
+        warn(checker, program)
     return Checked(program, checker.errors, checker)

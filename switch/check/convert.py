@@ -50,8 +50,13 @@ def coerce(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
 
 def _hint(target: Type, t: Type) -> str:
     if isinstance(target, Bits) and isinstance(t, Bits):
-        return f"a cast changes the width: ({target}) ..."
+        what = "width" if target.width != t.width else "sign"
+        return f"a cast changes the {what}: ({target}) ..." if _one_step(target, t) else ""
     return ""
+
+
+def _one_step(target: Bits, t: Bits) -> bool:
+    return target.width == t.width or target.signed == t.signed
 
 
 def _constant(c: Checker, e: ast.Expr, target: Bits) -> bool:
@@ -60,7 +65,7 @@ def _constant(c: Checker, e: ast.Expr, target: Bits) -> bool:
         return True
     wrapped = ops.wrap(target)(e.const)
     if wrapped != e.const:
-        c.warn(e, f"{e.const} does not fit {target}: {wrapped} is taken")
+        c.warn(e, "overflow", f"{e.const} does not fit {target}: {wrapped} is taken")
     e.const = wrapped
     return True
 
@@ -134,6 +139,11 @@ def settle(c: Checker, e: ast.Expr) -> Type:
     match e, e.type:
         case ast.ListExpr(), ListLiteral(dots=False):
             e.type = Tuple(tuple(_with_width(c, x) for x in e.elements))
+        case ast.Ternary(then=then, other=other), ListLiteral():
+            e.type = c.exprs.common(then, other)
+            if e.type is None:
+                c.error(e, f"the branches of ?: differ: {then.type} and {other.type}")
+                e.type = ANY
         case _, ListLiteral() | StructLiteral() | DefaultLiteral():
             c.error(e, "the type of this cannot be told here", "cast it: (T) {...}")
             e.type = ANY
@@ -160,7 +170,7 @@ def cast_allowed(target: Type, source: Type, const: Any) -> bool:
         case NewType(underlying=inner), _:
             return source == inner or cast_allowed(inner, source, const)
         case _, NewType(underlying=inner):
-            return target == inner or cast_allowed(target, inner, const)
+            return target == inner or isinstance(inner, NewType) and cast_allowed(target, inner, const)
         case Bits(), Bits():
             return target.width == source.width or target.signed == source.signed
         case Bits() | Integer(), Integer():
@@ -174,7 +184,7 @@ def cast_allowed(target: Type, source: Type, const: Any) -> bool:
         case _, Integer() if target == BOOL:
             return const in (0, 1)
         case SerEnum(underlying=inner), Bits() | Integer():
-            return cast_allowed(inner, source, const)
+            return source == inner or isinstance(source, Integer)
         case _, SerEnum(underlying=inner):
             return cast_allowed(target, inner, const)
     return False

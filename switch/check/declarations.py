@@ -5,17 +5,28 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.describe import article
-from gradplane.switch.check.kinds import ANY, AnyType, BlockType, ExternType, TypeVar
+from gradplane.switch.check.kinds import (
+    ANY,
+    AnyType,
+    BlockType,
+    ExternType,
+    Signature,
+    TypeVar,
+    substitute,
+)
+from gradplane.switch.check.scope import Scope
 from gradplane.switch.check.statements import always_returns, storable
 from gradplane.switch.check.unify import Inference
 from gradplane.switch.ir.types import (
     BOOL,
     ERROR,
     INTEGER,
+    MATCH_KIND,
     STRING,
     VOID,
     Bits,
     Enum,
+    List,
     NewType,
     SerEnum,
     Struct,
@@ -38,6 +49,10 @@ class DeclarationChecker:
 
     def top(self, decl: ast.Decl) -> None:
         """A declaration at the top of the program: checks it, then puts its name in scope."""
+        with self.c.quiet(decl.annotations):
+            self._top(decl)
+
+    def _top(self, decl: ast.Decl) -> None:
         self.c.annotations(decl.annotations)
         match decl:
             case ast.ErrorDecl():
@@ -83,6 +98,11 @@ class DeclarationChecker:
     def local(self, decl: ast.Decl) -> None:
         """A constant, variable, instance or value set, at any level."""
         self.c.annotations(decl.annotations)
+        with self.c.quiet(decl.annotations):
+            self._local(decl)
+        self.c.scopes.declare(decl)
+
+    def _local(self, decl: ast.Decl) -> None:
         match decl:
             case ast.ConstDecl():
                 self._constant(decl)
@@ -96,7 +116,6 @@ class DeclarationChecker:
                 self.action(decl)
             case ast.TableDecl():
                 self.c.tables.check(decl)
-        self.c.scopes.declare(decl)
 
     def _value_set(self, decl: ast.ValueSetDecl) -> None:
         t = self.c.types.resolve(decl.ref)
@@ -141,12 +160,17 @@ class DeclarationChecker:
         decl.info = call.info
         if isinstance(decl.type, ExternType):
             self._type_arguments(decl, decl.type)
-        if decl.body is not None:
+        if decl.body is not None and not isinstance(decl.type, ExternType | AnyType):
+            self.c.error(decl, f"{decl.name} takes no body: only an extern has abstract methods")
+        elif decl.body is not None:
             self._object_body(decl)
         if isinstance(decl.type, ExternType):
             self._all_implemented(decl, decl.type)
 
     def _type_arguments(self, decl: ast.Instantiation, t: ExternType) -> None:
+        if INTEGER in t.args:
+            what = f"{t}: an int without a width exists at compile time only"
+            self.c.error(decl.ref, what, "give it one, as in bit<32>")
         if any(isinstance(a, TypeVar) and a.name != "_" for a in t.args):
             self.c.error(
                 decl.ref,
@@ -159,6 +183,8 @@ class DeclarationChecker:
             self.c.error(decl.ref, f"{t} cannot be instantiated")
             return
         kind = t.kind if isinstance(t, BlockType) else "extern"
+        if isinstance(t, ExternType) and t.name in ("packet_in", "packet_out"):
+            self.c.error(decl, f"a {t} is made by the architecture, not by the program")
         if kind == "package" and context != "package":
             where = article(context)
             self.c.error(decl, f"a package can only be instantiated at the top, not in {where}")
@@ -170,9 +196,9 @@ class DeclarationChecker:
 
     def _object_body(self, decl: ast.Instantiation) -> None:
         assert decl.body is not None
-        this = ast.Param("this", decl.ref, span=decl.span)
+        this = decl.this = ast.Param("this", decl.ref, span=decl.span)
         this.type = decl.type
-        with self.c.scopes.nested():
+        with self.c.scopes.nested(within=self.c.scopes.top):  # methods see no locals (11.3.1)
             self.c.scopes.declare(this)
             for member in decl.body:
                 if isinstance(member, ast.FunctionDecl):
@@ -189,7 +215,10 @@ class DeclarationChecker:
             if name not in given:
                 self.c.error(decl, f"{decl.name} does not give {t.name}'s abstract method {name}")
                 continue
-            wanted, found = self.c.calls.signature(method), self.c.calls.signature(given[name])
+            variables = self.c.types.variables(t.decl)
+            declared, found = self.c.calls.signature(method), self.c.calls.signature(given[name])
+            wanted = substitute(declared, dict(zip(variables, t.args, strict=False)))
+            assert isinstance(wanted, Signature)
             if not Inference(wanted.type_params).same(wanted, found):
                 self.c.error(given[name], f"{name} must be {wanted}, as {t.name} declares it")
         for name, m in given.items():
@@ -205,14 +234,14 @@ class DeclarationChecker:
         if decl.body is None:
             return
         self._parameter_types(decl.params, "function")
-        if signature.result in (INTEGER, STRING) and decl.result is not None:
+        known = signature.result in (INTEGER, STRING, MATCH_KIND)
+        if decl.result is not None and (known or isinstance(signature.result, List)):
             what = f"a function cannot return {signature.result}: it is known at compile time only"
             self.c.error(decl.result, what)
         with self.c.inside("function"), self.c.scopes.nested():
             self.c.types.declare_variables(decl)
             self._declare_params(decl.params)
-            with self.c.stmts.returning(signature.result), self.c.scopes.nested():
-                self.c.stmts.body(decl.body.body)
+            self._body(decl.body, signature.result)
         if signature.result not in (VOID, ANY) and not always_returns(decl.body):
             self.c.error(decl, f"function {decl.name} does not return a value on every path")
 
@@ -222,8 +251,12 @@ class DeclarationChecker:
         if p.direction in ("out", "inout"):
             self.c.error(p, f"parameter {p.name} of direction {p.direction} has no default value")
         self.c.exprs.value(p.default)
-        if p.type is not None:
-            self.c.exprs.coerce(p.default, p.type, f"the default value of {p.name}")
+        if p.type is None or not self.c.exprs.coerce(
+            p.default, p.type, f"the default value of {p.name}"
+        ):
+            return
+        if p.default.type != ANY and not self.c.compile_time(p.default):
+            self.c.error(p.default, f"the default value of {p.name} must be known at compile time")
 
     def _declare_params(self, params: list[ast.Param]) -> None:
         for p in params:
@@ -232,16 +265,13 @@ class DeclarationChecker:
                 self.c.known_params.add(p)
 
     def _parameter_types(self, params: list[ast.Param], what: str) -> None:
-        """Objects are passed to blocks only, without direction; int and string likewise."""
+        """Objects are passed to blocks only; nothing of int or string is action data."""
         for p in params:
             if what in _CODE and any(a.name == "optional" for a in p.annotations):
                 self.c.error(p, f"a parameter of {article(what)} with a body cannot be @optional")
-            if isinstance(p.type, BlockType):
+            if isinstance(p.type, ExternType) and what in _CODE:
                 self.c.error(p, f"{p.type} cannot be a parameter of {article(what)}")
-            elif isinstance(p.type, ExternType) and (p.direction or what in _CODE):
-                hint = "" if what in _CODE else "extern objects are passed without direction"
-                self.c.error(p, f"{p.type} cannot be such a parameter of {article(what)}", hint)
-            elif p.type in (INTEGER, STRING) and (p.direction or what == "action"):
+            elif p.type in (INTEGER, STRING) and what == "action":
                 self.c.error(
                     p,
                     f"parameter {p.name} of type {p.type} must be known at compile time",
@@ -250,12 +280,21 @@ class DeclarationChecker:
 
     def action(self, decl: ast.ActionDecl) -> None:
         self.c.calls.signature(decl)
+        for p in decl.params:
+            self._default_value(p)
         self._parameter_types(decl.params, "action")
         self._data_last(decl)
         with self.c.inside("action"), self.c.scopes.nested():
             self._declare_params(decl.params)
-            with self.c.stmts.returning(VOID), self.c.scopes.nested():
-                self.c.stmts.body(decl.body.body)
+            self._body(decl.body, VOID)
+
+    def _body(self, body: ast.Block, result: Type, params: Scope | None = None) -> None:
+        """The statements of a function, action or control; its parameters' names are taken (6.8).
+        """
+        self.c.annotations(body.annotations)
+        beside = params or self.c.scopes.current
+        with self.c.stmts.returning(result), self.c.scopes.nested(beside):
+            self.c.stmts.body(body.body)
 
     def _data_last(self, decl: ast.ActionDecl) -> None:
         seen_data = False
@@ -273,8 +312,16 @@ class DeclarationChecker:
             self.c.types.declare_variables(decl)
             self._distinct(decl)
             for method in decl.methods:
+                self.c.annotations(method.annotations)
                 if method.result is None and method.name != decl.name:
                     self.c.error(method, f"a constructor of {decl.name} must be named {decl.name}")
+                if method.result is not None and method.name == decl.name:
+                    what = f"{decl.name} is the constructor's name: it has no result"
+                    self.c.error(method, what)
+                if method.result is None and method.abstract:
+                    self.c.error(method, "a constructor cannot be abstract")
+                if method.result is None and method.type_params:
+                    self.c.error(method, "a constructor cannot be generic: its extern can")
                 self.c.calls.signature(method)
                 if method.result is None:
                     self._no_directions(method.params, "constructor parameter")
@@ -311,28 +358,24 @@ class DeclarationChecker:
         self._declare_params(decl.params)
         self._declare_params(decl.ctor_params)
 
+    def locals(self, members: list[ast.Decl], params: Scope) -> None:
+        """What a parser or control declares; it may hide a parameter."""
+        for member in members:
+            self.local(member)
+            if member.name in params.names:
+                what = f"{member.name} hides the parameter {member.name}"
+                where = params.names[member.name][0]
+                place = member.name_span or member.span
+                self.c.warn_at(place, "shadow", what, f"which is declared at {where.span}")
+
     def _control(self, decl: ast.ControlDecl) -> None:
         with self.c.inside("control"), self.c.scopes.nested():
             self.c.types.declare_variables(decl)
             self.block_params(decl)
+            params = self.c.scopes.current
             with self.c.scopes.nested():
-                for member in decl.locals:
-                    self.local(member)
-                with self.c.stmts.returning(VOID), self.c.scopes.nested():
-                    self.c.stmts.body(decl.body.body)
-        for member in decl.locals:
-            if isinstance(member, ast.TableDecl) and member not in self.c.applied:
-                self._unused(member)
-
-    def _unused(self, table: ast.TableDecl) -> None:
-        silent = any(
-            a.name == "noWarn" and "unused" in a.values
-            for a in self.c.annotations(table.annotations)
-        )
-        if not silent:
-            self.c.reporter.warning(
-                table.name_span or table.span, f"table {table.name} is never applied"
-            )
+                self.locals(decl.locals, params)
+                self._body(decl.body, VOID, params)
 
 
 def _selectable(t: Type) -> bool:

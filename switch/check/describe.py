@@ -29,7 +29,7 @@ def describe(e: ast.Expr) -> str:
 
 def written_alike(a: object, b: object) -> bool:
     """Whether two pieces of the syntax tree are the same but for their places."""
-    if isinstance(a, list) and isinstance(b, list):
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(written_alike, a, b))
     if not isinstance(a, ast.Node):
         return a == b

@@ -76,9 +76,7 @@ class ExpressionChecker(OperatorChecker):
 
     def value(self, e: ast.Expr) -> Type:
         """Checks an expression that must be a value (not a type, table, action, ...)."""
-        t = self.check(e)
-        if isinstance(t, ActionRun):
-            return t  # for a switch
+        self.check(e)
         self.require_value(e)
         assert e.type is not None
         return e.type
@@ -87,6 +85,8 @@ class ExpressionChecker(OperatorChecker):
         """Says so where a checked expression has no value."""
         if e.type == VOID:
             e.type = self._fail(e, "this call returns no value")
+        elif isinstance(e.type, ActionRun):
+            e.type = self._fail(e, "action_run can only be what a switch is on, all of it")
         elif e.type is not None and not is_value(e.type):
             what = f"{describe(e)}: {e.type}" if isinstance(e.type, Signature) else str(e.type)
             e.type = self._fail(e, f"{what} is not a value")
@@ -103,7 +103,8 @@ class ExpressionChecker(OperatorChecker):
             return self._fail(e, what)
         low, high = ops.limits(t)
         if not low <= e.value <= high:
-            self.c.warn(e, f"{e.value} does not fit {t}: its low {e.width} bits are taken")
+            what = f"{e.value} does not fit {t}: its low {e.width} bits are taken"
+            self.c.warn(e, "overflow", what)
             e.const = ops.wrap(t)(e.value)
         return t
 
@@ -289,6 +290,11 @@ class ExpressionChecker(OperatorChecker):
             return self._fail(e, f"{source} cannot be cast to {target}", _cast_hint(target, source))
         if e.operand.const is not None and not isinstance(e.operand.const, EnumValue):
             e.const = ops.cast(target, source, e.operand.const)
+            if isinstance(source, Integer) and isinstance(target, Bits):
+                wanted = ops.limits(Bits(target.width))[1]  # a negative one is meant as bits
+                if e.operand.const > wanted:
+                    what = f"{e.operand.const} does not fit {target}: {e.const} is taken"
+                    self.c.warn(e, "overflow", what)
         return target
 
     def _listexpr(self, e: ast.ListExpr) -> Type:

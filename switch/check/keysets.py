@@ -75,12 +75,14 @@ class KeysetChecker:
         match e:
             case ast.DefaultKey():
                 return
+            case ast.Dots():
+                self.c.error(e, "... cannot be a key", "write _ or default")
             case ast.Range(low=low, high=high):
                 self._range(e, low, high, t)
             case ast.Mask(value=value, mask=mask):
                 self._mask(e, value, mask, t)
-            case ast.Name() if self._names_value_set(e):
-                self.c.error(e, f"value set {e.name} must be all of a case, not a part of it")
+            case ast.Name() if self._value_set(e, [t]):
+                return
             case _:
                 self.c.exprs.value(e)
                 self.c.exprs.coerce(e, t, "a key")
@@ -94,8 +96,11 @@ class KeysetChecker:
             fits &= self.c.exprs.coerce(bound, t, "a bound of the range")
         known = isinstance(low.const, int) and isinstance(high.const, int)
         if fits and known and isinstance(_number(t), Bits) and low.const > high.const:
-            say = self.c.error if self.c.context == "table" else self.c.warn
-            say(e, f"the range {low.const}..{high.const} is empty: the lower bound first")
+            what = f"the range {low.const}..{high.const} is empty: the lower bound first"
+            if self.c.context == "table":
+                self.c.error(e, what)
+            else:
+                self.c.warn(e, "unreachable", what)
 
     def _mask(self, e: ast.Mask, value: ast.Expr, mask: ast.Expr, t: Type) -> None:
         if not isinstance(_number(t), Bits | Integer) and t != ANY:

@@ -45,7 +45,8 @@ def _reason(e: ast.Expr) -> str:
         case ast.Name(decl=ast.ConstDecl(name=name)):
             return f"{name} is a constant"
         case ast.Name(decl=ast.Param(name=name, direction="in" | "" as direction)):
-            return f"{name} is a parameter of direction {direction or 'directionless'}"
+            how = f"of direction {direction}" if direction else "without direction"
+            return f"{name} is a parameter {how}"
     if isinstance(e, ast.Index) and isinstance(e.base.type, Tuple):
         return "the elements of a tuple cannot be changed one by one"
     return ""

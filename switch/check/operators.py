@@ -14,6 +14,7 @@ from gradplane.switch.check.kinds import (
     StructLiteral,
     TypeVar,
 )
+from gradplane.switch.check.useless import warn_comparison, warn_shift
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     BOOL,
@@ -90,18 +91,19 @@ class OperatorChecker:
         return BOOL
 
     def _equality(self, e: ast.Binary) -> Type:
-        t = self._common(e.left, e.right)
+        t = self.common(e.left, e.right)
         if t is None or isinstance(t, ExternType | String | TypeVar):
             self.c.error(e, f"{e.left.type} and {e.right.type} cannot be compared")
             return BOOL
         a, b = e.left.const, e.right.const
         if a is not None and b is not None:
             e.const = (a == b) == (e.op == "==")
+        warn_comparison(self.c, e, t)
         return BOOL
 
     def _arithmetic(self, e: ast.Binary) -> Type:
         negative = any(isinstance(x.const, int) and x.const < 0 for x in (e.left, e.right))
-        t = self._common(e.left, e.right)
+        t = self.common(e.left, e.right)
         number = number_of(t) if t is not None else None
         if not isinstance(number, Bits | Integer):
             return self._fail(
@@ -116,6 +118,8 @@ class OperatorChecker:
             if e.op == "*" and a.bit_length() + b.bit_length() > MAX_BITS:
                 return self._fail(e, f"the product has more than {MAX_BITS} bits")
             e.const = ops.binary(e.op, number, number, a, b)
+        if e.op in _ORDER:
+            warn_comparison(self.c, e, number)
         return BOOL if e.op in _ORDER else number
 
     def _divisor(self, e: ast.Binary, t: Type, negative: bool) -> bool:
@@ -135,10 +139,11 @@ class OperatorChecker:
             return self._fail(e.right, f"the amount of a shift must be unsigned, not {right}")
         if amount is not None and amount < 0:
             return self._fail(e.right, f"the amount of a shift cannot be negative ({amount})")
-        if isinstance(left, Integer) and amount is None:
+        if isinstance(left, Integer) and not self.c.compile_time(e.right):
             return self._fail(e, "an int without width can only be shifted by a constant")
         if isinstance(left, Integer) and amount is not None and amount > MAX_BITS:
             return self._fail(e.right, f"the amount of a shift is too large ({amount})")
+        warn_shift(self.c, e, left)
         if e.left.const is not None and amount is not None:
             e.const = ops.binary(e.op, left, right, e.left.const, amount)
         return left
@@ -167,16 +172,19 @@ class OperatorChecker:
             self.c.error(e.cond, f"the condition of ?: must be bool, not {cond}")
         if ANY in (then, other):
             return ANY
-        t = self._common(e.then, e.other)
+        literals = (ListLiteral, StructLiteral, DefaultLiteral)
+        if isinstance(then, literals) and isinstance(other, literals):
+            return then  # the context says what both are
+        t = self.common(e.then, e.other)
         if t is None:
             return self._fail(e, f"the branches of ?: differ: {then} and {other}")
-        if isinstance(t, Integer) and e.cond.const is None:
+        if isinstance(t, Integer) and not self.c.compile_time(e.cond):
             return self._fail(e, "one branch of ?: needs a width", "write 8w1 instead of 1")
         if e.cond.const is not None:
             e.const = (e.then if e.cond.const else e.other).const
         return t
 
-    def _common(self, a: ast.Expr, b: ast.Expr) -> Type | None:
+    def common(self, a: ast.Expr, b: ast.Expr) -> Type | None:
         """The type of both operands after implicit conversion, None if they have none in common."""
         assert a.type is not None and b.type is not None
         if isinstance(a, ast.ListExpr) and isinstance(b, ast.ListExpr):
@@ -191,6 +199,8 @@ class OperatorChecker:
                 return target
             if isinstance(one.type, SerEnum) and one.type.underlying == number_of(other.type):
                 return one.type.underlying
+            if isinstance(one, ast.Dots):
+                return None  # it stands for a default value where something is given one
             if isinstance(one.type, ListLiteral | StructLiteral | DefaultLiteral):
                 if isinstance(other.type, Fields | Tuple | List | Stack):
                     return other.type if coerce(self.c, one, other.type, "an operand") else ANY
@@ -204,7 +214,7 @@ class OperatorChecker:
         if len(a.elements) != len(b.elements) or a.type.dots or b.type.dots:
             return None
         pairs = zip(a.elements, b.elements, strict=True)
-        types = [self._sized(self._common(x, y), x, y) for x, y in pairs]
+        types = [self._sized(self.common(x, y), x, y) for x, y in pairs]
         t = Tuple(tuple(t for t in types if t is not None))
         if len(t.elements) != len(types):
             return None

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gradplane.switch.check.covered import Known, first_cover, known_sets
 from gradplane.switch.check.kinds import ANY
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.ir.types import (
@@ -15,6 +16,7 @@ from gradplane.switch.ir.types import (
     Error,
     NewType,
     SerEnum,
+    Tuple,
     Type,
 )
 from gradplane.switch.syntax import ast
@@ -33,9 +35,9 @@ class ParserChecker:
         with self.c.inside("parser"), self.c.scopes.nested():
             self.c.types.declare_variables(decl)
             self.c.decls.block_params(decl)
+            params = self.c.scopes.current
             with self.c.scopes.nested():
-                for member in decl.locals:
-                    self.c.decls.local(member)
+                self.c.decls.locals(decl.locals, params)
                 self._states(decl)
 
     def _states(self, decl: ast.ParserDecl) -> None:
@@ -50,6 +52,7 @@ class ParserChecker:
         if "start" not in states:
             self.c.error(decl, f"parser {decl.name} has no state start")
         for s in decl.states:
+            self.c.annotations(s.annotations)
             with self.c.scopes.nested():
                 self.c.stmts.body(s.body)
                 self._transition(s, states)
@@ -81,17 +84,36 @@ class ParserChecker:
     def _select(self, select: ast.Select, states: dict[str, ast.ParserState]) -> None:
         if len(select.exprs) == 1 and isinstance(select.exprs[0], ast.ListExpr):
             select.exprs = select.exprs[0].elements  # a tuple is matched element by element
-        types = [self._select_type(e) for e in select.exprs]
+        types = self._select_types(select.exprs)
         for case in select.cases:
             self._target(case.state, case, states)
             self.c.keysets.select(case.keyset, types)
-        for case, after in itertools.pairwise(select.cases):
-            if isinstance(case.keyset, ast.DefaultKey):
-                self.c.warn(after, "this case is never reached: default is before it")
-                break
+        self._covered(select.cases, types)
 
-    def _select_type(self, e: ast.Expr) -> Type:
-        t = self.c.exprs.value(e)
+    def _covered(self, cases: Sequence[ast.SelectCase], types: Sequence[Type]) -> None:
+        """Cases that an earlier one leaves nothing to; after a default the first of them."""
+        earlier: list[list[Known] | None] = []
+        for case in cases:
+            sets = known_sets(case.keyset, types)
+            at = first_cover(earlier, sets)
+            default = next((c for c in cases[: len(earlier)] if _takes_all(c)), None)
+            if default is not None:
+                what = "this case is never reached: default is before it"
+                self.c.warn(case, "unreachable", what)
+                return
+            if at is not None:
+                what = "this case is never reached: an earlier one takes all of it"
+                self.c.warn(case, "unreachable", what, f"the one at {cases[at].span}")
+            earlier.append(sets)
+
+    def _select_types(self, exprs: Sequence[ast.Expr]) -> list[Type]:
+        """What each part of a keyset is matched with; a single tuple is so by its elements."""
+        types = [self.c.exprs.value(e) for e in exprs]
+        if len(types) == 1 and isinstance(types[0], Tuple):
+            return [self._select_type(exprs[0], t) for t in types[0].elements]
+        return [self._select_type(e, t) for e, t in zip(exprs, types, strict=True)]
+
+    def _select_type(self, e: ast.Expr, t: Type) -> Type:
         if t == INTEGER:
             self.c.error(e, "select needs a value of known width", "write 8w1 instead of 1")
             return ANY
@@ -110,7 +132,11 @@ class ParserChecker:
             todo += successors(states[name])
         for name, s in states.items():
             if name not in reached and name not in FINAL and "start" in states:
-                self.c.warn(s, f"state {name} is never reached")
+                self.c.warn(s, "unreachable", f"state {name} is never reached")
+
+
+def _takes_all(case: ast.SelectCase) -> bool:
+    return isinstance(case.keyset, ast.DefaultKey)
 
 
 def successors(s: ast.ParserState) -> list[str]:

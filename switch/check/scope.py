@@ -28,6 +28,7 @@ class Scope:
 
     parent: Scope | None = None
     names: dict[str, list[ast.Decl]] = field(default_factory=dict)
+    beside: Scope | None = None  # parameters, whose names may not be declared again here
 
     def find(self, name: str) -> list[ast.Decl]:
         scope: Scope | None = self
@@ -53,13 +54,14 @@ class Scopes:
         self.current = self.top
 
     @contextmanager
-    def nested(self) -> Iterator[None]:
-        self.current = Scope(self.current)
+    def nested(self, beside: Scope | None = None, within: Scope | None = None) -> Iterator[None]:
+        """A scope in the current one, or in `within`."""
+        saved = self.current
+        self.current = Scope(within or saved, beside=beside)
         try:
             yield
         finally:
-            assert self.current.parent is not None
-            self.current = self.current.parent
+            self.current = saved
 
     def declare(self, decl: ast.Decl) -> None:
         """Adds a name. Functions and methods may share one if their parameters' names differ."""
@@ -72,6 +74,13 @@ class Scopes:
                 f"the other declaration is at {clash.name_span or clash.span}",
             )
             return
+        if self.current.beside is not None and decl.name in self.current.beside.names:
+            parameter = self.current.beside.names[decl.name][0]
+            self.reporter.error(
+                decl.name_span or decl.span,
+                f"{decl.name} is declared again: it is a parameter",
+                f"the parameter is at {parameter.name_span or parameter.span}",
+            )
         known.append(decl)
 
     def find(self, name: str, dot: bool = False) -> list[ast.Decl]:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.describe import describe
 from gradplane.switch.check.expressions import EnumValue
-from gradplane.switch.check.kinds import ANY, ActionRun, ExternType, ListLiteral
+from gradplane.switch.check.kinds import (
+    ANY,
+    ActionRun,
+    AnyType,
+    ExternType,
+    ListLiteral,
+)
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.ir.types import (
     BOOL,
@@ -42,6 +49,10 @@ class StatementChecker:
     def body(self, statements: Sequence[ast.Stmt]) -> None:
         for s in statements:
             self.check(s)
+        for before, s in itertools.pairwise(statements):
+            if _leaves(before):
+                self.c.warn(s, "unreachable", "this is never executed")
+                break
 
     @contextmanager
     def returning(self, result: Type) -> Iterator[None]:
@@ -59,11 +70,15 @@ class StatementChecker:
         pass
 
     def _block(self, s: ast.Block) -> None:
+        self.c.annotations(s.annotations)
         with self.c.scopes.nested():
             self.body(s.body)
 
     def _declstmt(self, s: ast.DeclStmt) -> None:
         self.c.decls.local(s.decl)
+        if isinstance(s.decl, ast.Instantiation):
+            what = f"{s.decl.name} cannot be instantiated among statements"
+            self.c.error(s.decl, what, f"declare it before them, in the {self.c.context}")
 
     def _assign(self, s: ast.Assign) -> None:
         target = self.c.exprs.value(s.target)
@@ -98,7 +113,10 @@ class StatementChecker:
             self.c.error(e, f"the condition of {what} must be bool, not {t}", hint)
 
     def _switch(self, s: ast.Switch) -> None:
-        subject = self.c.exprs.value(s.subject)
+        subject = self.c.exprs.check(s.subject)
+        if not isinstance(subject, ActionRun):
+            self.c.exprs.require_value(s.subject)
+            subject = s.subject.type or ANY
         if isinstance(subject, ActionRun):
             self._action_labels(s, subject.decl)
         elif isinstance(subject, Bits | SerEnum | Enum | Error) or subject == BOOL:
@@ -203,6 +221,9 @@ class StatementChecker:
 
     def _element_fits(self, s: ast.ForIn, wanted: Type, element: Type) -> None:
         if isinstance(s.collection, ast.Range):
+            if not isinstance(wanted, Bits | SerEnum | AnyType):
+                self.c.error(s.collection, f"a range has numbers, not {wanted}")
+                return
             for bound in (s.collection.low, s.collection.high):
                 self.c.exprs.coerce(bound, wanted, "a bound of the range")
         elif isinstance(s.collection, ast.ListExpr):
@@ -251,6 +272,18 @@ def always_returns(s: ast.Stmt | None) -> bool:
             has_default = any(isinstance(c.label, ast.DefaultKey) for c in cases)
             return has_default and all(always_returns(c.body) for c in cases if c.body)
     return False
+
+
+def _leaves(s: ast.Stmt | None) -> bool:
+    """Whether nothing after the statement is executed."""
+    match s:
+        case ast.Break() | ast.Continue():
+            return True
+        case ast.Block(body=body):
+            return any(map(_leaves, body))
+        case ast.If(then=then, other=other):
+            return _leaves(then) and _leaves(other)
+    return always_returns(s)
 
 
 def storable(t: Type) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import match_arguments
+from gradplane.switch.check.covered import Known, first_cover, known_sets
 from gradplane.switch.check.describe import describe, written_alike
 from gradplane.switch.check.keynames import given_name, key_name
 from gradplane.switch.check.kinds import ANY, ParamType, Signature
@@ -18,6 +19,7 @@ from gradplane.switch.ir.types import (
     Bits,
     Enum,
     Error,
+    Integer,
     NewType,
     SerEnum,
     Type,
@@ -26,6 +28,9 @@ from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
+
+
+MAX_PRIORITY = (1 << 31) - 1  # an int32 in P4Runtime
 
 
 @dataclass(slots=True)
@@ -44,17 +49,19 @@ class TableChecker:
 
     def check(self, decl: ast.TableDecl) -> None:
         with self.c.inside("table"):
-            types = [self._key(k) for k in decl.key]
+            with self.c.inside("key"):
+                types = [self._key(k) for k in decl.key]
             uses = self._actions(decl)
             if decl.default_action is not None:
                 self._default(decl, uses)
             if decl.empty_group_action is not None:
                 self._called(decl, decl.empty_group_action, uses)
+            self._key_names(decl)
             for entry in decl.entries:
                 self._entry(decl, entry, types, uses)
             self._priorities(decl)
-            self._duplicates(decl)
-            self._properties(decl.properties)
+            self._never_matched(decl, types)
+            self._properties(decl)
         if decl.entries and not decl.key:
             self.c.error(decl, f"table {decl.name} has entries and no key")
 
@@ -69,11 +76,23 @@ class TableChecker:
         if not fits and t not in (BOOL, ANY):
             hint = "give it a width: 8w1" if t == INTEGER else ""
             self.c.error(key.expr, f"a key cannot be of type {t}", hint)
-        elif not self._name(key):
+        elif key.expr.const is not None and t != ANY:
+            self.c.warn(key.expr, "always", "this key is the same for every packet")
+        if (fits or t == BOOL) and not self._name(key):
             self.c.error(
                 key.expr, "this key needs a name", f'write ... : {key.match_kind} @name("...");'
             )
         return t
+
+    def _key_names(self, decl: ast.TableDecl) -> None:
+        """A control-plane name belongs to one key (18.4)."""
+        seen: dict[str, ast.KeyElement] = {}
+        for key in decl.key:
+            name = given_name(self.c.annotations(key.annotations))
+            if name and name in seen:
+                what = f"a second key of table {decl.name} has the name {name}"
+                self.c.error(key, what, f"the first is at {seen[name].span}")
+            seen[name] = key
 
     def _name(self, key: ast.KeyElement) -> str | None:
         given = given_name(self.c.annotations(key.annotations))
@@ -82,7 +101,7 @@ class TableChecker:
     # -- actions -------------------------------------------------------------------------------
 
     def _actions(self, decl: ast.TableDecl) -> dict[str, ActionUse]:
-        if not decl.actions:
+        if not decl.lists_actions:
             self.c.error(decl, f"table {decl.name} has no actions", "actions = { NoAction; }")
         uses: dict[str, ActionUse] = {}
         for ref in decl.actions:
@@ -105,6 +124,9 @@ class TableChecker:
         return found[0]
 
     def _listed(self, ref: ast.ActionRef) -> ActionUse | None:
+        notes = {a.name for a in self.c.annotations(ref.annotations)}
+        if notes >= {"tableonly", "defaultonly"}:
+            self.c.error(ref, f"action {ref.name} is @tableonly and @defaultonly: it is never used")
         action = self._find(ref)
         if action is None:
             return None
@@ -202,22 +224,32 @@ class TableChecker:
             only = {a.name for a in ref.annotations}
             if ref.name == entry.action.name and "defaultonly" in only:
                 self.c.error(entry.action, f"action {ref.name} is @defaultonly")
+        self.c.annotations(entry.annotations)
         if entry.priority is not None:
             self.c.exprs.check(entry.priority)
-            self.c.constant_int(entry.priority, "a priority", checked=True)
+            value = self.c.constant_int(entry.priority, "a priority", checked=True)
+            if value is not None and not 0 <= value <= MAX_PRIORITY:
+                what = f"a priority is a number from 0 to {MAX_PRIORITY}, not {value}"
+                self.c.error(entry.priority, what)
 
-    def _duplicates(self, decl: ast.TableDecl) -> None:
-        """Where all keys are exact, an entry with the key of an earlier one never matches."""
-        if any(k.match_kind != "exact" for k in decl.key):
+    def _never_matched(self, decl: ast.TableDecl, types: Sequence[Type]) -> None:
+        """Const entries to which an earlier one leaves nothing: where the order decides, one that
+        matches all they do, elsewhere one with the same key."""
+        if any(a.name == "priority" for e in decl.entries for a in e.annotations):
             return
-        seen: dict[object, ast.TableEntry] = {}
-        for entry in decl.entries:
-            parts = getattr(entry.keyset, "elements", [entry.keyset])
-            key = tuple(p.const for p in parts)
-            if None not in key and key in seen:
-                place = seen[key].span
-                self.c.warn(entry, "this entry is never matched", f"{place} has the same key")
-            seen.setdefault(key, entry)
+        if not decl.const_entries:
+            return  # the earlier one may be deleted
+        ordered = any(k.match_kind not in ("exact", "lpm") for k in decl.key)
+        earlier: list[list[Known] | None] = []
+        same: dict[object, int] = {}
+        for i, entry in enumerate(decl.entries):
+            sets = known_sets(entry.keyset, types)
+            at = first_cover(earlier, sets) if ordered else same.get(str(sets))
+            if at is not None and sets is not None:
+                where = f"the one at {decl.entries[at].span} matches all it could"
+                self.c.warn(entry, "unreachable", "this entry is never matched", where)
+            earlier.append(sets)
+            same.setdefault(str(sets), i)
 
     def _priorities(self, decl: ast.TableDecl) -> None:
         written = [e for e in decl.entries if e.priority is not None]
@@ -236,14 +268,17 @@ class TableChecker:
 
     # -- properties ----------------------------------------------------------------------------
 
-    def _properties(self, properties: Sequence[ast.TableProperty]) -> None:
-        for p in properties:
+    def _properties(self, decl: ast.TableDecl) -> None:
+        for p in decl.properties:
+            self.c.annotations(p.annotations)
             with self.c.inside("package"):
                 self.c.exprs.check(p.value)
             if p.name == "size":
-                size = self.c.constant_int(p.value, "a table's size", checked=True)
-                if size is not None and size < 0:
-                    self.c.error(p.value, f"a table's size cannot be negative: {size}")
+                self._size(p.value)
+                size, entries = p.value.const, len(decl.entries)
+                if isinstance(size, int) and 0 <= size < entries:
+                    what = f"table {decl.name} has {entries} entries, and room for {size}"
+                    self.c.warn(p, "size", what)
             elif p.name == "priority_delta":
                 delta = self.c.constant_int(p.value, "priority_delta", checked=True)
                 if delta is not None and delta < 1:
@@ -252,6 +287,14 @@ class TableChecker:
                 self.c.error(p.value, f"largest_priority_wins is true or false, not {p.value.type}")
             elif p.value.type != ANY and not self.c.compile_time(p.value):
                 self.c.error(p.value, f"property {p.name} must be known at compile time")
+
+    def _size(self, e: ast.Expr) -> None:
+        """A number; a constructor parameter is known when the program is loaded."""
+        if isinstance(e.type, Bits | Integer) and self.c.compile_time(e) and e.const is None:
+            return
+        size = self.c.constant_int(e, "a table's size", checked=True)
+        if size is not None and size < 0:
+            self.c.error(e, f"a table's size cannot be negative: {size}")
 
 
 def _before(a: ast.Node, b: ast.Node) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.kinds import (
@@ -46,6 +47,7 @@ from gradplane.switch.syntax import ast
 if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
 
+_BODILESS = (ast.FunctionDecl, ast.ParserTypeDecl, ast.ControlTypeDecl, ast.PackageTypeDecl)
 _PLAIN = {
     "bool": BOOL,
     "error": ERROR,
@@ -87,7 +89,7 @@ class TypeResolver:
     def resolve(self, ref: ast.TypeRef) -> Type:
         if ref.type is None:
             ref.type = self._resolve(ref)
-            if isinstance(ref.type, Tuple | Fields | Stack) and _leaves(ref.type) > MAX_FIELDS:
+            if isinstance(ref.type, Tuple | Fields | Stack) and leaves(ref.type) > MAX_FIELDS:
                 self.c.error(ref, f"this type has more than {MAX_FIELDS} fields in all")
                 ref.type = ANY
         return ref.type
@@ -163,6 +165,8 @@ class TypeResolver:
             return ANY
         decl = found[0]
         if isinstance(decl, TypeParam):
+            if ref.args:
+                self.c.error(ref, f"{ref.name} is a type parameter: it takes no type arguments")
             return decl.var
         declared = self.declared(decl)
         if declared is None:
@@ -221,7 +225,19 @@ class TypeResolver:
         with self.c.scopes.nested():
             self.declare_variables(decl)
             params: list[ast.Param] = getattr(decl, "params", [])
+            if isinstance(decl, _BODILESS) and getattr(decl, "body", None) is None:
+                self._check_distinct(decl.name, [(p.name, p.name_span or p.span) for p in params])
+            constructor = isinstance(decl, ast.FunctionDecl) and decl.result is None
+            if not constructor and not isinstance(decl, ast.PackageTypeDecl):
+                self._no_blocks(params)
             return tuple(self.param(p) for p in params)
+
+    def _no_blocks(self, params: Sequence[ast.Param]) -> None:
+        """Parsers, controls and packages are arguments of constructors only (7.2.12)."""
+        for p in params:
+            t = self.param(p).type
+            if isinstance(t, BlockType):
+                self.c.error(p, f"parameter {p.name} cannot be a {t.kind}: only constructors' can")
 
     def param(self, p: ast.Param) -> ParamType:
         if p.type is None:
@@ -229,10 +245,21 @@ class TypeResolver:
             if isinstance(p.type, Void):
                 self.c.error(p.ref, f"parameter {p.name} cannot be void")
                 p.type = ANY
+            self._direction(p, p.type)
+            self.c.annotations(p.annotations)
         optional = any(a.name == "optional" for a in p.annotations)
         if optional and p.default is not None:
             self.c.error(p, f"parameter {p.name} is @optional: it has no default value")
         return ParamType(p.name, p.direction, p.type, optional, p.default, p)
+
+    def _direction(self, p: ast.Param, t: Type) -> None:
+        """Objects are passed without a direction, and so are int and string (6.8)."""
+        if p.direction and isinstance(t, ExternType):
+            what = f"{t} cannot be a parameter with direction {p.direction}"
+            self.c.error(p, what, "extern objects are passed without direction")
+        elif p.direction and t in (INTEGER, STRING):
+            what = f"parameter {p.name} of type {t} must be known at compile time"
+            self.c.error(p, what, "give it a width" if t == INTEGER else "")
 
     def _typedef(self, decl: ast.TypedefDecl) -> Type:
         underlying = self.resolve(decl.ref)
@@ -288,7 +315,7 @@ class TypeResolver:
         with self.c.scopes.nested():
             self.declare_variables(decl)
             fields = tuple(self._field(decl, f) for f in decl.fields)
-        if sum(_leaves(f.type) for f in fields) > MAX_FIELDS:
+        if sum(leaves(f.type) for f in fields) > MAX_FIELDS:
             self.c.error(decl, f"{decl.name} has more than {MAX_FIELDS} fields in all")
             return ANY
         return kind(decl.name, fields, self.c.annotations(decl.annotations), self.variables(decl))
@@ -330,15 +357,15 @@ def _allowed_field(kind: str, t: Type) -> bool:
     return _in_header(t)
 
 
-def _leaves(t: Type) -> int:
+def leaves(t: Type) -> int:
     """Fields, down to numbers."""
     match t:
         case Fields(fields=fields):
-            return sum(_leaves(f.type) for f in fields)
+            return sum(leaves(f.type) for f in fields)
         case Tuple(elements=elements):
-            return sum(map(_leaves, elements))
+            return sum(map(leaves, elements))
         case Stack(element=element, size=size):
-            return size * _leaves(element)
+            return size * leaves(element)
     return 1
 
 

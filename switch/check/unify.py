@@ -28,6 +28,11 @@ class Inference:
         self.bound: dict[TypeVar, Type] = {}
 
     @property
+    def widths_known(self) -> Substitution:
+        """The bindings that stand: a variable bound to int may still get a width."""
+        return {v: t for v, t in self.bound.items() if not isinstance(t, Integer)}
+
+    @property
     def substitution(self) -> Substitution:
         return self.bound
 
@@ -37,7 +42,7 @@ class Inference:
         An implicit conversion (an int constant, a list for a struct) is left to the caller:
         those agree here.
         """
-        formal = substitute(formal, self.bound)
+        formal = substitute(formal, self.widths_known)
         if any(isinstance(t, TypeVar) and t.name == "_" for t in (formal, actual)):
             return True  # `_`: don't care
         if isinstance(formal, TypeVar) and formal in self.variables:
@@ -68,9 +73,14 @@ class Inference:
         )
 
     def _params(self, formal: tuple[ParamType, ...], actual: tuple[ParamType, ...]) -> bool:
-        return len(formal) == len(actual) and all(
-            f.direction == a.direction and self.unify(f.type, a.type)
-            for f, a in zip(formal, actual, strict=True)
+        """Optional parameters may be missing at the end: the architecture leaves them out."""
+        return (
+            len(formal) >= len(actual)
+            and all(f.optional for f in formal[len(actual) :])
+            and all(
+                f.direction == a.direction and self.unify(f.type, a.type)
+                for f, a in zip(formal, actual, strict=False)
+            )
         )
 
     def _bind(self, var: TypeVar, actual: Type) -> bool:

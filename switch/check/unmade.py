@@ -20,13 +20,20 @@ def warn_unmade(c: Checker, program: ast.Program) -> None:
     argument; one that is part of something made as a whole counts too."""
     made = {m for e in _makers(program) for m in _made(e)}
     told: set[Member] = set()
-    for node in walk(program.declarations):
+    for decl in program.declarations:
+        with c.quiet(decl.annotations):
+            _warn_in(c, decl, made, told)
+
+
+def _warn_in(c: Checker, decl: ast.Decl, made: set[Member], told: set[Member]) -> None:
+    for node in walk(decl):
         if isinstance(node, ast.Member) and isinstance(node.base.type, Header):
             for place in _places(node.base):
                 if place not in made | told and not _is_method(node):
                     told.add(place)
                     c.warn(
                         node,
+                        "invalid_header",
                         f"header {place[1]} is used and nothing makes it valid",
                         "it is never extracted, assigned or setValid()",
                     )

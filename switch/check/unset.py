@@ -24,15 +24,20 @@ _SETTERS = {"setValid", "setInvalid", "push_front", "pop_front"}
 def warn_unset(c: Checker, program: ast.Program) -> None:
     """Looks at every body of a checked program."""
     for decl in program.declarations:
-        match decl:
-            case ast.FunctionDecl(body=ast.Block(body=body)) | ast.ActionDecl(body=body):
-                _Body(c, ()).statements([body] if isinstance(body, ast.Block) else body)
-            case ast.ControlDecl(locals=members):
-                bodies: list[Sequence[ast.Stmt]] = [[decl.body]]
-                bodies += [[m.body] for m in members if isinstance(m, ast.ActionDecl)]
-                _block(c, members, bodies)
-            case ast.ParserDecl(locals=members, states=states):
-                _block(c, members, [s.body for s in states], [s.transition for s in states])
+        with c.quiet(decl.annotations):
+            _warn_in(c, decl)
+
+
+def _warn_in(c: Checker, decl: ast.Decl) -> None:
+    match decl:
+        case ast.FunctionDecl(body=ast.Block(body=body)) | ast.ActionDecl(body=body):
+            _Body(c, ()).statements([body] if isinstance(body, ast.Block) else body)
+        case ast.ControlDecl(locals=members):
+            bodies: list[Sequence[ast.Stmt]] = [[decl.body]]
+            bodies += [[m.body] for m in members if isinstance(m, ast.ActionDecl)]
+            _block(c, members, bodies)
+        case ast.ParserDecl(locals=members, states=states):
+            _block(c, members, [s.body for s in states], [s.transition for s in states])
 
 
 def _block(
@@ -41,7 +46,7 @@ def _block(
     bodies: Sequence[Sequence[ast.Stmt]],
     others: Sequence[object] = (),
 ) -> None:
-    written = {name.decl for name in _writes([*members, *bodies])}
+    written = {name.decl for name in writes([*members, *bodies])}
     unset = [m for m in members if isinstance(m, ast.VarDecl) and _without_value(m, written)]
     for body in bodies:
         _Body(c, unset).statements(body)
@@ -55,12 +60,12 @@ def _without_value(decl: ast.VarDecl, written: set[ast.Decl]) -> bool:
 
 def _starts_unset(decl: ast.VarDecl) -> bool:
     """Headers start as invalid, which is a value."""
-    return decl.init is None and decl.type is not None and not _holds_header(decl.type)
+    return decl.init is None and decl.type is not None and not holds_header(decl.type)
 
 
-def _holds_header(t: Type) -> bool:
+def holds_header(t: Type) -> bool:
     if isinstance(t, Struct):
-        return any(_holds_header(f.type) for f in t.fields)
+        return any(holds_header(f.type) for f in t.fields)
     return isinstance(t, Header | Union | Stack)
 
 
@@ -86,7 +91,7 @@ class _Body:
                 self.reads(subject)
                 self.statements([case.body for case in cases])
             case ast.For() | ast.ForIn():
-                self._wrote(_writes(s))
+                self._wrote(writes(s))
                 self.reads(s)
             case ast.DeclStmt(decl=ast.VarDecl() as decl) if _starts_unset(decl):
                 self.unset.add(decl)
@@ -94,7 +99,7 @@ class _Body:
                 return
             case _:
                 self.reads(s)
-                self._wrote(_writes(s))
+                self._wrote(writes(s))
 
     def reads(self, tree: object) -> None:
         """Warns of what is read in a piece of the tree, once a variable."""
@@ -103,14 +108,15 @@ class _Body:
             if not isinstance(node, ast.Name) or id(node) in targets:
                 continue
             if isinstance(node.decl, ast.VarDecl) and node.decl in self.unset:
-                self.c.warn(node, f"{node.name} is read before it is given a value")
+                what = f"{node.name} is read before it is given a value"
+                self.c.warn(node, "uninitialized_use", what)
                 self.unset.discard(node.decl)
 
     def _wrote(self, names: Iterable[ast.Name]) -> None:
         self.unset -= {name.decl for name in names}
 
 
-def _writes(tree: object) -> Iterator[ast.Name]:
+def writes(tree: object) -> Iterator[ast.Name]:
     """The names of all that is assigned to, given as out or inout, or set valid."""
     for node in walk(tree):
         match node:
@@ -131,7 +137,7 @@ def _targets(tree: object) -> Iterator[ast.Name]:
     """The names that are not read: written, or asked for a size; a compound assignment reads."""
     compound = [n for n in walk(tree) if isinstance(n, ast.Assign) and n.op != "="]
     read = {id(name) for n in compound for name in _root_name(n.target)}
-    yield from (name for name in _writes(tree) if id(name) not in read)
+    yield from (name for name in writes(tree) if id(name) not in read)
     for node in walk(tree):
         if isinstance(node, ast.Call) and node.const is not None and node.info is not None:
             yield from _root_name(node.callee)

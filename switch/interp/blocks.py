@@ -74,7 +74,21 @@ def _state(state: ir.State, numbers: dict[str, int], statements: Statements) -> 
         body(env)
         return choose(env)
 
-    return run
+    if not state.on_reject:
+        return run
+    copy_out = statements.body(state.on_reject).run
+
+    def run_and_copy_out(env: Env) -> Any:
+        try:
+            following = run(env)
+        except Reject:
+            copy_out(env)
+            raise
+        if following == REJECT:
+            copy_out(env)
+        return following
+
+    return run_and_copy_out
 
 
 def _select(state: ir.State, numbers: dict[str, int], statements: Statements) -> Load:

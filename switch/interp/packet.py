@@ -32,7 +32,12 @@ class Reject(Exception):
 
 
 class Abort(Exception):
-    """This packet goes no further, for a reason its program should not have given."""
+    """This packet goes no further, for a reason its program should not have given. `told`: what
+    this packet's message says, where it says more than the reason."""
+
+    def __init__(self, reason: str, told: str = "") -> None:
+        super().__init__(reason)
+        self.told = told or reason
 
 
 class Packet:

@@ -202,7 +202,7 @@ def value_text(value: Any) -> str:
             return str(value) if value < 10 else hex(value)
         case dict():
             return f"{{{_fields(value)}}}"
-        case list():
+        case list() | tuple():
             return f"[{', '.join(map(value_text, value))}]"
         case None:
             return "invalid"

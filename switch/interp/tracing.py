@@ -6,11 +6,12 @@ from typing import Any
 
 from gradplane.switch.interp import trace
 from gradplane.switch.interp.frame import Env, Load
+from gradplane.switch.interp.pythonvalues import to_python
 from gradplane.switch.interp.statements import Code, Statements, TableObserver
 from gradplane.switch.interp.values import is_composite, plain
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
-from gradplane.switch.ir.types import String
+from gradplane.switch.ir.types import String, Type
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.tables import MatchTable
 
@@ -33,6 +34,8 @@ class TracedStatements(Statements):
                 return _before(code, trace.Exited(span=stmt.span))
             case ir.CallExtern():
                 return self._called(stmt, code)
+            case ir.CallOwn():
+                return self._called_own(stmt, code)
         return code
 
     def state_body(self, state: ir.State) -> Code:
@@ -107,6 +110,33 @@ class TracedStatements(Statements):
             env[0].events.append(trace.Called(name, args, results, span=s.span))
 
         return Code(run)
+
+    def _called_own(self, s: ir.CallOwn, code: Code) -> Code:
+        """With the values as the implementation has them, also where it fails."""
+        name = f"{s.instance.name}.{s.name}" if s.instance else s.name
+        before = [self._seen(a.value, a.type) for a in s.args if a.direction != "out"]
+        after = [self._seen(var, t) for var, t in s.places]
+
+        def run(env: Env) -> None:
+            args, results = [read(env) for read in before], []
+            try:
+                code.run(env)
+                results = [read(env) for read in after]
+            finally:
+                env[0].events.append(trace.Called(name, args, results, span=s.span))
+
+        return Code(run)
+
+    def _seen(self, e: ir.Expr | ir.ExternInstance | None, t: Type) -> Load:
+        if not isinstance(e, ir.Expr):
+            text = None if e is None else e.name
+            return lambda env: text
+        convert = to_python(t, list(self.errors))
+        if isinstance(e, ir.Const):
+            value = convert(e.value)
+            return lambda env: value
+        load = self.load(e)
+        return lambda env: convert(load(env))
 
     def _reader(self, e: ir.Expr) -> Load:
         """Evaluates to a plain value; a struct variable, often large, to its name."""

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from gradplane.switch.ir.types import Annotations, Header, Type
 from gradplane.switch.source import NOWHERE, Span
@@ -256,7 +257,8 @@ class CallExtern(Stmt):
 
     `args` has an expression for each in parameter (and directionless one) and an LValue for each
     out and inout parameter; `directions` says which. `result` takes the return value. A constant
-    of an enum type is passed by its name, as a String constant ("crc32").
+    of an enum type is passed by its name, as a String constant ("crc32"). `told_args`: the type
+    arguments as an ExternInstance has them.
     """
 
     instance: ExternInstance | None
@@ -265,6 +267,39 @@ class CallExtern(Stmt):
     directions: list[str]
     result: LValue | None = None
     type_args: list[Type] = field(default_factory=list)
+    told_args: list[Type] = field(default_factory=list)
+
+
+@dataclass(slots=True, eq=False)
+class OwnArgument:
+    """An argument of one of the program's own externs. `type`: of the parameter, with enums, errors
+    and tuples, as only the implementation sees them. `value` of an out or inout parameter is a
+    variable of its own; None: left out."""
+
+    name: str
+    direction: str
+    type: Type
+    value: Expr | ExternInstance | None
+
+
+@dataclass(slots=True, eq=False)
+class CallOwn(Stmt):
+    """A call of an extern that the program declares and no architecture of ours has; it may do
+    anything but see the packet. `result` takes the return value, `type` is its type as in
+    OwnArgument, VOID if there is none."""
+
+    instance: ExternInstance | None
+    name: str
+    args: list[OwnArgument]
+    result: Var | None
+    type: Type
+
+    @property
+    def places(self) -> list[tuple[Var, Type]]:
+        """What the implementation gives: the result, then out and inout arguments."""
+        given = [(a.value, a.type) for a in self.args if a.direction in ("out", "inout")]
+        places = [(self.result, self.type), *given]
+        return [(var, t) for var, t in places if isinstance(var, Var)]
 
 
 # core.p4's packet_in, packet_out and verify
@@ -383,7 +418,8 @@ class SelectCase:
 class State:
     """A parser state. `select` empty: goes to `cases[0].next`. No case matches: error NoMatch.
 
-    "accept" and "reject" are not in Parser.states.
+    "accept" and "reject" are not in Parser.states. `on_reject` is done when parsing ends with a
+    reject in this state: what a sub-parser copies out to those it was called by.
     """
 
     name: str
@@ -391,6 +427,7 @@ class State:
     select: list[Expr]
     cases: list[SelectCase]
     span: Span = NOWHERE
+    on_reject: list[Stmt] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -489,26 +526,58 @@ class Table:
     span: Span = NOWHERE
 
 
+Argument: TypeAlias = "int | bool | str | tuple[Argument, ...] | ExternInstance | None"
+"""Of a constructor: an enum member is given by its name ("packets_and_bytes"), a list, tuple or
+struct as a tuple of its parts; None: an optional one that was left out."""
+
+
+@dataclass(slots=True, eq=False)
+class Method:
+    """An abstract method as an instance's initializer gives it: a function of its parameters that
+    sees no packet and no variables but its own. `types` and `type` as in OwnArgument."""
+
+    name: str
+    params: list[Param]
+    types: list[Type]
+    result: Var | None
+    type: Type
+    locals: list[Var]
+    body: list[Stmt]
+    span: Span = NOWHERE
+
+
+@dataclass(slots=True, eq=False)
+class Own:
+    """What only instances of a program's own externs have: the types of the constructor's
+    parameters, as in OwnArgument, and abstract methods."""
+
+    types: list[Type] = field(default_factory=list)
+    methods: list[Method] = field(default_factory=list)
+
+
 @dataclass(slots=True, eq=False)
 class ExternInstance:
     """A register, counter, ...: constructor arguments as constants or instances, in order.
 
-    An enum member is given by its name ("packets_and_bytes"). `told_args` are the type arguments
-    with the `type` declarations left in, for P4Info.
+    `told_args` are the type arguments with enums, errors and `type` declarations left in, for
+    P4Info.
     """
 
     type: str  # "register", "counter", "direct_meter", ...
     name: str
     type_args: list[Type]
-    args: list[int | bool | str | ExternInstance]
+    args: list[Argument]
     annotations: Annotations = ()
     span: Span = NOWHERE
-    abstract: dict[str, Action] = field(default_factory=dict)
     told_args: list[Type] = field(default_factory=list)
+    own: Own | None = None  # of the program's own type, which no architecture of ours has
 
     @property
     def kind(self) -> str:
-        """The type as v1model writes it: PSA's DirectCounter is a direct_counter."""
+        """The type as v1model writes it: PSA's DirectCounter is a direct_counter; "" for the
+        program's own."""
+        if self.own is not None:
+            return ""
         return re.sub("(?<=[a-z])(?=[A-Z])", "_", self.type).lower()
 
 
@@ -523,11 +592,15 @@ class ValueSet:
 
 @dataclass(slots=True, eq=False)
 class Package:
-    """`main`: the constructor arguments by parameter name."""
+    """`main`: the constructor arguments by parameter name.
+
+    Of a program without main, all blocks that no other block uses, by name; the type is "".
+    """
 
     type: str  # "V1Switch", "PSA_Switch", ...
-    args: dict[str, Parser | Control | Package | ExternInstance | int | bool | str]
+    args: dict[str, Parser | Control | Package | Argument]
     annotations: Annotations = ()
+    span: Span = NOWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -551,3 +624,4 @@ class Program:
     types: dict[str, TypeInfo] = field(default_factory=dict)
     controller_headers: list[Header] = field(default_factory=list)
     annotations: Annotations = ()
+    own_calls: list[CallOwn] = field(default_factory=list)  # all of them, in methods too

@@ -117,6 +117,17 @@ def _call(s: ir.CallExtern) -> str:
     return f"{result}{name}({', '.join(f'{d} {_text(a)}'.strip() for d, a in pairs)})"
 
 
+def _call_own(s: ir.CallOwn) -> str:
+    name = f"{s.instance.name}.{s.name}" if s.instance else s.name
+    result = f"{_text(s.result)} = " if s.result else ""
+    return f"{result}{name}({', '.join(map(_own_argument, s.args))})"
+
+
+def _own_argument(a: ir.OwnArgument) -> str:
+    value = a.value.name if isinstance(a.value, ir.ExternInstance) else "_"
+    return f"{a.direction} {_text(a.value) if isinstance(a.value, ir.Expr) else value}".strip()
+
+
 _SIMPLE: dict[type[ir.Stmt], Callable[..., str]] = {
     ir.Assign: lambda s: f"{_text(s.target)} = {_text(s.value)}",
     ir.SetValid: lambda s: f"{_text(s.target)}.set{'Valid' if s.valid else 'Invalid'}()",
@@ -126,6 +137,7 @@ _SIMPLE: dict[type[ir.Stmt], Callable[..., str]] = {
     ir.Exit: lambda s: "exit",
     ir.ApplyTable: _apply,
     ir.CallExtern: _call,
+    ir.CallOwn: _call_own,
     ir.Extract: _extract,
     ir.Lookahead: lambda s: f"{_text(s.target)} = lookahead {s.target.type}",
     ir.Advance: lambda s: f"advance {_text(s.bits)}",
@@ -212,6 +224,9 @@ def _parser(parser: ir.Parser) -> Lines:
         yield from _indented(_body(state.body))
         for case in state.cases:
             yield f"    {_case(state, case)}"
+        if state.on_reject:
+            yield "    on reject"
+            yield from _indented(_indented(_body(state.on_reject)))
 
 
 def _case(state: ir.State, case: ir.SelectCase) -> str:

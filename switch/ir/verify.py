@@ -114,6 +114,7 @@ class _Checker:
             self.want(name == state.name, f"the state is named {state.name}")
             self._body(state.body, [])
             self._select(parser, state)
+            self._body(state.on_reject, [])
 
     def _select(self, parser: ir.Parser, state: ir.State) -> None:
         for expr in state.select:
@@ -302,6 +303,16 @@ class _Checker:
         if s.result is not None:
             self._place(s.result)
 
+    def _call_own(self, s: ir.CallOwn) -> None:
+        for a in s.args:
+            if a.direction in ("out", "inout"):
+                is_var = isinstance(a.value, ir.Var | None)
+                self.want(is_var, f"call of {s.name}: {a.name} is no variable")
+            if isinstance(a.value, ir.Expr) and not isinstance(a.value, ir.Const):
+                self._expr(a.value)  # a constant may be of a type that only externs take
+        if s.result is not None:
+            self._expr(s.result)
+
     # -- expressions ----------------------------------------------------------------------------
 
     def _place(self, e: ir.Expr) -> None:
@@ -342,6 +353,7 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
     ir.Verify: _Checker._verify,
     ir.Emit: _Checker._emit,
     ir.CallExtern: _Checker._call,
+    ir.CallOwn: _Checker._call_own,
 }
 
 

@@ -35,6 +35,7 @@ def _bodies(block: ir.Parser | ir.Control) -> Iterator[ir.Stmt]:
     yield from block.setup
     for state in block.states.values():
         yield from state.body
+        yield from state.on_reject
 
 
 def nested(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:

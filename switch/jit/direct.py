@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.jit.counts import count
 from gradplane.switch.jit.meters import execute_meter
 from gradplane.switch.jit.shapes import Shape
 from gradplane.switch.jit.statements import Statements
-from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.jit.text import Operand
 
 
 def count_and_meter(table: ir.Table, shape: Shape, code: Statements, entry: Operand) -> None:
@@ -17,8 +18,8 @@ def count_and_meter(table: ir.Table, shape: Shape, code: Statements, entry: Oper
         count(f, f.fixed("ptr", f.add(entry, part.counter), 8), size)
     if part.meter is not None and table.meter is not None:
         cells = f.fixed("ptr", f.add(entry, part.meter), 8)
-        amount = "1" if table.meter.args[0] == "packets" else size
-        colour = execute_meter(code.unit, f, cells, amount)
+        by_packets = table.meter.args[0] == "packets"
+        colour = execute_meter(code.unit, f, cells, size, by_packets)
         f.store("i32", colour, f.add("%c", code.context.direct[table.meter.name]), 4)
 
 
@@ -29,9 +30,3 @@ def keep_found(table: ir.Table, shape: Shape, code: Statements, entry: Operand) 
         if instance is not None and offset is not None:
             cells = f.fixed("ptr", f.add(entry, offset), 8)
             f.store("ptr", cells, f.add("%c", code.context.direct[instance.name]), 8)
-
-
-def count(f: Function, cells: Operand, size: Operand) -> None:
-    """Counts a packet of so many bytes."""
-    for at, amount in ((cells, "1"), (f.add(cells, 8), size)):
-        f.store("i64", f.binary("add", "i64", f.load("i64", at, 8), amount), at, 8)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradplane.switch.arch.model import GROUPS, Arrival, Output, Result
+from gradplane.switch.arch.own import OwnExterns
 from gradplane.switch.arch.v1externs import log_message
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.architectures import architecture
@@ -23,6 +24,7 @@ from gradplane.switch.jit.handover import Handover
 from gradplane.switch.jit.layout import Layouts
 from gradplane.switch.jit.mirrors import TableMirror
 from gradplane.switch.jit.native import Native
+from gradplane.switch.jit.own import WORD, Callback
 from gradplane.switch.jit.rounds import NODE, NODE_META, Pipeline
 from gradplane.switch.jit.shapes import DIRECT
 from gradplane.switch.jit.text import Module
@@ -40,13 +42,14 @@ class Engine:
     """A compiled program on a State, which the interpreter may share.
 
     passes: the most that one injected packet may take. cpu_port: packets that leave there become
-    PacketIn messages. cache: keep the machine code on disk.
+    PacketIn messages. cache: keep the machine code on disk. own: implements the program's own
+    externs; without, it has none.
     Raises CompileError for what it cannot compile. Not safe for threads: callers hold a lock.
     """
 
     def __init__(
         self, program: ir.Program, state: State, passes: int, cpu_port: int | None = None,
-        cache: bool = True,
+        cache: bool = True, own: OwnExterns | None = None,
     ) -> None:  # fmt: skip
         self.state = state
         self.passes = passes
@@ -54,7 +57,7 @@ class Engine:
         self._module = Module()
         self._layouts = Layouts()
         errors = {name: code for code, name in enumerate(program.errors)}
-        unit = Unit(self._module, self._layouts, errors)
+        unit = Unit(self._module, self._layouts, errors, state.drop_port)
         kind = architecture(program)
         externs = Externs(unit, program, state.profiles, kind.externs, kind.observe)
         self._pipeline: Pipeline = kind.build(unit, program, externs, passes)
@@ -68,6 +71,7 @@ class Engine:
         release = self._native.function("release")
         weakref.finalize(self, _release, self._native, release, self._out).atexit = False
         self._kept: list[Any] = []  # what native code points to
+        self._own = Callback(own, externs.own, self._layouts) if own is not None else None
         self._share(externs)
 
     # -- packets --------------------------------------------------------------------------------
@@ -127,6 +131,8 @@ class Engine:
         for _, tell in messages:
             tell()
         self._count_drops()
+        if self._own is not None:
+            self._own.raise_again()
         return rows, out
 
     def _again(self) -> list[Arrival]:
@@ -156,6 +162,9 @@ class Engine:
         match site.kind:
             case "fault":
                 self._fault(site.text, 1, f"packet dropped: {site.text}")
+            case "own":
+                assert self._own is not None
+                self._fault(site.text, 1, f"packet dropped: {self._own.failures.popleft().told}")
             case "storm":
                 left = int.from_bytes(data, "little")
                 reason = f"one packet took {self.passes} passes"
@@ -227,8 +236,10 @@ class Engine:
             self._point(counter_word(counter.name, "packets"), counter.packets)
             self._point(counter_word(counter.name, "bytes"), counter.bytes)
         for meter in state.meters.values():
-            self._point(meter_word(meter.name), np.asarray(meter.addresses))
+            self._point(meter_word(meter.name), meter.memory)
         self._point(CHANCE, state.chance.state)
+        if self._own is not None:
+            self._set(WORD, self._own.address)
         for name, size in self._pipeline.memory.items():
             self._point(name, block(size + LINE))
         self._lost = np.zeros(GROUPS, dtype=np.int64)

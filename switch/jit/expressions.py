@@ -28,6 +28,7 @@ class Unit:
     module: Module
     layouts: Layouts
     errors: dict[str, int]
+    drop_port: int
     _numbers: dict[int, tuple[Type, int]] = field(default_factory=dict)
 
     def number(self, t: Type) -> int:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from gradplane.switch.arch.own import failure
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 from gradplane.switch.jit import chance, vectors
@@ -14,16 +15,19 @@ from gradplane.switch.jit.fields import FieldList
 from gradplane.switch.jit.hashes import folded, hash_function, words_sum
 from gradplane.switch.jit.layout import container, scalar_width
 from gradplane.switch.jit.meters import execute_meter
+from gradplane.switch.jit.own import Buffer, call_own
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.tables import Observe, Tables
 from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.runtime.meters import CELL_WORDS
 from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.registers import register_places
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A place in the program that tells something: kind "fault", "digest" or "log"."""
+    """A place in the program that tells something: kind "fault", "own" (the same, of one of the
+    program's own externs), "digest" or "log"."""
 
     kind: str
     text: str
@@ -54,6 +58,7 @@ class Externs:
         self.tables = Tables(unit, program, self._selection, observe)
         self.register_places, _ = register_places(program.externs)
         self.sites: list[Site] = [Site("none", "")]
+        self.own: list[Buffer] = []  # of the calls of the program's own externs
         self._faults: dict[str, int] = {}
 
     def apply(self, s: ir.ApplyTable, code: Statements) -> None:
@@ -62,6 +67,11 @@ class Externs:
     def call(self, s: ir.CallExtern, code: Statements) -> None:
         owner = s.instance.type if s.instance else ""
         self.builders[owner, s.name](Call(s, code, self))
+
+    def call_own(self, s: ir.CallOwn, code: Statements) -> None:
+        buffer = Buffer.of(s, code.layouts)
+        self.own.append(buffer)
+        call_own(s, buffer, len(self.own) - 1, self.site(Site("own", failure(s))), code)
 
     def fault(self, reason: str) -> int:
         if reason not in self._faults:
@@ -209,12 +219,10 @@ def meter_colour(call: Call, position: int, before: Operand | None = None) -> Op
     inside, index = call.index(position, size_of(call.instance))
     colour = f.variable("i32", 0)
     with f.when(inside):
-        cells = f.word(meter_word(call.instance.name))
-        cell = f.load("ptr", f.item(cells, "i64", index), 8)
-        with f.when(f.compare("ne", "ptr", cell, "null")):
-            by_packets = str(call.instance.args[1]).lower() == "packets"
-            amount = "1" if by_packets else length(call)
-            colour.set(execute_meter(call.code.unit, f, cell, amount, before))
+        word = f.binary("mul", "i64", index, len(CELL_WORDS))
+        cell = f.item(f.word(meter_word(call.instance.name)), "i64", word)
+        by_packets = str(call.instance.args[1]).lower() == "packets"
+        colour.set(execute_meter(call.code.unit, f, cell, length(call), by_packets, before))
     return colour.get()
 
 

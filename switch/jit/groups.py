@@ -22,7 +22,7 @@ class GroupMirror:
     def __init__(self, state: State, set_word: SetWord) -> None:
         self.state = state
         self._set = set_word
-        self._seen: tuple[int, int] | None = None
+        self._seen: object = None
         self._groups = np.zeros((GROUPS, 2), dtype=np.int64)
         self._sessions = np.zeros((GROUPS, 4), dtype=np.int64)
         for name, array in (("groups", self._groups), ("sessions", self._sessions)):
@@ -31,9 +31,9 @@ class GroupMirror:
         self._used: tuple[list[int], list[int]] = ([], [])
 
     def refresh(self) -> None:
-        """Copies both if one changed."""
-        state = self.state
-        changes = state.multicast.changes, state.clone_sessions.changes
+        """Copies both if one changed, or the ports that are down."""
+        state, live = self.state, self.state.links.live
+        changes = state.multicast.changes, state.clone_sessions.changes, state.links.down
         if changes == self._seen:
             return
         self._seen = changes
@@ -45,13 +45,13 @@ class GroupMirror:
         for id, members in state.multicast.items():
             self._check("multicast group", id)
             self._groups[id] = len(replicas) // 2, len(members)
-            replicas += [n for r in members for n in (r.port, r.instance)]
+            replicas += [n for r in live(members) for n in (r.port, r.instance)]
         for id, session in state.clone_sessions.items():
             self._check("clone session", id)
             count = len(session.replicas)
             service = session.class_of_service + 1
             self._sessions[id] = len(replicas) // 2, count, session.truncate, service
-            replicas += [n for r in session.replicas for n in (r.port, r.instance)]
+            replicas += [n for r in live(session.replicas) for n in (r.port, r.instance)]
         whole = np.array(replicas, dtype=np.int64).tobytes()
         self._replicas.grow(len(whole))
         self._replicas.write(0, whole)

@@ -52,10 +52,6 @@ class Numbered:
     def drop(self, slot: int) -> None:
         self._free.append(slot)
 
-    def clear(self) -> None:
-        self._free.clear()
-        self._next = 0
-
 
 class Index:
     """Record numbers by hash, open addressing: number plus 1, 0 free, TOMBSTONE deleted."""
@@ -83,10 +79,6 @@ class Index:
         """Enters another record with the same key in a record's place."""
         self._cells[self._find(slot)] = other + 1
         self._hashes[other] = self._hashes.pop(slot)
-
-    def clear(self) -> None:
-        self._hashes.clear()
-        self._rebuild(64)
 
     def _find(self, slot: int) -> int:
         cells, mask = self._cells, len(self._cells) - 1
@@ -135,11 +127,6 @@ class Hash(Numbered):
         self.index.remove(slot)
         self.drop(slot)
 
-    def clear(self) -> None:
-        super().clear()
-        self._slots.clear()
-        self.index.clear()
-
     def key(self, entry: Entry) -> list[int]:
         """The key's words, the lowest first."""
         return in_words(joined(self.shape, entry_values(entry)), self.shape.words)
@@ -149,8 +136,8 @@ class Lpm(Hash):
     """One lpm field, and exact ones: each prefix length is a group.
 
     For each value of the field's first bits the guard has a row of bits, one for each length that
-    entries there have: few of those that exist. A bit once set stays until the table is cleared;
-    what it then costs is a look-up in vain.
+    entries there have: few of those that exist. A bit once set stays; what it then costs is a
+    look-up in vain.
     """
 
     def __init__(self, shape: Shape, set_word: SetWord) -> None:
@@ -173,10 +160,6 @@ class Lpm(Hash):
         first = value >> (self._width - self._bits)
         count = 1 << max(self._bits - length, 0)
         self._guard[first : first + count, length // 64] |= np.uint64(1 << length % 64)
-
-    def clear(self) -> None:
-        super().clear()
-        self._guard.fill(0)
 
     def key(self, entry: Entry) -> list[int]:
         return [*super().key(entry), self._length(entry)]

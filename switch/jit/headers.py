@@ -215,28 +215,51 @@ def copy_bits(
 
 
 def _copy_bits(module: Module) -> None:
+    """64 bits at a time where the target is at a whole byte, else what its byte has room for."""
     params = [("ptr", "%target"), ("i64", "%to"), ("ptr", "%source"), ("i64", "%from"),
               ("i64", "%count")]  # fmt: skip
     f = module.function("copy_bits", "void", params, attributes="noinline ")
-    with f.count("%count") as i:
-        bit = _bit(f, "%source", f.binary("add", "i64", "%from", i))
-        at = f.binary("add", "i64", "%to", i)
-        address, shift = f.add("%target", f.binary("lshr", "i64", at, 3)), _shift(f, at)
-        mask = f.binary("xor", "i8", f.binary("shl", "i8", 1, shift), -1)
-        kept = f.binary("and", "i8", f.load("i8", address), mask)
-        f.store("i8", f.binary("or", "i8", kept, f.binary("shl", "i8", bit, shift)), address)
+    to, start, left = (f.variable("i64", x) for x in ("%to", "%from", "%count"))
+    with f.loop() as end:
+        bits, more = left.get(), f.label()
+        f.branch(f.compare("eq", "i64", bits, 0), end, more)
+        f.at(more)
+        at, begin = to.get(), start.get()
+        offset, shift = f.binary("and", "i64", at, 7), f.binary("and", "i64", begin, 7)
+        room = f.binary("sub", "i64", 8, offset)
+        whole = f.compare("eq", "i64", offset, 0)
+        whole = f.binary("and", "i1", whole, f.compare("uge", "i64", bits, 64))
+        part = f.intrinsic("llvm.umin.i64", "i64", ("i64", room), ("i64", bits))
+        size = f.select(whole, "i64", 64, part)
+        address = f.add("%target", f.binary("lshr", "i64", at, 3))
+        first = f.add("%source", f.binary("lshr", "i64", begin, 3))
+        # The byte of the last bit: the first one's, or the one behind what is loaded there.
+        last = f.binary("sub", "i64", f.binary("add", "i64", begin, size), 1)
+        behind = f.resize(f.load("i8", f.add("%source", f.binary("lshr", "i64", last, 3))), 8, 64)
+        low = f.binary("lshr", "i64", behind, f.binary("sub", "i64", 8, shift))
+        word, byte, after = f.label(), f.label(), f.label()
+        f.branch(whole, word, byte)
+        f.at(word)
+        value = f.intrinsic("llvm.bswap.i64", "i64", ("i64", f.load("i64", first, 1)))
+        value = f.binary("or", "i64", f.binary("shl", "i64", value, shift), low)
+        f.store("i64", f.intrinsic("llvm.bswap.i64", "i64", ("i64", value)), address, 1)
+        f.go(after)
+        f.at(byte)
+        value = f.binary("shl", "i64", f.resize(f.load("i8", first), 8, 64), shift)
+        value = f.binary("lshr", "i64", f.binary("or", "i64", value, low), offset)
+        above = f.binary("lshr", "i64", 0xFF, offset)
+        below = f.binary("lshr", "i64", above, size)
+        mask = f.binary("xor", "i64", above, below)
+        value = f.binary("and", "i64", value, mask)
+        kept = f.resize(f.load("i8", address), 8, 64)
+        kept = f.binary("and", "i64", kept, f.binary("xor", "i64", mask, -1))
+        f.store("i8", f.resize(f.binary("or", "i64", kept, value), 64, 8), address)
+        f.go(after)
+        f.at(after)
+        to.increase(size)
+        start.increase(size)
+        left.set(f.binary("sub", "i64", bits, size))
     f.ret()
-
-
-def _bit(f: Function, source: Operand, at: Operand) -> Operand:
-    """One bit as i8."""
-    byte = f.load("i8", f.add(source, f.binary("lshr", "i64", at, 3)))
-    return f.binary("and", "i8", f.binary("lshr", "i8", byte, _shift(f, at)), 1)
-
-
-def _shift(f: Function, at: Operand) -> Operand:
-    """How far a bit is from its byte's low end, as i8."""
-    return f.resize(f.binary("xor", "i64", f.binary("and", "i64", at, 7), 7), 64, 8)
 
 
 def clear_rest(f: Function, target: Operand, bits: Operand) -> None:

@@ -1,4 +1,4 @@
-"""How values lie in native memory, and reading them back from Python.
+"""How values lie in native memory, and reading and writing them from Python.
 
 bit<W>, int<W>: an unsigned integer of 1, 2, 4 or 8 bytes, or of as many 8-byte words as needed;
 the bits beyond W are zero. bool: a byte. varbit: length in bits (4 bytes), then at 8 the value.
@@ -116,6 +116,37 @@ class Layouts:
                     return HeaderValue(bool(data[at + place.valid]), values)
                 return values
         raise AssertionError(t)
+
+    def write(self, t: Type, value: Any) -> bytes:
+        """The bytes of one of the interpreter's values."""
+        data = bytearray(self.of(t).size)
+        self._write(t, value, data, 0)
+        return bytes(data)
+
+    def _write(self, t: Type, value: Any, data: bytearray, at: int) -> None:
+        place = self.of(t)
+        match t:
+            case Bits(width=width):
+                size = place.size
+                data[at : at + size] = (value & ((1 << width) - 1)).to_bytes(size, "little")
+            case Bool():
+                data[at] = value
+            case Varbit(width=width):
+                length, number = value
+                data[at : at + 4] = length.to_bytes(4, "little")
+                size = container(width) // 8
+                data[at + 8 : at + 8 + size] = number.to_bytes(size, "little")
+            case Stack(element=element):
+                data[at : at + 4] = value.next.to_bytes(4, "little")
+                size, start = self.of(element).size, at + place.offsets[0]
+                for i, item in enumerate(value.items):
+                    self._write(element, item, data, start + i * size)
+            case Fields(fields=fields):
+                if isinstance(t, Header):
+                    data[at + place.valid] = value.valid
+                    value = value.fields
+                for f, v, offset in zip(fields, value, place.offsets, strict=True):
+                    self._write(f.type, v, data, at + offset)
 
 
 def _number(data: bytes, at: int, width: int, signed: bool) -> int:

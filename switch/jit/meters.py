@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from gradplane.switch.jit.counts import count
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.text import Function, Operand
-from gradplane.switch.runtime.meters import CELL_WORDS, GREEN, RED, SECOND, YELLOW
+from gradplane.switch.runtime.meters import CELL_WORDS, COUNTS, GREEN, RED, SECOND, YELLOW
 
 _AT = {name: 8 * i for i, name in enumerate(CELL_WORDS)}
 
 
 def execute_meter(
-    unit: Unit, f: Function, cell: Operand, amount: Operand, before: Operand | None = None
+    unit: Unit,
+    f: Function,
+    cell: Operand,
+    size: Operand,
+    by_packets: bool,
+    before: Operand | None = None,
 ) -> Operand:
-    """The colour (i32) of a packet, which takes its tokens from the cell; `before` (i32): the
-    colour it had, green without."""
+    """The colour (i32) of a packet of `size` bytes, which takes its tokens from the cell and is
+    counted there; `before` (i32): the colour it had, green without."""
     if not unit.module.has("meter"):
         _Writer(unit).write()
-    colour = ("i32", str(GREEN) if before is None else before)
-    args = (("ptr", cell), ("i64", f.word("now", "i64")), ("i64", amount), colour)
-    return f.call("i32", "meter", *args)
+    given = ("i32", str(GREEN) if before is None else before)
+    amount = ("i64", "1" if by_packets else size)
+    args = (("ptr", cell), ("i64", f.word("now", "i64")), amount, given)
+    colour = f.call("i32", "meter", *args)
+    of_colour = f.binary("shl", "i64", f.resize(colour, 32, 64), 4)
+    count(f, f.add(f.add(cell, of_colour), 8 * COUNTS), size)
+    return colour
 
 
 class _Writer:

@@ -1,7 +1,7 @@
 """A table's native copy, kept in step with the runtime's.
 
-The mirror is told of each change (MatchTable.watcher) and writes one record. Tables with an action
-profile are written anew before native code runs, if they or the profile changed.
+The mirror is told of each change (MatchTable.watcher) and writes one record. What changed in an
+action profile is written before native code runs.
 """
 
 from __future__ import annotations
@@ -11,19 +11,12 @@ import numpy.typing as npt
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
+from gradplane.switch.jit.choices import Choices
 from gradplane.switch.jit.memory import Memory, SetWord
 from gradplane.switch.jit.records import make_records
 from gradplane.switch.jit.shapes import ActionPart, Shape
 from gradplane.switch.runtime.cells import address_of
-from gradplane.switch.runtime.entries import (
-    ActionData,
-    Count,
-    Entry,
-    GroupRef,
-    MemberRef,
-    OneShot,
-    Target,
-)
+from gradplane.switch.runtime.entries import ActionData, Count, Entry
 from gradplane.switch.runtime.meters import MeterCell
 from gradplane.switch.runtime.tables import MatchTable
 
@@ -37,89 +30,65 @@ class TableMirror:
         self.table = table
         self.shape = shape
         self._default = Memory(shape.word("default"), set_word, max(shape.entry.size, 16))
-        self._choices = Memory(shape.word("choices"), set_word)
         self._masks = [_masks(a.action) for a in table.table.actions]
         self._records = make_records(shape, set_word, direct)
-        self._seen = -1  # the profile's changes when it was last written
-        self._dirty = True
+        self._choices = None if shape.choice is None else self._make_choices(shape.choice, set_word)
         self.default_set()
         for entry in table.entries():
             self.inserted(entry)
         table.watcher = self
 
     def inserted(self, entry: Entry) -> None:
-        self._dirty = True
-        if self.table.profile is None:
-            self._records.insert(entry, self._part(entry))
+        self._records.insert(entry, self._part(entry))
 
     def modified(self, entry: Entry) -> None:
-        self._dirty = True
-        if self.table.profile is None:
-            self._records.modify(entry, self._part(entry))
+        self._records.modify(entry, self._part(entry))
 
     def deleted(self, entry: Entry) -> None:
-        self._dirty = True
-        if self.table.profile is None:
-            self._records.delete(entry)
+        self._records.delete(entry)
+        if self._choices is not None:
+            self._choices.drop(entry)
 
     def default_set(self) -> None:
-        self._dirty = True
         table, part = self.table, self.shape.entry
         head = _head(part, table.default_counter, table.default_meter, None)
-        if table.profile is None:
-            record = self._action(self.shape.entry, table.default, False, head)
+        if self._choices is None:
+            record = self._action(part, table.default, False, head)
             self._records.set_default(record)
         else:
+            self._choices.set_fixed()
             record = _filled(part, head, (0).to_bytes(4, "little") + (1).to_bytes(4, "little"))
         self._default.write(0, record)
 
     def refresh(self) -> None:
-        """Writes what is left to write; a table with an action profile anew, if it or the profile
-        changed."""
-        profile = self.table.profile
-        if profile is None or (not self._dirty and self._seen == profile.changes):
-            self._records.refresh()
-            return
-        assert self.shape.choice is not None
-        self._seen, self._dirty = profile.changes, False
-        fixed = (self.table.default, self.table.for_empty_group)
-        choices = [self._action(self.shape.choice, action, False, b"") for action in fixed]
-        firsts: dict[Target, tuple[int, int]] = {}
-        self._records.clear()
-        for entry in self.table.entries():
-            if entry.action not in firsts:
-                found = self._members(entry.action)
-                firsts[entry.action] = len(choices), len(found)
-                choices += [self._action(self.shape.choice, a, True, b"") for a in found]
-            first, count = firsts[entry.action]
-            numbers = first.to_bytes(4, "little") + count.to_bytes(4, "little")
-            head = _head(self.shape.entry, entry.counter, entry.meter, entry.times)
-            self._records.insert(entry, _filled(self.shape.entry, head, numbers))
-        whole = b"".join(choices)
-        self._choices.grow(len(whole))
-        self._choices.write(0, whole)
+        """Writes what is left to write."""
+        if self._choices is not None:
+            self._choices.refresh()
         self._records.refresh()
 
-    def _members(self, target: Target) -> list[ActionData]:
-        """The actions that an entry's selection chooses among."""
-        profile = self.table.profile
-        assert profile is not None
-        match target:
-            case ActionData():
-                return [target]
-            case OneShot(actions=actions):
-                return [a for a, weight, _ in actions for _ in range(weight)]
-            case MemberRef(id=id):
-                return [profile.members[id]] if id in profile.members else []
-            case GroupRef(id=id):
-                group = profile.groups.get(id)
-                return [] if group is None else [profile.members[m] for m in group.choices]
-        raise AssertionError(target)
+    def _make_choices(self, part: ActionPart, set_word: SetWord) -> Choices:
+        memory = Memory(self.shape.word("choices"), set_word)
+
+        def encode(action: ActionData, hit: bool) -> bytes:
+            return self._action(part, action, hit, b"")
+
+        def moved(entry: Entry, numbers: bytes) -> None:
+            self._records.modify(entry, self._referring(entry, numbers))
+
+        return Choices(self.table, memory, part.size, encode, moved)
 
     def _part(self, entry: Entry) -> bytes:
+        if self._choices is not None:
+            return self._referring(entry, self._choices.take(entry))
         assert isinstance(entry.action, ActionData), entry.action
-        head = _head(self.shape.entry, entry.counter, entry.meter, entry.times)
-        return self._action(self.shape.entry, entry.action, True, head)
+        return self._action(self.shape.entry, entry.action, True, self._head(entry))
+
+    def _referring(self, entry: Entry, numbers: bytes) -> bytes:
+        """The action part of an entry that refers to choices."""
+        return _filled(self.shape.entry, self._head(entry), numbers)
+
+    def _head(self, entry: Entry) -> bytes:
+        return _head(self.shape.entry, entry.counter, entry.meter, entry.times)
 
     def _action(self, part: ActionPart, data: ActionData, hit: bool, head: bytes) -> bytes:
         out = bytearray(part.size)

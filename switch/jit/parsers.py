@@ -58,14 +58,25 @@ class ParserCode(Statements):
         for state in self.parser.states.values():
             self.f.at(self.labels[state.name])
             self._count_visit()
+            if state.on_reject:
+                self.labels["reject"] = self.f.label()
             self.body(state.body)
             self._select(state)
+            if state.on_reject:
+                self._on_reject(state)
         self.f.at(self.exit)
         self.note("position", self.position.get())
         self.f.ret(self.status.get())
 
     def reject(self, code: Operand | int) -> None:
         self.status.set(code)
+        self.f.go(self.labels["reject"])
+
+    def _on_reject(self, state: ir.State) -> None:
+        """Where the rejects in this state lead."""
+        self.f.at(self.labels["reject"])
+        self.labels["reject"] = self.exit
+        self.body(state.on_reject)
         self.f.go(self.exit)
 
     def error(self, name: str) -> int:

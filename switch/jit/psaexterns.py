@@ -9,7 +9,7 @@ from gradplane.switch.arch.psapacket import PORT_RECIRCULATE
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 from gradplane.switch.jit import chance
-from gradplane.switch.jit.direct import count as count_cells
+from gradplane.switch.jit.counts import count as count_cells
 from gradplane.switch.jit.expressions import is_signed
 from gradplane.switch.jit.externs import (
     Builders,
@@ -52,9 +52,9 @@ def _execute(call: Call) -> None:
 
 
 def _execute_direct(call: Call) -> None:
-    amount = "1" if call.instance.args[0] == "PACKETS" else length(call)
-    before = _before(call, 0)
-    _give_colour(call, execute_meter(call.code.unit, call.f, _found(call), amount, before))
+    by_packets, before = call.instance.args[0] == "PACKETS", _before(call, 0)
+    unit, cell = call.code.unit, _found(call)
+    _give_colour(call, execute_meter(unit, call.f, cell, length(call), by_packets, before))
 
 
 def _before(call: Call, position: int) -> Operand:

@@ -35,9 +35,6 @@ class _None(_AtOnce):
     def set_default(self, record: bytes) -> None:
         """The mirror has written it."""
 
-    def clear(self) -> None:
-        """There is nothing to clear."""
-
     def insert(self, entry: Entry, part: bytes) -> None:
         raise AssertionError(entry)
 
@@ -72,10 +69,6 @@ class _Direct(_AtOnce):
         self._used[at] = False
         self._rows[at] = np.frombuffer(self._default, dtype=np.uint8)
 
-    def clear(self) -> None:
-        self._used.fill(False)
-        self.set_default(self._default)
-
 
 class _Plain(_AtOnce):
     """The values that each key's action assigns, and its tag."""
@@ -101,10 +94,6 @@ class _Plain(_AtOnce):
     def delete(self, entry: Entry) -> None:
         self._write(entry, self._default, False)
 
-    def clear(self) -> None:
-        self._used.fill(False)
-        self.set_default(self._default)
-
     def _write(self, entry: Entry, part: bytes, used: bool) -> None:
         at = joined(self.shape, entry_values(entry))
         self._used[at] = used
@@ -124,8 +113,6 @@ class Records(Protocol):
     called before native code runs."""
 
     def set_default(self, record: bytes) -> None: ...
-
-    def clear(self) -> None: ...
 
     def insert(self, entry: Entry, part: bytes) -> None: ...
 

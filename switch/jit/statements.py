@@ -23,6 +23,8 @@ class Calls(Protocol):
 
     def call(self, s: ir.CallExtern, code: Statements) -> None: ...
 
+    def call_own(self, s: ir.CallOwn, code: Statements) -> None: ...
+
     def fault(self, reason: str) -> int:
         """The number by which the engine will know why a packet was given up."""
 
@@ -211,6 +213,9 @@ class Statements(Expressions):
     def _call(self, s: ir.CallExtern) -> None:
         self.calls.call(s, self)
 
+    def _call_own(self, s: ir.CallOwn) -> None:
+        self.calls.call_own(s, self)
+
     def _packet_length(self, s: ir.PacketLength) -> None:
         bits = self.context.get(self.f, "%c", "bits")
         self.store_number(s.target, self.f.binary("lshr", "i64", bits, 3), 64)
@@ -255,6 +260,7 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
     ir.Exit: Statements._exit,
     ir.ApplyTable: Statements._apply,
     ir.CallExtern: Statements._call,
+    ir.CallOwn: Statements._call_own,
     ir.PacketLength: Statements._packet_length,
     ir.Verify: Statements._verify,
     ir.Extract: lambda code, s: code.extract(s),

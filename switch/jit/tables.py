@@ -138,7 +138,6 @@ def _note_time(shape: Shape, code: Statements, entry: Operand, hit: Operand) -> 
         with f.when(hit):
             cells = f.fixed("ptr", f.add(entry, part.times), 8)
             f.store("i64", f.word("now", "i64"), cells, 8)
-            f.store("i64", 0, f.add(cells, 8), 8)
 
 
 def _dispatch(

@@ -73,13 +73,6 @@ class Tuples(Numbered):
                 del self._groups[masks]
                 self._in_order = False
 
-    def clear(self) -> None:
-        super().clear()
-        self._groups.clear()
-        self._placed.clear()
-        self.index.clear()
-        self._in_order = False
-
     def refresh(self) -> None:
         """Writes the groups in order, if it changed."""
         if self._in_order:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gradplane.switch.arch.v1packet import DROP_PORT
+from gradplane.switch.arch.fieldlists import NO_LIST
 from gradplane.switch.ir.types import Fields
 from gradplane.switch.jit import chance
 from gradplane.switch.jit.expressions import is_signed
@@ -122,7 +122,7 @@ def _mark_to_drop(call: Call) -> None:
     t, code = call.args[0].type, call.code
     assert isinstance(t, Fields), t
     metadata, offsets = code.place(call.target(0)), code.layouts.of(t).offsets
-    for name, value in (("egress_spec", DROP_PORT), ("mcast_grp", 0)):
+    for name, value in (("egress_spec", code.unit.drop_port), ("mcast_grp", 0)):
         index = t.index(name)
         assert index is not None, name
         code.put(t.fields[index].type, str(value), code.f.add(metadata, offsets[index]))
@@ -130,7 +130,7 @@ def _mark_to_drop(call: Call) -> None:
 
 def _clone(call: Call) -> None:
     call.code.note("clone", call.number(1))
-    call.code.note("clone_list", 0)
+    call.code.note("clone_list", NO_LIST)
 
 
 def _clone_preserving(call: Call) -> None:
@@ -138,9 +138,9 @@ def _clone_preserving(call: Call) -> None:
     call.code.note("clone_list", call.number(2))
 
 
-def _noted(name: str, position: int | None) -> Callable[[Call], None]:
+def _noted(name: str) -> Callable[[Call], None]:
     def note(call: Call) -> None:
-        call.code.note(name, "0" if position is None else call.number(position))
+        call.code.note(name, call.number(0))
 
     return note
 
@@ -178,12 +178,9 @@ EXTERNS: Builders = {
     ("", "mark_to_drop"): _mark_to_drop,
     ("", "clone"): _clone,
     ("", "clone_preserving_field_list"): _clone_preserving,
-    ("", "clone3"): _clone,
-    ("", "resubmit"): _noted("resubmit", None),
-    ("", "resubmit_preserving_field_list"): _noted("resubmit", 0),
-    ("", "recirculate"): _noted("recirculate", None),
-    ("", "recirculate_preserving_field_list"): _noted("recirculate", 0),
-    ("", "truncate"): _noted("truncate", 0),
+    ("", "resubmit_preserving_field_list"): _noted("resubmit"),
+    ("", "recirculate_preserving_field_list"): _noted("recirculate"),
+    ("", "truncate"): _noted("truncate"),
     ("", "digest"): _digest,
     ("", "assert"): check_that,
     ("", "assume"): check_that,

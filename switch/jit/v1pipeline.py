@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gradplane.switch.arch.fieldlists import FieldLists, Path
 from gradplane.switch.arch.model import control_of, parser_of
-from gradplane.switch.arch.v1packet import DROP_PORT, InstanceType
+from gradplane.switch.arch.v1packet import InstanceType
+from gradplane.switch.arch.v1prepare import COPYING
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Fields, Type
+from gradplane.switch.ir.types import Fields
 from gradplane.switch.jit import vectors
 from gradplane.switch.jit.blocks import control_function, deparser_function
 from gradplane.switch.jit.context import NONE, make_context
@@ -30,13 +31,11 @@ def build(unit: Unit, program: ir.Program, externs: Externs, passes: int) -> Pip
 
 
 class _V1Traffic(Traffic):
-    drops = {
-        "ingress": f"ingress: egress_spec is {DROP_PORT}",
-        "egress": f"egress: egress_spec is {DROP_PORT}",
-    }
-
     def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
         super().__init__(unit, program, externs, passes)
+        self.drops = {
+            place: f"{place}: egress_spec is {unit.drop_port}" for place in ("ingress", "egress")
+        }
         parser = parser_of(program.package, "p")
         types = {n: p.var.type for n, p in zip(VALUES, parser.params, strict=True)}
         meters = [i.name for i in program.externs if i.kind == "direct_meter"]
@@ -44,7 +43,12 @@ class _V1Traffic(Traffic):
         self.context = make_context(unit.layouts, types, notes, meters)
         self.standard = StructFields(unit, self.context, "standard")
         self.put, self.get = self.standard.put, self.standard.get
-        self.meta_size = self.context.sizes["meta"]
+        self.lists = FieldLists(
+            types["meta"], [control_of(program.package, name) for name in COPYING]
+        )
+        # The standard metadata lie behind the metadata: both are kept as one.
+        last = "standard" if self.lists.standard else "meta"
+        self.meta_size = self._kept_at(last) + self.context.sizes[last]
         self.record_size = DEPARTURE_CONTEXT + self.context.size
         self.most = 0
 
@@ -82,22 +86,26 @@ class _V1Traffic(Traffic):
         params = [("i64", "%list"), ("ptr", "%from"), ("ptr", "%to")]
         f = self.module.function("preserve", "void", params)
         f.clear("%to", self.meta_size)
-        meta = self.context.types["meta"]
-        lists = FieldLists(meta).paths
+        lists = self.lists.paths
         end, labels = f.label(), {number: f.label() for number in lists}
         f.choose("i64", "%list", end, list(labels.items()))
         for number, paths in lists.items():
             f.at(labels[number])
             for path, t in paths:
-                at, size = self._offset(meta, path), self.unit.layouts.of(t).size
+                at, size = self._offset(path), self.unit.layouts.of(t).size
                 f.copy(f.add("%to", at), f.add("%from", at), size)
             f.go(end)
         f.at(end)
         f.ret()
 
-    def _offset(self, t: Type, path: Path) -> int:
-        offset = 0
-        for index in path:
+    def _kept_at(self, name: str) -> int:
+        """Where a value lies, from the metadata on."""
+        return self.context.values[name] - self.context.values["meta"]
+
+    def _offset(self, path: Path) -> int:
+        name = ("meta", "standard")[path[0]]
+        offset, t = self._kept_at(name), self.context.types[name]
+        for index in path[1:]:
             assert isinstance(t, Fields), t
             offset += self.unit.layouts.of(t).offsets[index]
             t = t.fields[index].type
@@ -133,8 +141,9 @@ class _V1Traffic(Traffic):
         whole = f.compare("eq", "i64", truncate, 0)
         self.context.set(f, "%c", "truncate", f.select(whole, "i64", str(NONE), truncate))
         meta = self.context.value(f, "%c", "meta")
+        if not self.lists.standard:
+            f.clear(self.context.value(f, "%c", "standard"), self.context.sizes["standard"])
         f.call("void", "preserve", ("i64", "%list"), ("ptr", "%meta"), ("ptr", meta))
-        f.clear(self.context.value(f, "%c", "standard"), self.context.sizes["standard"])
         self.put(f, "%c", "instance_type", "%type")
         args = (("ptr", "%c"), ("i64", first), ("i64", count), ("i64", passes))
         f.call("void", "replicate", *args)
@@ -170,7 +179,7 @@ class _V1Traffic(Traffic):
         self.run(f, "eg", "%c", end)
         self._clone_egress(f)
         spec = self.get(f, "%c", "egress_spec")
-        with f.when(f.compare("eq", "i64", spec, DROP_PORT)):
+        with f.when(f.compare("eq", "i64", spec, self.unit.drop_port)):
             self.count_drop(f, "egress")
             f.go(end)
         self.run(f, "ck", "%c", end)
@@ -280,7 +289,7 @@ class _V1Traffic(Traffic):
             f.call("void", "replicate", *args)
             f.go(depart)
         port = self.get(f, c, "egress_spec")
-        with f.when(f.compare("eq", "i64", port, DROP_PORT)):
+        with f.when(f.compare("eq", "i64", port, self.unit.drop_port)):
             self.count_drop(f, "ingress")
             f.go(depart)
         self._unicast(f, c, port, depart)

@@ -62,7 +62,7 @@ class Body(CallLowering):
             current: ir.Expr = target
             if has_call(s.value):
                 current = self.spill(target)
-            value = build.binary(s.op[:-1], current, self.expr(s.value))
+            value = self.operation(s.op[:-1], current, self.expr(s.value), s.value)
         self.emit(ir.Assign(target, value))
 
     def _callstmt_stmt(self, s: ast.CallStmt) -> None:
@@ -190,15 +190,14 @@ class Body(CallLowering):
         self.emit(leave)
 
     def _collection(self, e: ast.Expr) -> list[ir.Expr]:
-        if isinstance(e, ast.ListExpr):
-            return [*self.exprs(*e.elements)]
+        """The elements, as they are before the first round."""
         whole = self.expr(e)
         if isinstance(whole.type, Stack):
             copy = self.spill(whole, "elements")
             size = whole.type.size
             return [build.element(copy, build.number(Bits(32), i)) for i in range(size)]
         assert isinstance(whole, ir.Make), whole
-        return list(whole.fields)
+        return [v if isinstance(v, ir.Const) else self.spill(v, "element") for v in whole.fields]
 
     def _break_stmt(self, s: ast.Break) -> None:
         self.emit(ir.Leave(self._loops[-1][0]))

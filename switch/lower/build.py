@@ -8,6 +8,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     BOOL,
+    INTEGER,
     Bits,
     Bool,
     Fields,
@@ -24,6 +25,14 @@ FALSE = ir.Const(BOOL, False)
 
 def number(t: Type, value: int) -> ir.Const:
     return ir.Const(t, ops.wrap(t)(value))
+
+
+def sized(a: ir.Expr) -> ir.Expr:
+    """The expression itself; an `int` that met no width gets one, 32 bits at least."""
+    if not isinstance(a, ir.Const) or a.type != INTEGER:
+        return a
+    value = int(a.value)
+    return number(Bits(max(32, value.bit_length() + (value < 0))), value)
 
 
 def zero(t: Type) -> ir.Expr:
@@ -50,7 +59,7 @@ def binary(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
         for one, other in ((a, b), (b, a)):
             if isinstance(one, ir.Const):
                 return other if one.value == (op == "&&") else one
-    return ir.Binary(ops.result_type(op, a.type, b.type), op, a, b)
+    return ir.Binary(ops.result_type(op, a.type, b.type), op, a, sized(b))
 
 
 def cast(t: Type, a: ir.Expr) -> ir.Expr:

@@ -14,7 +14,7 @@ from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.kinds import substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.paths import in_header, independent, overlap, path
-from gradplane.switch.ir.types import BOOL, Type, Void
+from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Type, Void
 from gradplane.switch.lower import build
 from gradplane.switch.lower.env import (
     ActionInstance,
@@ -28,6 +28,7 @@ from gradplane.switch.lower.externs import ExternLowering
 from gradplane.switch.lower.frame import leaves
 from gradplane.switch.syntax import ast
 
+NEVER_STORED = (INTEGER, STRING)  # types without variables: such a parameter is its value
 STARTED_ANEW = ("Checksum", "InternetChecksum")  # PSA: their state lasts one run of their block
 
 
@@ -142,12 +143,13 @@ class CallLowering(ExternLowering):
         """A sub-control's body, in place."""
         self.p.count_inlined(self._span)
         instance = self.block_instance(info)
+        again = instance.elaborated is not None
         env, copies = self.enter_block(info, instance)
         decl = instance.decl
         assert isinstance(decl, ast.ControlDecl)
         self._copy_outs.append(copies)
         with self.scope(env), self.returns(None):
-            self.initialise(decl.locals, again=instance.sites > 1)
+            self.initialise(decl.locals, again)
             with self.scope():
                 self.stmts(decl.body.body)
         self._copy_outs.pop()
@@ -207,7 +209,7 @@ class CallLowering(ExternLowering):
         self, info: CallInfo, params: Sequence[ast.Param], env: Env, by_reference: bool
     ) -> list[ir.Stmt]:
         """Binds each parameter; returns the statements that copy results out afterwards."""
-        values, saved = self._argument_values(info)
+        values, saved = self.argument_values(info)
         copies: list[ir.Stmt] = []
         for i, (param, value) in enumerate(zip(params, values, strict=True)):
             formal = info.signature.params[i]
@@ -215,9 +217,12 @@ class CallLowering(ExternLowering):
             if value is None or not isinstance(value, ir.Expr):
                 self._bind_object(param, value, t_checked, env)
                 continue
+            if isinstance(value, ir.Const) and value.type in NEVER_STORED:
+                env.bind(param, value)
+                continue
             if i in saved:
                 env.bind(param, saved[i])
-                copies.append(self._copy_out(value, saved[i]))
+                copies.append(self.copy_out(value, saved[i]))
                 continue
             others = [v for j, v in enumerate(values) if j != i and isinstance(v, ir.Expr)]
             if by_reference and self._shareable(param.direction, value, others):
@@ -243,16 +248,18 @@ class CallLowering(ExternLowering):
     ) -> list[ir.Stmt]:
         """A further apply of the same instance: its parameters are variables already."""
         copies: list[ir.Stmt] = []
-        values, saved = self._argument_values(info)
+        values, saved = self.argument_values(info)
         for i, (param, value) in enumerate(zip(params, values, strict=True)):
             bound = env.find(param)
+            if isinstance(bound, ir.Const) and isinstance(value, ir.Const):
+                env.bind(param, value)
             if not isinstance(bound, ir.LValue):
                 continue
             if not isinstance(value, ir.Expr):  # `_`: nobody wants what comes out
                 self.emit(ir.Assign(bound, ir.Zero(bound.type)))
             elif i in saved:
                 self.emit(ir.Assign(bound, saved[i]))
-                copies.append(self._copy_out(value, bound))
+                copies.append(self.copy_out(value, bound))
             elif path(bound) is None or path(bound) != path(value):
                 self._copy(param.direction, bound, value, copies)
             elif param.direction == "out":
@@ -265,7 +272,7 @@ class CallLowering(ExternLowering):
         else:
             self.emit(ir.Assign(var, value))
         if direction in ("out", "inout"):
-            copies.append(self._copy_out(value, var))
+            copies.append(self.copy_out(value, var))
 
     def _shareable(self, direction: str, value: ir.Expr, others: Sequence[ir.Expr]) -> bool:
         """Whether a parameter may simply be another name for its argument.

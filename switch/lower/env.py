@@ -76,6 +76,13 @@ class Env:
             env = env.parent
         return None
 
+    def block(self) -> Env:
+        """The environment of the whole block around."""
+        env = self
+        while env.parent is not None and env.parent.path == env.path:
+            env = env.parent
+        return env
+
     def bind(self, decl: ast.Decl, value: Binding) -> None:
         self.bindings[decl] = value
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import lru_cache
 
-from gradplane.switch.check.kinds import TypeVar
+from gradplane.switch.check.kinds import ExternType, TypeVar
 from gradplane.switch.ir.types import (
+    VOID,
     Bits,
     Bool,
     Enum,
@@ -24,6 +25,7 @@ from gradplane.switch.ir.types import (
     Tuple,
     Type,
     Varbit,
+    Void,
 )
 
 CODE = Bits(32)  # of enum members and errors
@@ -79,14 +81,41 @@ def several_varbits(t: Type) -> str:
     return ""
 
 
-def erase_but_new(t: Type) -> Type:
-    """As `erase`, but `type` declarations stay: controllers are told their names."""
+def erase_but_named(t: Type) -> Type:
+    """As `erase`, but enums, errors and `type` declarations stay: controllers are told of them."""
     match t:
-        case NewType():
+        case NewType() | Enum() | SerEnum() | Error():
             return t
+        case Tuple(elements=elements):
+            fields = tuple(Field(f"f{i}", erase_but_named(e)) for i, e in enumerate(elements))
+            return Struct(str(t), fields)
+        case Stack(element=element, size=size):
+            return Stack(erase_but_named(element), size)
         case Fields():
-            fields = tuple(replace(f, type=erase_but_new(f.type)) for f in t.fields)
+            fields = tuple(replace(f, type=erase_but_named(f.type)) for f in t.fields)
             return replace(t, name=str(t), fields=fields, args=())
+    return erase(t)
+
+
+def told(t: Type) -> Type:
+    """As an extern's implementation sees it: like erase(t), but enums, errors, tuples and lists
+    stay, and compile-time numbers; VOID for what is no value."""
+    match t:
+        case Enum() | Error() | Integer():
+            return t
+        case NewType(underlying=underlying):
+            return told(underlying)
+        case Tuple(elements=elements):
+            return Tuple(tuple(map(told, elements)))
+        case List(element=element):
+            return List(told(element))
+        case Stack(element=element, size=size):
+            return Stack(told(element), size)
+        case Fields():
+            fields = tuple(replace(f, type=told(f.type)) for f in t.fields)
+            return replace(t, name=str(t), fields=fields, args=())
+        case TypeVar() | ExternType() | Void():
+            return VOID
     return erase(t)
 
 

@@ -6,8 +6,9 @@ from abc import abstractmethod
 from collections.abc import Sequence
 
 from gradplane.switch.check.expressions import EnumValue
+from gradplane.switch.check.operators import MAX_BITS
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import BOOL, STRING, Bits, Fields, Integer, Stack, Struct
+from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Bits, Fields, Stack, Struct
 from gradplane.switch.lower import build
 from gradplane.switch.lower.erase import CODE
 from gradplane.switch.lower.frame import Frame
@@ -32,6 +33,8 @@ class ExpressionLowering(Frame):
         if e.const is not None:
             return self._constant(e)
         value: ir.Expr = getattr(self, f"_{type(e).__name__.lower()}")(e)
+        if isinstance(value, ir.Const) and value.type == INTEGER != e.type:
+            return build.number(self.type_of(e), int(value.value))
         return value
 
     def exprs(self, *es: ast.Expr) -> list[ir.Expr]:
@@ -50,8 +53,8 @@ class ExpressionLowering(Frame):
             return ir.Const(CODE, self.p.member_code(e.const))
         if isinstance(e.const, str):
             return ir.Const(STRING, e.const)
-        if isinstance(e.type, Integer):  # that met no width
-            return build.number(Bits(max(32, e.const.bit_length() + (e.const < 0))), e.const)
+        if e.type == INTEGER:
+            return ir.Const(INTEGER, e.const)
         return ir.Const(t, e.const)
 
     def _name(self, e: ast.Name) -> ir.Expr:
@@ -91,7 +94,15 @@ class ExpressionLowering(Frame):
         if isinstance(base.type, Struct):  # a tuple
             assert isinstance(index, ir.Const) and isinstance(index.value, int)
             return build.field(base, index.value)
+        self._inside(e, base, index)
         return build.element(base, index)
+
+    def _inside(self, e: ast.Index, base: ir.Expr, index: ir.Expr) -> None:
+        """An index that only a constructor's argument settles is checked here."""
+        assert isinstance(base.type, Stack)
+        if isinstance(index, ir.Const) and not 0 <= int(index.value) < base.type.size:
+            what = f"index {index.value} is outside {base.type}"
+            self.p.reporter.error(e.index.span, what)
 
     def _slice(self, e: ast.Slice) -> ir.Expr:
         base = self.expr(e.base)
@@ -107,7 +118,15 @@ class ExpressionLowering(Frame):
         if e.op in ("==", "!="):
             same = build.equal(left, right)
             return same if e.op == "==" else build.unary("!", same)
-        return build.binary(e.op, left, right)
+        return self.operation(e.op, left, right, e.right)
+
+    def operation(self, op: str, left: ir.Expr, right: ir.Expr, place: ast.Expr) -> ir.Expr:
+        """`left op right`, where constructor's arguments may have settled that it has no value."""
+        why = _undefined(op, left, right)
+        if why:
+            self.p.reporter.error(place.span, why)
+            return left
+        return build.binary(op, left, right)
 
     def _short_circuit(self, e: ast.Binary) -> ir.Expr:
         result = self.spill(self.expr(e.left))
@@ -175,6 +194,7 @@ class ExpressionLowering(Frame):
         match e:
             case ast.Index(base=base, index=index):
                 stack, at = self.lvalue(base), self.expr(index)
+                self._inside(e, stack, at)
                 if not isinstance(at, ir.Const):
                     at = self.spill(at, "index")
                 value = build.element(stack, at)
@@ -192,6 +212,24 @@ class ExpressionLowering(Frame):
                 value = self.expr(e)
         assert isinstance(value, ir.LValue), value
         return value
+
+
+def _undefined(op: str, left: ir.Expr, right: ir.Expr) -> str:
+    """Why an operation on constants has no value; empty if it has one."""
+    if not isinstance(right, ir.Const) or not isinstance(right.value, int):
+        return ""
+    if op in ("/", "%") and right.value == 0:
+        return "division by zero"
+    if op in ("/", "%") and (right.value < 0 or isinstance(left, ir.Const) and left.value < 0):
+        return f"{op} is not defined for negative numbers"
+    if op in ("<<", ">>") and right.value < 0:
+        return f"the amount of a shift cannot be negative ({right.value})"
+    if op == "<<" and left.type == INTEGER and right.value > MAX_BITS:
+        return f"the amount of a shift is too large ({right.value})"
+    if op == "*" and left.type == right.type == INTEGER and isinstance(left, ir.Const):
+        if int(left.value).bit_length() + int(right.value).bit_length() > MAX_BITS:
+            return f"the product has more than {MAX_BITS} bits"
+    return ""
 
 
 def has_call(e: ast.Expr | None) -> bool:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.kinds import substitute
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import STRING, Enum, Header, Type, Void
+from gradplane.switch.ir.types import BOOL, ERROR, STRING, Bits, Enum, Header, Stack, Type, Void
 from gradplane.switch.lower import build
 from gradplane.switch.lower.env import PACKET, Binding
-from gradplane.switch.lower.erase import erase, without_headers
+from gradplane.switch.lower.erase import CODE, erase, erase_but_named, without_headers
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
+from gradplane.switch.lower.own import OwnCall
 from gradplane.switch.syntax import ast
 
 
 class ExternLowering(ExpressionLowering):
     # -- arguments -----------------------------------------------------------------------------
 
-    def _argument_values(self, info: CallInfo) -> tuple[list[Binding | None], dict[int, ir.Var]]:
+    def argument_values(self, info: CallInfo) -> tuple[list[Binding | None], dict[int, ir.Var]]:
         """Arguments, evaluated as written: l-values for out and inout, otherwise values or objects.
 
         Where evaluating a later argument may change a value, it is saved before; for an inout
@@ -29,7 +30,7 @@ class ExternLowering(ExpressionLowering):
             direction = info.signature.params[i].direction
             changes = any(has_call(later) for _, later in order[n + 1 :])
             if direction in ("out", "inout"):
-                place = values[i] = self.lvalue(arg)
+                place = values[i] = self._settled(self.lvalue(arg))
                 if direction == "inout" and changes:
                     saved[i] = self.spill(place)
             elif (found := self._object(arg)) is not None:
@@ -40,7 +41,32 @@ class ExternLowering(ExpressionLowering):
                 values[i] = value if keep else self.spill(value)
         return values, saved
 
-    def _copy_out(self, target: ir.Expr, value: ir.Expr) -> ir.Stmt:
+    def _settled(self, place: ir.Expr) -> ir.LValue:
+        """The storage that an argument names now, whatever `next` and `last` are later."""
+        match place:
+            case ir.FieldOf(base=base, index=index):
+                place = build.field(self._settled(base), index)
+            case ir.ElementOf(base=base, index=index):
+                place = build.element(self._settled(base), index)
+            case ir.SliceOf(base=base, hi=hi, lo=lo):
+                place = ir.SliceOf(place.type, self._settled(base), hi, lo)
+            case ir.NextOf(base=base) | ir.LastOf(base=base):
+                place = self._stack_end(self._settled(base), following=isinstance(place, ir.NextOf))
+        assert isinstance(place, ir.LValue), place
+        return place
+
+    def _stack_end(self, stack: ir.LValue, following: bool) -> ir.Expr:
+        """The element that is next, or last, as one with an index."""
+        assert isinstance(stack.type, Stack), stack.type
+        last = ir.LastIndex(Bits(32), stack)
+        index = build.binary("+", last, build.number(last.type, 1)) if following else last
+        at = self.spill(index, "index")
+        inside = build.binary("<", at, build.number(at.type, stack.type.size))
+        outside = self.p.error_code("StackOutOfBounds")
+        self.emit(ir.Verify(inside, ir.Const(CODE, outside)))
+        return build.element(stack, at)
+
+    def copy_out(self, target: ir.Expr, value: ir.Expr) -> ir.Stmt:
         assert isinstance(target, ir.LValue), target
         return ir.Assign(target, value, span=self._span)
 
@@ -61,13 +87,15 @@ class ExternLowering(ExpressionLowering):
                 return self._packet(e, info)
         else:
             instance = None
-            if info.name == "verify":
+            if info.name == "verify" and _takes(info, BOOL, ERROR):
                 cond, error = self.exprs(*(a for a in info.args if a is not None))
                 self.emit(ir.Verify(cond, error))
                 return None
             if info.name == "static_assert":
                 return self._static_assert(e, info)
         assert instance is None or isinstance(instance, ir.ExternInstance), instance
+        if instance.own is not None if instance is not None else self.p.is_own(info):
+            return OwnCall(self, e, info).lower(instance)
         args, directions, copies = self._extern_arguments(info)
         result = None
         if not isinstance(info.signature.result, Void):
@@ -80,6 +108,7 @@ class ExternLowering(ExpressionLowering):
                 directions,
                 result,
                 [self._erased(t) for t in info.type_args],
+                [erase_but_named(substitute(t, self.env.types)) for t in info.type_args],
             )
         )
         self.out += copies
@@ -90,7 +119,7 @@ class ExternLowering(ExpressionLowering):
         args: list[ir.Expr] = []
         directions: list[str] = []
         copies: list[ir.Stmt] = []
-        values, saved = self._argument_values(info)
+        values, saved = self.argument_values(info)
         for i, (arg, param) in enumerate(zip(info.args, info.signature.params, strict=True)):
             value = values[i]
             if arg is None and param.direction == "out":  # `_`
@@ -98,10 +127,10 @@ class ExternLowering(ExpressionLowering):
             elif isinstance(value, ir.Const) and (enum := _enum(info, i)) is not None:
                 value = ir.Const(STRING, enum.members[int(value.value)])
             elif i in saved and isinstance(value, ir.Expr):
-                copies.append(self._copy_out(value, saved[i]))
+                copies.append(self.copy_out(value, saved[i]))
                 value = saved[i]
             if isinstance(value, ir.Expr):
-                args.append(value)
+                args.append(build.sized(value))
                 directions.append(param.direction)
         return args, directions, copies
 
@@ -131,12 +160,16 @@ class ExternLowering(ExpressionLowering):
                 assert info.args[0] is not None
                 self.emit(ir.Advance(self.expr(info.args[0])))
                 return None
-        target = self.variable(info.name, self.type_of(e))
-        if info.name == "lookahead":
-            self._lookahead(target)
-        else:
-            self.emit(ir.PacketLength(target))
-        return target
+            case "lookahead":
+                target = self.variable(info.name, self.type_of(e))
+                self._lookahead(target)
+                return target
+            case "length":
+                target = self.variable(info.name, self.type_of(e))
+                self.emit(ir.PacketLength(target))
+                return target
+        self.p.no_meaning(e.span, f"packet method {info.name} has no meaning here")
+        return OwnCall(self, e, info).lower(None)
 
     def _lookahead(self, target: ir.Var) -> None:
         """Engines look ahead at numbers, headers and structs of numbers; what holds headers is
@@ -159,6 +192,11 @@ class ExternLowering(ExpressionLowering):
         place = self.lvalue(target)
         bits = self.expr(size[0]) if size and size[0] is not None else None
         self.emit(ir.Extract(place, bits))
+
+
+def _takes(info: CallInfo, *types: Type) -> bool:
+    """Whether a function's parameters have these types."""
+    return tuple(p.type for p in info.signature.params) == types
 
 
 def _enum(info: CallInfo, at: int) -> Enum | None:

@@ -8,9 +8,10 @@ from abc import abstractmethod
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.expressions import EnumValue
-from gradplane.switch.check.kinds import BlockType, ExternType
+from gradplane.switch.check.kinds import BlockType, ExternType, substitute
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotations, Enum, Error, Type
+from gradplane.switch.ir.types import Annotations, Enum, Error, Fields, Header, Type
+from gradplane.switch.lower import build
 from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.env import (
@@ -20,35 +21,46 @@ from gradplane.switch.lower.env import (
     PackageInstance,
     control_plane_name,
 )
-from gradplane.switch.lower.erase import erase, erase_but_new
-from gradplane.switch.lower.sites import apply_sites
+from gradplane.switch.lower.erase import erase, erase_but_named, told
+from gradplane.switch.lower.methods import method
+from gradplane.switch.lower.sites import apply_sites, functions_beside_package
 from gradplane.switch.lower.tables import TableLowering, value_set
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
 MAX_INLINED = 20_000  # calls: what a program of doubling calls would grow to has no end
+Natives = frozenset[tuple[str, str]]
+"""The externs that an architecture has: ("", function), (type, "") and (type, method)."""
+
 MANY = 2  # as the number of places that apply an instance: its arguments are copied
 
 
 class Instances:
     """What the lowering of a program shares: the top environment and the lists that grow."""
 
-    def __init__(self, checked: Checked, reporter: Reporter) -> None:
+    def __init__(
+        self, checked: Checked, reporter: Reporter, natives: Natives | None = None
+    ) -> None:
         self.checker = checked.checker
         self.errors = checked.errors
         self.program = checked.program
         self.reporter = reporter
+        self.natives = natives
         self.top = Env(None)
         self.tables: list[ir.Table] = []
         self.actions: list[ir.Action] = []
         self.externs: list[ir.ExternInstance] = []
         self.value_sets: list[ir.ValueSet] = []
+        self.own_calls: list[ir.CallOwn] = []
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
+        self.profile_actions: dict[ir.ExternInstance, list[str]] = {}  # of its tables, in order
         self._ids = itertools.count()
         self._sites = apply_sites(checked.program)
+        self._direct: dict[tuple[Env, CallInfo], BlockInstance] = {}
         self._codes: dict[ir.Table, dict[str, int]] = {}
         self._names: dict[tuple[str, str], Span] = {}
         self._inlined = 0
+        self._architecture = functions_beside_package(checked.program)
 
     @abstractmethod
     def package(self, info: CallInfo, env: Env, annotations: Annotations) -> ir.Package:
@@ -58,6 +70,19 @@ class Instances:
 
     def variable(self, name: str, t: Type) -> ir.Var:
         return ir.Var(t, name, next(self._ids))
+
+    def no_meaning(self, span: Span, message: str, hint: str = "") -> None:
+        """An error for what only another architecture than ours may give a meaning."""
+        if self.natives is not None:
+            self.reporter.error(span, message, hint)
+
+    def is_own(self, info: CallInfo) -> bool:
+        """Whether an extern function is the program's own: the architecture has none of its name,
+        or declares another form of it beside its package."""
+        if self.natives is None or ("", info.name) not in self.natives:
+            return True
+        assert isinstance(info.decl, ast.FunctionDecl)
+        return info.name in self._architecture and info.decl not in self._architecture[info.name]
 
     def count_inlined(self, span: Span) -> None:
         """Notes a call replaced by the body of what it calls."""
@@ -75,6 +100,10 @@ class Instances:
             case Error():
                 return self.errors.index(value.name)
         return self.checker.match_kinds.index(value.name)
+
+    def error_code(self, name: str) -> int:
+        """Of one of core.p4's errors; 0 in a program without core.p4, as the engines have it."""
+        return self.errors.index(name) if name in self.errors else 0
 
     def note_table(self, table: ir.Table, codes: dict[str, int]) -> None:
         self._take_name("table", table.name, table.span)
@@ -124,11 +153,26 @@ class Instances:
         name = control_plane_name(env.path, decl.name, annotations)
         match decl.type:
             case ExternType():
-                env.bind(decl, self.extern_instance(decl.info, name, annotations, env, decl.span))
+                made = self.extern_instance(decl.info, name, annotations, env, decl.span)
+                env.bind(decl, made)
+                self._initializer(decl, made, env)
             case BlockType(decl=ast.ParserDecl() | ast.ControlDecl()):
                 env.bind(decl, self.block_instance(decl.info, name, env, self._sites[decl]))
             case BlockType(kind="package"):
                 env.bind(decl, PackageInstance(self.package(decl.info, env, annotations)))
+
+    def _initializer(self, decl: ast.Instantiation, made: ir.ExternInstance, env: Env) -> None:
+        """The objects and the abstract methods that an instantiation gives."""
+        inner = env.inner()
+        inner.path = made.name
+        if decl.this is not None:
+            inner.bind(decl.this, made)
+        for member in decl.body or []:
+            if isinstance(member, ast.Instantiation):
+                self.instantiate(member, inner)
+        for member in decl.body or []:
+            if isinstance(member, ast.FunctionDecl) and made.own is not None:
+                made.own.methods.append(method(self, member, inner))
 
     def block_instance(self, info: CallInfo, name: str, env: Env, sites: int) -> BlockInstance:
         """The parser or control that a constructor call makes."""
@@ -141,10 +185,12 @@ class Instances:
         return BlockInstance(decl, name, inner, sites)
 
     def direct_instance(self, info: CallInfo, env: Env) -> BlockInstance:
-        """The instance that `C.apply()` stands for."""
+        """The instance that `C.apply()` stands for: one in each instance of the block around."""
         assert isinstance(info.decl, ast.ParserDecl | ast.ControlDecl)
         name = control_plane_name(env.path, info.decl.name, ())
-        return BlockInstance(info.decl, name, self.top.inner())
+        return self._direct.setdefault(
+            (env.block(), info), BlockInstance(info.decl, name, self.top.inner())
+        )
 
     def extern_instance(
         self, info: CallInfo, name: str, annotations: Annotations, env: Env, span: Span
@@ -153,13 +199,14 @@ class Instances:
         assert isinstance(t, ExternType)
         params = info.signature.params
         args = [
-            self.constructor_value(a, f"{name}.{p.name}", env)
+            None if a is None else self.constructor_value(a, f"{name}.{p.name}", env)
             for a, p in zip(info.args, params, strict=True)
-            if a is not None
         ]
         type_args = [erase(a) for a in t.args]
         instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)
-        instance.told_args = [erase_but_new(a) for a in t.args]
+        instance.told_args = [erase_but_named(a) for a in t.args]
+        if self.natives is None or (t.name, "") not in self.natives:
+            instance.own = ir.Own([told(substitute(p.type, env.types)) for p in params])
         self._take_name("extern", name, span)
         self.externs.append(instance)
         return instance
@@ -182,9 +229,7 @@ class Instances:
         with body.scope(env):
             return body.expr(arg)
 
-    def constructor_value(
-        self, arg: ast.Expr, name: str, env: Env
-    ) -> int | bool | str | ir.ExternInstance:
+    def constructor_value(self, arg: ast.Expr, name: str, env: Env) -> ir.Argument:
         """An argument that an extern or the package takes."""
         if isinstance(arg.const, EnumValue):
             return arg.const.name
@@ -194,7 +239,9 @@ class Instances:
         if isinstance(value, ir.Const):
             enum = arg.type
             return enum.members[int(value.value)] if isinstance(enum, Enum) else value.value
-        self.reporter.error(arg.span, "a constructor's argument must be a number or an instance")
+        if isinstance(value, ir.Make | ir.Zero):
+            return _parts(value)
+        self.reporter.error(arg.span, "a constructor's argument must be known at compile time")
         return 0
 
     def elaborate(
@@ -219,3 +266,21 @@ class Instances:
                     self._take_name("value set", made.name, member.span)
                     self.value_sets.append(made)
                     env.bind(member, made)
+
+
+def _parts(value: ir.Make | ir.Zero) -> ir.Argument:
+    """A list's, tuple's or struct's constants; an invalid header is None."""
+    if isinstance(value, ir.Make):
+        parts = value.fields
+    elif isinstance(value.type, Fields) and not isinstance(value.type, Header):
+        parts = [build.zero(f.type) for f in value.type.fields]
+    else:
+        return None
+    return tuple(map(_part, parts))
+
+
+def _part(value: ir.Expr) -> ir.Argument:
+    if isinstance(value, ir.Const):
+        return value.value
+    assert isinstance(value, ir.Make | ir.Zero), value
+    return _parts(value)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.tree import walk
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Struct
 from gradplane.switch.lower import build
 from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.env import Env
@@ -26,6 +27,7 @@ class ParserLowering:
         self.body = body
         self.states: dict[str, ir.State] = {}
         self._pieces: Counter[str] = Counter()  # how often a state was cut by a sub-parser
+        self._copy_outs: list[list[ir.Stmt]] = []  # of the sub-parsers around, for reject
 
     def run(self, decl: ast.ParserDecl, env: Env) -> dict[str, ir.State]:
         with self.body.repeating():
@@ -46,6 +48,8 @@ class ParserLowering:
 
     def _new(self, name: str, s: ast.Node) -> ir.State:
         state = ir.State(name, [], [], [], s.span)
+        for copies in reversed(self._copy_outs):
+            state.on_reject += copies
         self.states[name] = state
         return state
 
@@ -98,7 +102,9 @@ class ParserLowering:
         after = self._new(self._fresh_name(current.name), s)
         entry = f"{after.name}.{decl.name}."
         current.cases = [ir.SelectCase([ir.MatchAny()], f"{entry}start", s.span)]
+        self._copy_outs.append(copies)
         self._graph(decl, env, entry, after.name)
+        self._copy_outs.pop()
         after.body += copies
         return after
 
@@ -112,20 +118,31 @@ class ParserLowering:
             current.cases = [ir.SelectCase([ir.MatchAny()], target(name), span)]
             return
         with self.body.into(current.body):
-            current.select = self.body.exprs(*s.transition.exprs)
+            current.select = self._selected(s.transition.exprs)
             current.cases = [
                 ir.SelectCase(self._matches(c.keyset), target(c.state), c.span)
                 for c in s.transition.cases
             ]
 
+    def _selected(self, exprs: Sequence[ast.Expr]) -> list[ir.Expr]:
+        """What is matched; a single tuple is so element by element."""
+        values = self.body.exprs(*exprs)
+        if len(values) != 1 or not isinstance(values[0].type, Struct):
+            return values
+        whole = values[0] if isinstance(values[0], ir.Make) else self.body.spill(values[0])
+        return [build.field(whole, i) for i in range(len(values[0].type.fields))]
+
     def _matches(self, keyset: ast.Expr) -> list[ir.Match]:
+        if isinstance(keyset, ast.TupleKey | ast.ListExpr):
+            return [self._match(e) for e in keyset.elements]
+        return [self._match(keyset)]
+
+    def _match(self, keyset: ast.Expr) -> ir.Match:
         if isinstance(keyset, ast.Name) and isinstance(keyset.decl, ast.ValueSetDecl):
             found = self.body.env.find(keyset.decl)
             assert isinstance(found, ir.ValueSet)
-            return [ir.MatchSet(found)]
-        if isinstance(keyset, ast.TupleKey | ast.ListExpr):
-            return [match_of(self.body, e) for e in keyset.elements]
-        return [match_of(self.body, keyset)]
+            return ir.MatchSet(found)
+        return match_of(self.body, keyset)
 
 
 def _applies_parser(statements: Sequence[ast.Stmt]) -> bool:

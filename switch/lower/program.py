@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
-from gradplane.switch.check.kinds import ExternType, TypeVar
+from gradplane.switch.check.kinds import ExternType
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Header, NewType, bit_width
 from gradplane.switch.lower.body import Body
@@ -19,9 +19,10 @@ from gradplane.switch.lower.env import (
     PackageInstance,
     control_plane_name,
 )
-from gradplane.switch.lower.erase import erase, erase_but_new, several_varbits, type_name
-from gradplane.switch.lower.instances import Instances
+from gradplane.switch.lower.erase import erase, erase_but_named, several_varbits, type_name
+from gradplane.switch.lower.instances import Instances, Natives
 from gradplane.switch.lower.parsers import ParserLowering
+from gradplane.switch.lower.sites import used_blocks
 from gradplane.switch.source import Reporter
 from gradplane.switch.syntax import ast
 
@@ -34,8 +35,8 @@ _TRANSLATION = re.compile(rf'"((?:[^"\\]|\\.)*)" , (?:string|bit < {_NUMBER} >|{
 class Lowering(Instances):
     """Lowers a program: the package `main`, and all it is made of."""
 
-    def run(self) -> ir.Program | None:
-        """Lowers the program; None (and an error) if it has no main."""
+    def run(self, library: bool) -> ir.Program | None:
+        """Lowers the program; None (and an error) if it has no main and is no library."""
         main: ir.Package | None = None
         for decl in self.program.declarations:
             match decl:
@@ -48,6 +49,9 @@ class Lowering(Instances):
                     bound = self.top.find(decl)
                     if decl.name == "main" and isinstance(bound, PackageInstance):
                         main = bound.package
+                        main.span = decl.span
+        if main is None and library:
+            main = ir.Package("", dict(self._unused_blocks()), span=self.program.span)
         if main is None:
             file = self.program.span.file
             own = [d.span for d in self.program.declarations if d.span.file == file]
@@ -67,6 +71,7 @@ class Lowering(Instances):
             self._new_types(),
             self._controller_headers(),
             main.annotations,
+            self.own_calls,
         )
 
     def package(self, info: CallInfo, env: Env, annotations: Annotations) -> ir.Package:
@@ -77,9 +82,21 @@ class Lowering(Instances):
         }
         return ir.Package(info.name, args, annotations)
 
+    def _unused_blocks(self) -> Iterator[tuple[str, ir.Parser | ir.Control]]:
+        """The parsers and controls at the top that nothing in the program uses, each by itself;
+        without those that have constructor parameters, whose arguments nobody gives."""
+        used = used_blocks(self.program)
+        for decl in self.program.declarations:
+            if not isinstance(decl, ast.ParserDecl | ast.ControlDecl) or decl in used:
+                continue
+            if not decl.ctor_params:
+                self._names.clear()  # each by itself: they are not of one program
+                instance = BlockInstance(decl, decl.name, self.top.inner())
+                yield decl.name, self._block(instance)
+
     def _package_argument(
         self, arg: ast.Expr, name: str, env: Env
-    ) -> ir.Parser | ir.Control | ir.Package | ir.ExternInstance | int | bool | str:
+    ) -> ir.Parser | ir.Control | ir.Package | ir.Argument:
         if isinstance(arg, ast.Name) and arg.const is None:
             bound = env.find(arg.decl)
             if isinstance(bound, BlockInstance):
@@ -100,7 +117,7 @@ class Lowering(Instances):
         found = {several_varbits(v.type) for v in (*block.locals, *(p.var for p in block.params))}
         for name in sorted(filter(None, found)):
             what = f"{instance.decl.name} uses header {name}, which has several varbit fields"
-            self.reporter.error(instance.decl.span, what, "one is possible here")
+            self.no_meaning(instance.decl.span, what, "one is possible here")
         return block
 
     def _lowered(self, instance: BlockInstance, body: Body) -> ir.Parser | ir.Control:
@@ -133,8 +150,8 @@ class Lowering(Instances):
             if isinstance(t, ExternType) and t.name in PACKET_TYPES:
                 env.bind(p, PACKET)
                 continue
-            if isinstance(t, ExternType | TypeVar):
-                self.reporter.error(p.span, f"a top-level block's parameter cannot be a {t}")
+            if isinstance(t, ExternType):  # of an architecture that is not ours
+                env.bind(p, ir.ExternInstance(t.name, p.name, [], [], span=p.span, own=ir.Own()))
                 continue
             var = self.variable(p.name, erase(t))
             var.type_name = type_name(t)
@@ -172,7 +189,7 @@ class Lowering(Instances):
         for decl in self.program.declarations:
             if any(a.name == "controller_header" for a in decl.annotations):
                 t = self.checker.types.declared(decl)
-                if t is not None and isinstance(erased := erase_but_new(t), Header):
+                if t is not None and isinstance(erased := erase_but_named(t), Header):
                     found.append(erased)
         return found
 
@@ -187,9 +204,23 @@ def _translation(a: Annotation) -> tuple[str, int | None] | None:
     return uri, int(width, 0) if width else None
 
 
-def lower(checked: Checked, reporter: Reporter) -> ir.Program:
-    """Lowers a checked program; raises CompileError for what only now turns out to be wrong."""
-    program = Lowering(checked, reporter).run()
+def package_type(program: ast.Program) -> str:
+    """The type of a checked program's `main`; empty if there is none."""
+    for decl in program.declarations:
+        if isinstance(decl, ast.Instantiation) and decl.name == "main":
+            return str(decl.info.name)
+    return ""
+
+
+def lower(
+    checked: Checked, reporter: Reporter, natives: Natives | None, library: bool = False
+) -> ir.Program:
+    """Lowers a checked program; raises CompileError for what only now turns out to be wrong.
+
+    natives: the externs of its architecture; None where that is none of ours, whose tables may have
+    match kinds and properties that we do not know. library: it may be without a main.
+    """
+    program = Lowering(checked, reporter, natives).run(library)
     reporter.stop_on_errors()
     assert program is not None
     return program

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.keynames import given_name, key_name
 from gradplane.switch.check.kinds import ExternType
-from gradplane.switch.check.tables import ActionUse
+from gradplane.switch.check.tables import MAX_PRIORITY, ActionUse
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Fields
 from gradplane.switch.ir.verify import MATCH_KINDS
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from gradplane.switch.lower.instances import Instances
 
 DEFAULT_SIZE = 1024
+IMPLEMENTATION = ("implementation", "psa_implementation")
+IDLE_TIMEOUT = "PSA_IdleTimeout_t"
 
 
 class TableLowering:
@@ -44,11 +47,10 @@ class TableLowering:
             with self.body.into(setup):
                 values = self.body.exprs(*(k.expr for k in self.decl.key))
             keys = [self._key(k, v) for k, v in zip(self.decl.key, values, strict=True)]
-            for ref in self.decl.actions:
+            for ref in self._in_order():
                 self._add_action(ref)
             default = self._default()
-            empty = self.decl.empty_group_action
-            empty_group = None if empty is None else self._call(empty)
+            empty_group = self._for_empty_group()
             entries = [self._entry(e, keys) for e in self.decl.entries]
             self._fill_priorities(entries)
         table = ir.Table(
@@ -65,8 +67,9 @@ class TableLowering:
             annotations=self.annotations,
             span=self.decl.span,
         )
-        for p in self.decl.properties:
-            self._property(table, p)
+        with self.body.scope(self.env):
+            for p in self.decl.properties:
+                self._property(table, p)
         self.p.note_table(table, self.codes)
         return table
 
@@ -78,16 +81,30 @@ class TableLowering:
         name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
         if key.match_kind not in MATCH_KINDS:
             what = f"match kind {key.match_kind} has no meaning here"
-            self.p.reporter.error(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
+            self.p.no_meaning(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
         return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
 
     # -- actions -------------------------------------------------------------------------------
 
-    def _add_action(self, ref: ast.ActionRef) -> int:
+    def _in_order(self) -> list[ast.ActionRef]:
+        """The listed actions, in the order of an earlier table that shares the action profile:
+        members are for both."""
+        shared = next((self._extern(p) for p in self._implementation() if _is_name(p)), None)
+        if shared is None:
+            return self.decl.actions
+        names = {ref.name: self._found(ref).name for ref in self.decl.actions}
+        order = self.p.profile_actions.setdefault(shared, list(names.values()))
+        known = {name: i for i, name in enumerate(order)}
+        return sorted(self.decl.actions, key=lambda ref: known.get(names[ref.name], len(known)))
+
+    def _found(self, ref: ast.ActionRef) -> ActionInstance:
         use: ActionUse = ref.info
         found = self.env.find(use.decl)
         assert isinstance(found, ActionInstance), ref.name
-        action = self._action(found, use)
+        return found
+
+    def _add_action(self, ref: ast.ActionRef) -> int:
+        action = self._action(self._found(ref), ref.info)
         self.actions.append(ir.TableAction(action, self.p.checker.annotations(ref.annotations)))
         self.codes[ref.name] = len(self.actions) - 1
         return self.codes[ref.name]
@@ -131,6 +148,18 @@ class TableLowering:
         self.codes["NoAction"] = len(self.actions) - 1
         return ir.ActionCall(self.codes["NoAction"], [])
 
+    def _for_empty_group(self) -> ir.ActionCall | None:
+        """What the source says, else in PSA NoAction (where the table has it); None: the default."""
+        if self.decl.empty_group_action is not None:
+            return self._call(self.decl.empty_group_action)
+        of_psa = any(p.name == "psa_implementation" for p in self._implementation())
+        code = self.codes.get("NoAction") if of_psa else None
+        return None if code is None else ir.ActionCall(code, [])
+
+    def _implementation(self) -> Iterator[ast.TableProperty]:
+        """The properties that name an action profile."""
+        return (p for p in self.decl.properties if p.name in IMPLEMENTATION)
+
     # -- entries -------------------------------------------------------------------------------
 
     def _entry(self, entry: ast.TableEntry, keys: list[ir.Key]) -> ir.Entry:
@@ -164,6 +193,30 @@ class TableLowering:
         for before, entry in itertools.pairwise(entries):
             if entry.priority is None and before.priority is not None:
                 entry.priority = before.priority + (-step if largest else step)
+                if not 0 <= entry.priority <= MAX_PRIORITY:
+                    what = f"the priority of this entry comes out as {entry.priority}"
+                    self.p.reporter.error(entry.span, what, f"it must be 0 to {MAX_PRIORITY}")
+                    return
+        if any(e.priority is not None for e in self.decl.entries):
+            self._warn_priorities(entries, largest)
+
+    def _warn_priorities(self, entries: list[ir.Entry], largest: bool) -> None:
+        notes = self.p.checker.annotations(self.decl.entries_annotations)
+        silent = {v for a in notes if a.name == "noWarn" for v in a.values}
+        seen: dict[int, ir.Entry] = {}
+        for entry in entries:
+            if entry.priority in seen and "duplicate_priorities" not in silent:
+                what = f"a second entry has priority {entry.priority}: which one wins is open"
+                where = f"the other is at {seen[entry.priority].span}"
+                self.p.reporter.warning(entry.span, what, where, "duplicate_priorities")
+            if entry.priority is not None:
+                seen.setdefault(entry.priority, entry)
+        for one, two in itertools.pairwise(entries):
+            a, b = one.priority or 0, two.priority or 0
+            if (a < b if largest else a > b) and "entries_out_of_priority_order" not in silent:
+                what = f"this entry has priority {b} and stands after one of {a}"
+                kind = "entries_out_of_priority_order"
+                self.p.reporter.warning(two.span, what, "it is the one that wins", kind)
 
     @staticmethod
     def _annotated_priorities(entries: list[ir.Entry]) -> None:
@@ -182,12 +235,15 @@ class TableLowering:
     def _property(self, table: ir.Table, p: ast.TableProperty) -> None:
         match p.name:
             case "size":
-                table.size = p.value.const
+                table.size = self._number(p.value)
+                if table.size < 0:
+                    what = f"a table's size cannot be negative: {table.size}"
+                    self.p.reporter.error(p.value.span, what)
             case "largest_priority_wins":
                 table.largest_priority_wins = p.value.const
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
                 table.support_timeout = self._flag(p)
-            case "implementation" | "psa_implementation":
+            case name if name in IMPLEMENTATION:
                 table.implementation = self._instance(p, "action_profile", "action_selector")
             case "counters" | "psa_direct_counter":
                 table.counter = self._direct(p, "direct_counter")
@@ -195,12 +251,12 @@ class TableLowering:
                 table.meter = self._direct(p, "direct_meter")
 
     def _flag(self, p: ast.TableProperty) -> bool:
-        """true or false, or a member of PSA_IdleTimeout_t."""
-        value = p.value.const
-        name = getattr(value, "name", "")
-        if not isinstance(value, bool) and not name:
-            self.p.reporter.error(p.value.span, f"property {p.name} is true or false")
-        return value if isinstance(value, bool) else name != "NO_TIMEOUT"
+        """true or false; psa_idle_timeout: a member of PSA_IdleTimeout_t."""
+        value, of_psa = p.value.const, p.name == "psa_idle_timeout"
+        if str(p.value.type) != (IDLE_TIMEOUT if of_psa else "bool"):
+            known = f"a member of {IDLE_TIMEOUT}" if of_psa else "true or false"
+            self.p.no_meaning(p.value.span, f"property {p.name} is {known}")
+        return bool(getattr(value, "name", value) != "NO_TIMEOUT" and value)
 
     def _direct(self, p: ast.TableProperty, kind: str) -> ir.ExternInstance | None:
         """A counter or meter with a cell an entry: it cannot belong to a second table."""
@@ -215,7 +271,7 @@ class TableLowering:
         found = self._extern(p)
         if found is not None and found.kind in types:
             return found
-        self.p.reporter.error(p.span, f"property {p.name} must be {' or '.join(types)}")
+        self.p.no_meaning(p.span, f"property {p.name} must be {' or '.join(types)}")
         return None
 
     def _extern(self, p: ast.TableProperty) -> ir.ExternInstance | None:
@@ -231,6 +287,10 @@ class TableLowering:
             if isinstance(found, ir.ExternInstance):
                 return found
         return None
+
+
+def _is_name(p: ast.TableProperty) -> bool:
+    return isinstance(p.value, ast.Name)
 
 
 def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:

@@ -91,8 +91,7 @@ class Arbitration:
 
     def check_primary(self, role: str, election_id: int | None) -> RoleConfig:
         """Refuse a request that is not from the role's primary; else the role's rights."""
-        if role and role not in self.roles:
-            raise RpcError("NOT_FOUND", f'role "{role}" is not known on device {self.device_id}')
+        rights = self.rights(role)
         primary = self.primary(role)
         if primary is None:
             highest = self.roles[role].highest if role in self.roles else None
@@ -108,7 +107,13 @@ class Arbitration:
                 f"election id {election_id if election_id is not None else 'unset'} is not the"
                 f" primary's of {_role_text(role)}, which is {primary.election_id}",
             )
-        return self.roles[role].config
+        return rights
+
+    def rights(self, role: str) -> RoleConfig:
+        """What a role may do; raises RpcError for one that nobody announced."""
+        if role and role not in self.roles:
+            raise RpcError("NOT_FOUND", f'role "{role}" is not known on device {self.device_id}')
+        return self.roles[role].config if role in self.roles else FULL_ACCESS
 
     def primary(self, role: str) -> Client | None:
         known = self.roles.get(role)

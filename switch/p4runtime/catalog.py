@@ -17,6 +17,7 @@ from gradplane.switch.p4runtime.p4info import (
     SELECTOR_KIND,
     build_p4info,
     is_hidden,
+    told_types,
 )
 from gradplane.switch.p4runtime.typespec import flat_fields
 from gradplane.switch.p4runtime.values import from_bytes, to_bytes
@@ -46,6 +47,9 @@ class Value:
         if number >> self.width:
             raise RpcError("OUT_OF_RANGE", f"{where}: {number} does not fit bit<{self.width}>")
         return number
+
+    def __str__(self) -> str:
+        return self.name or str(self.id)  # the one field of a value set of bits has no name
 
     def show(self, bits: int) -> bytes:
         """The canonical string of a value given as its unsigned bits."""
@@ -128,12 +132,14 @@ class ValueSetInfo:
 
 @dataclass(frozen=True, slots=True)
 class Extern:
-    """A counter, meter, register, action profile or digest; `data`: what a cell or message is."""
+    """A counter, meter, register, action profile or digest. `data`: what a cell or message is, as
+    controllers are told it; `inside`: the same in the switch."""
 
     id: int
     name: str
     size: int = 0
     data: Type | None = None
+    inside: Type | None = None
     tables: tuple[int, ...] = ()
 
     def __str__(self) -> str:
@@ -176,7 +182,7 @@ class Catalog:
         self.actions = _actions(program, info)
         self.tables = _tables(program, info, self.actions)
         self.value_sets = _value_sets(program, info)
-        cells = {e.name: e.type_args[0] for e in program.externs if e.type_args}
+        cells = {e.name: (e.type_args[0], told_types(e)[0]) for e in program.externs if e.type_args}
         self.profiles = _externs(info.action_profiles)
         self.counters = _externs(info.counters)
         self.meters = _externs(info.meters)
@@ -193,7 +199,7 @@ class Catalog:
         """The digest of this name; v1model's that have none go by their data's type."""
         known = self.digests.values()
         named = next((d for d in known if d.name == name), None)
-        return named or next(d for d in known if d.data == data)
+        return named or next(d for d in known if d.inside == data)
 
 
 _Info = TypeVar("_Info")
@@ -261,15 +267,19 @@ def _value_sets(program: ir.Program, info: p4i.P4Info) -> dict[int, ValueSetInfo
     }
 
 
-def _externs(told: Iterable[object], data: Mapping[str, Type] | None = None) -> dict[int, Extern]:
+def _externs(
+    told: Iterable[object], types: Mapping[str, tuple[Type, Type]] | None = None
+) -> dict[int, Extern]:
     out = {}
     for extern in told:
         preamble: p4i.Preamble = extern.preamble  # type: ignore[attr-defined]
+        inside, data = (types or {}).get(preamble.name, (None, None))
         out[preamble.id] = Extern(
             preamble.id,
             preamble.name,
             getattr(extern, "size", 0),
-            (data or {}).get(preamble.name),
+            data,
+            inside,
             tuple(getattr(extern, "table_ids", ())),
         )
     return out

@@ -7,6 +7,7 @@ from typing import Any
 
 from finsy.proto import p4i
 
+MULTICAST_GROUPS = (1 << 16) - 1
 _KINDS = {
     "tables": "table",
     "actions": "action",
@@ -31,13 +32,18 @@ _FIELDS = {
 def differences(given: p4i.P4Info, program: p4i.P4Info) -> list[str]:
     """What `given` says that is not so in the program; empty when they agree.
 
-    Compared: ids, names, and ids, names, widths and kinds of fields. Annotations, documentation
-    and sizes may differ, and objects of the program may be missing in `given`.
+    Compared: the architecture, ids, names, ids, names, widths and kinds of fields, actions and
+    implementations of tables. Annotations, documentation and sizes may differ, and objects of the
+    program may be missing in `given`. What it asks of the platform must be so, too.
     """
     return list(_differences(given, program))
 
 
 def _differences(given: p4i.P4Info, program: p4i.P4Info) -> Iterator[str]:
+    arch, there_arch = given.pkg_info.arch, program.pkg_info.arch
+    if arch not in ("", there_arch):
+        yield f"its architecture is {arch}, the program's {there_arch}"
+    yield from _platform(given.pkg_info.platform_properties)
     for part, kind in _KINDS.items():
         there = {o.preamble.name: o for o in getattr(program, part)}
         for told in getattr(given, part):
@@ -50,8 +56,27 @@ def _differences(given: p4i.P4Info, program: p4i.P4Info) -> Iterator[str]:
                 yield f"{kind} {name} has id {ids}"
             elif part in _FIELDS:
                 yield from _fields(f"{kind} {name}", told, there[name], _FIELDS[part])
+            if part == "tables" and name in there:
+                yield from _table(told, there[name])
     if given.externs:
         yield f"extern {given.externs[0].extern_type_name} is not known to this switch"
+
+
+def _platform(wanted: p4i.PlatformProperties) -> Iterator[str]:
+    """Replicas are limited by memory only."""
+    if wanted.multicast_group_table_size > MULTICAST_GROUPS:
+        size = wanted.multicast_group_table_size
+        yield f"it asks for {size} multicast groups, the switch has {MULTICAST_GROUPS}"
+
+
+def _table(told: p4i.Table, there: p4i.Table) -> Iterator[str]:
+    known = {ref.id for ref in there.action_refs}
+    for ref in told.action_refs:
+        if ref.id not in known:
+            yield f"table {told.preamble.name} has action {ref.id}, which it has not in the program"
+    if told.implementation_id != there.implementation_id:
+        ids = f"{told.implementation_id}, in the program {there.implementation_id}"
+        yield f"table {told.preamble.name} has implementation {ids}"
 
 
 def _fields(where: str, told: Any, there: Any, part: str) -> Iterator[str]:

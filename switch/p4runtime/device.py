@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import RLock
 
 from finsy.proto import p4r
 
@@ -13,7 +15,6 @@ from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.compare import differences
 from gradplane.switch.p4runtime.device_config import Source, parse_device_config
 from gradplane.switch.p4runtime.errors import RpcError
-from gradplane.switch.p4runtime.ids import P4InfoError
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
 from gradplane.switch.runtime.buffers import Bytes, Ints, Sent, sent
 from gradplane.switch.runtime.errors import SwitchError
@@ -44,6 +45,17 @@ class Device:
     saved: Pipeline | None = None
     lost: int = field(default=0)  # packets that came while there was no program
     busy: bool = field(default=False)  # a controller's request is under way
+    lock: RLock = field(default_factory=RLock)  # of requests; taken before a switch's lock
+
+    @contextmanager
+    def turn(self) -> Iterator[None]:
+        """A request of a controller, or a command: one at a time."""
+        with self.lock:
+            self.busy = True
+            try:
+                yield
+            finally:
+                self.busy = False
 
     @property
     def target(self) -> Pipeline:
@@ -84,8 +96,17 @@ class Device:
 
     def prepare(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
         """A pipeline for a pushed config; raises RpcError INVALID_ARGUMENT if there can be none."""
+        if not (config.p4_device_config or config.p4info.ListFields()):
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                "the config has neither a device config nor a P4Info: push the .p4 source",
+            )
         program = self._program(config.p4_device_config)
-        return self._pipeline(program, config)
+        try:
+            return self._pipeline(program, config)
+        except CompileError as error:  # what its architecture or P4Info has against it
+            source = parse_device_config(config.p4_device_config)
+            raise RpcError("INVALID_ARGUMENT", _rendered(error, source)) from error
 
     def commit(self, pipeline: Pipeline) -> None:
         """From the next packet on, this pipeline; of the old one only the ports remain."""
@@ -100,7 +121,7 @@ class Device:
         self.saved = None
 
     def _program(self, device_config: bytes) -> ir.Program:
-        """An empty device config stands for the program that runs now."""
+        """An empty device config, which comes with a P4Info, stands for the program that runs."""
         if not device_config:
             if self.pipeline is None:
                 raise RpcError(
@@ -118,10 +139,7 @@ class Device:
             raise RpcError("INTERNAL", f"{source.file}: the compiler failed: {error}") from error
 
     def _pipeline(self, program: ir.Program, config: p4r.ForwardingPipelineConfig) -> Pipeline:
-        try:
-            catalog = Catalog(program)
-        except P4InfoError as error:
-            raise RpcError("INVALID_ARGUMENT", str(error)) from error
+        catalog = Catalog(program)
         _check_agreement(config, catalog)
         try:
             switch = self.start(program)

@@ -9,19 +9,21 @@ from gradplane.switch.ir.types import Fields, Type
 from gradplane.switch.p4runtime.typespec import is_tuple
 
 
-def digest_calls(program: ir.Program) -> dict[str, Type]:
-    """Name of the digest -> type of its data.
+def digest_calls(program: ir.Program) -> dict[str, tuple[Type, Type]]:
+    """Name of the digest -> type of its data, in the switch and as controllers are told it.
 
     A digest has no instance: it goes by the name of its data's type, or by a number where that is
     a tuple.
     """
-    types: list[Type] = []
+    types: dict[Type, Type] = {}
     for call in _extern_calls(program):
-        if call.instance is None and call.name == "digest" and call.type_args[0] not in types:
-            types.append(call.type_args[0])
+        if call.instance is None and call.name == "digest":
+            (inside,), told = call.type_args, call.told_args or call.type_args
+            types.setdefault(inside, told[0])
     named = {t.name: t for t in types if isinstance(t, Fields) and not is_tuple(t)}
     others = [t for t in types if t not in named.values()]
-    return named | {f"digest_{i}": t for i, t in enumerate(others)}
+    names = named | {f"digest_{i}": t for i, t in enumerate(others)}
+    return {name: (t, types[t]) for name, t in names.items()}
 
 
 def _extern_calls(program: ir.Program) -> Iterator[ir.CallExtern]:

@@ -27,6 +27,11 @@ class DigestLists:
     _digests: dict[int, _Digest] = field(default_factory=dict)
     _next_list: int = 1
 
+    @property
+    def waiting(self) -> bool:
+        """Whether messages are gathered for a list."""
+        return any(digest.waiting for digest in self._digests.values())
+
     def offer(self, digest_id: int, data: p4d.P4Data, now: int) -> list[p4r.DigestList]:
         """A message from the data plane: the lists to send now."""
         config = self.configs.get(digest_id)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from finsy.proto import p4i, p4t
 from google.protobuf import text_format
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotation, Annotations, NewType, Type, bit_width
+from gradplane.switch.ir.types import Annotations, NewType, Type, bit_width
+from gradplane.switch.p4runtime.annotations import (
+    annotate,
+    annotated_number,
+    number_of,
+    pairs_of,
+)
 from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
 from gradplane.switch.p4runtime.typespec import add_new_type, flat_fields, type_spec
 from gradplane.switch.p4runtime.values import to_bytes
+from gradplane.switch.source import CompileError, Diagnostic
 
 ARCHITECTURES = {"V1Switch": "v1model", "PSA_Switch": "psa"}
 
@@ -55,14 +62,17 @@ MATCH_TYPES = {
 PRIORITY_KINDS = ("ternary", "range", "optional")
 SELECTOR_KIND = "selector"  # a key that only feeds the action selector's hash
 
-# Annotations with a place of their own in P4Info.
-_TOLD_ELSEWHERE = ("name", "id", "brief", "description")
 _HEADER = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v1.P4Info\n\n"
 
 
 def build_p4info(program: ir.Program) -> p4i.P4Info:
-    """Describe `program` to controllers. Raises P4InfoError when @id annotations collide."""
-    return _Builder(program).build()
+    """Describe `program` to controllers. Raises CompileError where its annotations do not allow it:
+    when @id annotations collide, for example."""
+    builder = _Builder(program)
+    try:
+        return builder.build()
+    except P4InfoError as error:
+        raise CompileError([Diagnostic(builder.place, str(error))], {}) from error
 
 
 def p4info_text(p4info: p4i.P4Info) -> str:
@@ -83,14 +93,18 @@ def wire_width(t: Type, type_name: str, types: dict[str, ir.TypeInfo]) -> int:
     return bit_width(t) or 0
 
 
-_Message = TypeVar("_Message", bound=Any)
+_Placed = TypeVar("_Placed", ir.Table, ir.Action, ir.ExternInstance, ir.ValueSet)
 
 
 class _Builder:
-    """One run: all names are collected first, for their ids and aliases; then all is told."""
+    """One run: all names are collected first, for their ids and aliases; then all is told.
+
+    `place`: of what is being told, for errors.
+    """
 
     def __init__(self, program: ir.Program) -> None:
         self.program = program
+        self.place = program.package.span
         self.info = p4i.P4Info()
         self.symbols = Symbols()
         self.digests = digest_calls(program)
@@ -99,34 +113,40 @@ class _Builder:
         self._collect()
         self.symbols.assign()
         self._package()
-        for table in self.program.tables:
+        for table in self._placed(self.program.tables):
             if not is_hidden(table.annotations):
                 self._table(table)
-        for action in _in_p4c_order(self.program.actions):
+        for action in self._placed(_in_p4c_order(self.program.actions)):
             if not is_hidden(action.annotations):
                 self._action(action)
-        for extern in self.program.externs:
+        for extern in self._placed(self.program.externs):
             self._extern(extern)
+        self.place = self.program.package.span
         for header in self.program.controller_headers:
             self._controller_header(header)
-        for value_set in self.program.value_sets:
+        for value_set in self._placed(self.program.value_sets):
             self._value_set(value_set)
-        for name, data in self.digests.items():
+        for name, (_, data) in self.digests.items():
             self._digest(name, data, ())
         return self.info
 
+    def _placed(self, objects: Iterable[_Placed]) -> Iterator[_Placed]:
+        for one in objects:
+            self.place = one.span
+            yield one
+
     def _collect(self) -> None:
         program, add = self.program, self.symbols.add
-        for table in program.tables:
+        for table in self._placed(program.tables):
             add(Kind.TABLE, table.name, table.annotations)
-        for action in program.actions:
+        for action in self._placed(program.actions):
             add(Kind.ACTION, action.name, action.annotations)
-        for extern in program.externs:
+        for extern in self._placed(program.externs):
             if extern.type in EXTERN_KINDS:
                 add(EXTERN_KINDS[extern.type], extern.name, extern.annotations)
         for header in program.controller_headers:
             add(Kind.CONTROLLER_HEADER, header.name, header.annotations)
-        for value_set in program.value_sets:
+        for value_set in self._placed(program.value_sets):
             add(Kind.VALUE_SET, value_set.name, value_set.annotations)
         for name in self.digests:
             add(Kind.DIGEST, name)
@@ -134,14 +154,16 @@ class _Builder:
     # -- the package -----------------------------------------------------------------------------
 
     def _package(self) -> None:
-        package = self.info.pkg_info
+        package, annotations = self.info.pkg_info, self.program.package.annotations
         package.arch = ARCHITECTURES.get(self.program.package.type, self.program.package.type)
-        for annotation in self.program.package.annotations:
-            if annotation.name == "pkginfo":
-                for key, value in annotation.pairs:
-                    if key in ("name", "version", "organization", "contact", "url", "arch"):
-                        setattr(package, key, str(value))
-        _annotate(package, self.program.package.annotations, ("pkginfo",))
+        for key, value in pairs_of(annotations, "pkginfo").items():
+            if key in ("name", "version", "organization", "contact", "url"):
+                setattr(package, key, str(value))
+        for key, value in pairs_of(annotations, "platform_property").items():
+            if key in p4i.PlatformProperties.DESCRIPTOR.fields_by_name:
+                number = number_of(value, f"@platform_property({key} = {value})")
+                setattr(package.platform_properties, key, number)
+        annotate(package, annotations, ("pkginfo", "platform_property"))
 
     # -- tables and actions ----------------------------------------------------------------------
 
@@ -167,11 +189,14 @@ class _Builder:
         if table.const_default:
             out.const_default_action_id = number
         out.initial_default_action.action_id = number
+        self.place = action.span
         ids = field_ids([p.annotations for p in action.params], action.name)
         for param_id, param, value in zip(ids, action.params, table.default.args, strict=True):
-            width = bit_width(param.type) or 0
-            bits = int(value) & ((1 << width) - 1)  # of int<W>, which may be negative
-            out.initial_default_action.arguments.add(param_id=param_id, value=to_bytes(bits, width))
+            bits = int(value) & ((1 << (bit_width(param.type) or 0)) - 1)  # int<W> may be negative
+            wire = wire_width(param.type, param.type_name, self.program.types)
+            data = to_bytes(bits, wire) if wire else str(bits).encode()
+            out.initial_default_action.arguments.add(param_id=param_id, value=data)
+        self.place = table.span
 
     def _match_fields(self, out: Any, keys: list[ir.Key], owner: str) -> None:
         ids = field_ids([key.annotations for key in keys], owner)
@@ -184,7 +209,7 @@ class _Builder:
                 field.match_type = MATCH_TYPES[key.match_kind]
             else:
                 field.other_match_type = key.match_kind
-            _annotate(field, key.annotations, ("match",))
+            annotate(field, key.annotations, ("match",))
 
     def _action_ref(self, out: p4i.ActionRef, reference: ir.TableAction, table: str) -> None:
         out.id = self.symbols.id(Kind.ACTION, reference.action.name)
@@ -197,7 +222,7 @@ class _Builder:
             out.scope = p4i.ActionRef.TABLE_ONLY
         elif "defaultonly" in names:
             out.scope = p4i.ActionRef.DEFAULT_ONLY
-        _annotate(out, reference.annotations)
+        annotate(out, reference.annotations)
 
     def _direct_resources(self, out: p4i.Table, table: ir.Table) -> None:
         """Direct counters and meters are told with the table they belong to."""
@@ -219,7 +244,7 @@ class _Builder:
         for number, param in zip(ids, action.params, strict=True):
             field = out.params.add(id=number, name=param.name)
             field.bitwidth = self._width(param.type, param.type_name, field)
-            _annotate(field, param.annotations)
+            annotate(field, param.annotations)
 
     # -- externs ---------------------------------------------------------------------------------
 
@@ -229,22 +254,22 @@ class _Builder:
                 counter = self.info.counters.add(size=int(_number(extern, 0)))
                 self._extern_preamble(counter.preamble, extern)
                 counter.spec.unit = _counter_unit(extern, 1)
-                self._index_type(counter, _told(extern)[-1:])
+                self._index_type(counter, told_types(extern)[-1:])
             case Kind.METER:
                 meter = self.info.meters.add(size=int(_number(extern, 0)))
                 self._extern_preamble(meter.preamble, extern)
                 _meter_spec(meter.spec, extern, 1)
-                self._index_type(meter, _told(extern))
+                self._index_type(meter, told_types(extern))
             case Kind.REGISTER:
                 register = self.info.registers.add(size=int(_number(extern, 0)))
                 self._extern_preamble(register.preamble, extern)
-                self._index_type(register, _told(extern)[1:])
-                spec = self._type_spec(_told(extern)[0])
+                self._index_type(register, told_types(extern)[1:])
+                spec = self._type_spec(told_types(extern)[0])
                 register.type_spec.CopyFrom(spec)
             case Kind.ACTION_PROFILE:
                 self._action_profile(extern)
             case Kind.DIGEST:
-                data = _told(extern)[0]
+                data = told_types(extern)[0]
                 self._digest(extern.name, data, extern.annotations)
 
     def _action_profile(self, extern: ir.ExternInstance) -> None:
@@ -258,12 +283,12 @@ class _Builder:
             return
         found = {a.name: a for a in extern.annotations}
         if "max_group_size" in found:
-            profile.max_group_size = _annotated_number(found["max_group_size"])
+            profile.max_group_size = annotated_number(found["max_group_size"])
         semantics = found.get("selector_size_semantics")
         if semantics is not None and "sum_of_members" in semantics.body:
             profile.sum_of_members.SetInParent()
             if "max_member_weight" in found:
-                weight = _annotated_number(found["max_member_weight"])
+                weight = annotated_number(found["max_member_weight"])
                 profile.sum_of_members.max_member_weight = weight
         else:
             profile.sum_of_weights.SetInParent()
@@ -292,7 +317,7 @@ class _Builder:
             field = out.metadata.add(id=number, name=field_name)
             type_name = field_type.name if isinstance(field_type, NewType) else ""
             field.bitwidth = self._width(field_type, type_name, field)
-            _annotate(field, annotations.get(field_name, ()))
+            annotate(field, annotations.get(field_name, ()))
 
     def _value_set(self, value_set: ir.ValueSet) -> None:
         out = self.info.value_sets.add(size=value_set.size)
@@ -305,13 +330,13 @@ class _Builder:
         out.id = self.symbols.id(kind, name)
         out.name = name
         out.alias = self.symbols.alias(name)
-        _annotate(out, annotations)
+        annotate(out, annotations)
 
     def _extern_preamble(self, out: p4i.Preamble, extern: ir.ExternInstance) -> None:
         self._preamble(out, EXTERN_KINDS[extern.type], extern.name, extern.annotations)
 
     def _type_spec(self, t: Type) -> p4t.P4DataTypeSpec:
-        return type_spec(t, self.info.type_info, self.program.types)
+        return type_spec(t, self.info.type_info, self.program)
 
     def _index_type(self, out: Any, types: Sequence[Type]) -> None:
         """Tells the type of a counter's, meter's or register's index, if it is a new one."""
@@ -339,47 +364,8 @@ def _in_p4c_order(actions: Sequence[ir.Action]) -> list[ir.Action]:
     return sorted(actions, key=place)
 
 
-def _annotate(out: Any, annotations: Annotations, told: tuple[str, ...] = ()) -> None:
-    """@brief and @description become documentation, what has no own place is passed on."""
-    for a in annotations:
-        if a.name in ("brief", "description"):
-            setattr(out.doc, a.name, str(a.values[0]) if a.values else a.body)
-        elif a.name in _TOLD_ELSEWHERE or a.name in told:
-            continue
-        elif a.structured:
-            _structured(out.structured_annotations.add(name=a.name), a)
-        else:
-            out.annotations.append(f"@{a.name}({a.body})" if a.body else f"@{a.name}")
-
-
-def _structured(out: p4t.StructuredAnnotation, annotation: Annotation) -> None:
-    for value in annotation.values:
-        _expression(out.expression_list.expressions.add(), value, annotation)
-    for key, value in annotation.pairs:
-        _expression(out.kv_pair_list.kv_pairs.add(key=key).value, value, annotation)
-
-
-def _expression(out: p4t.Expression, value: int | bool | str, annotation: Annotation) -> None:
-    match value:
-        case bool():
-            out.bool_value = value
-        case str():
-            out.string_value = value
-        case int() if -(2**63) <= value < 2**63:
-            out.int64_value = value
-        case _:
-            raise P4InfoError(f"@{annotation.name}[{annotation.body}]: {value} is beyond 64 bits")
-
-
-def _annotated_number(annotation: Annotation) -> int:
-    value = annotation.values[0] if annotation.values else None
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise P4InfoError(f"@{annotation.name}({annotation.body}): expected one number")
-    return value
-
-
-def _told(extern: ir.ExternInstance) -> list[Type]:
-    """The type arguments, as the source has them."""
+def told_types(extern: ir.ExternInstance) -> list[Type]:
+    """The type arguments, as controllers are told them."""
     return extern.told_args or extern.type_args
 
 

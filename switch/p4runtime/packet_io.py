@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from finsy.proto import p4r
 
-from gradplane.switch.p4runtime.catalog import Catalog, HeaderInfo
+from gradplane.switch.p4runtime.catalog import Catalog, HeaderInfo, Value
 from gradplane.switch.p4runtime.errors import RpcError
 
 _NO_HEADER = HeaderInfo("", ())
@@ -29,10 +29,17 @@ def packet_out_bytes(catalog: Catalog, message: p4r.PacketOut) -> bytes:
         raise RpcError("INVALID_ARGUMENT", f"packet_out: metadata missing: {', '.join(missing)}")
     bits = 0
     for f in header.fields:
-        value = f.read(given[f.id], f"packet_out: metadata {f.name}") if f.id else 0
-        bits = bits << f.width | value
+        bits = bits << f.width | (_value(f, given[f.id]) if f.id else 0)
     padding = header.size * 8 - sum(f.width for f in header.fields)
     return (bits << padding).to_bytes(header.size, "big") + message.payload
+
+
+def _value(field: Value, data: bytes) -> int:
+    """Whatever is wrong with it, it does not match the P4Info: INVALID_ARGUMENT."""
+    try:
+        return field.read(data, f"packet_out: metadata {field.name}")
+    except RpcError as error:
+        raise RpcError("INVALID_ARGUMENT", error.message) from error
 
 
 def packet_in_message(catalog: Catalog, packet: bytes) -> p4r.PacketIn:

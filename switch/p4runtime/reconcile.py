@@ -81,7 +81,8 @@ def _is_zero(entity: p4r.Entity) -> bool:
             return not entity.meter_entry.HasField("config")
         case "register_entry":
             cell = entity.register_entry.data
-            return not (cell.bool or any(cell.bitstring))
+            number = cell.bitstring or cell.enum_value
+            return not (cell.bool or cell.enum or cell.error or any(number))
     return False
 
 

@@ -23,6 +23,7 @@ from gradplane.switch.runtime.messages import Message
 DEFAULT_ADDRESS = "0.0.0.0:9559"  # the port that IANA gave P4Runtime
 
 _TICK = 0.02  # seconds between looks at digests and idle entries
+_REST = 0.5  # where there are none: an idle switch takes no processor time
 _GRACE = 0.2  # seconds for requests that are under way at the end
 _WAITING = 10_000  # responses that may wait for a slow controller; more are dropped
 _LARGEST_MESSAGE = 256 << 20
@@ -50,7 +51,8 @@ class _Stream:
 class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
 
-    others: further gRPC services on the same address, which keep at most `threads` busy.
+    others: further gRPC services on the same address, which keep at most `threads` busy. also:
+    further addresses, where the same is served.
     """
 
     def __init__(
@@ -59,11 +61,13 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         address: str = DEFAULT_ADDRESS,
         others: Sequence[grpc.GenericRpcHandler] = (),
         threads: int = 0,
+        also: Sequence[str] = (),
     ) -> None:
         self.device = device
         self.service = P4RuntimeService(device)
         self.address = address
-        self._lock = threading.RLock()  # one request at a time; taken before a switch's lock
+        self._also = also
+        self._lock = device.lock
         self._told: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._notifier = threading.Thread(target=self._notify, name="p4runtime notifier")
         self._pool = ThreadPoolExecutor(MAX_STREAMS + _UNARY_THREADS + threads, "p4runtime")
@@ -80,13 +84,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     def start(self) -> int:
         """Accept requests; the port. Raises ServerError where the address cannot be had."""
-        try:
-            port: int = self._server.add_insecure_port(self.address)
-        except RuntimeError as error:
-            raise ServerError(
-                f"cannot listen on {self.address}: the address is in use or not of this machine;"
-                " choose another with --grpc-server-addr HOST:PORT (port 0: any free one)"
-            ) from error
+        port, *_ = [self._listen_on(address) for address in (self.address, *self._also)]
         if self.address.endswith(":0"):
             self.address = f"{self.address[:-1]}{port}"
         self.device.listener = self._tell
@@ -164,14 +162,22 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     # -- parts -----------------------------------------------------------------------------------
 
+    def _listen_on(self, address: str) -> int:
+        try:
+            port: int = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            also = address in self._also
+            option = "--thrift-port PORT" if also else "--grpc-server-addr HOST:PORT"
+            raise ServerError(
+                f"cannot listen on {address}: the address is in use or not of this machine;"
+                f" choose another with {option} (port 0: any free one)"
+            ) from error
+        return port
+
     def _unary(self, handler: Any, request: Any, context: grpc.ServicerContext) -> Any:
         try:
-            with self._lock:
-                self.device.busy = True
-                try:
-                    return handler(request)
-                finally:
-                    self.device.busy = False
+            with self.device.turn():
+                return handler(request)
         except RpcError as error:
             _abort(context, error)
 
@@ -203,7 +209,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         due = time.monotonic()
         while True:
             try:
-                message = self._told.get(timeout=_TICK)
+                message = self._told.get(timeout=_TICK if self.service.counts_time else _REST)
                 if message is None:
                     return
                 self._pass_on(self.service.told, message)

@@ -29,7 +29,7 @@ from gradplane.switch.p4runtime.packet_io import packet_in_message, packet_out_b
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.reconcile import carry_over
-from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
+from gradplane.switch.p4runtime.roles import RoleConfig
 from gradplane.switch.p4runtime.write import write
 from gradplane.switch.runtime.messages import Digest, Fault, IdleNotice, Message, PacketIn
 
@@ -60,8 +60,8 @@ class P4RuntimeService:
 
     def read(self, request: p4r.ReadRequest) -> Iterator[p4r.ReadResponse]:
         self._check_device(request.device_id)
-        role = self.arbitration.roles.get(request.role)
-        return read(self.device.target, request.entities, role.config if role else FULL_ACCESS)
+        rights = self.arbitration.rights(request.role)
+        return read(self.device.target, request.entities, rights)
 
     def set_pipeline(self, request: _Set) -> p4r.SetForwardingPipelineConfigResponse:
         rights = self._primary_rights(request)
@@ -93,6 +93,9 @@ class P4RuntimeService:
     def get_pipeline(self, request: _Get) -> p4r.GetForwardingPipelineConfigResponse:
         """No config at all while there is no program."""
         self._check_device(request.device_id)
+        if request.response_type not in _Get.ResponseType.values():
+            what = f"response type {request.response_type} is not known"
+            raise RpcError("INVALID_ARGUMENT", what)
         response = p4r.GetForwardingPipelineConfigResponse()
         pipeline = self.device.saved or self.device.pipeline
         if pipeline is None:
@@ -147,14 +150,25 @@ class P4RuntimeService:
             case PacketIn(packet=packet):
                 return self._packet_in(packet_in_message(pipeline.catalog, packet))
             case Digest(name=name, type=t, data=data):
-                number = pipeline.catalog.digest_of(name, t).id
-                lists = self._digest_lists(pipeline).offer(number, show_data(t, data), now)
+                digest = pipeline.catalog.digest_of(name, t)
+                assert digest.data is not None
+                shown = show_data(digest.data, data, pipeline.catalog.program)
+                lists = self._digest_lists(pipeline).offer(digest.id, shown, now)
                 return self._digest_deliveries(lists)
             case IdleNotice():
                 return self._idle(pipeline, message, now)
             case Fault(text=text):
                 log.warning("%s", text)
         return []
+
+    @property
+    def counts_time(self) -> bool:
+        """Whether something may become due: entries with idle timeouts, a digest list."""
+        pipeline = self.device.pipeline
+        if pipeline is None:
+            return False
+        timed = any(table.table.support_timeout for table in pipeline.state.tables.values())
+        return timed or self._digest_lists(pipeline).waiting
 
     def tick(self, now: int) -> list[Delivery]:
         """What is due at `now` ns since 1970: digest lists, and a look for idle entries."""

@@ -2,43 +2,54 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from finsy.proto import p4t
 
-from gradplane.switch.ir.nodes import TypeInfo
+from gradplane.switch.ir.nodes import Program, TypeInfo
 from gradplane.switch.ir.types import (
     Bits,
     Bool,
+    Enum,
+    Error,
     Header,
     NewType,
+    SerEnum,
     Stack,
     Struct,
     Type,
     Union,
     Varbit,
 )
-
-NewTypes = Mapping[str, TypeInfo]
-"""The program's `type` declarations by name."""
+from gradplane.switch.p4runtime.values import to_bytes
 
 
-def type_spec(t: Type, info: p4t.P4TypeInfo, new: NewTypes) -> p4t.P4DataTypeSpec:
-    """The description of `t`; the structs, headers and new types it names are added to `info`."""
+def type_spec(t: Type, info: p4t.P4TypeInfo, program: Program) -> p4t.P4DataTypeSpec:
+    """The description of `t`; the types that it names are added to `info`."""
     spec = p4t.P4DataTypeSpec()
     match t:
         case NewType():
             spec.new_type.name = t.name
-            add_new_type(new[t.name], info)
+            add_new_type(program.types[t.name], info)
+        case Enum():
+            spec.enum.name = t.name
+            if t.name not in info.enums:
+                for name in t.members:
+                    info.enums[t.name].members.add(name=name)
+        case SerEnum():
+            spec.serializable_enum.name = t.name
+            _add_serializable_enum(t, info)
+        case Error():
+            spec.error.SetInParent()
+            if not info.error.members:
+                info.error.members.extend(program.errors)
         case Bits() | Varbit():
             spec.bitstring.CopyFrom(_bitstring(t))
         case Bool():
             spec.bool.SetInParent()
         case Struct() if is_tuple(t):
-            spec.tuple.members.extend(type_spec(f.type, info, new) for f in t.fields)
+            spec.tuple.members.extend(type_spec(f.type, info, program) for f in t.fields)
         case Struct():
             spec.struct.name = t.name
-            _add_struct(t, info, new)
+            _add_struct(t, info, program)
         case Header():
             spec.header.name = t.name
             _add_header(t, info)
@@ -98,17 +109,29 @@ def _bitstring(t: Type) -> p4t.P4BitstringLikeTypeSpec:
             spec.bit.bitwidth = 1
         case Varbit(width=width):
             spec.varbit.max_bitwidth = width
+        case SerEnum(underlying=underlying) | NewType(underlying=underlying):
+            return _bitstring(underlying)
         case _:
             raise AssertionError(f"{t} is not a bit string")
     return spec
 
 
-def _add_struct(t: Struct, info: p4t.P4TypeInfo, new: NewTypes) -> None:
+def _add_serializable_enum(t: SerEnum, info: p4t.P4TypeInfo) -> None:
+    if t.name in info.serializable_enums:
+        return
+    spec, width = info.serializable_enums[t.name], t.underlying.width
+    spec.underlying_type.bitwidth = width
+    for name, value in t.values.items():
+        bits = value & ((1 << width) - 1)  # of int<W>, which may be negative
+        spec.members.add(name=name, value=to_bytes(bits, width))
+
+
+def _add_struct(t: Struct, info: p4t.P4TypeInfo, program: Program) -> None:
     if t.name in info.structs:
         return
     members = info.structs[t.name].members
     for f in t.fields:
-        members.add(name=f.name, type_spec=type_spec(f.type, info, new))
+        members.add(name=f.name, type_spec=type_spec(f.type, info, program))
 
 
 def _add_header(t: Header, info: p4t.P4TypeInfo) -> None:

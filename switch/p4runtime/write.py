@@ -65,6 +65,8 @@ def write(
     CONTINUE_ON_ERROR attempts every update. ROLLBACK_ON_ERROR stops at the first that fails and
     undoes those before it; DATAPLANE_ATOMIC does too, and no packet sees the batch half done.
     """
+    if atomicity not in p4r.WriteRequest.Atomicity.values():
+        raise RpcError("INVALID_ARGUMENT", f"atomicity {atomicity} is not known")
     one_step = atomicity == p4r.WriteRequest.DATAPLANE_ATOMIC
     with p.switch.lock if one_step else nullcontext():
         if atomicity == p4r.WriteRequest.CONTINUE_ON_ERROR:
@@ -122,9 +124,10 @@ def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> Undo:
         raise RpcError(
             "INVALID_ARGUMENT", f"the update has {given}; expected one of {', '.join(WRITERS)}"
         )
-    if update.type == p4r.Update.UNSPECIFIED:
+    if update.type not in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE):
+        given = f"type {update.type}" if update.type else "no type"
         raise RpcError(
-            "INVALID_ARGUMENT", "the update has no type; expected INSERT, MODIFY or DELETE"
+            "INVALID_ARGUMENT", f"the update has {given}; expected INSERT, MODIFY or DELETE"
         )
     message = getattr(update.entity, kind)
     number = entity_id(kind, message)

@@ -17,6 +17,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gradplane.switch.ports.links import LinkWatch
 from gradplane.switch.ports.offload import VNET_HEADER
 from gradplane.switch.ports.packets import BATCH, Arrivals, Bytes, Departures, Ints
 from gradplane.switch.ports.pcap import PcapWriter
@@ -42,6 +43,8 @@ class PacketPort(Protocol):
 
     def send(self, packets: Departures, first: int, end: int) -> None: ...
 
+    def take_up(self) -> bool: ...
+
 
 @dataclass(slots=True)
 class Capture:
@@ -58,13 +61,15 @@ class PacketLoop:
     A batch whose processing fails is logged with its first packets' bytes, its packets counted in
     `faults`; what leaves through a port that is not there is counted in `nowhere`. While `busy`
     says that a controller's request is under way and packets come without a pause, the loop makes
-    pauses: the request has a share of the processor however much traffic there is.
+    pauses: the request has a share of the processor however much traffic there is. `links` looks
+    after the ports' links.
     """
 
     ports: Mapping[int, PacketPort]
     process: Process
     captures: Mapping[int, Capture] = field(default_factory=dict)
     busy: Callable[[], bool] = lambda: False
+    links: LinkWatch | None = None
     faults: int = 0
     nowhere: int = 0
     _wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
@@ -78,13 +83,19 @@ class PacketLoop:
             numbers = {port.fileno(): number for number, port in self.ports.items()}
             for descriptor in numbers:
                 waiting.register(descriptor, select.EPOLLIN)
+            if self.links is not None:
+                waiting.register(self.links, select.EPOLLIN)
             columns = {number: np.full(BATCH, number, dtype=np.int64) for number in self.ports}
             while True:
                 for descriptor, _ in waiting.poll():
                     if descriptor == self._wake:
                         return
-                    number = numbers[descriptor]
-                    self._take(number, columns[number])
+                    number = numbers.get(descriptor)
+                    if number is not None:
+                        self._take(number, columns[number])
+                    elif self.links is not None:
+                        self.links.update()
+                        numbers |= self._taken_up(waiting)
 
     def stop(self) -> None:
         os.eventfd_write(self._wake, 1)
@@ -99,6 +110,14 @@ class PacketLoop:
             rows = np.array([[p, e, 0] for (p, _), e in zip(outputs, ends, strict=True)])
             data = np.frombuffer(b"".join(packet for _, packet in outputs), dtype=np.uint8)
             self._send(rows, data, Departures())
+
+    def _taken_up(self, waiting: select.epoll) -> dict[int, int]:
+        """Ports whose interface was gone and is there again, by their new descriptors; epoll
+        forgot the old ones when they were closed."""
+        again = {port.fileno(): n for n, port in self.ports.items() if port.take_up()}
+        for descriptor in again:
+            waiting.register(descriptor, select.EPOLLIN)
+        return again
 
     def _take(self, number: int, column: Ints) -> None:
         """The packets that wait at one port: at most a batch, so that no port starves."""

@@ -48,15 +48,27 @@ class Port:
         self.interface = interface
         self.dropped = 0  # packets that could not be sent
         self._too_long = False
-        self._in = _open(interface, _listen)
-        try:
-            self._out = _open(interface, _speak)
-        except PortError:
-            self._in.close()
-            raise
+        self._in, self._out, self._index = _opened(interface)
         refused = switch_off(interface)
         if refused:
             log.info("port %d: %s keeps its %s on", number, interface, ", ".join(refused))
+
+    def take_up(self) -> bool:
+        """Where the interface is gone and another of its name is there, go on with that.
+
+        -> whether it was so; `fileno` is another then.
+        """
+        try:
+            if socket.if_nametoindex(self.interface) == self._index:
+                return False
+            opened = _opened(self.interface)
+        except (OSError, PortError):
+            return False
+        self.close()
+        self._in, self._out, self._index = opened
+        switch_off(self.interface)
+        log.warning("port %d: %s is there again", self.number, self.interface)
+        return True
 
     def fileno(self) -> int:
         """For poll and epoll: readable when packets wait."""
@@ -98,6 +110,16 @@ class Port:
         log.warning("port %d: %s: %s", self.number, self.interface, error.strerror)
         if error.errno not in _GONE:
             raise error
+
+
+def _opened(interface: str) -> tuple[socket.socket, socket.socket, int]:
+    """To receive, to send, and the interface's index."""
+    with ExitStack() as on_failure:
+        receiving = on_failure.enter_context(_open(interface, _listen))
+        sending = on_failure.enter_context(_open(interface, _speak))
+        index = socket.if_nametoindex(interface)
+        on_failure.pop_all()
+    return receiving, sending, index
 
 
 def _listen(opened: socket.socket, interface: str) -> None:

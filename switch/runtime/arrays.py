@@ -153,6 +153,11 @@ class Counter:
         self._packets[index] = packets & MASK64
         self._bytes[index] = bytes & MASK64
 
+    def clear(self) -> None:
+        """Sets all cells to 0, in place."""
+        self.packets.fill(0)
+        self.bytes.fill(0)
+
     def add(self, index: int, nbytes: int) -> None:
         """Counts a packet of `nbytes`; beyond the end nothing is counted."""
         if index < self.size:

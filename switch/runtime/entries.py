@@ -86,7 +86,8 @@ class Entry:
     """A table entry. `matches` has one match a match field (selector keys have none).
 
     `priority`: the larger wins; 0 in tables of exact and lpm fields only. `serial` is the order
-    of insertion: among equal priorities the older entry wins.
+    of insertion: among equal priorities the older entry wins. `handle`: as simple_switch's commands
+    number a table's entries. `idle_told_ns`: when the last idle notice went out.
     """
 
     matches: tuple[Match, ...]
@@ -98,7 +99,9 @@ class Entry:
     counter: Count = field(default_factory=Count)
     meter: MeterCell = field(default_factory=MeterCell)
     serial: int = 0
-    times: memoryview[int] = field(default_factory=lambda: signed_words(2), repr=False)
+    handle: int = 0
+    idle_told_ns: int = 0
+    times: memoryview[int] = field(default_factory=lambda: signed_words(1), repr=False)
 
     @property
     def last_hit_ns(self) -> int:
@@ -107,12 +110,3 @@ class Entry:
     @last_hit_ns.setter
     def last_hit_ns(self, now: int) -> None:
         self.times[0] = now
-
-    @property
-    def idle_told(self) -> bool:
-        """The idle notice went out and no packet came since."""
-        return bool(self.times[1])
-
-    @idle_told.setter
-    def idle_told(self, told: bool) -> None:
-        self.times[1] = told

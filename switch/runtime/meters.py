@@ -6,9 +6,12 @@ rounding however often a meter runs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradplane.switch.runtime.cells import address_of, signed_words, unsigned_words
+import numpy as np
+
+from gradplane.switch.runtime.cells import signed_words
 from gradplane.switch.runtime.errors import TableError
 
 GREEN, YELLOW, RED = 0, 1, 2
@@ -42,23 +45,30 @@ class MeterConfig:
             )
 
 
-# What a meter's 64-bit cells hold.
+# What a meter's 64-bit words hold. The last six count what it gave each colour.
 CELL_WORDS = ("configured", "cir", "cburst", "pir", "pburst", "eburst", "committed", "excess",
-              "last")  # fmt: skip
+              "last", "green packets", "green bytes", "yellow packets", "yellow bytes",
+              "red packets", "red bytes")  # fmt: skip
+COUNTS = CELL_WORDS.index("green packets")  # by colour, packets and bytes
+
+ColourCounts = tuple[tuple[int, int], ...]
+"""Packets and bytes of each colour: green, yellow, red."""
 
 
 class MeterCell:
     """One meter. Without a config every packet is green. Its numbers are in `cells`."""
 
-    __slots__ = ("config", "cells")
+    __slots__ = ("cells",)
 
-    def __init__(self) -> None:
-        self.cells = signed_words(len(CELL_WORDS))
-        self.configure(None)
+    def __init__(self, cells: memoryview[int] | None = None) -> None:
+        self.cells = signed_words(len(CELL_WORDS)) if cells is None else cells
+
+    @property
+    def config(self) -> MeterConfig | None:
+        return MeterConfig(*self.cells[1:6]) if self.cells[0] else None
 
     def configure(self, config: MeterConfig | None, now: int = 0) -> None:
-        """Sets the rates and fills both buckets; `now` in ns."""
-        self.config = config
+        """Sets the rates and fills both buckets; `now` in ns. The counts stay as they are."""
         rates = (0,) * 5 if config is None else (
             config.cir, config.cburst, config.pir, config.pburst, config.eburst
         )  # fmt: skip
@@ -68,6 +78,21 @@ class MeterCell:
         self.last = now
         self.committed = config.cburst if config else 0
         self.excess = (config.eburst or config.pburst) if config else 0
+
+    @property
+    def counts(self) -> ColourCounts:
+        """What it gave each colour so far."""
+        numbers = self.cells[COUNTS:].tolist()
+        return tuple(zip(numbers[::2], numbers[1::2], strict=True))
+
+    def clear_counts(self) -> None:
+        for i in range(COUNTS, len(CELL_WORDS)):
+            self.cells[i] = 0
+
+    def restore(self, words: Sequence[int]) -> None:
+        """Back to what `cells` were."""
+        for i, word in enumerate(words):
+            self.cells[i] = word
 
     @property
     def committed(self) -> int:
@@ -96,12 +121,20 @@ class MeterCell:
     def last(self, now: int) -> None:
         self.cells[8] = now
 
-    def execute(self, now: int, amount: int, before: int = GREEN) -> int:
-        """The colour of `amount` (bytes, or 1 packet) at `now` ns, which takes its tokens.
+    def execute(self, now: int, nbytes: int, by_packets: bool, before: int = GREEN) -> int:
+        """The colour of a packet at `now` ns, which takes its tokens (its bytes, or one) and is
+        counted.
 
         `before`: the colour it has from elsewhere; the new one is no better. A meter without a
         config gives green, whatever was before.
         """
+        colour = self._colour(now, 1 if by_packets else nbytes, before)
+        at = COUNTS + 2 * colour
+        self.cells[at] += 1
+        self.cells[at + 1] += nbytes
+        return colour
+
+    def _colour(self, now: int, amount: int, before: int) -> int:
         config = self.config
         if config is None:
             return GREEN
@@ -138,42 +171,44 @@ class MeterCell:
 
 
 class Meter:
-    """An array of meters; unit "packets" or "bytes"."""
+    """An array of meters; unit "packets" or "bytes". `memory`: the words of its cells, in order."""
 
     def __init__(self, name: str, size: int, unit: str) -> None:
         self.name = name
         self.size = size
-        self.unit = unit
-        self.cells: dict[int, MeterCell] = {}  # only those with a config
-        self.addresses = unsigned_words(size)  # of the cells' numbers; 0: without a config
+        self.by_packets = unit == "packets"
+        # Of NumPy, which touches the memory of a cell only when it is used.
+        self.memory = np.zeros(max(size, 1) * len(CELL_WORDS), dtype=np.int64)
+        self._words = memoryview(self.memory).cast("B").cast("q")  # type: ignore[arg-type]
 
     def read(self, index: int) -> MeterConfig | None:
         """A cell's config; raises TableError OUT_OF_RANGE."""
-        self._check(index)
-        cell = self.cells.get(index)
-        return cell.config if cell else None
+        return self.cell(index).config
 
     def write(self, index: int, config: MeterConfig | None, now: int = 0) -> None:
         """Sets a cell's config (None: every packet is green) and fills its buckets."""
-        self._check(index)
-        if config is None:
-            self.addresses[index] = 0
-            self.cells.pop(index, None)
-            return
-        cell = self.cells.setdefault(index, MeterCell())
-        cell.configure(config, now)
-        self.addresses[index] = address_of(cell.cells)
+        self.cell(index).configure(config, now)
+
+    def counts(self, index: int) -> ColourCounts:
+        """(packets, bytes) that a cell gave green, yellow and red; raises TableError."""
+        return self.cell(index).counts
+
+    def clear(self) -> None:
+        """Takes the rates off all cells."""
+        self.memory.fill(0)
 
     def execute(self, index: int, now: int, nbytes: int, before: int = GREEN) -> int:
         """Colour of a packet: 0 green, 1 yellow, 2 red. Green out of range."""
-        cell = self.cells.get(index)
-        if cell is None:
+        if not 0 <= index < self.size:
             return GREEN
-        return cell.execute(now, 1 if self.unit == "packets" else nbytes, before)
+        return self.cell(index).execute(now, nbytes, self.by_packets, before)
 
-    def _check(self, index: int) -> None:
+    def cell(self, index: int) -> MeterCell:
+        """One of its meters; raises TableError OUT_OF_RANGE."""
         if not 0 <= index < self.size:
             raise TableError(
                 "OUT_OF_RANGE",
                 f"meter {self.name}: index {index} is not within 0 to {self.size - 1}",
             )
+        start = index * len(CELL_WORDS)
+        return MeterCell(self._words[start : start + len(CELL_WORDS)])

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gradplane.switch.runtime.entries import ActionData, GroupRef, MemberRef, Target
+from gradplane.switch.runtime.entries import ActionData, GroupRef, MemberRef, OneShot, Target
 from gradplane.switch.runtime.errors import TableError
+from gradplane.switch.runtime.links import Links
 
 
 @dataclass(frozen=True, slots=True)
 class Weighted:
-    """A member in a group. `watch_port`: left out while the control plane says it is down."""
+    """A member in a group, left out while its `watch_port` is down."""
 
     member: int
     weight: int = 1
@@ -22,17 +23,25 @@ class Weighted:
 class Group:
     members: list[Weighted]
     max_size: int
-    choices: list[int]  # member ids, each as often as its weight
 
 
 class ActionProfile:
     """Members are actions of the tables that share the profile, which list the same actions.
 
-    `algorithm` is the selector's hash ("" for a plain profile), `output_width` its bits.
+    `algorithm` is the selector's hash ("" for a plain profile), `output_width` its bits; `links`
+    says which ports are down.
     """
 
-    def __init__(self, name: str, size: int, algorithm: str = "", output_width: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        size: int,
+        algorithm: str = "",
+        output_width: int = 0,
+        links: Links | None = None,
+    ) -> None:
         self.name = name
+        self.links = links or Links()
         self.size = size
         self.algorithm = algorithm
         self.output_width = output_width
@@ -43,6 +52,16 @@ class ActionProfile:
     @property
     def has_groups(self) -> bool:
         return bool(self.algorithm)
+
+    def member(self, id: int) -> ActionData:
+        """A member's action; raises TableError where there is none."""
+        self._need_member(id)
+        return self.members[id]
+
+    def group(self, id: int) -> Group:
+        """A group; raises TableError where there is none."""
+        self._need_group(id)
+        return self.groups[id]
 
     def add_member(self, id: int, action: ActionData) -> None:
         if id in self.members:
@@ -83,22 +102,27 @@ class ActionProfile:
         del self.groups[id]
         self.changes += 1
 
-    def set_port_down(self, port: bytes, down: bool) -> None:
-        """Leaves members that watch this port out of their groups, or takes them in again."""
-        for group in self.groups.values():
-            if any(w.watch_port == port for w in group.members):
-                live = [w for w in group.members if not (down and w.watch_port == port)]
-                group.choices = _choices(live)
-                self.changes += 1
+    def clear(self) -> None:
+        """Removes all groups and members, which no entry may use."""
+        self.groups.clear()
+        self.members.clear()
+        self.changes += 1
 
-    def member_of(self, target: MemberRef | GroupRef, selection: int) -> ActionData | None:
-        """The action of a member, or of the member a group gives this hash; None if it is empty."""
-        if isinstance(target, MemberRef):
-            return self.members.get(target.id)
-        group = self.groups.get(target.id)
-        if group is None or not group.choices:
-            return None
-        return self.members[group.choices[selection % len(group.choices)]]
+    def choices(self, target: Target) -> list[ActionData]:
+        """The actions that an entry's hash chooses among, each as often as its weight."""
+        match target:
+            case ActionData():
+                return [target]
+            case MemberRef(id=id):
+                return [self.members[id]] if id in self.members else []
+            case GroupRef(id=id):
+                group = self.groups.get(id)
+                members = () if group is None else group.members
+                weighted = [(self.members[w.member], w.weight, w.watch_port) for w in members]
+            case OneShot(actions=actions):
+                weighted = list(actions)
+        up = self.links.watched
+        return [action for action, weight, port in weighted if up(port) for _ in range(weight)]
 
     def check(self, target: Target) -> None:
         """Raises TableError unless the member or group exists."""
@@ -116,7 +140,7 @@ class ActionProfile:
         if max_size and len(members) > max_size:
             what = f"{len(members)} members in a group of at most {max_size}"
             raise self._error("RESOURCE_EXHAUSTED", what)
-        return Group(members, max_size, _choices(members))
+        return Group(members, max_size)
 
     def _need_member(self, id: int) -> None:
         if id not in self.members:
@@ -128,10 +152,6 @@ class ActionProfile:
 
     def _error(self, code: str, what: str) -> TableError:
         return TableError(code, f"action profile {self.name}: {what}")
-
-
-def _choices(members: list[Weighted]) -> list[int]:
-    return [w.member for w in members for _ in range(w.weight)]
 
 
 def _ids(known: Iterable[int]) -> str:

@@ -6,53 +6,44 @@ import time
 from collections import Counter as Tally
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Counter
 from gradplane.switch.runtime.chance import Chance
 from gradplane.switch.runtime.entries import Entry
+from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.messages import IdleNotice, Message
 from gradplane.switch.runtime.meters import Meter
+from gradplane.switch.runtime.nodes import MulticastNodes
 from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.registers import make_registers
+from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.tables import MatchTable
 from gradplane.switch.runtime.valuesets import ParserValueSet
 from gradplane.switch.runtime.watched import WatchedDict
 
 Clock = Callable[[], int]
 
+DROP_PORT = 511  # simple_switch's own choice
 MESSAGES_KEPT = 100_000  # beyond it the oldest are lost, so that nobody's silence fills the memory
 
 
-@dataclass(frozen=True, slots=True)
-class Replica:
-    """A copy of a multicast or cloned packet; `instance` becomes its egress_rid."""
-
-    port: int
-    instance: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CloneSession:
-    """`truncate`: clones leave (PSA: enter egress) with at most so many bytes; 0: whole.
-
-    `class_of_service` is what PSA's clones have of it.
-    """
-
-    replicas: list[Replica]
-    truncate: int = 0
-    class_of_service: int = 0
-
-
 class State:
-    """Tables, externs, groups and messages of one switch. `clock` gives nanoseconds."""
+    """Tables, externs, groups and messages of one switch. `clock` gives nanoseconds; `drop_port`:
+    where v1model's mark_to_drop sends packets; `links`: which ports are down."""
 
     def __init__(
-        self, program: ir.Program, seed: int = 0, clock: Clock = time.monotonic_ns
+        self,
+        program: ir.Program,
+        seed: int = 0,
+        clock: Clock = time.monotonic_ns,
+        drop_port: int = DROP_PORT,
+        links: Links | None = None,
     ) -> None:
         self.program = program
         self.clock = clock
+        self.drop_port = drop_port
+        self.links = links or Links()
         self.start = clock()
         self.chance = Chance(seed)
         by_kind: dict[str, list[ir.ExternInstance]] = {}
@@ -62,11 +53,12 @@ class State:
         self.counters = {i.name: _counter(i) for i in by_kind.get("counter", [])}
         self.meters = {i.name: _meter(i) for i in by_kind.get("meter", [])}
         profiles = by_kind.get("action_profile", []) + by_kind.get("action_selector", [])
-        self.profiles = {i.name: _profile(i) for i in profiles}
+        self.profiles = {i.name: _profile(i, self.links) for i in profiles}
         self.tables = {t.name: MatchTable(t, self._profile_of(t), clock) for t in program.tables}
         self.value_sets = {v.name: ParserValueSet(v) for v in program.value_sets}
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
+        self.nodes = MulticastNodes(self.multicast, self.clone_sessions)
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason
@@ -79,17 +71,32 @@ class State:
         else:
             self.messages.append(message)
 
+    def reset(self) -> None:
+        """Everything as the program starts with it, but for time and random numbers."""
+        for table in self.tables.values():
+            table.reset()
+        for profile in self.profiles.values():
+            profile.clear()
+        for register in self.registers.values():
+            register.clear()
+        for counter in self.counters.values():
+            counter.clear()
+        for meter in self.meters.values():
+            meter.clear()
+        for value_set in self.value_sets.values():
+            value_set.replace([])
+        self.nodes.clear()
+
     def microseconds(self) -> int:
         """Time since the switch started."""
         return (self.clock() - self.start) // 1000
 
     def check_idle(self) -> None:
-        """Tells of each entry that has been idle for its timeout, once until it is hit again."""
+        """Tells of each entry that has been idle for its timeout since it was hit or told of."""
         now = self.clock()
         for name, entry in self._timed():
-            idle = now - entry.last_hit_ns >= entry.idle_timeout_ns
-            if idle and not entry.idle_told:
-                entry.idle_told = True
+            if now - max(entry.last_hit_ns, entry.idle_told_ns) >= entry.idle_timeout_ns:
+                entry.idle_told_ns = now
                 self.tell(IdleNotice(name, entry))
 
     def _timed(self) -> Iterator[tuple[str, Entry]]:
@@ -117,8 +124,8 @@ def _meter(instance: ir.ExternInstance) -> Meter:
     return Meter(instance.name, _number(instance, 0), str(instance.args[1]).lower())
 
 
-def _profile(instance: ir.ExternInstance) -> ActionProfile:
+def _profile(instance: ir.ExternInstance, links: Links) -> ActionProfile:
     if instance.kind == "action_profile":
         return ActionProfile(instance.name, _number(instance, 0))
     algorithm, width = str(instance.args[0]).lower(), _number(instance, 2)
-    return ActionProfile(instance.name, _number(instance, 1), algorithm, width)
+    return ActionProfile(instance.name, _number(instance, 1), algorithm, width, links)

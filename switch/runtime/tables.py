@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Protocol
 
 from gradplane.switch.ir import nodes as ir
@@ -12,12 +13,11 @@ from gradplane.switch.runtime.entries import (
     ActionData,
     Count,
     Entry,
-    GroupRef,
-    MemberRef,
     OneShot,
     Target,
 )
 from gradplane.switch.runtime.errors import TableError
+from gradplane.switch.runtime.handles import Handles
 from gradplane.switch.runtime.keys import WITH_PRIORITY, Match, key_fields, source_match
 from gradplane.switch.runtime.lookup import index_for
 from gradplane.switch.runtime.meters import MeterCell
@@ -25,6 +25,7 @@ from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.tuples import Key
 
 Identity = tuple[tuple[Match, ...], int]
+_SHOWN = 8  # handles, where a wrong one is told
 
 
 class Watcher(Protocol):
@@ -63,6 +64,7 @@ class MatchTable:
         self.default_counter = Count()
         self.default_meter = MeterCell()
         self._entries: dict[Identity, Entry] = {}
+        self._handles = Handles()
         self._serial = 0
         self._index = index_for(self.fields)
         self.lookup = self._index.find
@@ -80,6 +82,16 @@ class MatchTable:
     def find(self, matches: Sequence[Match], priority: int = 0) -> Entry | None:
         """The entry of this identity; raises TableError for matches the table cannot have."""
         return self._entries.get(self._identity(self._canonical(matches), priority))
+
+    def by_handle(self, handle: int) -> Entry:
+        """The entry of this number (Entry.handle)."""
+        entry = self._handles.get(handle)
+        if entry is None:
+            known = ", ".join(str(e.handle) for e in islice(self._entries.values(), _SHOWN))
+            more = ", ..." if len(self) > _SHOWN else ""
+            what = f"it has no entry with handle {handle}; handles: {known or 'none'}{more}"
+            raise self._error("NOT_FOUND", what)
+        return entry
 
     def insert(self, entry: Entry) -> None:
         """Adds an entry (the table keeps the object)."""
@@ -104,6 +116,7 @@ class MatchTable:
         self._changeable()
         found = self._existing(entry)
         del self._entries[self._identity(found.matches, found.priority)]
+        self._handles.remove(found)
         self._index.remove(found)
         if self.watcher is not None:
             self.watcher.deleted(found)
@@ -114,6 +127,26 @@ class MatchTable:
         for entry in self.entries():
             if not entry.is_const:
                 self.delete(entry)
+        if not self._entries:
+            self._handles = Handles()
+
+    def reset(self) -> None:
+        """Entries, default action, counters and meters as the program starts with them."""
+        if not self.table.const_entries:
+            self.clear()
+            for entry in self._source_entries():
+                if self.find(entry.matches, entry.priority) is None:
+                    self._insert(entry)
+        if not self.table.const_default:
+            self.set_default(None)
+        self.clear_counters()
+        for meter in [self.default_meter, *(entry.meter for entry in self.entries())]:
+            meter.configure(None)
+
+    def clear_counters(self) -> None:
+        """Sets the direct counters of all entries and of the misses to 0."""
+        for count in [self.default_counter, *(entry.counter for entry in self.entries())]:
+            count.packets = count.bytes = 0
 
     def set_default(self, action: ActionData | None) -> None:
         """The action on a miss; None: back to the source's."""
@@ -132,12 +165,9 @@ class MatchTable:
         """
         if type(target) is ActionData:
             return target
-        if isinstance(target, OneShot):
-            weighted = [a for a, weight, _ in target.actions for _ in range(weight)]
-            return weighted[selection % len(weighted)] if weighted else self.for_empty_group
-        assert self.profile is not None and isinstance(target, MemberRef | GroupRef), target
-        member = self.profile.member_of(target, selection)
-        return self.for_empty_group if member is None else member
+        assert self.profile is not None, target
+        choices = self.profile.choices(target)
+        return choices[selection % len(choices)] if choices else self.for_empty_group
 
     @property
     def for_empty_group(self) -> ActionData:
@@ -159,7 +189,12 @@ class MatchTable:
         self._serial += 1
         entry.serial = self._serial
         entry.last_hit_ns = self.clock()
-        self._entries[identity] = entry
+        self.restore(entry)
+
+    def restore(self, entry: Entry) -> None:
+        """Puts back an entry that was deleted: with its place among equals, and its last hit."""
+        self._entries[self._identity(entry.matches, entry.priority)] = entry
+        self._handles.add(entry)
         self._index.insert(entry)
         if self.watcher is not None:
             self.watcher.inserted(entry)
@@ -247,23 +282,27 @@ class MatchTable:
         return ActionData(default.index, _numbers(default.args))
 
     def _load(self) -> None:
+        for entry in self._source_entries():
+            self._serial += 1
+            entry.serial = self._serial
+            self._load_one(entry)
+
+    def _source_entries(self) -> Iterator[Entry]:
         for source, priority in zip(self.table.entries, self._priorities(), strict=True):
             pairs = zip(self.fields, _padded(source.matches, len(self.fields)), strict=True)
-            entry = Entry(
+            yield Entry(
                 matches=tuple(source_match(f, match) for f, match in pairs),
                 action=ActionData(source.action.index, _numbers(source.action.args)),
                 priority=priority,
                 is_const=source.const,
             )
-            self._serial += 1
-            entry.serial = self._serial
-            self._load_one(entry)
 
     def _load_one(self, entry: Entry) -> None:
         """Of two source entries with one key the first wins, as matching in order has it."""
         identity = self._identity(entry.matches, entry.priority)
         if identity not in self._entries:
             self._entries[identity] = entry
+            self._handles.add(entry)
             self._index.insert(entry)
 
     def _priorities(self) -> list[int]:

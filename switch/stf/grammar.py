@@ -1,7 +1,8 @@
 """The lines of an STF file: a command a line, `#` starts a comment.
 
 Each command is a row of a pattern and of how it is written; a name with spaces or colons may stand
-in double quotes. Commands in any case are accepted. (p4c, tools/stf: lexer and grammar.)
+in double quotes. Commands in any case are accepted, and so are those of simple_switch's command
+line. (p4c, tools/stf: lexer and grammar.)
 """
 
 from __future__ import annotations
@@ -11,8 +12,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
 
+from gradplane.switch.commands import COMMANDS as CLI
+
 NAME = r'(?:"[^"]+"|[^\s:()=,"]+)'
-KEY = r'(?:"[^"]+"|[^\s:()\[=,"]+(?:\[[^\]]*\][^\s:()\[=,"]*)*)'  # also h[0].x and h.x[7:0]
+# also h[0].x, h.x[7:0] and h.isValid()
+KEY = r'(?:"[^"]+"|[^\s:()\[=,"]+(?:\[[^\]]*\][^\s:()\[=,"]*)*(?:\(\))?)'
 MATCHES = rf"(?P<matches>(?:{KEY}\s*:\s*\S+(?:\s+|$))*)"
 ACTION = rf"(?P<action>{NAME})\s*\((?P<args>[^()]*)\)"
 PRIORITY = r"(?:(?P<priority>\d{1,10})\s+)?"
@@ -93,8 +97,10 @@ def parse(text: str, file: str) -> list[Statement]:
 def _statement(line: int, words: str) -> Statement:
     first, *rest = words.split(None, 1)
     command = ALIASES.get(first.lower(), first.lower())
+    if command not in COMMANDS and command in CLI:
+        return Statement(line, "command_line", {"words": " ".join([command, *rest])})
     if command not in COMMANDS:
-        near = get_close_matches(command, COMMANDS, n=1)
+        near = get_close_matches(command, [*COMMANDS, *CLI], n=1)
         hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
         raise StfError(f"there is no command {first!r}; {hint}")
     found = _ROWS[command].fullmatch(rest[0] if rest else "")

@@ -41,7 +41,9 @@ def field_named(name: str, known: list[str], where: str) -> str:
 
 
 def _validity(name: str) -> str:
-    """The name of a header's validity, from `h`, `h.valid` or `valid`."""
-    if name == "valid" or name.endswith(".valid"):
-        return name[: -len("valid")] + _VALID
+    """The name of a header's validity, from `h`, `h.isValid()`, `h.valid` or `valid`."""
+    name = name.removesuffix("()")
+    for ending in ("valid", "isValid"):
+        if name == ending or name.endswith(f".{ending}"):
+            return name[: -len(ending)] + _VALID
     return f"{name}.{_VALID}"

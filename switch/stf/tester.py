@@ -10,13 +10,13 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from gradplane.switch.commands import Target, run_words
 from gradplane.switch.control import Table
 from gradplane.switch.runtime.entries import Count, Entry
 from gradplane.switch.runtime.errors import SwitchError, TableError
 from gradplane.switch.stf import values
 from gradplane.switch.stf.expectations import Expectations
 from gradplane.switch.stf.grammar import Statement, StfError, arguments, pairs
-from gradplane.switch.stf.groups import Groups
 from gradplane.switch.stf.names import field_named, named
 from gradplane.switch.switch import Switch
 
@@ -50,7 +50,7 @@ class Tester:
         self.expectations = Expectations(file)
         self.problems: list[str] = []  # counters that are not as they should be
         self.refused: list[str] = []
-        self._groups = Groups(switch)
+        self._target = Target(switch)
         self._handles: dict[str, Entry] = {}
 
     def run(self, statement: Statement) -> None:
@@ -146,41 +146,46 @@ class Tester:
             raise StfError(f"there is no entry handle {handle!r}; handles: {known}")
         return self._handles[name]
 
-    # -- groups ---------------------------------------------------------------------------------
+    # -- groups, as simple_switch's command line has them ----------------------------------------
 
     def mirroring_add(self, line: int, session: str, port: str) -> None:
-        self._groups.mirror_to_port(int(session), int(port))
+        self._command("mirroring_add", session, port)
 
     def mirroring_add_mc(self, line: int, session: str, group: str) -> None:
-        self._groups.mirror_to_group(int(session), int(group))
+        self._command("mirroring_add_mc", session, group)
 
     def mirroring_get(self, line: int, session: str) -> None:
-        self._groups.check_session(int(session))
+        self._command("mirroring_get", session)
 
     def mc_mgrp_create(self, line: int, group: str) -> None:
-        self._groups.create_group(int(group))
+        self._command("mc_mgrp_create", group)
 
     def mc_node_create(self, line: int, rid: str, ports: str) -> None:
-        self._groups.create_node(int(rid), map(int, ports.split()))
+        self._command("mc_node_create", rid, *ports.split())
 
     def mc_node_associate(self, line: int, group: str, node: str) -> None:
-        self._groups.associate(int(group), int(node))
+        self._command("mc_node_associate", group, node)
 
     # -- registers and counters -----------------------------------------------------------------
 
     def register_read(self, line: int, name: str, index: str) -> None:
-        self._register(name).read(_index(index or "0"))
+        self._command("register_read", self._register(name), *filter(None, [index]))
 
     def register_write(self, line: int, name: str, index: str, value: str) -> None:
-        with self.switch.lock:
-            self._register(name).write(_index(index), _index(value))
+        self._command("register_write", self._register(name), index, value)
 
     def register_reset(self, line: int, name: str) -> None:
-        with self.switch.lock:
-            self._register(name).clear()
+        self._command("register_reset", self._register(name))
 
-    def _register(self, name: str) -> Any:
-        return self.switch.state.registers[named("register", name, self.switch.state.registers)]
+    def _register(self, name: str) -> str:
+        return named("register", name, self.switch.state.registers)
+
+    def command_line(self, line: int, words: str) -> None:
+        """One of simple_switch's commands that the format has not itself."""
+        self._command(*words.split())
+
+    def _command(self, *words: str) -> None:
+        run_words(self._target, words)
 
     def check_counter(
         self, line: int, name: str, index: str, unit: str, sign: str, number: str

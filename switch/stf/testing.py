@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from gradplane.switch.externs_file import load_externs
 from gradplane.switch.source import CompileError
 from gradplane.switch.stf.grammar import StfError, parse
 from gradplane.switch.stf.tester import Clock, Tester
 from gradplane.switch.switch import Switch
+
+if TYPE_CHECKING:
+    from gradplane.switch.arch.own import Implementations
 
 ENGINE = "jit"
 
@@ -33,11 +38,13 @@ def run(
     engine: str = ENGINE,
     include_dirs: Sequence[str | Path] = (),
     defines: Mapping[str, str] | Sequence[str] | None = None,
+    externs: Implementations | None = None,
 ) -> StfResult:
     """Runs a program's test: `stf_path`, or the file beside it that ends in .stf.
 
     Never raises for what program and test contain: a program that does not compile, a test that
-    cannot be read and packets that are not as expected are failures. SwitchError for `engine`.
+    cannot be read and packets that are not as expected are failures. externs: as of Switch.
+    SwitchError for `engine`.
     """
     source = Path(program)
     test = Path(stf_path) if stf_path is not None else source.with_suffix(".stf")
@@ -45,7 +52,12 @@ def run(
         statements = parse(_text(test), str(test))
         clock = Clock()
         switch = Switch(
-            source, engine=engine, clock=clock, include_dirs=include_dirs, defines=defines
+            source,
+            engine=engine,
+            clock=clock,
+            include_dirs=include_dirs,
+            defines=defines,
+            externs=externs,
         )
         tester = Tester(switch, clock, str(test))
         for statement in statements:
@@ -68,14 +80,17 @@ def main(
     engine: str = ENGINE,
     include_dirs: Sequence[str | Path] = (),
     defines: Mapping[str, str] | Sequence[str] | None = None,
+    externs: str | Path | None = None,
 ) -> int:
     """Runs the tests of several programs and prints a line each and how many passed.
 
+    externs: a Python file that implements the programs' own externs; each test has it anew. Raises
+    SwitchError if it cannot be loaded.
     -> exit status: 0 if all passed, else 1.
     """
     failed = total = 0
     for file in files:
-        result = _guarded(file, engine, include_dirs, defines)
+        result = _guarded(file, engine, include_dirs, defines, load_externs(externs))
         print(result, flush=True)
         total += 1
         failed += not result.passed
@@ -88,10 +103,11 @@ def _guarded(
     engine: str,
     include_dirs: Sequence[str | Path],
     defines: Mapping[str, str] | Sequence[str] | None,
+    externs: Implementations | None,
 ) -> StfResult:
     """As `run`, but a fault of the switch itself fails this test only, not all that follow."""
     try:
-        return run(file, None, engine, include_dirs, defines)
+        return run(file, None, engine, include_dirs, defines, externs)
     except Exception as error:
         what = f"fault in the switch: {type(error).__name__}: {error}"
         return StfResult(str(file), False, what)

@@ -36,6 +36,7 @@ class Annotation(Node):
     exprs: list[Expr] | None = None
     pairs: dict[str, Expr] | None = None
     structured: bool = False
+    pragma: bool = False  # `@pragma name body`
 
 
 # -- types as written --------------------------------------------------------------------------
@@ -389,6 +390,7 @@ class Instantiation(Decl):
     body: list[Decl] | None = None  # FunctionDecl and Instantiation: abstract methods given
     type: Type | None = field(default=None, init=False)  # set by check
     info: Any = field(default=None, init=False)  # set by check: the constructor call
+    this: Param | None = field(default=None, init=False)  # set by check: the object, in `body`
 
 
 @dataclass(slots=True, eq=False)
@@ -554,12 +556,14 @@ class TableProperty(Node):
 class TableDecl(Decl):
     key: list[KeyElement]
     actions: list[ActionRef]
+    lists_actions: bool  # whether it has the property at all: the list may be empty
     entries: list[TableEntry]
     const_entries: bool
     properties: list[TableProperty]  # size, implementation, counters, ...
     default_action: ActionRef | None = None
     const_default: bool = False
     empty_group_action: ActionRef | None = None  # PSA's psa_empty_group_action
+    entries_annotations: list[Annotation] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)

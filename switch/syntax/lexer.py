@@ -31,17 +31,25 @@ OPERATORS = [
 ]
 # fmt: on
 
-_TOKEN = re.compile(
-    r"[ \t\f\v]*+(?:"
-    r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
-    r"|(?P<operator>" + "|".join(re.escape(op) for op in OPERATORS) + ")"
-    r"|(?P<newline>\n)"
-    r"|(?P<number>[0-9][A-Za-z0-9_]*)"
-    r'|(?P<string>"(?:\\.|[^"\\\n])*"?)'
-    r"|(?P<bad>[^ \t\f\v])"
-    r"|\Z)",
-    re.S,
-)
+
+def _tokens_with(string: str) -> re.Pattern[str]:
+    return re.compile(
+        r"[ \t\f\v]*+(?:"
+        r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
+        r"|(?P<operator>" + "|".join(re.escape(op) for op in OPERATORS) + ")"
+        r"|(?P<newline>\n)"
+        r"|(?P<number>[0-9][A-Za-z0-9_]*)"
+        r"|(?P<string>" + string + r")"
+        r"|(?P<bad>[^ \t\f\v])"
+        r"|\Z)",
+        re.S,
+    )
+
+
+# A string may go over several lines; not where a quote is missing, so that the error is told there.
+_TOKEN = _tokens_with(r'"(?:\\.|[^"\\])*"')
+_TOKEN_BY_LINE = _tokens_with(r'"(?:\\.|[^"\\\n])*"?')
+_QUOTE = re.compile(r'\\.|(")', re.S)
 _INTEGER = re.compile(
     r"(?:([0-9]+)([ws]))?"
     r"(?:0[xX]([0-9a-fA-F_]+)|0[oO]([0-7_]+)|0[bB]([01_]+)|0[dD]([0-9_]+)|([0-9][0-9_]*))"
@@ -88,7 +96,8 @@ class _Lexer:
         piece, emit = self._piece, self._tokens.append
         text, file, line = piece.text, piece.file, piece.line
         shift = piece.column  # column of offset 0 of this line
-        for match in _TOKEN.finditer(text):
+        quotes = sum(1 for m in _QUOTE.finditer(text) if m[1]) if '"' in text else 0
+        for match in (_TOKEN_BY_LINE if quotes % 2 else _TOKEN).finditer(text):
             group = match.lastgroup
             if group is None:
                 continue
@@ -110,6 +119,9 @@ class _Lexer:
                 emit(Token("integer", found, span, self._integer(found, span)))
             elif group == "string":
                 emit(self._string(found, span))
+                if "\n" in found:
+                    line += found.count("\n")
+                    shift = -text.rfind("\n", 0, end)
             else:
                 emit(Token("bad", found, span))
 

@@ -95,14 +95,17 @@ class DeclarationParser(TableParser):
         return name.text, self.expression(), name.span
 
     def _error(self, annotations: Annotations) -> ast.ErrorDecl:
-        keyword, members = self._member_names()
-        return ast.ErrorDecl("error", members, annotations=annotations, span=keyword.span)
+        keyword, members = self._member_names(annotations)
+        return ast.ErrorDecl("error", members, span=keyword.span)
 
     def _match_kind(self, annotations: Annotations) -> ast.MatchKindDecl:
-        keyword, members = self._member_names()
-        return ast.MatchKindDecl("match_kind", members, annotations=annotations, span=keyword.span)
+        keyword, members = self._member_names(annotations)
+        return ast.MatchKindDecl("match_kind", members, span=keyword.span)
 
-    def _member_names(self) -> tuple[Token, list[tuple[str, Span]]]:
+    def _member_names(self, annotations: Annotations) -> tuple[Token, list[tuple[str, Span]]]:
+        if annotations:
+            what = f'a declaration of "{self.tok.kind}" takes no annotation'
+            self.reporter.error(annotations[0].span, what)
         keyword = self.advance()
         self.expect("{")
         names = self.comma_list(self.name, "}", trailing=True, empty=False)

@@ -325,7 +325,7 @@ class ExpressionParser(TypeParser):
         words = []
         while self._on_line_of(name.span) and self.tok.kind != "end":
             words.append(self.advance().text)
-        return ast.Annotation(name.text, " ".join(words), span=span)
+        return ast.Annotation(name.text, " ".join(words), pragma=True, span=span)
 
     def _on_line_of(self, span: Span) -> bool:
         return self.tok.span.line == span.line and self.tok.span.file == span.file

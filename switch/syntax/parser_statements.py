@@ -195,8 +195,8 @@ class StatementParser(ExpressionParser):
         result = self.statement()
         self.depth -= 1
         if isinstance(result, ast.DeclStmt):
-            hint = "put it in { }"
-            self.fail_at(result.span, "a declaration cannot stand alone here", hint)
+            what = "a declaration cannot stand alone here"
+            self.reporter.error(result.span, what, "put it in { }")
         return result
 
     def _switch(self) -> ast.Stmt:

@@ -189,20 +189,21 @@ class TokenStream:
         return self.tok.text if self.tok.kind == "text" else f'"{self.tok.text}"'
 
     def _hint(self, wanted: list[str]) -> str:
-        if '"}"' in wanted and self.tok.kind in TOP_LEVEL | {"end"}:
-            return f'the "{{" at {self._open_brace()} is not closed'
+        opened = self._open_brace() if '"}"' in wanted else None
+        if opened is not None and self.tok.kind in TOP_LEVEL | {"end"}:
+            return f'the "{{" at {opened} is not closed'
         if "a name" in wanted and self.tok.kind in KEYWORDS:
             return f'"{self.tok.text}" is a keyword and cannot be a name'
         return ""
 
-    def _open_brace(self) -> Span:
-        """The innermost "{" that is open here."""
+    def _open_brace(self) -> Span | None:
+        """The innermost "{" that is open here; None where too many were closed before."""
         depth = 0
         for token in reversed(self.tokens[: self.index]):
             depth -= _BRACES.get(token.kind, 0)
             if depth < 0:
                 return token.span
-        raise AssertionError(self.index)
+        return None
 
     # -- nesting ---------------------------------------------------------------------------------
 

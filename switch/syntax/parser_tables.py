@@ -17,6 +17,7 @@ class TableParser(StatementParser):
         table = ast.TableDecl(
             key=[],
             actions=[],
+            lists_actions=False,
             entries=[],
             const_entries=False,
             properties=[],
@@ -32,7 +33,7 @@ class TableParser(StatementParser):
         """One property, put where it belongs in `table`."""
         annotations = self.annotations()
         const = self.accept("const") is not None
-        if self.tok.text in seen:
+        if self.tok.kind == "name" and self.tok.text in seen:
             self.reporter.error(self.tok.span, f"property {self.tok.text} is given twice")
         seen.add(self.tok.text)
         if (annotations or const) and self.tok.text in ("key", "actions"):
@@ -40,9 +41,11 @@ class TableParser(StatementParser):
         if self.accept_word("key"):
             table.key += self._braced_list(self._key_element)
         elif self.accept_word("actions"):
+            table.lists_actions = True
             table.actions += self._braced_list(self._listed_action)
         elif self.accept_word("entries"):
             table.const_entries |= const
+            table.entries_annotations = annotations
             table.entries += self._braced_list(self._entry)
         else:
             self._named_property(table, annotations, const)

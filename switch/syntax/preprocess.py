@@ -68,9 +68,13 @@ def preprocess(
     defines: Defines = (),
     text: str | None = None,
     reporter: Reporter | None = None,
+    shipped_only: bool = False,
 ) -> tuple[list[Piece], Reporter]:
-    """Read `path` (or `text` under its name) and all it includes. Raises CompileError."""
-    run = Preprocessor(include_dirs, defines, reporter or Reporter())
+    """Read `path` (or `text` under its name) and all it includes. Raises CompileError.
+
+    shipped_only: no other files are found than those that come with us.
+    """
+    run = Preprocessor(include_dirs, defines, reporter or Reporter(), shipped_only)
     pieces = run.run(Path(path), str(path), text)
     run.reporter.stop_on_errors()
     return pieces, run.reporter
@@ -80,9 +84,14 @@ class Preprocessor:
     """One run over a program. Errors are collected in `reporter`."""
 
     def __init__(
-        self, include_dirs: Iterable[str | Path], defines: Defines, reporter: Reporter
+        self,
+        include_dirs: Iterable[str | Path],
+        defines: Defines,
+        reporter: Reporter,
+        shipped_only: bool = False,
     ) -> None:
         self.reporter = reporter
+        self._shipped_only = shipped_only
         self._dirs = [Path(d) for d in include_dirs] + [STOCK_INCLUDES]
         self._macros = Macros()
         self._defines = defines
@@ -290,6 +299,8 @@ class Preprocessor:
 
     def _is_there(self, path: Path) -> bool:
         there = _is_file(path)
+        if there and self._shipped_only:
+            return path.resolve().is_relative_to(STOCK_INCLUDES.resolve())
         if not there:
             self.reporter.read[os.path.abspath(path)] = None
         return there

@@ -1,4 +1,4 @@
-"""docs/switch.md works as it stands: program, packet test, commands, Python, Mininet."""
+"""docs/switch.md works as it stands: programs, packet tests, commands, Python, Mininet."""
 
 import re
 import shutil
@@ -19,7 +19,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path: Path = tmp_path_factory.mktemp("switch")
     for kind, block in BLOCKS:
         language, _, name = kind.partition(" ")
-        if language in ("p4", "stf"):
+        if language in ("p4", "stf") or name.endswith(".py"):
             file = path / (name or f"router.{language}")
             assert not file.exists(), file.name
             file.write_text(block)

@@ -161,14 +161,37 @@ def test_p4_check_knows_what_the_programs_architecture_runs(
         )
     )
     status, _, errors = command("p4", "check", program)
-    assert status == 1
-    assert "error: extern x is not implemented by psa" in errors
-    program.write_text(
-        "control c(); package Other(c a); control d() { apply { } } Other(d()) main;"
-    )
+    assert status == 0
+    assert "warning: extern x: of the program's own" in errors
+    program.write_text(psa.replace("h.packet_out.setInvalid();", "random(h.packet_out);"))
     status, _, errors = command("p4", "check", program)
     assert status == 1
-    assert "supported packages: V1Switch (v1model), PSA_Switch (psa)" in errors
+    assert "error: random is not declared" in errors
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "control c(); package Other(c a); control d() { apply { } } Other(d()) main;",
+            ":1:60: warning: the program's main is a Other; supported packages: V1Switch"
+            " (v1model), PSA_Switch (psa)",
+        ),
+        ("bit<8> f(in bit<8> a) { return a; }", ":1:1: warning: the program has no package `main`"),
+    ],
+)
+def test_p4_check_takes_programs_of_any_architecture(
+    command: Command, tmp_path: Path, text: str, why: str
+) -> None:
+    program = tmp_path / "other.p4"
+    program.write_text(text)
+    status, output, errors = command("p4", "check", program)
+    assert (status, output) == (0, f"{program}: ok\n")
+    assert errors == f"{program}{why}: only checked, it cannot run here\n"
+    for other in (("p4", "info", program), ("trace", program, "--packet", "00")):
+        status, _, errors = command(*other)
+        assert status == 1
+        assert errors.startswith(f"{program}:{why.split(': ')[0][1:]}: error: ")
 
 
 def test_p4_errors_come_with_place_and_caret(command: Command, tmp_path: Path) -> None:

@@ -1,17 +1,20 @@
 """Random and damaged gRPC messages to a running switch: python tests/switch/fuzz_grpc.py.
 
 Requests of every RPC, as bytes: random ones, and well-formed ones with fields changed, nested,
-repeated and cut. Whatever comes, the server answers in time, with a status that the protocol has
-for it; packets go on being forwarded; and at the end a controller finds it in order.
+repeated and cut; and requests for traces, with filters put together at random. Whatever comes, the
+server answers in time, with a status that the protocol has for it; packets go on being forwarded;
+and at the end a controller finds it in order.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import random
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
 import grpc
@@ -19,10 +22,13 @@ from finsy.proto import U128, p4r, p4r_grpc
 from google.protobuf.message import DecodeError, Message
 
 from gradplane.switch.daemon import make_device
+from gradplane.switch.live_client import SERVICE as LIVE
 from gradplane.switch.options import SwitchOptions
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.server import P4RuntimeServer
+from gradplane.switch.trace_client import ACCEPTED, METHOD
+from gradplane.switch.trace_service import MAX_TRACES, TraceService
 
 ROUTER = Path(__file__).parent / "p4runtime" / "programs" / "router.p4"
 PATIENCE = 30.0  # seconds for one answer
@@ -36,6 +42,11 @@ REQUESTS: dict[str, type[Message]] = {
     "StreamChannel": p4r.StreamMessageRequest,
 }
 STREAMS = ("Read", "StreamChannel")  # RPCs that answer with a stream
+TRACE = "Trace"
+PORT = 1  # where packets come in
+WORDS = """hdr.ethernet.type hdr.ipv4.ttl hdr.ipv4.dst hdr.ipv4.isValid() hdr meta 10.0.0.1
+02:00:00:00:00:01 ::1 0x0800 8w1 1 -1 true == == != < && || ! ( ) [7:0] [ + << ++ ? : / . , { }
+mark_to_drop standard_metadata error.NoError \u00e9 \" ; \0"""  # of filters
 EDGES = (0, 1, 2, 3, 7, 255, 256, 65535, 1 << 31, (1 << 32) - 1)
 BYTES = (b"", b"\0", b"\1", b"\xff" * 4, b"\0" * 40, b"x" * 3000)
 
@@ -66,6 +77,21 @@ class Maker:
         if data and chance.random() < 0.1:
             data[chance.randrange(len(data))] = chance.randrange(256)
         return bytes(data)
+
+    def trace(self) -> bytes:
+        """A request for traces; now and then as it should be."""
+        chance = self._chance
+        if chance.random() < 0.1:
+            return chance.randbytes(chance.randrange(60))
+        values = [None, True, -1, 0, 1, 2, 1 << 32, 1 << 70, 0.5, "", [], {}, "hdr.ipv4.ttl == 1"]
+        where = " ".join(chance.choices(WORDS.split(), k=chance.choice([1, 3, 3, 5, 12])))
+        if chance.random() < 0.05:
+            where = chance.choice("([{!~-") * chance.choice([50, 3000, 9999])
+        likely = {"port": PORT, "count": chance.randrange(1, 4), "where": where}
+        wanted = {key: value for key, value in likely.items() if chance.random() < 0.5}
+        if chance.random() < 0.2:
+            wanted[chance.choice(["port", "where", "count", "more"])] = chance.choice(values)
+        return json.dumps(wanted).encode()
 
     def _device_config(self) -> bytes:
         """Ours, damaged."""
@@ -122,6 +148,7 @@ class Client:
     def __init__(self, address: str) -> None:
         channel = grpc.insecure_channel(address)
         self.stub = p4r_grpc.P4RuntimeStub(channel)
+        self._trace = channel.unary_stream(f"/{LIVE}/{METHOD}", raw, raw)
         self._calls = {
             rpc: channel.unary_stream(SERVICE + rpc, raw, raw)
             if rpc == "Read"
@@ -140,6 +167,22 @@ class Client:
                 list(self._calls[rpc](requests[0], timeout=PATIENCE))
             else:
                 self._calls[rpc](requests[0], timeout=PATIENCE)
+        except grpc.RpcError as error:
+            return str(error.code().name)
+        return "OK"
+
+    def trace(self, request: bytes, packet: Callable[[], object]) -> str:
+        """The status of a request for traces, which is ended after a packet."""
+        call = self._trace(request, timeout=PATIENCE)
+        try:
+            if ACCEPTED not in call.initial_metadata():
+                next(call)  # raises what the switch says instead
+            packet()
+            wanted = json.loads(request)
+            if "where" not in wanted and wanted.get("port", PORT) == PORT:
+                for answer in islice(call, 1):
+                    assert json.loads(answer).keys() == {"text", "trace"}
+            call.cancel()
         except grpc.RpcError as error:
             return str(error.code().name)
         return "OK"
@@ -171,19 +214,25 @@ def run(seconds: float, seed: int) -> None:
     """Until the time is over; AssertionError for an answer that may not be."""
     chance = random.Random(seed)
     device = make_device(SwitchOptions(program=ROUTER, device_id=1, cpu_port=510))
-    with P4RuntimeServer(device, "127.0.0.1:0") as server:
+    others = [TraceService(device).handler()]
+    with P4RuntimeServer(device, "127.0.0.1:0", others, MAX_TRACES) as server:
         client, maker = Client(server.address), Maker(device, chance)
         stream = primary(client.stub)
         statuses: Counter[str] = Counter()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            rpc = chance.choice(list(REQUESTS))
-            requests = [maker.request(rpc) for _ in range(3 if rpc == "StreamChannel" else 1)]
-            status = client.send(rpc, requests)
-            whole = all(parses(rpc, data) for data in requests)
-            never = ("DEADLINE_EXCEEDED", "UNAVAILABLE", *(["INTERNAL"] if whole else []))
+            rpc = chance.choice([*REQUESTS, TRACE])
+            if rpc == TRACE:
+                requests, whole = [maker.trace()], True
+                status = client.trace(requests[0], lambda: device.process(PORT, bytes(60)))
+            else:
+                requests = [maker.request(rpc) for _ in range(3 if rpc == "StreamChannel" else 1)]
+                status = client.send(rpc, requests)
+                whole = all(parses(rpc, data) for data in requests)
+            never = ["DEADLINE_EXCEEDED", "UNAVAILABLE", *["INTERNAL"] * whole]
+            never += ["UNKNOWN"] * (rpc == TRACE)
             assert status not in never, (rpc, status, [data.hex() for data in requests])
-            device.process(1, chance.randbytes(chance.randrange(100)))
+            device.process(PORT, chance.randbytes(chance.randrange(100)))
             statuses[status] += 1
             if statuses.total() % 100 == 0:
                 print(f"\r{statuses.total()} requests ", end="", flush=True)

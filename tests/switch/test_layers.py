@@ -19,7 +19,8 @@ BELOW = {
     "jit": {"ir", "runtime", "interp", "arch"},
     "ports": {"runtime"},
     "p4runtime": {"ir", "runtime", "syntax"},
-    "stf": {"ir", "runtime", "switch", "control"},
+    "commands": {"ir", "runtime", "switch", "control"},
+    "stf": {"ir", "runtime", "switch", "control", "commands", "externs_file"},
 }
 ANYWHERE = {"source", "naming", "matching", "cache"}
 

@@ -9,10 +9,11 @@ from finsy.proto import p4r
 from gradplane.switch.p4runtime.catalog import Extern, find
 from gradplane.switch.p4runtime.data import read_number, show_data
 from gradplane.switch.p4runtime.entities.numbers import (
+    check_zero,
     counter_values,
     indices,
-    no_color_counters,
     read_meter_config,
+    show_colours,
     show_counter,
     show_meter_config,
 )
@@ -50,26 +51,26 @@ def read_counters(p: Pipeline, query: p4r.CounterEntry) -> Iterator[p4r.CounterE
 def write_meter(p: Pipeline, kind: int, message: p4r.MeterEntry) -> Undo:
     extern = find(p.catalog.meters, message.meter_id, "meter")
     only_modify(kind, f"meter {extern.name}")
-    if message.HasField("counter_data"):
-        raise no_color_counters(f"meter {extern.name}")
+    check_zero(message.counter_data, f"meter {extern.name}")
     meter, now = p.state.meters[extern.name], p.state.clock()
-    cells = indices(extern, "meter", message.index if message.HasField("index") else None)
+    chosen = indices(extern, "meter", message.index if message.HasField("index") else None)
     given = message.HasField("config")
     config = read_meter_config(p, extern.name, message.config) if given else None
-    old = [meter.read(i) for i in cells]
-    for i in cells:
-        meter.write(i, config, now)
+    cells = [meter.cell(i) for i in chosen]
+    old = [cell.cells.tolist() for cell in cells]
+    for cell in cells:
+        cell.configure(config, now)
+        if message.HasField("counter_data"):
+            cell.clear_counts()
 
     def undo() -> None:
-        for i, former in zip(cells, old, strict=True):
-            meter.write(i, former, now)
+        for cell, former in zip(cells, old, strict=True):
+            cell.restore(former)
 
     return undo
 
 
 def read_meters(p: Pipeline, query: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
-    if query.HasField("counter_data"):
-        raise no_color_counters("meters")
     index = query.index if query.meter_id and query.HasField("index") else None
     for extern in _chosen(p.catalog.meters, query.meter_id, "meter"):
         meter = p.state.meters[extern.name]
@@ -78,6 +79,8 @@ def read_meters(p: Pipeline, query: p4r.MeterEntry) -> Iterator[p4r.MeterEntry]:
             config = meter.read(i)
             if config is not None:
                 shown.config.CopyFrom(show_meter_config(config))
+            if query.HasField("counter_data"):
+                shown.counter_data.CopyFrom(show_colours(meter.counts(i)))
             yield shown
 
 
@@ -87,7 +90,7 @@ def write_register(p: Pipeline, kind: int, message: p4r.RegisterEntry) -> Undo:
     register = p.state.registers[extern.name]
     cells = indices(extern, "register", message.index if message.HasField("index") else None)
     assert extern.data is not None
-    value = read_number(extern.data, message.data, f"register {extern.name}")
+    value = read_number(extern.data, message.data, f"register {extern.name}", p.catalog.program)
     old = [register.read(i) for i in cells]
     for i in cells:
         register.write(i, value)
@@ -105,7 +108,7 @@ def read_registers(p: Pipeline, query: p4r.RegisterEntry) -> Iterator[p4r.Regist
         register = p.state.registers[extern.name]
         assert extern.data is not None
         for i in indices(extern, "register", index):
-            data = show_data(extern.data, register.read(i))
+            data = show_data(extern.data, register.read(i), p.catalog.program)
             yield p4r.RegisterEntry(register_id=extern.id, index=p4r.Index(index=i), data=data)
 
 

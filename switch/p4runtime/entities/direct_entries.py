@@ -9,8 +9,9 @@ from finsy.proto import p4r
 from gradplane.switch.p4runtime.catalog import TableInfo, find
 from gradplane.switch.p4runtime.entities.direct import Direct
 from gradplane.switch.p4runtime.entities.numbers import (
+    check_zero,
     counter_values,
-    no_color_counters,
+    show_colours,
     show_counter,
     show_meter_config,
 )
@@ -33,12 +34,12 @@ def write_direct_counter(p: Pipeline, kind: int, message: p4r.DirectCounterEntry
 def write_direct_meter(p: Pipeline, kind: int, message: p4r.DirectMeterEntry) -> Undo:
     info = _table(p, message.table_entry, "meter")
     only_modify(kind, f"table {info.name}: a direct meter")
-    if message.HasField("counter_data"):
-        raise no_color_counters(f"table {info.name}")
+    check_zero(message.counter_data, f"table {info.name}")
     _, direct = _one(p, info, message.table_entry)
     meter = info.table.meter
     assert meter is not None
-    return direct.set_meter(p, meter.name, message.config if message.HasField("config") else None)
+    config = message.config if message.HasField("config") else None
+    return direct.set_meter(p, meter.name, config, message.HasField("counter_data"))
 
 
 def read_direct_counters(
@@ -50,12 +51,12 @@ def read_direct_counters(
 
 
 def read_direct_meters(p: Pipeline, query: p4r.DirectMeterEntry) -> Iterator[p4r.DirectMeterEntry]:
-    if query.HasField("counter_data"):
-        raise no_color_counters("direct meters")
     for key, direct in _found(p, query.table_entry, "meter"):
         shown = p4r.DirectMeterEntry(table_entry=key)
         if direct.meter.config is not None:
             shown.config.CopyFrom(show_meter_config(direct.meter.config))
+        if query.HasField("counter_data"):
+            shown.counter_data.CopyFrom(show_colours(direct.meter.counts))
         yield shown
 
 

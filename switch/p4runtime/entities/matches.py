@@ -27,13 +27,13 @@ def read_matches(
     for message in messages:
         field = find(fields, message.field_id, "match field", owner)
         if matches[field.position] is not None:
-            raise RpcError("INVALID_ARGUMENT", f"{owner}: field {field.value.name} is given twice")
+            raise RpcError("INVALID_ARGUMENT", f"{owner}: field {field.value} is given twice")
         matches[field.position] = _read(field, message, owner)
     for field in fields.values():
         if field.kind == "exact" and matches[field.position] is None:
             raise RpcError(
                 "INVALID_ARGUMENT",
-                f"{owner}: field {field.value.name} is missing; an exact match takes a value",
+                f"{owner}: field {field.value} is missing; an exact match takes a value",
             )
     return tuple(matches)
 
@@ -63,7 +63,7 @@ def show_matches(
 
 
 def _read(field: FieldInfo, message: p4r.FieldMatch, owner: str) -> Match:
-    where = f"{owner}: field {field.value.name}"
+    where = f"{owner}: field {field.value}"
     given = message.WhichOneof("field_match_type")
     if given != field.kind:
         raise RpcError(

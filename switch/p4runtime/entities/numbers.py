@@ -7,7 +7,7 @@ from finsy.proto import p4i, p4r
 from gradplane.switch.p4runtime.catalog import Extern
 from gradplane.switch.p4runtime.errors import RpcError
 from gradplane.switch.p4runtime.pipeline import Pipeline
-from gradplane.switch.runtime.meters import MeterConfig
+from gradplane.switch.runtime.meters import ColourCounts, MeterConfig
 
 _INT64 = 1 << 63
 _UINT64 = 1 << 64
@@ -58,8 +58,20 @@ def show_meter_config(config: MeterConfig) -> p4r.MeterConfig:
     )
 
 
-def no_color_counters(owner: str) -> RpcError:
-    return RpcError("UNIMPLEMENTED", f"{owner}: counters per meter colour are not kept")
+def check_zero(message: p4r.MeterCounterData, owner: str) -> None:
+    """The counters per colour can only be cleared."""
+    for colour in ("green", "yellow", "red"):
+        if any(counter_values(getattr(message, colour), f"{owner}: {colour}")):
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"{owner}: the count of {colour} packets is not 0; the counts per colour can only"
+                " be set to 0",
+            )
+
+
+def show_colours(counts: ColourCounts) -> p4r.MeterCounterData:
+    green, yellow, red = (show_counter(*count) for count in counts)
+    return p4r.MeterCounterData(green=green, yellow=yellow, red=red)
 
 
 def indices(extern: Extern, what: str, message: p4r.Index | None) -> range:

@@ -49,11 +49,12 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo
         assert former is not None
         return lambda: profile.add_group(number, former.members, former.max_size)
     members = [Weighted(m.member_id, m.weight, watch_port(m)) for m in message.members]
-    _check_members(extern, number, members)
+    _check_members(p, extern, number, members)
     told = _told(p, extern)
     _check_max_size(extern, told, message.max_size)
     _check_weights(extern, told, [m.weight for m in members], message.max_size)
     if kind == p4r.Update.INSERT:
+        _check_not_one_shot(p, extern)
         profile.add_group(number, members, message.max_size)
         return lambda: profile.delete_group(number)
     if former is not None and former.max_size != message.max_size:
@@ -98,19 +99,22 @@ def check_one_shot(p: Pipeline, table: TableInfo, target: OneShot) -> None:
     implementation = table.table.implementation
     assert implementation is not None
     extern = next(e for e in p.catalog.profiles.values() if e.name == implementation.name)
-    if p.state.profiles[extern.name].members:
+    profile = p.state.profiles[extern.name]
+    if profile.members or profile.groups:
         raise _error(
             extern,
             "its tables are programmed with members and groups, so no entry takes a set of actions"
             " (one shot)",
         )
     _check_weights(extern, _told(p, extern), [weight for _, weight, _ in target.actions], 0)
+    for _, _, port in target.actions:
+        _check_watched(p, extern, port)
 
 
 # -- rules ---------------------------------------------------------------------------------------
 
 
-def _check_members(extern: Extern, group: int, members: Iterable[Weighted]) -> None:
+def _check_members(p: Pipeline, extern: Extern, group: int, members: Iterable[Weighted]) -> None:
     seen: set[int] = set()
     for member in members:
         if member.member in seen:
@@ -123,7 +127,16 @@ def _check_members(extern: Extern, group: int, members: Iterable[Weighted]) -> N
                 f"group {group}: member {member.member} has weight {member.weight}, expected at"
                 " least 1",
             )
+        _check_watched(p, extern, member.watch_port)
         seen.add(member.member)
+
+
+def _check_watched(p: Pipeline, extern: Extern, port: bytes) -> None:
+    """Refuse to watch a port that is not there, where it is known which are."""
+    there, number = p.state.links.ports, int.from_bytes(port, "big")
+    if port and there is not None and number not in (*there, p.switch.cpu_port):
+        known = ", ".join(map(str, sorted(there)))
+        raise _error(extern, f"watch_port {number} is no port of the switch; there are: {known}")
 
 
 def _check_max_size(extern: Extern, told: p4i.ActionProfile, size: int) -> None:
@@ -137,7 +150,10 @@ def _check_max_size(extern: Extern, told: p4i.ActionProfile, size: int) -> None:
 def _check_weights(
     extern: Extern, told: p4i.ActionProfile, weights: Collection[int], size: int
 ) -> None:
-    """By the selector's size semantics: the sum of weights, or the number of members."""
+    """By the selector's size semantics: the sum of weights, or the number of members.
+
+    `size`: the group's own, 0 for a one shot, which has none.
+    """
     by_members = told.WhichOneof("selector_size_semantics") == "sum_of_members"
     largest = told.sum_of_members.max_member_weight
     if by_members and largest and max(weights, default=0) > largest:
@@ -145,7 +161,8 @@ def _check_weights(
     limit = size or told.max_group_size
     used, what = (len(weights), "members") if by_members else (sum(weights), "weights in sum")
     if limit and used > limit:
-        raise _error(extern, f"a group of {used} {what} is above its size of {limit}")
+        code = "RESOURCE_EXHAUSTED" if size else "INVALID_ARGUMENT"
+        raise _error(extern, f"a group of {used} {what} is above its size of {limit}", code)
 
 
 def _check_unused(p: Pipeline, extern: Extern, target: MemberRef | GroupRef) -> None:
@@ -163,14 +180,16 @@ def _check_unused(p: Pipeline, extern: Extern, target: MemberRef | GroupRef) -> 
 
 
 def _check_not_one_shot(p: Pipeline, extern: Extern) -> None:
-    if p.state.profiles[extern.name].members:
+    profile = p.state.profiles[extern.name]
+    if profile.members or profile.groups:
         return  # then no entry can be a one shot
     for number in extern.tables:
         table = p.state.tables[p.catalog.tables[number].name]
         if any(isinstance(entry.action, OneShot) for entry in table.entries()):
             raise _error(
                 extern,
-                "its tables are programmed with sets of actions (one shot): it takes no members",
+                "its tables are programmed with sets of actions (one shot): it takes no members"
+                " and no groups",
             )
 
 
@@ -200,5 +219,5 @@ def _table(p: Pipeline, extern: Extern) -> TableInfo:
     return p.catalog.tables[extern.tables[0]]
 
 
-def _error(extern: Extern, what: str) -> RpcError:
-    return RpcError("INVALID_ARGUMENT", f"action profile {extern.name}: {what}")
+def _error(extern: Extern, what: str, code: str = "INVALID_ARGUMENT") -> RpcError:
+    return RpcError(code, f"action profile {extern.name}: {what}")

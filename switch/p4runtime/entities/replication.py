@@ -12,7 +12,7 @@ from google.protobuf.message import Message
 from gradplane.switch.p4runtime.errors import RpcError
 from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
 from gradplane.switch.p4runtime.values import from_bytes, to_bytes
-from gradplane.switch.runtime.state import CloneSession, Replica
+from gradplane.switch.runtime.replicas import CloneSession, Replica
 
 _Message = TypeVar("_Message", bound=Message)
 _Kept = TypeVar("_Kept")
@@ -65,10 +65,12 @@ def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> Un
     else:
         groups[number] = _read_replicas(p, what, message.replicas)
         p.groups[number] = _copy(message)
+    p.state.nodes.group_changed(number)
 
     def undo() -> None:
         _put(groups, number, former)
         _put(p.groups, number, told)
+        p.state.nodes.group_changed(number)
 
     return undo
 
@@ -133,41 +135,57 @@ def _show_session(p: Pipeline, number: int) -> p4r.CloneSessionEntry:
 
 
 def _read_replicas(p: Pipeline, what: str, messages: Iterable[p4r.Replica]) -> list[Replica]:
-    replicas: list[Replica] = []
-    for message in messages:
-        replica = Replica(_read_port(p, what, message), message.instance)
-        if message.instance >> _ID_BITS:
+    replicas = [_read_replica(p, what, message) for message in messages]
+    seen: set[tuple[int, int]] = set()
+    for replica in replicas:
+        if any(backup.port == replica.port for backup in replica.backups):
             raise RpcError(
                 "INVALID_ARGUMENT",
-                f"{what}: replica instance {message.instance} is not within 0 to 65535",
+                f"{what}: port {replica.port} is its own backup; name another port",
             )
-        if message.backup_replicas:
-            raise RpcError("UNIMPLEMENTED", f"{what}: backup replicas are not supported")
-        if replica in replicas:
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                f"{what}: port {replica.port}, instance {replica.instance} is given twice",
-            )
-        replicas.append(replica)
+        for one in (replica, *replica.backups):
+            if (one.port, one.instance) in seen:
+                raise RpcError(
+                    "INVALID_ARGUMENT",
+                    f"{what}: port {one.port}, instance {one.instance} is given twice",
+                )
+            seen.add((one.port, one.instance))
     return replicas
 
 
-def _read_port(p: Pipeline, what: str, message: p4r.Replica) -> int:
+def _read_replica(p: Pipeline, what: str, message: p4r.Replica) -> Replica:
+    backups = [
+        Replica(_port(p, what, backup.port), _instance(what, backup.instance))
+        for backup in message.backup_replicas
+    ]
     match message.WhichOneof("port_kind"):
         case "port":
-            return from_bytes(message.port, p.port_bits, f"{what}: replica port")
+            port = _port(p, what, message.port)
         case "egress_port":
-            if message.egress_port >> p.port_bits:
-                raise RpcError(
-                    "OUT_OF_RANGE",
-                    f"{what}: replica port {message.egress_port} does not fit bit<{p.port_bits}>",
-                )
-            return message.egress_port
-    raise RpcError("INVALID_ARGUMENT", f"{what}: a replica has no port")
+            port = _port(p, what, to_bytes(message.egress_port, 32))
+        case _:
+            raise RpcError("INVALID_ARGUMENT", f"{what}: a replica has no port")
+    return Replica(port, _instance(what, message.instance), tuple(backups))
+
+
+def _port(p: Pipeline, what: str, data: bytes) -> int:
+    return from_bytes(data, p.port_bits, f"{what}: replica port")
+
+
+def _instance(what: str, number: int) -> int:
+    if number >> _ID_BITS:
+        raise RpcError(
+            "INVALID_ARGUMENT", f"{what}: replica instance {number} is not within 0 to 65535"
+        )
+    return number
 
 
 def _show_replica(p: Pipeline, replica: Replica) -> p4r.Replica:
-    return p4r.Replica(port=to_bytes(replica.port, p.port_bits), instance=replica.instance)
+    shown = p4r.Replica(port=to_bytes(replica.port, p.port_bits), instance=replica.instance)
+    for backup in replica.backups:
+        port = to_bytes(backup.port, p.port_bits)
+        shown.backup_replicas.add(port=port, instance=backup.instance)
+    return shown
 
 
 def _check_presence(kind: int, what: str, present: bool) -> None:

@@ -34,7 +34,7 @@ def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> Undo:
     matches = read_matches(info.fields, message.match, f"table {info.name}")
     if kind == p4r.Update.DELETE:
         return _delete(p, info, table, _plain(matches, message.priority))
-    check_direct(info, message)
+    check_direct(p, info, message)
     _check_idle(info, message)
     write = _insert if kind == p4r.Update.INSERT else _modify
     return write(p, info, table, matches, message)
@@ -49,8 +49,6 @@ def read_table_entries(p: Pipeline, query: p4r.TableEntry) -> Iterator[p4r.Table
     info = find(p.catalog.tables, query.table_id, "table")
     if query.HasField("time_since_last_hit"):
         _need_timeout(info, "time_since_last_hit")
-    if query.HasField("meter_counter_data"):
-        check_direct(info, query)
     for shown in _all_entries(p, info, query):
         if _selected(shown, query):
             yield shown
@@ -109,7 +107,7 @@ def _modify(
         raise RpcError("NOT_FOUND", f"table {info.name}: it has no entry for {key}")
     direct = Direct(found.counter, found.meter)
     if found.is_const or info.table.const_entries:
-        _check_no_action(info, table, found, message)
+        _check_direct_only(info, table, found, message)
         return write_direct(p, info, direct, message)
     old = replace(found)
     cookie = p.cookies.get(_key(info, found), (0, b""))
@@ -133,15 +131,19 @@ def _modified(p: Pipeline, info: TableInfo, found: Entry, message: p4r.TableEntr
     return Entry(found.matches, target, found.priority, message.metadata, message.idle_timeout_ns)
 
 
-def _check_no_action(
+def _check_direct_only(
     info: TableInfo, table: MatchTable, found: Entry, message: p4r.TableEntry
 ) -> None:
-    if message.HasField("action"):
-        raise RpcError(
-            "PERMISSION_DENIED",
-            f"table {info.name}: its entry for {table.describe(found)} is const in the source;"
-            " only its counter and meter may be changed, so leave the action out",
-        )
+    """Of an entry that is const, only the direct resources may change."""
+    given = {part.name for part, _ in message.ListFields()}
+    for part in ("action", "metadata", "controller_metadata", "idle_timeout_ns"):
+        if part in given:
+            what = "the action" if part == "action" else part
+            raise RpcError(
+                "PERMISSION_DENIED",
+                f"table {info.name}: its entry for {table.describe(found)} is const in the source;"
+                f" only its counter and meter may be changed, so leave {what} out",
+            )
 
 
 def _delete(p: Pipeline, info: TableInfo, table: MatchTable, entry: Entry) -> Undo:
@@ -152,7 +154,7 @@ def _delete(p: Pipeline, info: TableInfo, table: MatchTable, entry: Entry) -> Un
     cookie = p.cookies.pop(key, (0, b""))
 
     def undo() -> None:
-        table.insert(found)
+        table.restore(found)
         _keep_cookie(p, key, *cookie)
 
     return undo
@@ -180,14 +182,17 @@ def _write_default(
         raise _error(info, "the default entry has no match and no priority")
     if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
         raise _error(info, "the default entry has no idle timeout")
-    check_direct(info, message)
+    check_direct(p, info, message)
     action = _default_action(info, message)
     old, key = table.default, _default_key(info)
     cookie = p.cookies.get(key, (0, b""))
     table.set_default(action)
     direct = Direct(table.default_counter, table.default_meter)
     undo_direct = write_direct(p, info, direct, message, insert=action is None)
-    _keep_cookie(p, key, message.controller_metadata, message.metadata)
+    if action is None:
+        _keep_cookie(p, key, 0, b"")
+    else:
+        _keep_cookie(p, key, message.controller_metadata, message.metadata)
 
     def undo() -> None:
         table.set_default(old)

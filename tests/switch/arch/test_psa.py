@@ -37,7 +37,7 @@ def test_the_package_says_which_architecture_runs() -> None:
 def test_a_package_of_no_known_architecture_is_refused() -> None:
     other = "control C(); package Other(C c); control c() { apply { } } Other(c()) main;"
     known = r"main is a Other; supported packages: V1Switch \(v1model\), PSA_Switch \(psa\)"
-    with pytest.raises(SwitchError, match=known):
+    with pytest.raises(CompileError, match="x.p4:1:60: error: the program's " + known):
         Switch("x.p4", text=other)
 
 
@@ -95,7 +95,7 @@ def test_internet_checksums_are_of_16_bit_words() -> None:
 
 def test_v1models_externs_are_not_psas() -> None:
     told = refused(types="extern void clone(in bit<32> session);", ingress="clone(1);")
-    assert "extern clone is not implemented by psa" in told
+    assert "extern clone has no implementation" in told
 
 
 def test_bmv2s_name_of_the_include_is_known() -> None:
@@ -278,6 +278,7 @@ def test_meters_colour_and_a_colour_never_gets_better(engine: str) -> None:
     # Green, yellow, red by the first; the second has tokens left for all, and keeps the colour.
     assert seen == [b"\1\1", b"\2\2", b"\3\3", b"\3\3"]
     assert (entry.meter.committed, entry.meter.excess) == (96, 192)
+    assert sw.meter("m1").counts(1) == entry.meter.counts == ((1, 4), (1, 4), (2, 8))
 
 
 @engines
@@ -330,13 +331,70 @@ def test_action_selectors_and_empty_groups(engine: str) -> None:
     assert sw.process(0, packet(x=2))[0][1][2] in (1, 2)
 
 
-def test_an_empty_group_without_an_action_of_its_own_has_the_default() -> None:
+def test_an_empty_group_without_an_action_of_its_own_has_no_action() -> None:
+    """Whatever the default action is, where the table has NoAction (PSA, action selectors)."""
     kind = "ActionSelector(PSA_HashAlgorithm_t.CRC16, 8, 16)"
     locals_ = PROFILED.format(kind=kind, selector="", more="default_action = set(3);")
-    sw = switch(ingress_locals=locals_, ingress=TO_1 + "t.apply();")
-    sw.profile("impl").add_group(1, [])
-    sw.state.tables["ingress.t"].insert(Entry(((1,),), GroupRef(1)))
-    assert sw.process(0, packet(x=1)) == [(1, packet(x=1, y=3))]
+    for listed, y in (("NoAction;", 0), ("", 3)):
+        sw = switch(
+            ingress_locals=locals_.replace("NoAction;", listed), ingress=TO_1 + "t.apply();"
+        )
+        sw.profile("impl").add_group(1, [])
+        sw.state.tables["ingress.t"].insert(Entry(((1,),), GroupRef(1)))
+        assert sw.process(0, packet(x=1)) == [(1, packet(x=1, y=y))]
+        assert sw.process(0, packet(x=2)) == [(1, packet(x=2, y=3))]
+
+
+SHARED = (
+    "ActionSelector(PSA_HashAlgorithm_t.CRC16, 8, 16) impl;"
+    "action add(bit<8> v) {{ h.a.y = h.a.y + v; }} action mark() {{ h.a.z = 0xee; }}"
+    "table t {{ key = {{ h.a.x : exact; h.a.kind : selector; }} actions = {{ add; mark; }}"
+    "psa_implementation = impl; }}"
+    "table u {{ key = {{ h.a.x : exact; {key} : selector; }} actions = {{ {actions} }}"
+    "psa_implementation = impl; }}"
+)
+
+
+@engines
+def test_tables_share_a_profile_whatever_the_order_of_their_actions(engine: str) -> None:
+    locals_ = SHARED.format(key="h.a.kind", actions="mark; add;")
+    apply = (
+        TO_1 + "t.apply(); switch (u.apply().action_run) { add: { h.a.kind = 1; } default: { } }"
+    )
+    sw = switch(engine, ingress_locals=locals_, ingress=apply)
+    sw.profile("impl").add_member(1, "add", {"v": 3})
+    sw.profile("impl").add_member(2, "mark")
+    for table in ("t", "u"):
+        for member in (1, 2):
+            sw.table(table).add({"h.a.x": member}, member=member)
+    assert sw.process(0, packet(x=1)) == [(1, packet(1, 1, 6))]
+    assert sw.process(0, packet(x=2)) == [(1, packet(0, 2, 0, 0xEE))]
+
+
+def test_tables_that_share_a_profile_list_the_same_actions_and_selector_keys() -> None:
+    told = refused(ingress_locals=SHARED.format(key="h.a.kind", actions="add;"),
+                   ingress=TO_1 + "t.apply(); u.apply();")  # fmt: skip
+    assert "table ingress.u shares ingress.impl with table ingress.t, but not its actions" in told
+    told = refused(ingress_locals=SHARED.format(key="h.a.z", actions="add; mark;"),
+                   ingress=TO_1 + "t.apply(); u.apply();")  # fmt: skip
+    assert "but not its keys of kind selector\n    table ingress.t has h.a.kind" in told
+
+
+def test_selector_keys_are_for_selectors() -> None:
+    locals_ = PROFILED.format(kind="ActionProfile(4)", selector="h.a.z : selector;", more="")
+    told = refused(ingress_locals=locals_)
+    assert "has a key of kind selector and no action selector" in told
+
+
+def test_entries_of_a_table_with_an_action_profile_are_the_control_planes() -> None:
+    more = "const entries = { 1 : set(3); }"
+    told = refused(ingress_locals=PROFILED.format(kind="ActionProfile(4)", selector="", more=more))
+    assert "table ingress.t has entries and the action profile ingress.impl" in told
+
+
+def test_an_idle_timeout_is_of_its_enum() -> None:
+    told = refused(ingress_locals="action act() { }" + TABLE % "psa_idle_timeout = true;")
+    assert "property psa_idle_timeout is a member of PSA_IdleTimeout_t" in told
 
 
 def test_an_action_for_empty_groups_must_be_the_tables() -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 from v1programs import packet, source, switch
 
-from gradplane.switch import Switch
+from gradplane.switch import Switch, SwitchError
 from gradplane.switch.runtime.messages import Fault
+from gradplane.switch.runtime.replicas import CloneSession, Replica
 
 REPORT = "h.a.x = (bit<8>) s.instance_type; h.a.y = m.kept; h.a.z = m.lost;"
 METADATA = "@field_list(1, 3) bit<8> kept; bit<8> lost;"
@@ -33,6 +34,18 @@ def test_port_511_drops_after_either_control() -> None:
         assert sw.state.drops == {f"{part}: egress_spec is 511": 1}
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_another_port_may_be_the_one_that_drops(engine: str) -> None:
+    text = source(ingress="s.egress_spec = (bit<9>) h.a.kind + 500; h.a.x = 1;",
+                  egress="if (h.a.y == 1) { mark_to_drop(s); h.a.z = 1; }")  # fmt: skip
+    sw = Switch("test.p4", text=text, engine=engine, drop_port=510)
+    assert sw.process(0, packet(10)) == sw.process(0, packet(0, 0, 1)) == []
+    assert sw.process(0, packet(11)) == [(511, packet(11, 1))]
+    assert sw.state.drops == {f"{part}: egress_spec is 510": 1 for part in ("ingress", "egress")}
+    with pytest.raises(SwitchError, match="drop port 512: expected 0 to 511 and not the CPU port"):
+        Switch("test.p4", text=text, drop_port=512)
+
+
 def test_mark_to_drop_also_ends_a_multicast_but_may_be_overruled() -> None:
     sw = switch(
         ingress="s.mcast_grp = 1; mark_to_drop(s); if (h.a.kind == 1) { s.egress_spec = 3; }"
@@ -40,6 +53,35 @@ def test_mark_to_drop_also_ends_a_multicast_but_may_be_overruled() -> None:
     sw.multicast(1, [1, 2])
     assert sw.process(0, packet()) == []
     assert sw.process(0, packet(1)) == [(3, packet(1))]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_while_a_port_is_down_its_replicas_backup_takes_over(engine: str) -> None:
+    text = source(
+        ingress="s.mcast_grp = 7; clone(CloneType.I2E, 7);",
+        egress="h.a.y = (bit<8>) s.egress_rid; h.a.z = (bit<8>) s.instance_type;",
+    )
+    sw = Switch("test.p4", text=text, engine=engine)
+    replicas = [Replica(1, 11, (Replica(2, 12), Replica(3, 13))), Replica(4, 14)]
+    sw.state.multicast[7] = replicas
+    sw.state.clone_sessions[7] = CloneSession(replicas)
+
+    def copies() -> list[tuple[int, int, int]]:
+        return sorted((data[3], port, data[2]) for port, data in sw.process(0, packet()))
+
+    def both(*copies: tuple[int, int]) -> list[tuple[int, int, int]]:
+        return [(kind, *copy) for kind in (1, 5) for copy in copies]
+
+    assert copies() == both((1, 11), (4, 14))
+    sw.set_link(1, up=False)
+    assert copies() == both((2, 12), (4, 14))
+    sw.set_link(2, up=False)
+    sw.set_link(4, up=False)  # it has no backup: its copy is lost at the port
+    assert copies() == both((3, 13), (4, 14))
+    sw.set_link(3, up=False)
+    assert copies() == both((1, 11), (4, 14))
+    sw.set_link(2, up=True)
+    assert copies() == both((2, 12), (4, 14))
 
 
 def test_multicast_copies_are_independent() -> None:

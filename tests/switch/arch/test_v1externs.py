@@ -11,6 +11,7 @@ from v1programs import packet, source, switch
 from gradplane.switch import CompileError, MeterConfig, Switch, SwitchError
 from gradplane.switch.runtime.hashes import crc16, csum16, xor16
 from gradplane.switch.runtime.messages import Digest, Fault, IdleNotice
+from gradplane.switch.runtime.profiles import Weighted
 
 TO_1 = "s.egress_spec = 1;"
 
@@ -160,7 +161,12 @@ def test_meters_and_direct_meters() -> None:
     assert colours == [bytes([0, 0]), bytes([1, 2]), bytes([2, 2])]
     now = 10**9
     assert sw.process(0, packet(2, 5))[0][1][2:4] == bytes([0, 0])
-    assert sw.process(0, packet(1, 6, 9, 9))[0][1][2:4] == bytes([0, 9])
+    assert sw.process(0, packet(1, 6, 9, 9, payload=b"more"))[0][1][2:4] == bytes([0, 9])
+    # Packets and bytes that were green, yellow and red, by meters without rates too.
+    assert sw.meter("m1").counts(2) == ((2, 8), (1, 4), (1, 4))
+    assert sw.meter("m1").counts(1) == ((1, 8), (0, 0), (0, 0))
+    assert entry.meter.counts == ((2, 8), (0, 0), (2, 8))
+    assert sw.table("t").state.default_meter.counts == ((1, 8), (0, 0), (0, 0))
 
 
 def test_action_selectors_choose_by_hash() -> None:
@@ -184,6 +190,34 @@ def test_action_selectors_choose_by_hash() -> None:
     assert sw.process(0, packet(2)) == []
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_members_that_watch_a_port_that_is_down_are_left_out(engine: str) -> None:
+    text = source(
+        ingress_locals="action_selector(HashAlgorithm.identity, 16, 8) sel;"
+        "action go(bit<9> p) { s.egress_spec = p; }"
+        "table t { key = { h.a.kind: exact; h.a.x: selector; } actions = { go; NoAction; }"
+        "  implementation = sel; }",
+        ingress="s.egress_spec = 1; t.apply();",
+    )
+    sw = Switch("test.p4", text=text, engine=engine)
+    profile = sw.profile("sel")
+    for member in (2, 3):
+        profile.add_member(member, "go", {"p": member})
+    profile.state.add_group(1, [Weighted(2, 1, b"\7"), Weighted(3, 2, b"\0\10")])
+    sw.table("t").add({"kind": 0}, group=1)
+
+    def ports() -> list[int]:
+        return [sw.process(0, packet(0, x))[0][0] for x in range(6)]
+
+    assert ports() == [2, 3, 3] * 2
+    sw.set_link(8, up=False)
+    assert ports() == [2] * 6
+    sw.set_link(7, up=False)
+    assert ports() == [1] * 6  # as from an empty group: the default action
+    sw.set_link(8, up=True)
+    assert ports() == [3] * 6
+
+
 # -- messages -----------------------------------------------------------------------------------
 
 
@@ -198,7 +232,7 @@ def test_digests_have_the_values_of_the_call() -> None:
     assert (digest.name, digest.data) == ("seen_t", [3, 0x0102])
 
 
-def test_idle_entries_are_told_of_once() -> None:
+def test_idle_entries_are_told_of_each_time_their_timeout_passes() -> None:
     now = 0
     sw = switch(
         clock=lambda: now,
@@ -214,9 +248,16 @@ def test_idle_entries_are_told_of_once() -> None:
     assert sw.messages() == []
     now = 190
     assert sw.messages() == [IdleNotice("I.t", entry)]
+    now = 289
     assert sw.messages() == []
-    sw.process(0, packet(0, 1))
     now = 290
+    assert sw.messages() == [IdleNotice("I.t", entry)]
+    assert entry.last_hit_ns == 90
+    now = 300
+    sw.process(0, packet(0, 1))
+    now = 399
+    assert sw.messages() == []
+    now = 400
     assert sw.messages() == [IdleNotice("I.t", entry)]
 
 
@@ -249,10 +290,10 @@ def refusal(**parts: str) -> str:
 
 def test_unknown_externs_are_refused() -> None:
     said = refusal(types="extern void launch(in bit<8> v);", ingress="launch(h.a.x);")
-    assert said == "extern launch is not implemented by v1model"
+    assert said.startswith("extern launch has no implementation | give it: ")
     said = refusal(types="extern gadget { gadget(); void turn(); }",
                    ingress_locals="gadget() g;", ingress="g.turn();")  # fmt: skip
-    assert said.startswith("extern gadget is not implemented by v1model | implemented: Checksum16")
+    assert said.startswith("extern gadget has no implementation | give it: ")
 
 
 def test_externs_in_the_wrong_control_are_refused() -> None:
@@ -298,10 +339,10 @@ def test_arrays_beyond_memory_are_refused() -> None:
     )
 
 
-def test_old_forms_that_preserve_data_are_refused() -> None:
+def test_old_forms_that_preserve_other_than_metadata_are_refused() -> None:
     assert refusal(egress="recirculate<tuple<bit<8>>>({ h.a.x });") == (
-        "recirculate with data to preserve is not implemented | mark the metadata fields with "
-        "@field_list(n) and call recirculate_preserving_field_list"
+        "recirculate can only preserve fields of the metadata parameters | copy what is to be "
+        "kept to metadata before"
     )
 
 
@@ -324,10 +365,11 @@ def test_a_refusal_shows_the_line(tmp_path: object) -> None:
         Switch(path)
     line = path.read_text().splitlines().index("resubmit({ h.a.x }); }") + 1
     assert str(caught.value) == (
-        f"{path}:{line}:1: error: resubmit with data to preserve is not implemented\n"
+        f"{path}:{line}:1: error: resubmit can only preserve fields of the metadata "
+        "parameters\n"
         "    resubmit({ h.a.x }); }\n"
         "    ^^^^^^^^^^^^^^^^^^^\n"
-        "    mark the metadata fields with @field_list(n) and call resubmit_preserving_field_list"
+        "    copy what is to be kept to metadata before"
     )
 
 

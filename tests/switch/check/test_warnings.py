@@ -28,10 +28,12 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 """
 
 
-def warnings(body: str = "", **parts: str) -> list[str]:
+def warnings(body: str = "", kind: str = "", **parts: str) -> list[str]:
+    """What is told, of one kind; without one, all but of what is declared and not used."""
     slots = {"top": "", "locals": "", "states": "", "transition": "accept;"}
     text = TEMPLATE.format(body=body, **(slots | parts))
-    return [w.message for w in compile_source("case.p4", text=text).warnings]
+    found = compile_source("case.p4", text=text).warnings
+    return [w.message for w in found if (w.kind == kind if kind else w.kind != "unused")]
 
 
 def test_the_place_is_told() -> None:
@@ -40,7 +42,7 @@ def test_the_place_is_told() -> None:
     )
     [warning] = compile_source("case.p4", text=text).warnings
     assert warning.render({"case.p4": text.splitlines(keepends=True)}) == (
-        "case.p4:15:29: warning: n is read before it is given a value\n"
+        "case.p4:15:29: warning: n is read before it is given a value [uninitialized_use]\n"
         "        apply { bit<8> n; m.x = n; }\n"
         "                                ^"
     )
@@ -83,11 +85,28 @@ def test_a_controls_variable_is_unset_if_nothing_sets_it() -> None:
     assert warnings("a(); b();", locals=locals_) == ["n is read before it is given a value"]
 
 
-def test_table_never_applied() -> None:
-    table = "table t { actions = { NoAction; } }"
-    assert warnings(locals=table) == ["table t is never applied"]
-    assert warnings(locals=f'@noWarn("unused") {table}') == []
-    assert warnings("if (m.f) { t.apply(); }", locals=table) == []
+@pytest.mark.parametrize(
+    ("what", "declared", "use"),
+    [
+        ("table t is never applied", "table t { actions = { NoAction; } }", "t.apply();"),
+        ("action a is never used", "action a() { }", "a();"),
+        ("variable n is never used", "bit<8> n;", "n = 1;"),
+        ("instance r is never used", "register<bit<8>>(4) r;", "r.write(0, 1);"),
+    ],
+)
+def test_never_used(what: str, declared: str, use: str) -> None:
+    assert warnings(locals=declared, kind="unused") == [what]
+    assert warnings(locals=f'@noWarn("unused") {declared}', kind="unused") == []
+    assert warnings(f"if (m.f) {{ {use} }}", locals=declared, kind="unused") == []
+
+
+def test_functions_and_blocks_never_used() -> None:
+    top = "bit<8> one() { return 1; } bit<8> two() { return one(); } control C() { apply { } }"
+    assert warnings(top=top, kind="unused") == [
+        "function two is never used",
+        "control C is never used",
+    ]
+    assert warnings("m.x = two(); C.apply();", top=top, kind="unused") == []
 
 
 def test_header_nothing_makes_valid() -> None:
@@ -131,3 +150,94 @@ def test_states_and_cases_never_reached() -> None:
 def test_empty_range() -> None:
     select = "select(hdr.h.a) { 5 .. 1: accept; default: accept; }"
     assert warnings(transition=select) == ["the range 5..1 is empty: the lower bound first"]
+
+
+@pytest.mark.parametrize(
+    ("cases", "said"),
+    [
+        ("1: accept; 1: reject;", 1),
+        ("1 .. 5: accept; 3: reject; 2 .. 4: reject; 5 .. 6: reject;", 2),
+        ("0x10 &&& 0xf0: accept; 0x12: reject; 0x18 &&& 0xf8: reject; 0x10 .. 0x1f: reject;", 3),
+        ("0 &&& 0x80: accept; 0 .. 127: reject; 0 .. 128: reject;", 1),
+        ("1: accept; 2: accept; 1 .. 2: reject;", 0),
+    ],
+)
+def test_cases_that_an_earlier_one_takes(cases: str, said: int) -> None:
+    told = ["this case is never reached: an earlier one takes all of it"]
+    assert warnings(transition=f"select(hdr.h.a) {{ {cases} }}") == told * said
+
+
+def test_entries_that_an_earlier_one_takes() -> None:
+    table = """table t {{ key = {{ m.x : {}; }} actions = {{ NoAction; }}
+               const entries = {{ {} }} }}"""
+    told = ["this entry is never matched"]
+    some, apply = "1 &&& 1 : NoAction; 3 : NoAction; 2 : NoAction;", "t.apply();"
+    assert warnings(apply, locals=table.format("ternary", some)) == told
+    assert warnings(apply, locals=table.format("ternary", some).replace("const", "")) == []
+    prefixes = "0x10 &&& 0xf0 : NoAction; 0x12 : NoAction; 0x1f &&& 0xf0 : NoAction;"
+    assert warnings(apply, locals=table.format("lpm", prefixes)) == told
+
+
+def test_priorities_of_entries() -> None:
+    entries = "priority = 5 : (1, _) : NoAction; priority = 5 : (2, _) : NoAction;"
+    table = f"""table t {{ key = {{ m.x : exact; m.f : ternary; }} actions = {{ NoAction; }}
+                entries = {{ {entries} priority = 9 : (3, _) : NoAction; }} }}"""
+    assert warnings("t.apply();", locals=table) == [
+        "a second entry has priority 5: which one wins is open",
+        "this entry has priority 9 and stands after one of 5",
+    ]
+    both = '@noWarn("duplicate_priorities") @noWarn("entries_out_of_priority_order") entries'
+    assert warnings("t.apply();", locals=table.replace("entries", both)) == []
+
+
+def test_more_entries_than_room() -> None:
+    table = """table t { key = { m.x : exact; } actions = { NoAction; } size = 1;
+               const entries = { 1 : NoAction; 2 : NoAction; } }"""
+    assert warnings("t.apply();", locals=table) == ["table t has 2 entries, and room for 1"]
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        ("m.f = m.x >= 0;", "this is always true"),
+        ("m.f = 0 > m.x;", "this is always false"),
+        ("m.f = m.x <= 255;", "this is always true"),
+        ("m.f = m.x == m.x;", "this is always true"),
+        ("m.f = hdr.h.b < hdr.h.b;", "this is always false"),
+        ("m.x = m.x << 8;", "shifted by 8, none of the 8 bits is left"),
+        ("m.x = (bit<8>) 256;", "256 does not fit bit<8>: 0 is taken"),
+        ("if (m.f) { return; } else { exit; } m.x = 1;", "this is never executed"),
+        ("for (bit<8> i in 1 .. 3) { m.x = i; break; m.x = 2; }", "this is never executed"),
+        ("mark_to_drop();", "mark_to_drop is deprecated"),
+    ],
+)
+def test_surely_wrong(body: str, said: str) -> None:
+    assert warnings(body) == [said]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "m.f = m.x > 0; m.f = m.x < 255; m.f = (int<8>) m.x < 0;",
+        "m.f = m.x >= LEAST;",  # it may be meant to be changed
+        "m.f = m.x == hdr.h.a; m.x = m.x << 7; m.x = (bit<8>) -1;",
+        "if (m.f) { return; } m.x = 1;",
+    ],
+)
+def test_right(body: str) -> None:
+    assert warnings(body, top="const bit<8> LEAST = 0;") == []
+
+
+def test_out_parameter_never_set() -> None:
+    top = "void f(out bit<8> a, out h_t h, in bool c) { if (c) { a = 1; } } void g(out bit<8> b) { }"
+    told = ["b is an out parameter and is never given a value"]
+    assert warnings("f(m.x, hdr.h, m.f); g(m.x);", top=top) == told
+
+
+def test_key_that_is_constant() -> None:
+    table = "table t { key = { 8w1 : exact; m.x : exact; } actions = { NoAction; } }"
+    assert warnings("t.apply();", locals=table) == ["this key is the same for every packet"]
+
+
+def test_local_that_hides_a_parameter() -> None:
+    assert warnings("x = 1;", locals="bit<8> x; bit<8> m;") == ["m hides the parameter m"]

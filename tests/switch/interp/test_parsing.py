@@ -143,6 +143,22 @@ def test_parser_value_sets() -> None:
     assert [sent(sw, packet(k))[1] for k in (7, 8, 9)] == [1, 0, 1]
 
 
+def test_value_sets_as_parts_of_a_case() -> None:
+    sw = switch(
+        types="struct near_t { @match(range) bit<8> v; }",
+        parser_locals="value_set<bit<8>>(4) known; value_set<near_t>(4) near;",
+        parser="pkt.extract(h.a); transition select(h.a.kind, h.a.x) {"
+        " (known, 5): yes; (_, near): maybe; default: accept; }",
+        states="state yes { h.a.y = 1; transition accept; }"
+        "state maybe { h.a.y = 2; transition accept; }",
+        ingress=TO_1,
+    )
+    sw.value_set("known").replace([((7,),)])
+    sw.value_set("near").replace([((4, 6),)])
+    given = [(7, 5), (8, 5), (7, 6), (7, 7)]
+    assert [sent(sw, packet(k, x))[2] for k, x in given] == [1, 2, 2, 0]
+
+
 def test_verify_and_endless_parsers_end_in_an_error() -> None:
     sw = switch(
         parser="pkt.extract(h.a); verify(h.a.kind != 1, error.NoMatch); h.a.x = 1;"

@@ -16,6 +16,8 @@ from pathlib import Path
 from jit_packets import PACKETS, frame
 from jit_pair import Pair, random_packet
 from jit_random_programs import random_program
+from source_psa import psa_program
+from source_v1model import v1model_program
 
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.source import CompileError
@@ -32,6 +34,18 @@ def random_case(seed: int) -> int:
     for _ in range(4):
         pair.check([random_packet(rng, rng.choice(LENGTHS)) for _ in range(500)])
     return 2000
+
+
+def source_case(seed: int) -> int:
+    """One random program of an architecture, from its text on; the number of packets."""
+    rng = random.Random(seed)
+    make = rng.choice([v1model_program, psa_program])
+    pair = Pair(compile_program("random.p4", text=make(rng)), seed, cpu_port=3)
+    for _ in range(3):
+        pair.populate()
+        pair.check([random_packet(rng, rng.choice(LENGTHS)) for _ in range(200)])
+        pair.disturb()
+    return 600
 
 
 def program_case(seed: int) -> int:
@@ -76,7 +90,7 @@ def run(seconds: float, first: int) -> None:
     """All cases, seed by seed."""
     end, seed, packets = time.monotonic() + seconds, first, 0
     while time.monotonic() < end:
-        for case in (random_case, program_case, any_program_case):
+        for case in (random_case, source_case, program_case, any_program_case):
             print(f"\r{packets} packets equal; {case.__name__} {seed} ", end="", flush=True)
             packets += case(seed)
         seed += 1

@@ -215,7 +215,7 @@ def _visible(switch: Switch) -> dict[str, Any]:
     for name, counter in state.counters.items():
         seen[f"counter {name}"] = counter.packets.tolist(), counter.bytes.tolist()
     for name, meter in state.meters.items():
-        seen[f"meter {name}"] = {i: list(c.cells) for i, c in meter.cells.items()}
+        seen[f"meter {name}"] = meter.memory.tolist()
     for name, table in state.tables.items():
         seen[f"table {name}"] = [_entry(e) for e in table.entries()]
         seen[f"default of {name}"] = list(table.default_counter.cells)

@@ -6,7 +6,7 @@ import pytest
 from jit_pair import Pair, random_packet
 
 from gradplane.switch.compiler import compile_program
-from gradplane.switch.runtime.state import CloneSession, Replica
+from gradplane.switch.runtime.replicas import CloneSession, Replica
 
 PROGRAMS = Path(__file__).parents[1] / "stf" / "psa"
 PORT_RECIRCULATE, PORT_CPU = 0xFFFF_FFFA, 0xFFFF_FFFD

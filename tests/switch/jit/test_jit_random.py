@@ -1,10 +1,18 @@
 """Random programs on the JIT engine and the interpreter."""
 
 import random
+from collections.abc import Callable
 
 import pytest
 from jit_pair import Pair, random_packet
 from jit_random_programs import random_program
+from source_psa import psa_program
+from source_v1model import v1model_program
+
+from gradplane.switch.compiler import compile_program
+from gradplane.switch.ir.verify import verify
+
+LENGTHS = (20, 40, 70, 110, 150, 250)
 
 
 @pytest.mark.parametrize("seed", range(16))
@@ -12,3 +20,17 @@ def test_random_programs_agree(seed: int) -> None:
     rng = random.Random(seed)
     pair = Pair(random_program(rng), seed)
     pair.check([random_packet(rng, rng.choice([40, 70, 110, 150, 250])) for _ in range(1000)])
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("make", [v1model_program, psa_program])
+def test_random_sources_agree(make: Callable[[random.Random], str], seed: int) -> None:
+    """From the text on: they compile, to legal IR, and run alike."""
+    rng = random.Random(seed)
+    program = compile_program("random.p4", text=make(rng))
+    verify(program)
+    pair = Pair(program, seed, cpu_port=3)
+    for _ in range(2):
+        pair.populate()
+        pair.check([random_packet(rng, rng.choice(LENGTHS)) for _ in range(100)])
+        pair.disturb()

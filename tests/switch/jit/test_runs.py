@@ -1,9 +1,16 @@
-"""Headers with many fields of one width, and very wide ones: moved as vectors."""
+"""Headers with many fields of one width, and very wide ones: moved as vectors. Runs of bits that
+begin and end anywhere."""
+
+import ctypes
+import random
 
 import pytest
 from jit_pair import Pair
 
 from gradplane.switch.compiler import compile_program
+from gradplane.switch.jit.headers import copy_bits
+from gradplane.switch.jit.native import Native
+from gradplane.switch.jit.text import Module
 
 PROGRAM = """
 #include <core.p4>
@@ -53,3 +60,27 @@ def test_headers_are_parsed_and_emitted_alike(name: str) -> None:
         bytes([flag]) + pair.rng.randbytes(size + more) for flag in range(4) for more in (-1, 0, 9)
     ]
     pair.check(packets)
+
+
+def test_bits_are_copied_from_and_to_anywhere() -> None:
+    module, rng = Module(), random.Random(5)
+    params = [("ptr", "%target"), ("i64", "%to"), ("ptr", "%source"), ("i64", "%from"),
+              ("i64", "%count")]  # fmt: skip
+    f = module.function("copy", "void", params, exported=True)
+    copy_bits(f, "%target", "%to", "%source", "%from", "%count")
+    f.ret()
+    native = Native(module.text(), cached=False)
+    pointer, number = ctypes.c_char_p, ctypes.c_int64
+    copy = native.function("copy", pointer, number, pointer, number, number)
+    for _ in range(2000):
+        before, source = rng.randbytes(40), rng.randbytes(40)
+        count = rng.choice([0, 1, 7, 8, 63, 64, 65, 128, rng.randrange(300)])
+        to, start = rng.randrange(320 - count), rng.randrange(320 - count)
+        target = ctypes.create_string_buffer(before, 40)
+        copy(ctypes.cast(target, pointer), to, source, start, count)
+        moved, kept = bits(source)[start : start + count], bits(before)
+        assert bits(target.raw) == kept[:to] + moved + kept[to + count :], (to, start, count)
+
+
+def bits(data: bytes) -> str:
+    return f"{int.from_bytes(data, 'big'):0{8 * len(data)}b}"

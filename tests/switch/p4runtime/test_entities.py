@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from finsy.proto import p4i, p4r
+from google.protobuf import text_format
 from hand_made_device import (
     DELETE,
     INSERT,
@@ -21,6 +22,7 @@ from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.errors import BatchError
 from gradplane.switch.p4runtime.service import P4RuntimeService
+from gradplane.switch.runtime.replicas import Replica
 
 ROUTE = """table_entry {
   table_id: $ipv4_lpm
@@ -264,6 +266,10 @@ def test_const_entries_let_nothing_but_their_resources_change(control: Control) 
         "table MyEgress.fixed: its entry for hdr.ipv4.kind 0x6 is const in the source; only its"
         " counter and meter may be changed, so leave the action out",
     )
+    for other in ('metadata: "m"', "controller_metadata: 1"):
+        code, message = control.refused(MODIFY, key % other)
+        assert code == "PERMISSION_DENIED"
+        assert message.endswith(f"so leave {other.split(':')[0]} out")
     assert control.refused(DELETE, key % "")[0] == "PERMISSION_DENIED"
 
 
@@ -276,7 +282,7 @@ def test_the_default_entry(control: Control) -> None:
     drop = DEFAULT % 'action { action { action_id: $drop } } metadata: "m" controller_metadata: 3'
     control.write(MODIFY, drop)
     assert control.read(DEFAULT % "") == [control.entity(drop)]
-    control.write(MODIFY, DEFAULT % "")
+    control.write(MODIFY, DEFAULT % 'metadata: "n"')  # without an action: as in the source, whole
     original = DEFAULT % "action { action { action_id: $NoAction } }"
     assert control.read(DEFAULT % "") == [control.entity(original)]
     assert len(control.read("table_entry { is_default_action: true }")) == 3
@@ -395,10 +401,64 @@ def test_direct_meters() -> None:
         "INVALID_ARGUMENT",
         "meter I.m: only a single-rate three-colour meter has an eburst",
     )
-    assert control.refused_read("table_entry { table_id: $t meter_counter_data {} }") == (
-        "UNIMPLEMENTED",
-        "table I.t: counters per meter colour are not kept",
+
+
+COUNTS = "green { byte_count: 20 packet_count: 2 } yellow {} red { byte_count: 7 packet_count: 1 }"
+
+
+def test_what_a_direct_meter_gave_each_colour() -> None:
+    control = metered()
+    rates = "meter_config { cir: 0 cburst: 20 pir: 0 pburst: 20 }"
+    control.write(INSERT, METERED % rates)
+    (entry,) = control.pipeline.state.tables["I.t"].entries()
+    for nbytes in (10, 10, 7):
+        entry.meter.execute(0, nbytes, by_packets=False)
+    (found,) = control.read("table_entry { table_id: $t meter_counter_data {} }")
+    counts = control.entity(METERED % f"meter_counter_data {{ {COUNTS} }}")
+    assert found == counts
+    (direct,) = control.read("direct_meter_entry { table_entry { table_id: $t } counter_data {} }")
+    assert direct.direct_meter_entry.counter_data == counts.table_entry.meter_counter_data
+    (without,) = control.read("direct_meter_entry { table_entry { table_id: $t } }")
+    assert not without.direct_meter_entry.HasField("counter_data")
+
+    control.write(MODIFY, METERED % rates)  # leaves the counts as they are
+    assert entry.meter.counts == ((2, 20), (0, 0), (1, 7))
+    assert control.refused(MODIFY, METERED % f"meter_counter_data {{ {COUNTS} }}") == (
+        "INVALID_ARGUMENT",
+        "table I.t: the count of green packets is not 0; the counts per colour can only be set"
+        " to 0",
     )
+    control.write(MODIFY, METERED % "meter_counter_data { green {} }")
+    assert entry.meter.counts == ((0, 0),) * 3
+
+
+def test_what_a_meter_gave_each_colour(control: Control) -> None:
+    meter = control.pipeline.state.meters["MyIngress.rate"]
+    for _ in range(2):
+        meter.execute(3, 0, 10)  # green, since it has no rates
+    query = "meter_entry { meter_id: $rate index { index: 3 } counter_data {} }"
+    counts = "counter_data { green { byte_count: 20 packet_count: 2 } yellow {} red {} }"
+    told = query.replace("counter_data {}", counts)
+    assert control.read(query) == [control.entity(told)]
+    assert not control.read("meter_entry {}")[3].meter_entry.HasField("counter_data")
+    code, _ = control.refused(MODIFY, told)
+    assert code == "INVALID_ARGUMENT"
+    control.write(MODIFY, "meter_entry { meter_id: $rate counter_data {} }")
+    assert meter.counts(3) == ((0, 0),) * 3
+
+
+def test_what_is_refused_changes_nothing() -> None:
+    control = metered()
+    control.write(INSERT, METERED % "meter_config { cir: 1 cburst: 2 pir: 3 pburst: 4 }")
+    query = "table_entry { table_id: $t meter_config {} }"
+    before = control.read(query)
+    wrong = "meter_config { cir: 9 pir: 1 }"
+    code, _ = control.refused(MODIFY, METERED % f'metadata: "x" {wrong}')
+    assert (code, control.read(query)) == ("INVALID_ARGUMENT", before)
+    action = "action { action { action_id: $NoAction } }"
+    default = f"table_entry {{ table_id: $t is_default_action: true {action} %s }}"
+    assert control.refused(MODIFY, default % f'metadata: "x" {wrong}')[0] == "INVALID_ARGUMENT"
+    assert control.read(default % "") == [control.entity(default % "")]
 
 
 def test_single_rate_meters() -> None:
@@ -461,8 +521,6 @@ def test_meters(control: Control) -> None:
          "INVALID_ARGUMENT", "counter MyIngress.seen: index -1 is below 0"),
         (MODIFY, "counter_entry { counter_id: $seen index { index: 8 } data {} }", "OUT_OF_RANGE",
          "counter MyIngress.seen: index 8 is not within 0 to 7"),
-        (MODIFY, "meter_entry { meter_id: $rate counter_data {} }", "UNIMPLEMENTED",
-         "meter MyIngress.rate: counters per meter colour are not kept"),
         (MODIFY, "meter_entry { meter_id: $rate config { cir: 5 pir: 4 } }", "INVALID_ARGUMENT",
          "meter: peak rate 4 is below committed rate 5"),
         (MODIFY, "register_entry { register_id: $acc data { bool: true } }", "INVALID_ARGUMENT",
@@ -509,6 +567,19 @@ def test_the_switch_gets_the_groups(control: Control) -> None:
     assert ([(r.port, r.instance) for r in session.replicas], session.truncate) == ([(3, 9)], 64)
 
 
+def test_backups_of_replicas(control: Control) -> None:
+    backups = 'backup_replicas { port: "\\003" instance: 5 } backup_replicas { port: "\\004" }'
+    text = changed(GROUP, "egress_port: 2", f"egress_port: 2 {backups}")
+    control.write(INSERT, text)
+    assert control.pipeline.state.multicast[7][1].backups == (Replica(3, 5), Replica(4))
+    query = "packet_replication_engine_entry { multicast_group_entry {} }"
+    assert control.read(query) == [control.entity(text)]
+    control.pipeline.groups.clear()  # what was written is no longer known
+    (found,) = control.read(query)
+    told = found.packet_replication_engine_entry.multicast_group_entry.replicas[1]
+    assert told == text_format.Parse(f'port: "\\002" {backups}', p4r.Replica())
+
+
 def test_groups_set_from_python_are_told(control: Control) -> None:
     control.write(INSERT, GROUP)
     del control.pipeline.state.multicast[7][1]
@@ -527,13 +598,16 @@ def test_groups_set_from_python_are_told(control: Control) -> None:
         (changed(GROUP, "egress_port: 2", 'port: "\\001" instance: 1'), "INVALID_ARGUMENT",
          "multicast group 7: port 1, instance 1 is given twice"),
         (changed(GROUP, "egress_port: 2", "egress_port: 512"), "OUT_OF_RANGE",
-         "multicast group 7: replica port 512 does not fit bit<9>"),
+         "multicast group 7: replica port: value 512 does not fit bit<9> (0 to 511)"),
         (changed(GROUP, "egress_port: 2", "instance: 2"), "INVALID_ARGUMENT",
          "multicast group 7: a replica has no port"),
         (changed(GROUP, "egress_port: 2", "egress_port: 2 instance: 65536"), "INVALID_ARGUMENT",
          "multicast group 7: replica instance 65536 is not within 0 to 65535"),
-        (changed(GROUP, "egress_port: 2", 'egress_port: 2 backup_replicas { port: "\\001" }'),
-         "UNIMPLEMENTED", "multicast group 7: backup replicas are not supported"),
+        (changed(GROUP, "egress_port: 2", 'egress_port: 2 backup_replicas { port: "\\002" }'),
+         "INVALID_ARGUMENT", "multicast group 7: port 2 is its own backup; name another port"),
+        (changed(GROUP, "egress_port: 2",
+                 'egress_port: 2 backup_replicas { port: "\\001" instance: 1 }'),
+         "INVALID_ARGUMENT", "multicast group 7: port 1, instance 1 is given twice"),
         (changed(SESSION, "session_id: 5", ""), "INVALID_ARGUMENT",
          "clone session 0: its id is not within 1 to 32767"),
         (changed(SESSION, "packet_length_bytes: 64", "packet_length_bytes: -1"),
@@ -607,6 +681,18 @@ def test_members_groups_and_entries_that_use_them() -> None:
     control.write(DELETE, MEMBER % (1, 1))
 
 
+def test_only_ports_that_are_there_can_be_watched() -> None:
+    control = selecting(max_group_size=4)
+    for member in (1, 2):
+        control.write(INSERT, MEMBER % (member, member))
+    control.pipeline.state.links.ports = frozenset({2, 3})
+    assert control.refused(INSERT, SEL_GROUP) == (
+        "INVALID_ARGUMENT",
+        "action profile I.sel: watch_port 1 is no port of the switch; there are: 2, 3",
+    )
+    control.write(INSERT, changed(SEL_GROUP, '"\\001"', '"\\000\\003"'))
+
+
 def test_one_shots_read_back_as_written() -> None:
     control = selecting(max_group_size=2)
     control.write(INSERT, SEL_ENTRY % (1, ONE_SHOT))
@@ -616,8 +702,10 @@ def test_one_shots_read_back_as_written() -> None:
     assert control.refused(INSERT, MEMBER % (1, 1)) == (
         "INVALID_ARGUMENT",
         "action profile I.sel: its tables are programmed with sets of actions (one shot): it takes"
-        " no members",
+        " no members and no groups",
     )
+    empty_group = "action_profile_group { action_profile_id: $sel group_id: 1 max_size: 2 }"
+    assert control.refused(INSERT, empty_group)[1].endswith("no members and no groups")
     assert control.refused(
         INSERT, SEL_ENTRY % (2, changed(ONE_SHOT, "weight: 2", "weight: 3"))
     ) == (
@@ -647,7 +735,7 @@ def test_one_shots_read_back_as_written() -> None:
          "action profile I.sel: group 1: member 2 has weight 0, expected at least 1"),
         (INSERT, changed(SEL_GROUP, "max_size: 4", "max_size: 9"), "INVALID_ARGUMENT",
          "action profile I.sel: max_size 9 is not within 1 to 4, its max_group_size"),
-        (INSERT, changed(SEL_GROUP, "weight: 2", "weight: 4"), "INVALID_ARGUMENT",
+        (INSERT, changed(SEL_GROUP, "weight: 2", "weight: 4"), "RESOURCE_EXHAUSTED",
          "action profile I.sel: a group of 5 weights in sum is above its size of 4"),
         (MODIFY, without(SEL_GROUP, 'members { member_id: 2 weight: 2 watch_port: "\\001" }'),
          "NOT_FOUND", "action profile I.sel: no group 1; groups: none"),

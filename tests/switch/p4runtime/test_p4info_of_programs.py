@@ -7,7 +7,6 @@ from finsy.proto import p4i
 
 from gradplane.switch import CompileError, Switch
 from gradplane.switch.compiler import compile_source
-from gradplane.switch.p4runtime.ids import P4InfoError
 from gradplane.switch.p4runtime.p4info import build_p4info
 
 TEXT = """
@@ -119,9 +118,81 @@ def test_structured_annotations_stay_structured() -> None:
 
 def test_a_structured_number_beyond_64_bits_is_refused() -> None:
     table = "@n[0x8000000000000000] table t { actions = { NoAction; } }"
-    with pytest.raises(P4InfoError) as caught:
+    with pytest.raises(CompileError) as caught:
         p4info(locals=table, body="t.apply();")
-    assert str(caught.value) == "@n[0x8000000000000000]: 9223372036854775808 is beyond 64 bits"
+    assert str(caught.value) == (
+        "case.p4:13:28: error: @n[0x8000000000000000]: 9223372036854775808 is beyond 64 bits"
+    )
+
+
+TYPES = """
+@p4runtime_translation("example.com/port", string) type bit<9> port_t;
+enum colour_t { Red, Green }
+enum bit<8> kind_t { A = 6, B = 255 }
+header inner_t { kind_t kind; port_t port; bit<7> rest; }
+struct learn_t { port_t port; colour_t colour; kind_t kind; error e; tuple<bool, kind_t> two;
+                 inner_t inner; }
+"""
+
+
+def test_digests_and_registers_name_their_types() -> None:
+    info = p4info(
+        types=TYPES,
+        locals="register<kind_t>(2) kinds; register<colour_t>(2) colours;",
+        body="learn_t l; digest<learn_t>(1, l); kinds.write(0, l.kind);colours.write(0, l.colour);",
+    )
+    assert info.registers[0].type_spec.serializable_enum.name == "kind_t"
+    assert info.registers[1].type_spec.enum.name == "colour_t"
+    told = info.type_info
+    specs = [m.type_spec for m in told.structs["learn_t"].members]
+    assert [s.WhichOneof("type_spec") for s in specs] == [
+        "new_type", "enum", "serializable_enum", "error", "tuple", "header",
+    ]  # fmt: skip
+    assert specs[4].tuple.members[1].serializable_enum.name == "kind_t"
+    assert [m.name for m in told.enums["colour_t"].members] == ["Red", "Green"]
+    kinds = told.serializable_enums["kind_t"]
+    assert kinds.underlying_type.bitwidth == 8
+    assert [(m.name, m.value) for m in kinds.members] == [("A", b"\6"), ("B", b"\xff")]
+    assert list(told.error.members)[:3] == ["NoError", "PacketTooShort", "NoMatch"]
+    widths = [m.type_spec.bit.bitwidth for m in told.headers["inner_t"].members]
+    assert widths == [8, 9, 7]
+
+
+def test_a_package_says_what_it_asks_of_its_platform() -> None:
+    asks = """@platform_property(multicast_group_table_size = 10)
+        @platform_property(multicast_group_table_total_replicas = 30)
+        @pkginfo(arch = "mine", name = "it") V1Switch"""
+    program = compile_source("case.p4", text=text().replace("V1Switch", asks)).program
+    package = build_p4info(program).pkg_info
+    assert (package.arch, package.name, list(package.annotations)) == ("v1model", "it", [])
+    wanted = package.platform_properties
+    assert (wanted.multicast_group_table_size, wanted.multicast_group_table_total_replicas) == (
+        10, 30,
+    )  # fmt: skip
+
+
+def test_a_key_of_the_package_that_is_given_twice_is_refused() -> None:
+    twice = '@pkginfo(name = "a") @pkginfo(name = "b") V1Switch'
+    program = compile_source("case.p4", text=text().replace("V1Switch", twice)).program
+    with pytest.raises(CompileError, match=r'case.p4:18:.*@pkginfo\(name = "b"\): name is given'):
+        build_p4info(program)
+
+
+def test_what_a_field_of_a_controller_header_is_for_has_no_place() -> None:
+    header = '@controller_header("packet_in") header in_t { @brief("where") bit<8> port; }'
+    ((field,),) = (h.metadata for h in p4info(types=header).controller_packet_metadata)
+    assert (field.name, list(field.annotations)) == ("port", [])
+
+
+def test_a_default_actions_argument_is_translated() -> None:
+    info = p4info(
+        types=TYPES,
+        locals="action go(port_t p) { sm.egress_spec = (bit<9>) p; }"
+        "table t { actions = { go; } default_action = go((port_t) 12); }",
+        body="t.apply();",
+    )
+    (argument,) = info.tables[0].initial_default_action.arguments
+    assert argument.value == b"12"
 
 
 def test_an_enum_parameter_tells_a_counter_its_unit() -> None:

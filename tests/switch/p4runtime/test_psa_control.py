@@ -19,7 +19,7 @@ from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.p4runtime.reconcile import carry_over
 from gradplane.switch.p4runtime.server import P4RuntimeServer
-from gradplane.switch.runtime.state import CloneSession, Replica
+from gradplane.switch.runtime.replicas import CloneSession, Replica
 
 PROGRAM = Path(__file__).parent / "programs" / "psa_switch.p4"
 PORT_CPU = 0xFFFF_FFFD
@@ -262,6 +262,6 @@ def test_a_new_program_keeps_a_registers_cells(served: Served) -> None:
     """Also those that became zero, though the register starts otherwise."""
     device, _ = served
     device.target.state.registers["ingress.last"].write(2, 0)
-    fresh = device.prepare(p4r.ForwardingPipelineConfig())
+    fresh = device.prepare(p4r.ForwardingPipelineConfig(p4info=device.target.catalog.p4info))
     carry_over(device.target, fresh)
     assert list(fresh.state.registers["ingress.last"].values) == [77, 77, 0, 77]

@@ -19,9 +19,10 @@ from scapy.layers.l2 import Ether
 from gradplane.switch.daemon import make_device
 from gradplane.switch.options import SwitchOptions
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.device_config import device_config
+from gradplane.switch.p4runtime.device_config import Source, device_config
 from gradplane.switch.p4runtime.p4info import p4info_text
 from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
+from gradplane.switch.source import CompileError
 
 ROUTER = Path(__file__).parent / "programs" / "router.p4"
 LOOPBACK = "127.0.0.1:0"
@@ -85,6 +86,16 @@ def test_a_pushed_program_runs(empty: Served, tmp_path: Path) -> None:
     ((port, out),) = device.process(1, PACKET)
     assert (port, Ether(out).dst) == (3, "02:00:00:00:00:01")
     assert Ether(out)[IP].ttl == 63
+
+
+@pytest.mark.parametrize("how", ['"{}"', "<{}>"])
+def test_a_pushed_program_reads_no_file_of_the_switchs_machine(tmp_path: Path, how: str) -> None:
+    secret = tmp_path / "secret"
+    secret.write_text("password")
+    source = Source("#include " + how.format(secret), str(tmp_path / "pushed.p4"))
+    with pytest.raises(CompileError, match="cannot find") as caught:
+        make_device(SwitchOptions()).compile(source)
+    assert "password" not in str(caught.value)
 
 
 def test_a_program_with_an_error_is_refused_with_its_line(empty: Served, tmp_path: Path) -> None:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from types import SimpleNamespace as Object
 
 import pytest
-from finsy.proto import U128, p4d, p4r
+from finsy.proto import U128, p4d, p4i, p4r
+from google.protobuf import text_format
 from hand_made_device import (
     DELETE,
     INSERT,
     MODIFY,
     announce,
     entity,
+    ids,
     read_all,
     request,
     service,
@@ -20,13 +22,19 @@ from hand_made_ir import program
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradplane.switch.ir.nodes import TypeInfo
 from gradplane.switch.ir.types import (
+    ERROR,
     Bits,
     Bool,
+    Enum,
     Field,
     Header,
+    NewType,
+    SerEnum,
     Stack,
     Struct,
+    Type,
     Union,
     Varbit,
 )
@@ -172,6 +180,8 @@ def test_a_rollback_leaves_no_trace(first: list, second: list) -> None:
          " value_set_entry, digest_entry"),
         (p4r.Update(entity=route(1)),
          "the update has no type; expected INSERT, MODIFY or DELETE"),
+        (p4r.Update(type=9, entity=route(1)),  # type: ignore[arg-type]
+         "the update has type 9; expected INSERT, MODIFY or DELETE"),
     ],
 )  # fmt: skip
 def test_malformed_updates(update: p4r.Update, message: str) -> None:
@@ -180,6 +190,13 @@ def test_malformed_updates(update: p4r.Update, message: str) -> None:
         made.write(p4r.WriteRequest(device_id=1, election_id=U128.encode(1), updates=[update]))
     assert caught.value.errors[0] is not None
     assert caught.value.errors[0].message == message
+
+
+def test_an_unknown_atomicity_is_refused() -> None:
+    made, before = service(), everything(service())
+    with pytest.raises(RpcError, match="INVALID_ARGUMENT: atomicity 7 is not known"):
+        made.write(request([(INSERT, route(1))], atomicity=7))
+    assert everything(made) == before
 
 
 @pytest.mark.parametrize(
@@ -317,6 +334,8 @@ def test_an_empty_device_config_is_the_program_that_runs() -> None:
     made.write(request([(INSERT, route(1))]))
     made.set_pipeline(push(Push.VERIFY_AND_COMMIT, b"", p4info=INFO))
     assert hosts(made) == []
+    with pytest.raises(RpcError, match="neither a device config nor a P4Info"):
+        made.set_pipeline(push(Push.VERIFY_AND_COMMIT, b""))
 
 
 def test_what_get_answers() -> None:
@@ -341,6 +360,8 @@ def test_what_get_answers() -> None:
     }
     assert asked[Get.ALL].p4info == INFO
     assert asked[Get.ALL].p4_device_config == b"whole"
+    with pytest.raises(RpcError, match="INVALID_ARGUMENT: response type 9 is not known"):
+        made.get_pipeline(Get(device_id=1, response_type=9))  # type: ignore[arg-type]
 
 
 def other_info(**change: object) -> p4r.ForwardingPipelineConfig:
@@ -351,6 +372,12 @@ def other_info(**change: object) -> p4r.ForwardingPipelineConfig:
     return config
 
 
+def wrong_info(text: str) -> p4i.P4Info:
+    parsed: p4i.P4Info = text_format.Parse(text, p4i.P4Info())
+    return parsed
+
+
+IDS = ids(INFO)
 DISAGREES = (
     "the P4Info does not belong to the program: {}. Make it from the same source (gradplane p4 info"
     " FILE.p4), or leave it empty"
@@ -366,6 +393,8 @@ DISAGREES = (
         (push(Push.COMMIT), "INVALID_ARGUMENT",
          "COMMIT takes no config: it commits the saved one"),
         (push(Push.VERIFY, b""), "INVALID_ARGUMENT",
+         "the config has neither a device config nor a P4Info: push the .p4 source"),
+        (push(Push.VERIFY, b"", p4info=INFO), "INVALID_ARGUMENT",
          "the device config is empty and no program runs: push the .p4 source"),
         (push(Push.VERIFY, b"broken"), "INVALID_ARGUMENT", "x.p4:3:5: error: no such thing"),
         (push(Push.VERIFY, b'{"pipelines": [], "parsers": []}'), "INVALID_ARGUMENT",
@@ -387,6 +416,18 @@ DISAGREES = (
         (push(Push.VERIFY, p4info=other_info(bitwidth=31).p4info), "INVALID_ARGUMENT",
          DISAGREES.format("table MyIngress.ipv4_lpm: field hdr.ipv4.dst, 31 bits, lpm, in the"
                           " program field hdr.ipv4.dst, 32 bits, lpm")),
+        (push(Push.VERIFY, p4info=wrong_info('pkg_info { arch: "psa" }')), "INVALID_ARGUMENT",
+         DISAGREES.format("its architecture is psa, the program's v1model")),
+        (push(Push.VERIFY, p4info=wrong_info(
+            "pkg_info { platform_properties { multicast_group_table_size: 65536 } }")),
+         "INVALID_ARGUMENT",
+         DISAGREES.format("it asks for 65536 multicast groups, the switch has 65535")),
+        (push(Push.VERIFY, p4info=wrong_info(
+            f"tables {{ preamble {{ id: {IDS['ipv4_lpm']} name: 'MyIngress.ipv4_lpm' }}"
+            " match_fields { id: 1 name: 'hdr.ipv4.dst' bitwidth: 32 match_type: LPM }"
+            " action_refs { id: 5 } implementation_id: 7 }")), "INVALID_ARGUMENT",
+         DISAGREES.format("table MyIngress.ipv4_lpm has action 5, which it has not in the program;"
+                          " table MyIngress.ipv4_lpm has implementation 7, in the program 0")),
         (push(Push.VERIFY, b"without acl", p4info=INFO), "INVALID_ARGUMENT",
          DISAGREES.format("table MyIngress.acl is not in the program, which has:"
                           " MyIngress.ipv4_lpm, MyEgress.fixed")),
@@ -446,7 +487,7 @@ def test_packet_outs_that_are_refused() -> None:
         "only a primary controller may send packets",
     )
     assert stream_error(made, "c", packet_out(b"\2\0")) == (
-        11,
+        3,
         "packet_out: metadata egress_port: value 512 does not fit bit<9> (0 to 511)",
     )
     wrong = packet_out(b"\1")
@@ -522,9 +563,18 @@ def test_without_a_timeout_every_digest_is_told_at_once() -> None:
     assert values(lists.offer(5, data(1), 0)) == [(2, [1])]
 
 
+def shown(t: Type, value: object) -> p4d.P4Data:
+    given = program(errors=["NoError", "Odd"])
+    given.types = {
+        "port_t": TypeInfo("port_t", 9, "x", None),
+        "wide_t": TypeInfo("wide_t", 9, "x", 32),
+    }
+    return show_data(t, value, given)
+
+
 def test_digest_data_is_told_by_its_type() -> None:
     learn = Struct("learn_t", (Field("mac", Bits(48)), Field("delta", Bits(8, signed=True))))
-    assert show_data(learn, [258, -1]) == p4d.P4Data(
+    assert shown(learn, [258, -1]) == p4d.P4Data(
         struct=p4d.P4StructLike(
             members=[p4d.P4Data(bitstring=b"\1\2"), p4d.P4Data(bitstring=b"\xff")]
         )
@@ -536,20 +586,20 @@ def test_data_of_every_type() -> None:
     header = Header("h", (Field("a", Bits(8)), Field("s", inner), Field("v", Varbit(16))))
     valid = Object(valid=True, fields=[7, [3, True], (8, 255)])
     invalid = Object(valid=False, fields=[0, [0, False], (0, 0)])
-    shown = p4d.P4Header(is_valid=True, bitstrings=[b"\7", b"\3", b"\1", b"\xff"])
-    assert show_data(header, valid) == p4d.P4Data(header=shown)
+    data = p4d.P4Header(is_valid=True, bitstrings=[b"\7", b"\3", b"\1", b"\xff"])
+    assert shown(header, valid) == p4d.P4Data(header=data)
     union = Union("u", (Field("first", header), Field("second", header)))
-    second = p4d.P4HeaderUnion(valid_header_name="second", valid_header=shown)
-    assert show_data(union, [invalid, valid]) == p4d.P4Data(header_union=second)
-    assert show_data(union, [invalid, invalid]) == p4d.P4Data(header_union=p4d.P4HeaderUnion())
-    assert show_data(Stack(header, 2), Object(items=[valid, invalid])) == p4d.P4Data(
-        header_stack=p4d.P4HeaderStack(entries=[shown, p4d.P4Header()])
+    second = p4d.P4HeaderUnion(valid_header_name="second", valid_header=data)
+    assert shown(union, [invalid, valid]) == p4d.P4Data(header_union=second)
+    assert shown(union, [invalid, invalid]) == p4d.P4Data(header_union=p4d.P4HeaderUnion())
+    assert shown(Stack(header, 2), Object(items=[valid, invalid])) == p4d.P4Data(
+        header_stack=p4d.P4HeaderStack(entries=[data, p4d.P4Header()])
     )
-    assert show_data(Stack(union, 1), Object(items=[[invalid, valid]])) == p4d.P4Data(
+    assert shown(Stack(union, 1), Object(items=[[invalid, valid]])) == p4d.P4Data(
         header_union_stack=p4d.P4HeaderUnionStack(entries=[second])
     )
     pair = Struct("tuple<bit<8>, varbit<9>>", (Field("f0", Bool()), Field("f1", Varbit(9))))
-    assert show_data(pair, [False, (9, 256)]) == p4d.P4Data(
+    assert shown(pair, [False, (9, 256)]) == p4d.P4Data(
         tuple=p4d.P4StructLike(
             members=[
                 p4d.P4Data(bool=False),
@@ -557,3 +607,16 @@ def test_data_of_every_type() -> None:
             ]
         )
     )
+
+
+def test_names_stand_for_members_of_enums_and_for_errors() -> None:
+    colour, kind = Enum("colour_t", ("Red", "Green")), SerEnum("kind_t", Bits(8), {"A": 6})
+    assert shown(colour, 1) == p4d.P4Data(enum="Green")
+    assert shown(colour, 7) == p4d.P4Data(enum="")
+    assert shown(kind, 6) == p4d.P4Data(enum_value=b"\6")
+    assert shown(ERROR, 1) == p4d.P4Data(error="Odd")
+
+
+def test_translated_types_are_told_as_controllers_number_them() -> None:
+    assert shown(NewType("port_t", Bits(9)), 10) == p4d.P4Data(bitstring=b"10")
+    assert shown(NewType("wide_t", Bits(9)), 10) == p4d.P4Data(bitstring=b"\n")

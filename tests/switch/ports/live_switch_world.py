@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,17 +61,22 @@ def switch_command(*options: str) -> list[str]:
 
 
 def build_links() -> None:
-    def ip(arguments: str) -> None:
-        subprocess.run(["ip", *arguments.split()], check=True)
-
     ip("link set lo up")
     for i in (1, 2):
-        ip(f"link add h{i} type veth peer name s{i}")
-        ip(f"link set h{i} up")
-        ip(f"link set s{i} up")
+        add_link(i)
     ip("addr add 10.0.9.1/24 dev h1")
     ip("route add 10.0.1.0/24 via 10.0.9.254 dev h1")
     ip("neigh add 10.0.9.254 lladdr 02:00:00:00:00:99 dev h1")
+
+
+def add_link(i: int) -> None:
+    ip(f"link add h{i} type veth peer name s{i}")
+    ip(f"link set h{i} up")
+    ip(f"link set s{i} up")
+
+
+def ip(arguments: str) -> None:
+    subprocess.run(["ip", *arguments.split()], check=True)
 
 
 def observe(seen: dict[str, Any], folder: Path) -> None:
@@ -92,11 +98,21 @@ def observe(seen: dict[str, Any], folder: Path) -> None:
     seen["after one too long"] = told(receive(host2))
     for state in ("down", "up"):
         subprocess.run(["ip", "link", "set", "s1", state], check=True)
+    seen["after the interface was down"] = sent_until_received("back", host2)
+    subprocess.run(["ip", "link", "del", "s2"], check=True)
+    send_udp("nowhere")
+    add_link(2)
+    seen["with another interface of its name"] = sent_until_received("afresh", raw("h2"))
+
+
+def sent_until_received(payload: str, host: socket.socket) -> dict[str, Any]:
+    """Since a link takes a moment."""
     deadline = time.monotonic() + TIMEOUT
-    while "after the interface was down" not in seen and time.monotonic() < deadline:
-        send_udp("back")  # the link takes a moment
-        if select.select([host2], [], [], 0.2)[0]:
-            seen["after the interface was down"] = told(receive(host2))
+    while time.monotonic() < deadline:
+        send_udp(payload)
+        with suppress(AssertionError):
+            return told(receive(host, 0.2))
+    raise AssertionError("nothing came")
 
 
 async def install(address: str, folder: Path, again: bool = False) -> None:
@@ -123,10 +139,10 @@ def send_udp(payload: str) -> None:
         sender.sendto(payload.encode(), ("10.0.1.7", 4000))
 
 
-def receive(host: socket.socket) -> Ether:
-    """The next UDP packet to port 4000 that reaches the host."""
+def receive(host: socket.socket, patience: float = TIMEOUT) -> Ether:
+    """The next UDP packet to port 4000 that reaches the host; each packet within `patience` s."""
     while True:
-        ready, _, _ = select.select([host], [], [], TIMEOUT)
+        ready, _, _ = select.select([host], [], [], patience)
         assert ready, "no packet came"
         data, address = host.recvfrom(2048)
         packet = Ether(data)

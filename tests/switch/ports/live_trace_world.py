@@ -22,7 +22,8 @@ from live_switch_world import ROUTER, TIMEOUT, build_links, install, raw, switch
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradplane.switch.trace_client import METHOD, SERVICE
+from gradplane.switch.live_client import SERVICE
+from gradplane.switch.trace_client import METHOD
 from gradplane.switch.trace_service import MAX_TRACES
 
 HEAD = (

@@ -13,6 +13,7 @@ import pytest
 
 WORLD = Path(__file__).parent / "live_switch_world.py"
 VLAN_WORLD = Path(__file__).parent / "vlan_world.py"
+LINK_WORLD = Path(__file__).parent / "link_world.py"
 
 
 def namespaces_refused() -> str:
@@ -38,6 +39,8 @@ def test_packets_controllers_captures_and_the_end(tmp_path: Path) -> None:
     assert seen["after one too long"]["payload"] == "short"
     assert "a packet of 1242 bytes is longer than the MTU of s2 allows" in seen["log"]
     assert seen["after the interface was down"]["payload"] == "back"
+    assert seen["with another interface of its name"]["payload"] == "afresh"
+    assert "port 2: s2 is there again" in seen["log"]
     assert seen["missing interface"] == (
         'interface "nope" does not exist; there are: h1, h2, lo, s1, s2. Create it first, for'
         " example: ip link add nope type veth peer name nope-peer\n"
@@ -60,11 +63,16 @@ def test_vlan_tags_stay_where_they_are() -> None:
     assert seen["received"] == seen["sent"]
 
 
-def inside(world: Path, *arguments: str) -> dict[str, Any]:
+@pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
+def test_ports_whose_link_is_down_are_known() -> None:
+    # Not yet up; all up; then by our end, by the other end, and when the interface is gone.
+    assert inside(LINK_WORLD) == [[1, 2, 3], [], [1], [], [2], [], [3]]
+
+
+def inside(world: Path, *arguments: str) -> Any:
     """What a script prints that runs in a network namespace of its own."""
     command = ["unshare", "--net", "--map-root-user", sys.executable, str(world), *arguments]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
     assert done.returncode == 0, done.stderr
-    seen: dict[str, Any] = json.loads(done.stdout)
-    return seen
+    return json.loads(done.stdout)

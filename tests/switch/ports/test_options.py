@@ -12,30 +12,56 @@ from gradplane.switch.options import OptionError, SwitchOptions, parse_options
 def test_what_simple_switch_grpc_scripts_say() -> None:
     line = (
         "-i 1@s1-eth1 --interface 2@s1-eth2 --pcap /tmp/p --nanolog ipc:///tmp/x --device-id 3"
-        " --thrift-port 9090 --notifications-addr=ipc:///y --log-console -L debug --no-p4 prog.p4"
-        " -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 255 --drop-port 511"
+        " --thrift-port 9090 --notifications-addr=ipc:///y --log-console -L debug --log-flush"
+        " --log-file logs/s1 --dump-packet-data 64 --debugger --max-port-count 16 --enable-swap"
+        " prog.p4 -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 255 --drop-port 64"
+        " --priority-queues 8"
     )
-    ignored = ("--nanolog", "--thrift-port", "--notifications-addr", "-L", "--no-p4")
+    tracing = "gradplane trace --at ADDRESS tells what happens to packets"
     assert parse_options(line.split()) == SwitchOptions(
         program=Path("prog.p4"),
         interfaces=((1, "s1-eth1"), (2, "s1-eth2")),
         pcap=Path("/tmp/p"),
         log_console=True,
+        log_file=Path("logs/s1"),
+        dump_bytes=64,
+        thrift_port=9090,
         device_id=3,
         cpu_port=255,
+        drop_port=64,
         grpc_address="0.0.0.0:50051",
-        notes=tuple(f"{o} has no meaning for this switch and is ignored" for o in ignored),
+        notes=(
+            f"--nanolog is ignored: {tracing}",
+            "--notifications-addr is ignored: digests and idle entries are told over P4Runtime",
+            "--log-flush is ignored: what is logged is there at once",
+            f"--debugger is ignored: {tracing}",
+            "--max-port-count is ignored: there are 512 ports",
+            "--enable-swap is ignored: a pushed program replaces the one that runs",
+            "--priority-queues is ignored: packets do not wait in queues of the switch",
+        ),
     )
 
 
+def test_packets_are_not_told_above_level_debug() -> None:
+    options = parse_options(["p.p4", "--log-console", "--log-file", "s1", "--log-level", "info"])
+    assert not options.log_console
+    assert options.log_file is None
+
+
+def test_a_capture_without_a_folder_before_the_program() -> None:
+    options = parse_options(["--pcap", "p.p4", "--no-p4"])
+    assert (options.program, options.pcap) == (Path("p.p4"), Path())
+
+
 def test_our_own_options() -> None:
-    line = "p.p4 --seed 7 --engine interpreter -I a -I b -D X=1 -D Y --pcap"
+    line = "p.p4 --seed 7 --engine interpreter -I a -I b -D X=1 -D Y --commands c.txt --pcap"
     assert parse_options(line.split()) == SwitchOptions(
         program=Path("p.p4"),
         seed=7,
         engine="interpreter",
         include_dirs=(Path("a"), Path("b")),
         defines=("X=1", "Y"),
+        commands=(Path("c.txt"),),
         pcap=Path(),
     )
     assert parse_options([]) == SwitchOptions()
@@ -47,11 +73,18 @@ def test_our_own_options() -> None:
         ("-i eth0", "-i eth0: expected PORT@INTERFACE, for example 1@veth0"),
         ("-i 1@", "-i 1@: expected PORT@INTERFACE, for example 1@veth0"),
         ("-i 1@a -i 1@b", "-i 1@b: port 1 has an interface already"),
-        ("-i 511@a", "-i 511@a: ports are 0 to 510"),
+        ("-i 511@a", "-i 511@a: port 511 is the drop port (--drop-port)"),
         ("-i 64@a --cpu-port 64", "-i 64@a: port 64 is the CPU port"),
-        ("--cpu-port 0", "--cpu-port 0: expected 1 to 510"),
-        ("--drop-port 9", "--drop-port 9: v1model programs drop to port 511 here; leave the option"
-         " out"),
+        ("-i 512@a", "-i 512@a: ports are 0 to 511"),
+        ("--cpu-port 0", "--cpu-port 0: expected 1 to 511 and not the drop port, 511"),
+        ("--cpu-port 9 --drop-port 9",
+         "--cpu-port 9: expected 1 to 511 and not the drop port, 9"),
+        ("--drop-port 512", "--drop-port 512: expected 0 to 511"),
+        ("--commands a.txt", "--commands: they need a program to work on; give FILE.p4"),
+        ("--use-files 1", "--use-files: packets are not read from files; see gradplane stf, or"
+         " replay them (tcpreplay)"),
+        ("--log-level loud", "argument -L/--log-level: invalid choice: 'loud' (choose from 'trace',"
+         " 'debug', 'info', 'warn', 'error', 'off')"),
         ("--seed x", "argument --seed: invalid int value: 'x'"),
         ("--sede=1", "unrecognized arguments: --sede=1"),
     ],

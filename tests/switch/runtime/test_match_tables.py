@@ -95,6 +95,17 @@ def test_the_larger_priority_wins_and_among_equals_the_older() -> None:
     assert [found(t, a) for a in (0x11, 0x10, 0x22)] == [2, 1, 3]
 
 
+def test_an_entry_that_is_put_back_has_its_old_place_among_equals() -> None:
+    t = table([key("a", "ternary")])
+    first, second = entry((0, 1), value=1, priority=5), entry((0, 2), value=2, priority=5)
+    t.insert(first)
+    t.insert(second)
+    t.delete(first)
+    assert found(t, 0) == 2
+    t.restore(first)
+    assert found(t, 0) == 1
+
+
 def test_ranges_are_closed_and_signed_ones_go_below_zero() -> None:
     t = table([key("a", "range"), key("b", "range", Bits(8, True))])
     t.insert(entry((10, 20), (0xFE, 3), value=1, priority=1))  # b from -2 to 3
@@ -356,9 +367,14 @@ def test_members_whose_port_is_down_are_left_out() -> None:
     for member in (1, 2):
         profile.add_member(member, ActionData(0, (member,)))
     profile.add_group(7, [Weighted(1, 1, b"\1"), Weighted(2, 1, b"\2")])
-    profile.set_port_down(b"\1", True)
+    profile.links.set(1, up=False)
     assert {t.resolve(GroupRef(7), i).args[0] for i in range(4)} == {2}
-    profile.set_port_down(b"\1", False)
+    shot = OneShot(((ActionData(0, (1,)), 3, b"\0\1"), (ActionData(0, (2,)), 1, b"")))
+    assert {t.resolve(shot, i).args[0] for i in range(4)} == {2}
+    profile.links.set(2, up=False)
+    assert t.resolve(GroupRef(7)) == t.for_empty_group
+    profile.links.set(1, up=True)
+    profile.links.set(2, up=True)
     assert {t.resolve(GroupRef(7), i).args[0] for i in range(4)} == {1, 2}
 
 

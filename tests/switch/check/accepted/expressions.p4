@@ -28,7 +28,7 @@ parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t sm) {
     }
 }
 control V(inout H hdr, inout M m) { apply { } }
-control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
+@noWarn("unused") @noWarn("always") control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
     apply {
         bit<32> shifted = 1 << 5;
         sm.egress_spec = (bit<9>) hdr.h.c[8:0];

@@ -18,12 +18,13 @@ parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t sm) {
     }
 }
 control V(inout H hdr, inout M m) { apply { } }
-control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
+@noWarn("unreachable") @noWarn("always") control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
     direct_counter(CounterType.bytes) dc;
     direct_meter<bit<2>>(MeterType.packets) dm;
     action_profile(32) ap;
     action a(bit<8> k) { m.x = k; }
     action b() { }
+    action bound(in h_t value, bit<8> k) { m.x = value.a + k; }
     action counted() { dc.count(); dm.read(m.x[1:0]); }
     @name("renamed") table all_kinds {
         key = {
@@ -58,12 +59,17 @@ control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
     table direct { key = { m.x : exact; } actions = { counted; b; } counters = dc; meters = dm; default_action = b; }
     table profiled { key = { m.x : exact; } actions = { a; } implementation = ap; }
     table selected { key = { m.x : exact; m.y : selector; } actions = { a; } implementation = action_selector(HashAlgorithm.crc16, 32, 16); support_timeout = true; }
+    table binding {
+        key = { m.x : exact; }
+        actions = { bound((h_t) { a = m.x, b = 1, c = m.y, d = 2 }); }
+        default_action = bound((h_t) { a = m.x, b = 1, c = m.y, d = 2 }, 5);
+    }
     @hidden table keyless { actions = { b; } const default_action = b(); }
     table without_default { key = { m.x : exact; } actions = { b; } }
     @noWarn("unused") table spare { actions = { b; } }
     apply {
         all_kinds.apply(); constant.apply(); prioritised.apply(); annotated.apply(); direct.apply();
-        profiled.apply(); selected.apply(); keyless.apply();
+        profiled.apply(); selected.apply(); binding.apply(); keyless.apply();
         switch (without_default.apply().action_run) { NoAction: { m.x = 1; } b: { } }
     }
 }

@@ -7,7 +7,7 @@ parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t
     state start { p.extract(h.d); p.extract(h.a); transition accept; }
 }
 #define HAS_VERIFY
-control V(inout headers_t h, inout meta_t m) { apply { verify_checksum(true, {h.a.v, h.b.v}, h.d.w, HashAlgorithm.crc16); } }
+@noWarn("invalid_header") control V(inout headers_t h, inout meta_t m) { apply { verify_checksum(true, {h.a.v, h.b.v}, h.d.w, HashAlgorithm.crc16); } }
 #define HAS_INGRESS
 control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
     apply { s.egress_spec = 1; h.d.x = (bit<8>)s.checksum_error; }

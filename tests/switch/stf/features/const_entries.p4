@@ -30,7 +30,7 @@ control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
         key = { h.d.x : range; h.d.y : ternary; }
         actions = { z; none; }
         largest_priority_wins = true;
-        entries = {
+        @noWarn("entries_out_of_priority_order") entries = {
             const priority = 10 : (1 .. 9, _) : z(8);
             priority = 30 : (5 .. 20, 0 &&& 0x80) : z(9);
             (7, _) : z(10);
@@ -41,7 +41,7 @@ control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
         actions = { z; }
         largest_priority_wins = false;
         priority_delta = 10;
-        entries = {
+        @noWarn("entries_out_of_priority_order") entries = {
             priority = 20 : 0x0 &&& 0xf0 : z(11);     // 20
             0x5 : z(12);                              // 30
             priority = 5 : 0x6 : z(13);

@@ -8,7 +8,7 @@ parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t
     state start { p.extract(h.d); p.extract(h.a); transition accept; }
 }
 #define HAS_INGRESS
-control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
+@noWarn("invalid_header") control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
     apply { s.egress_spec = 1; s_t v = { 1, { 2, h.a.v } };
        bit<16> r; hash(r, HashAlgorithm.crc16, 16w0, v, 32w65536); h.d.w = r;
        tuple<bit<8>, s_t> tt = { 9, v }; hash(r, HashAlgorithm.crc16, 16w0, tt, 32w65536); h.d.x = r[15:8]; h.d.y = r[7:0];

@@ -9,7 +9,7 @@ parser In(packet_in p, out b_t b) {
     state take { p.extract(b); transition accept; }
     state skip { p.advance(8); transition accept; }
 }
-parser Mid(packet_in p, out b_t b, inout bit<8> n) {
+@noWarn("uninitialized_use") parser Mid(packet_in p, out b_t b, inout bit<8> n) {
     In() i;
     state start { i.apply(p, b); bit<8> k; k = k + 1; n = n + k; transition accept; }
 }

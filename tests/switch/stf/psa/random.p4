@@ -11,8 +11,8 @@ INGRESS(ingress) {
         send_to_port(o, (PortId_t) 1);
         h.d.x = few.read() & 0xfc;
         h.d.w = high.read() & 0xfff0;
-        int<8> s = signed.read();
-        h.d.y = s >= -2 && s <= 1 ? 8w1 : 0;
+        int<8> drawn = signed.read();
+        h.d.y = drawn >= -2 && drawn <= 1 ? 8w1 : 0;
         h.d.z = one.read();
     }
 }

@@ -5,6 +5,6 @@ parser P(packet_in p, out h_t h) {
     value_set<bit<8>>(4) known;
     state start {
         p.extract(h);
-        transition select(h.a, h.b) { (known, 5): accept; default: reject; }
+        transition select(h.a, h.b) { (5, known): accept; default: reject; }
     }
 }

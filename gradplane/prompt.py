@@ -1,0 +1,110 @@
+"""simple_switch_CLI's commands for a running switch: from a file, from a pipe, at a prompt.
+
+From a pipe the prompt is printed too, and errors are on standard output: scripts that were written
+for simple_switch_CLI look for `RuntimeCmd: NAME[INDEX]= VALUE`.
+"""
+
+from __future__ import annotations
+
+import readline
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from gradplane.switch.command_client import CommandClient
+from gradplane.switch.runtime.errors import SwitchError
+
+PROMPT = "RuntimeCmd: "
+_ENDS = ("EOF", "exit", "quit")
+
+
+def run_commands(address: str, file: Path | None) -> int:
+    """Has the switch at `address` carry out a file's commands, or those of standard input.
+
+    -> exit status: 0 if all were done, else 1. Raises live_client.Refused where no switch answers.
+    """
+    with CommandClient(address) as client:
+        if file is not None:
+            return _from_file(client, file)
+        if sys.stdin.isatty():
+            _at_prompt(client)
+            return 0
+        return _from_pipe(client)
+
+
+def _from_file(client: CommandClient, file: Path) -> int:
+    failed = False
+    for answer in client.run(file.read_text(encoding="utf-8"), str(file)):
+        if answer["error"]:
+            failed = True
+            print(f"{answer['where']}: {answer['error']}", file=sys.stderr)
+        elif answer["output"]:
+            print(answer["output"])
+    return int(failed)
+
+
+def _from_pipe(client: CommandClient) -> int:
+    failed = False
+    for text in _texts():
+        answers = list(client.run(text, "standard input"))
+        print(PROMPT, end="")
+        for answer in answers:
+            failed |= bool(answer["error"])
+            _show(answer)
+        sys.stdout.flush()
+    print(PROMPT)
+    return int(failed)
+
+
+def _texts() -> Iterator[str]:
+    """Commands as they come, or a JSON file as a whole."""
+    for line in sys.stdin:
+        if line.strip() in _ENDS:
+            return
+        if line.lstrip().startswith("{"):
+            yield line + sys.stdin.read()
+        elif line.strip():
+            yield line
+
+
+def _at_prompt(client: CommandClient) -> None:
+    _set_up_keys(client)
+    list(client.run("", "prompt"))  # whether anybody is there
+    while True:
+        try:
+            line = input(PROMPT)
+        except KeyboardInterrupt:
+            print()
+            continue
+        except EOFError:
+            print()
+            return
+        if line.strip() in _ENDS:
+            return
+        for answer in client.run(line, "prompt"):
+            _show(answer)
+
+
+def _set_up_keys(client: CommandClient) -> None:
+    """The tab key completes commands and names."""
+    choices: list[str] = []
+
+    def complete(text: str, number: int) -> str | None:
+        nonlocal choices
+        if number == 0:
+            choices = []
+            with suppress(SwitchError):
+                choices = client.complete(readline.get_line_buffer()[: readline.get_endidx()])
+        return f"{choices[number]} " if number < len(choices) else None
+
+    readline.set_completer_delims(" \t")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
+
+
+def _show(answer: dict[str, str]) -> None:
+    if answer["error"]:
+        print(f"Error: {answer['error']}")
+    elif answer["output"]:
+        print(answer["output"])

@@ -1,0 +1,96 @@
+"""Annotations: their values, and what the specification's own take (chapter 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.kinds import ANY
+from gradplane.switch.ir.types import Annotation, Annotations
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.check.checker import Checker
+
+Value = int | bool | str
+
+_TEXT = frozenset({"name", "deprecated", "noWarn"})
+_EMPTY = frozenset(
+    {"hidden", "atomic", "tableonly", "defaultonly", "optional", "pure", "noSideEffects"}
+)
+_NUMBER = {"id": 1, "priority": 0}  # the least it can be
+
+
+class AnnotationChecker:
+    def __init__(self, checker: Checker) -> None:
+        self.c = checker
+
+    def values(self, annotations: Sequence[ast.Annotation]) -> Annotations:
+        """Of one element, with their values: of `@a[...]` all, of `@a(...)` those that are
+        literals, since its body is free text."""
+        first: dict[str, ast.Annotation] = {}
+        for a in annotations:
+            if a.name in ("name", "id") and a.name in first:
+                where = f"the other is at {first[a.name].span}"
+                self.c.error(a, f"a second @{a.name} on one element", where)
+            first.setdefault(a.name, a)
+            self._rule(a)
+        return tuple(map(self._value, annotations))
+
+    def _value(self, a: ast.Annotation) -> Annotation:
+        value = self._structured_value if a.structured else literal
+        values = tuple(v for v in map(value, a.exprs or []) if v is not None)
+        pairs = tuple((k, v) for k, e in (a.pairs or {}).items() if (v := value(e)) is not None)
+        return Annotation(a.name, values, pairs, a.body, a.structured)
+
+    def _structured_value(self, e: ast.Expr) -> Value | None:
+        t = self.c.exprs.check(e) if e.type is None else e.type
+        if isinstance(e.const, int | bool | str):
+            return e.const
+        if t != ANY:
+            self.c.error(e, "an annotation's value must be a number, bool or string known here")
+            e.type = ANY
+        return None
+
+    def _rule(self, a: ast.Annotation) -> None:
+        if a.pragma:
+            return
+        found = [literal(e) for e in a.exprs or []]
+        if a.name in _TEXT:
+            named = [e for e in a.exprs or [] if isinstance(e, ast.Name)]
+            if len(found) != 1 or named or not isinstance(found[0], str):
+                self.c.error(a, f"@{a.name} takes one string")
+            elif a.name == "name" and not found[0]:
+                self.c.error(a, "@name cannot be empty")
+        elif a.name in _EMPTY and (a.body or a.structured):
+            self.c.error(a, f"@{a.name} takes nothing in brackets")
+        elif a.name in _NUMBER:
+            least, is_number = _NUMBER[a.name], len(found) == 1 and type(found[0]) is int
+            if not is_number or int(found[0] or 0) < least:
+                self.c.error(a, f"@{a.name} takes one number, {least} or more")
+
+
+def muted(annotations: Sequence[ast.Annotation]) -> frozenset[str]:
+    """The kinds of warnings that @noWarn silences."""
+    given = [literal(e) for a in annotations if a.name == "noWarn" for e in a.exprs or []]
+    return frozenset(v for v in given if isinstance(v, str))
+
+
+def literal(e: ast.Expr) -> Value | None:
+    """What a literal says, and a name; None for other expressions."""
+    match e:
+        case ast.IntLit(value=value):
+            return value
+        case ast.BoolLit(value=flag):
+            return flag
+        case ast.StringLit(value=text):
+            return text
+        case ast.Name(name=name):
+            return name
+        case ast.Unary(op="-", operand=ast.IntLit(value=value)):
+            return -value
+        case ast.Binary(op="++", left=left, right=right):
+            parts = literal(left), literal(right)
+            if isinstance(parts[0], str) and isinstance(parts[1], str):
+                return parts[0] + parts[1]
+    return None

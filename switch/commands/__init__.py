@@ -1,0 +1,21 @@
+"""simple_switch_CLI's commands, and the runtime JSON files of the P4 tutorials, on a Switch.
+
+What the commands do follows p4lang/behavioral-model, docs/runtime_CLI.md; what they print is in the
+form that scripts read it in there.
+"""
+
+from gradplane.switch.commands.errors import CommandError
+from gradplane.switch.commands.registry import COMMANDS, PortStatus, Target, run_words
+from gradplane.switch.commands.running import Answer, answers, failures, run
+
+__all__ = [
+    "COMMANDS",
+    "Answer",
+    "CommandError",
+    "PortStatus",
+    "Target",
+    "answers",
+    "failures",
+    "run",
+    "run_words",
+]

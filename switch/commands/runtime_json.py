@@ -1,0 +1,170 @@
+"""The runtime JSON files of the P4 tutorials (p4lang/tutorials, utils/p4runtime_lib).
+
+    {"target": "bmv2", "p4info": "...", "bmv2_json": "...",
+     "table_entries": [{"table": "MyIngress.routes", "match": {"hdr.ipv4.dst": ["10.0.1.1", 32]},
+                        "action_name": "MyIngress.forward", "action_params": {"port": 1}}],
+     "multicast_group_entries": [{"multicast_group_id": 1, "replicas": [{"egress_port": 1}]}],
+     "clone_session_entries": [{"clone_session_id": 100, "replicas": [{"egress_port": 255}]}]}
+
+They speak P4Runtime: of two entries the larger priority wins.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from difflib import get_close_matches
+from functools import partial
+from typing import Any
+
+from gradplane.switch.commands.errors import CommandError
+from gradplane.switch.switch import Switch
+
+Entry = Mapping[str, Any]
+Write = Callable[[Switch, Entry], None]
+
+
+def is_runtime_json(text: str) -> bool:
+    """Whether it is such a file; no command starts with a brace."""
+    return text.lstrip().startswith("{")
+
+
+def steps(switch: Switch, text: str, file: str) -> Iterator[tuple[str, Callable[[], str]]]:
+    """A file's entries in order: what each is called in messages, and what carries it out."""
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        yield file, partial(_refuse, f"not JSON: {error}")
+        return
+    for key, value in whole.items():
+        if key in _PROGRAM:
+            yield f"{file}: {key}", partial(_PROGRAM[key], value)
+        elif key not in _ENTRIES:
+            yield f"{file}: {key}", partial(_refuse, _unknown("key", key, [*_PROGRAM, *_ENTRIES]))
+        elif not isinstance(value, list):
+            yield f"{file}: {key}", partial(_refuse, f"expected a list, not {value!r}")
+        else:
+            for i, entry in enumerate(value):
+                yield f"{file}: {key}[{i}]", partial(_write, switch, key, entry)
+
+
+# -- which program is meant ----------------------------------------------------------------------
+
+
+def _target(value: object) -> str:
+    return "" if value == "bmv2" else _refuse(f"{value!r} is not a target; expected bmv2")
+
+
+def _p4info(value: object) -> str:
+    return ""  # the switch makes its own, of the same program
+
+
+def _bmv2_json(value: object) -> str:
+    return f"note: {value} is not used: the switch runs its P4 source"
+
+
+_PROGRAM: dict[str, Callable[[object], str]] = {
+    "target": _target,
+    "p4info": _p4info,
+    "bmv2_json": _bmv2_json,
+}
+
+# -- entries -------------------------------------------------------------------------------------
+
+
+def _table_entry(switch: Switch, entry: Entry) -> None:
+    table = switch.table(_need(entry, "table", str))
+    action = _need(entry, "action_name", str)
+    params = _take(entry, "action_params", dict, {})
+    match, priority = _take(entry, "match", dict, {}), _take(entry, "priority", int, None)
+    if not _take(entry, "default_action", bool, False):
+        table.add({name: _value(v) for name, v in match.items()}, action, params, priority)
+    elif match or priority:
+        raise CommandError("a default action has no match and no priority")
+    else:
+        table.set_default(action, params)
+
+
+def _multicast_group(switch: Switch, entry: Entry) -> None:
+    group = _need(entry, "multicast_group_id", int)
+    if group in switch.state.multicast:
+        raise CommandError(f"there is already a multicast group {group}")
+    switch.multicast(group, _replicas(entry))
+
+
+def _clone_session(switch: Switch, entry: Entry) -> None:
+    session = _need(entry, "clone_session_id", int)
+    if session in switch.state.clone_sessions:
+        raise CommandError(f"there is already a clone session {session}")
+    truncate = _take(entry, "packet_length_bytes", int, 0)
+    service = _take(entry, "class_of_service", int, 0)
+    switch.clone_session(session, _replicas(entry), truncate, service)
+
+
+# key -> the keys of its entries, and what writes one
+_ENTRIES: dict[str, tuple[tuple[str, ...], Write]] = {
+    "table_entries": (
+        ("table", "match", "action_name", "action_params", "default_action", "priority"),
+        _table_entry,
+    ),
+    "multicast_group_entries": (("multicast_group_id", "replicas"), _multicast_group),
+    "clone_session_entries": (
+        ("clone_session_id", "replicas", "packet_length_bytes", "class_of_service"),
+        _clone_session,
+    ),
+}
+
+
+def _write(switch: Switch, key: str, entry: object) -> str:
+    names, write = _ENTRIES[key]
+    if not isinstance(entry, dict):
+        raise CommandError(f"expected an object with keys {', '.join(names)}, not {entry!r}")
+    for name in entry:
+        if name not in names and not name.startswith("_"):  # _comment
+            raise CommandError(_unknown("key", name, names))
+    with switch.lock:
+        write(switch, entry)
+    return ""
+
+
+# -- parts ---------------------------------------------------------------------------------------
+
+
+def _replicas(entry: Entry) -> list[tuple[int, int]]:
+    replicas = _need(entry, "replicas", list)
+    if not replicas or not all(isinstance(replica, dict) for replica in replicas):
+        raise CommandError('replicas: expected [{"egress_port": 1, "instance": 1}, ...]')
+    return [(_need(r, "egress_port", int), _take(r, "instance", int, 0)) for r in replicas]
+
+
+def _value(value: object) -> object:
+    """A match value as Table.add takes it: a pair is a list in JSON."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _need(entry: Entry, key: str, kind: type) -> Any:
+    if key not in entry:
+        raise CommandError(f"there is no {key}")
+    return _take(entry, key, kind, None)
+
+
+def _take(entry: Entry, key: str, kind: type, default: object) -> Any:
+    value = entry.get(key)
+    if value is None:
+        return default
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise CommandError(f"{key}: expected {_TYPES[kind]}, not {value!r}")
+    return value
+
+
+_TYPES = {str: "a text", int: "a number", dict: "an object", list: "a list", bool: "true or false"}
+
+
+def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
+    near = get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
+    return f"there is no {what} {name!r}; {hint}"
+
+
+def _refuse(text: str) -> str:
+    raise CommandError(text)

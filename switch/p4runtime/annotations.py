@@ -1,0 +1,67 @@
+"""Annotations in P4Info: documentation, what is passed on, and numbers that some give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from finsy.proto import p4t
+
+from gradplane.switch.ir.types import Annotation, Annotations
+from gradplane.switch.p4runtime.ids import P4InfoError
+
+_TOLD_ELSEWHERE = ("name", "id", "brief", "description")
+
+
+def annotate(out: Any, annotations: Annotations, told: tuple[str, ...] = ()) -> None:
+    """@brief and @description become documentation, what has no own place is passed on."""
+    for a in annotations:
+        if a.name in ("brief", "description"):
+            if "doc" in out.DESCRIPTOR.fields_by_name:
+                setattr(out.doc, a.name, str(a.values[0]) if a.values else a.body)
+        elif a.name in _TOLD_ELSEWHERE or a.name in told:
+            continue
+        elif a.structured:
+            _structured(out.structured_annotations.add(name=a.name), a)
+        else:
+            out.annotations.append(f"@{a.name}({a.body})" if a.body else f"@{a.name}")
+
+
+def _structured(out: p4t.StructuredAnnotation, annotation: Annotation) -> None:
+    for value in annotation.values:
+        _expression(out.expression_list.expressions.add(), value, annotation)
+    for key, value in annotation.pairs:
+        _expression(out.kv_pair_list.kv_pairs.add(key=key).value, value, annotation)
+
+
+def _expression(out: p4t.Expression, value: int | bool | str, annotation: Annotation) -> None:
+    match value:
+        case bool():
+            out.bool_value = value
+        case str():
+            out.string_value = value
+        case int() if -(2**63) <= value < 2**63:
+            out.int64_value = value
+        case _:
+            raise P4InfoError(f"@{annotation.name}[{annotation.body}]: {value} is beyond 64 bits")
+
+
+def pairs_of(annotations: Annotations, name: str) -> dict[str, int | bool | str]:
+    """The keys and values of all annotations of this name; no key may be given twice."""
+    found: dict[str, int | bool | str] = {}
+    for annotation in annotations:
+        for key, value in annotation.pairs if annotation.name == name else ():
+            if key in found:
+                raise P4InfoError(f"@{name}({annotation.body}): {key} is given twice")
+            found[key] = value
+    return found
+
+
+def annotated_number(annotation: Annotation) -> int:
+    value = annotation.values[0] if annotation.values else None
+    return number_of(value, f"@{annotation.name}({annotation.body})")
+
+
+def number_of(value: object, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 31:
+        raise P4InfoError(f"{where}: expected one number of 0 to 2^31 - 1")
+    return value

@@ -1,0 +1,39 @@
+"""The numbers by which simple_switch's commands know table entries."""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gradplane.switch.runtime.entries import Entry
+
+_PLACE_BITS, _VERSIONS = 24, 256
+
+
+class Handles:
+    """A table's entries by handle. A new entry takes the lowest free place; how often that was
+    free before is in the bits above it, so that old handles do not mean new entries (p4lang/
+    behavioral-model, match_units.cpp). The first entry of a table has handle 0."""
+
+    def __init__(self) -> None:
+        self._entries: dict[int, Entry] = {}
+        self._free: list[int] = []  # a heap of places
+        self._versions: dict[int, int] = {}
+
+    def add(self, entry: Entry) -> None:
+        """Gives an entry its handle."""
+        # Without a free place all places below the number of entries are taken.
+        place = heapq.heappop(self._free) if self._free else len(self._entries)
+        entry.handle = self._versions.get(place, 0) << _PLACE_BITS | place
+        self._entries[entry.handle] = entry
+
+    def remove(self, entry: Entry) -> None:
+        """Frees an entry's place."""
+        del self._entries[entry.handle]
+        place = entry.handle & ((1 << _PLACE_BITS) - 1)
+        self._versions[place] = (self._versions.get(place, 0) + 1) % _VERSIONS
+        heapq.heappush(self._free, place)
+
+    def get(self, handle: int) -> Entry | None:
+        return self._entries.get(handle)

@@ -1,0 +1,131 @@
+"""Runs inside a network namespace of its own: a live switch that starts with command files, a
+controller beside, and who sends it commands. Prints what was seen as JSON. Argument: a folder."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import finsy
+import grpc
+from live_switch_world import ROUTER, TIMEOUT, build_links, switch_command
+
+from gradplane.switch.command_client import METHOD, CommandClient
+from gradplane.switch.live_client import SERVICE
+
+COMMANDS = """
+table_add ipv4_lpm ipv4_forward 10.0.1.0/24 => 02:00:00:00:00:01 2
+mc_mgrp_create 3
+mc_node_create 1 1 2
+mc_node_associate 3 0
+"""
+RUNTIME = {
+    "bmv2_json": "build/router.json",
+    "table_entries": [{"table": "ipv4_lpm", "match": {"hdr.ipv4.dst": ["10.0.2.0", 24]},
+                       "action_name": "ipv4_forward", "action_params": {"dstAddr": 2, "port": 1}}],
+}  # fmt: skip
+THRIFT = "9090"
+HOSTILE = [b"", b"\xff", b"[]", b"{}", b'{"text": 1, "file": "a"}', b'{"text": "a"}',
+           b'{"complete": "a", "text": "b", "file": "c"}', b"[" * 100_000]  # fmt: skip
+
+
+def main(folder: Path) -> None:
+    seen: dict[str, Any] = {}
+    build_links()
+    text, runtime = folder / "s1-commands.txt", folder / "s1-runtime.json"
+    runtime.write_text(json.dumps(RUNTIME))
+    text.write_text("table_ad x\ntable_add ipv4_lpm drop 1.2.3.4 =>\n")
+    options = [str(ROUTER), "-i", "1@s1", "-i", "2@s2", "--device-id", "1"]
+    options += ["--commands", str(text), "--commands", str(runtime), "--thrift-port", THRIFT]
+    command = switch_command(*options, "--", "--grpc-server-addr", "127.0.0.1:0")
+    failed = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT)
+    seen["wrong commands"] = [failed.stderr.replace(f"{folder}/", ""), failed.returncode]
+    text.write_text(COMMANDS)
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, **pipes, text=True) as switch:
+        try:
+            assert switch.stdout is not None
+            address = json.loads(switch.stdout.readline())["grpc"]
+            observe(seen, address, folder)
+        finally:
+            switch.send_signal(signal.SIGTERM)
+            _, told = switch.communicate(timeout=TIMEOUT)
+    seen["notes"] = told.splitlines()
+    seen["nobody"] = cli("register_read x")
+    print(json.dumps(seen))
+
+
+def observe(seen: dict[str, Any], address: str, folder: Path) -> None:
+    seen["pipe"] = cli("table_num_entries ipv4_lpm\n\ntable_ad\nmc_dump")
+    more = folder / "more.txt"
+    more.write_text("table_add ipv4_lpm drop 10.0.3.0/24 =>\ntable_delete ipv4_lpm 9\nshow_ports\n")
+    seen["file"] = cli("", str(more))
+    seen["both"] = asyncio.run(controller(address))
+    seen["afterwards"] = cli("table_dump_entry ipv4_lpm 3\nmirroring_get 7\nmc_dump")["out"]
+    seen["prompt"] = prompt("table_num\t ipv4\t\nexit\n")
+    with CommandClient(address) as client:
+        lines = ("", "counter_", "table_add ", "table_add ipv4_lpm ipv4_f", "table_add x ", "no x")
+        seen["completed"] = [client.complete(line)[:3] for line in lines]
+    seen["hostile"] = hostile(address)
+
+
+async def controller(address: str) -> list[str]:
+    """What a P4Runtime client finds of the commands, and adds itself."""
+    async with finsy.Switch("sw", address) as switch:
+        entry = finsy.P4TableEntry(
+            "ipv4_lpm",
+            match=finsy.Match(dst="10.0.4.0/24"),
+            action=finsy.P4TableAction("drop"),
+        )
+        session = finsy.P4CloneSessionEntry(7, replicas=[2])
+        await switch.write([+entry, +session])
+        queries = [finsy.P4TableEntry("ipv4_lpm"), finsy.P4MulticastGroupEntry()]
+        return [type(found).__name__ async for found in switch.read(queries)]
+
+
+def cli(text: str, *arguments: str) -> dict[str, Any]:
+    command = [sys.executable, "-m", "gradplane", "cli", "--thrift-port", THRIFT, *arguments]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=TIMEOUT)
+    return {"out": done.stdout, "err": done.stderr, "status": done.returncode}
+
+
+def prompt(keys: str) -> str:
+    """A session at a terminal."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "gradplane", "cli", "--thrift-port", THRIFT]
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        seen = ""
+        while "RuntimeCmd: " not in seen:
+            seen += os.read(ours, 1000).decode()
+        os.write(ours, keys.encode())
+        while process.poll() is None:
+            try:
+                seen += os.read(ours, 1000).decode()
+            except OSError:  # the other end is closed
+                break
+        return seen
+
+
+def hostile(address: str) -> list[str]:
+    """The statuses that requests end with which are none."""
+    with grpc.insecure_channel(address) as channel:
+        call = channel.unary_stream(f"/{SERVICE}/{METHOD}")
+        statuses = []
+        for request in HOSTILE:
+            try:
+                list(call(request, timeout=TIMEOUT))
+            except grpc.RpcError as error:
+                statuses.append(error.code().name)
+        return statuses
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -1,0 +1,97 @@
+"""--commands, --thrift-port and `gradplane cli` with a live switch as a process."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradplane import isolate
+
+WORLD = Path(__file__).parent / "live_command_world.py"
+GROUP = """==========
+MC ENTRIES
+**********
+mgrp(3)
+  -> (L1h=0, rid=1) -> (ports=[1, 2], lags=[])
+==========
+LAGS
+==========
+"""
+
+pytestmark = pytest.mark.skipif(not isolate.can_isolate()[0], reason="it needs namespaces")
+
+
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("world")
+    command = ["unshare", "--net", "--map-root-user", sys.executable, str(WORLD), str(folder)]
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_a_switch_does_not_start_with_wrong_commands(seen: dict[str, Any]) -> None:
+    told = (
+        "s1-commands.txt:1: there is no command 'table_ad'; did you mean table_add or table_dump or"
+        " table_clear?\n"
+        "s1-commands.txt:2: table MyIngress.ipv4_lpm: field hdr.ipv4.dst: '1.2.3.4' is not of the"
+        " form VALUE/LENGTH of a lpm match\n"
+    )
+    assert seen["wrong commands"] == [told, 1]
+    assert seen["notes"] == ["note: build/router.json is not used: the switch runs its P4 source"]
+
+
+def test_from_a_pipe_answers_are_where_scripts_look_for_them(seen: dict[str, Any]) -> None:
+    wrong = "there is no command 'table_ad'; did you mean table_add or table_dump or table_clear?"
+    assert seen["pipe"] == {
+        "out": f"RuntimeCmd: 2\nRuntimeCmd: Error: {wrong}\nRuntimeCmd: {GROUP}RuntimeCmd: \n",
+        "err": "",
+        "status": 1,
+    }
+
+
+def test_a_files_errors_are_told_apart_from_what_it_prints(seen: dict[str, Any]) -> None:
+    added, *ports = seen["file"]["out"].splitlines()
+    assert added == "Entry has been added with handle 2"
+    assert [row.split() for row in ports[2:]] == [["1", "s1", "UP"], ["2", "s2", "UP"]]
+    told = "more.txt:2: table MyIngress.ipv4_lpm: it has no entry with handle 9; handles: 0, 1, 2\n"
+    assert seen["file"]["err"].endswith(f"/{told}")
+    assert seen["file"]["status"] == 1
+
+
+def test_controllers_and_commands_see_each_others_work(seen: dict[str, Any]) -> None:
+    assert seen["both"] == ["P4TableEntry"] * 4 + ["P4MulticastGroupEntry"]
+    entry, session, group = seen["afterwards"].split("RuntimeCmd: ")[1:-1]
+    assert entry.startswith("Dumping entry 0x3\n")
+    assert session == "MirroringSessionConfig(mgid=None, port=2)\n"
+    assert group == GROUP
+
+
+def test_a_prompt_completes_names(seen: dict[str, Any]) -> None:
+    assert "table_num_entries  ipv4_lpm \r\n4\r\nRuntimeCmd: exit\r\n" in seen["prompt"]
+    assert seen["completed"] == [
+        ["act_prof_add_member_to_group", "act_prof_create_group", "act_prof_create_member"],
+        ["counter_read", "counter_reset", "counter_write"],
+        ["MyIngress.ipv4_lpm"],
+        ["ipv4_forward"],
+        [],
+        [],
+    ]
+
+
+def test_hostile_requests_are_refused(seen: dict[str, Any]) -> None:
+    assert seen["hostile"] == ["INVALID_ARGUMENT"] * 8
+
+
+def test_a_missing_switch_is_told(seen: dict[str, Any]) -> None:
+    assert seen["nobody"]["status"] == 1
+    assert seen["nobody"]["out"] == ""
+    assert seen["nobody"]["err"].startswith("gradplane: no switch answers at 127.0.0.1:9090")
