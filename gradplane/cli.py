@@ -231,6 +231,18 @@ def info(
         print(programs.p4info(compiled.program), end="")
 
 
+@p4_app.command()
+def config(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+) -> None:
+    """Print a program, includes and all, as the JSON to push where BMv2 takes its compiled one."""
+    from gradplane import programs
+
+    print(programs.config(program, include, define))
+
+
 @app.command()
 def trace(
     program: Annotated[Path | None, typer.Argument(metavar="FILE.p4", show_default=False)] = None,

@@ -7,7 +7,6 @@ from pathlib import Path
 from gradplane.controller.connection import Pipeline
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.compiler import Compiled, compile_source
-from gradplane.switch.externs_file import load_externs
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
@@ -67,6 +66,12 @@ def p4info(program: ir.Program) -> str:
     return p4info_text(build_p4info(program))
 
 
+def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str:
+    """The program as one JSON text to push. Raises CompileError, with every error found."""
+    check(compiled(program, folders, macros))
+    return device_config(program, (*folders, *include_dirs(program)), macros).decode()
+
+
 def pipeline(program: Path, macros: Mapping[str, str]) -> Pipeline:
     """The program as the controller pushes it. Raises CompileError, with every error found."""
     info = p4info(compiled(program, (), macros).program)
@@ -84,5 +89,5 @@ def trace(
 ) -> str:
     """Everything that happens to a packet in a fresh switch, a line an event, or as JSON."""
     found = compiled(program, folders, macros).program
-    traced = Switch(found, externs=load_externs(externs)).trace(port, packet)
+    traced = Switch(found, externs=externs).trace(port, packet)
     return json.dumps(traced.json(), indent=1) + "\n" if as_json else traced.text()

@@ -6,10 +6,13 @@ for simple_switch_CLI look for `RuntimeCmd: NAME[INDEX]= VALUE`.
 
 from __future__ import annotations
 
+import os
 import readline
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
+from itertools import takewhile
 from pathlib import Path
 
 from gradplane.switch.command_client import CommandClient
@@ -35,7 +38,8 @@ def run_commands(address: str, file: Path | None) -> int:
 
 def _from_file(client: CommandClient, file: Path) -> int:
     failed = False
-    for answer in client.run(file.read_text(encoding="utf-8"), str(file)):
+    text = file.read_text(encoding="utf-8-sig", errors="replace")
+    for answer in client.run(text, str(file)):
         if answer["error"]:
             failed = True
             print(f"{answer['where']}: {answer['error']}", file=sys.stderr)
@@ -47,10 +51,9 @@ def _from_file(client: CommandClient, file: Path) -> int:
 def _from_pipe(client: CommandClient) -> int:
     failed = False
     for text in _texts():
-        answers = list(client.run(text, "standard input"))
-        print(PROMPT, end="")
-        for answer in answers:
+        for answer in client.run(text, "standard input"):
             failed |= bool(answer["error"])
+            print(PROMPT, end="")
             _show(answer)
         sys.stdout.flush()
     print(PROMPT)
@@ -58,14 +61,13 @@ def _from_pipe(client: CommandClient) -> int:
 
 
 def _texts() -> Iterator[str]:
-    """Commands as they come, or a JSON file as a whole."""
-    for line in sys.stdin:
-        if line.strip() in _ENDS:
-            return
-        if line.lstrip().startswith("{"):
-            yield line + sys.stdin.read()
-        elif line.strip():
-            yield line
+    """Commands as they come; what is there already, a file or JSON, as a whole."""
+    lines = takewhile(lambda line: line.strip() not in _ENDS, sys.stdin)
+    if stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
+        yield "".join(lines)
+        return
+    for line in lines:
+        yield line + "".join(lines) if line.lstrip().startswith("{") else line
 
 
 def _at_prompt(client: CommandClient) -> None:

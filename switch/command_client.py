@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import grpc
-
-from gradplane.switch.live_client import open_call, received
+from gradplane.switch.live_client import connect, open_call, received
 
 METHOD = "Commands"
 
@@ -19,7 +17,7 @@ class CommandClient:
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self._channel = grpc.insecure_channel(address)
+        self._channel = connect(address)
 
     def run(self, text: str, file: str) -> Iterator[dict[str, str]]:
         """Has a text of commands carried out, or a runtime JSON file, which is called `file`.

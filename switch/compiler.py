@@ -9,7 +9,7 @@ from pathlib import Path
 from gradplane.switch.arch.registry import natives_of
 from gradplane.switch.check.checker import check
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.lower.program import lower, package_type
+from gradplane.switch.lower.program import lower, package_types
 from gradplane.switch.source import CompileError, Diagnostic, Reporter, Span
 from gradplane.switch.syntax import parse_file
 
@@ -42,7 +42,8 @@ def compile_source(
     tree, reporter = parse_file(path, include_dirs, defines, text)
     try:
         checked = check(tree, reporter)
-        return Compiled(lower(checked, reporter, natives_of(package_type(tree)), library), reporter)
+        natives = natives_of(package_types(tree))
+        return Compiled(lower(checked, reporter, natives, library), reporter)
     except RecursionError:
         place = Span(str(path), 1, 1, 2)
         deep = Diagnostic(place, "the program is nested too deeply to be compiled")

@@ -119,7 +119,9 @@ class Table:
 class Profile:
     """An action profile's members and an action selector's groups."""
 
-    def __init__(self, profile: ActionProfile, tables: list[MatchTable], lock: AbstractContextManager[Any]) -> None:
+    def __init__(
+        self, profile: ActionProfile, tables: list[MatchTable], lock: AbstractContextManager[Any]
+    ) -> None:
         self.state = profile
         self._tables = tables
         self._lock = lock
@@ -149,9 +151,12 @@ class Profile:
             self._check_unused("member", MemberRef(id))
             self.state.delete_member(id)
 
-    def add_group(self, id: int, members: Iterable[int | tuple[int, int]]) -> None:
-        """Adds a group of members; (member, weight) for one that gets more than its share."""
-        weighted = [Weighted(*m) if isinstance(m, tuple) else Weighted(m) for m in members]
+    def add_group(
+        self, id: int, members: Iterable[int | tuple[int, int] | tuple[int, int, int]]
+    ) -> None:
+        """Adds a group of members: a member, (member, weight) for one that gets more than its share
+        or (member, weight, port) for one that is left out while the port has no link."""
+        weighted = [_weighted(*m) if isinstance(m, tuple) else Weighted(m) for m in members]
         with self._lock:
             self.state.add_group(id, weighted)
 
@@ -175,6 +180,11 @@ class Profile:
                     raise TableError(
                         "FAILED_PRECONDITION", f"action profile {self.state.name}: {what}"
                     )
+
+
+def _weighted(member: int, weight: int, port: int | None = None) -> Weighted:
+    size = 0 if port is None else max(1, (port.bit_length() + 7) // 8)
+    return Weighted(member, weight, (port or 0).to_bytes(size, "big"))
 
 
 def action_data(

@@ -16,11 +16,13 @@ from typing import TextIO
 from gradplane.switch.command_service import CommandService
 from gradplane.switch.commands.registry import PortStatus
 from gradplane.switch.externs_file import load_externs
+from gradplane.switch.garbage import short_collections, visit_all
 from gradplane.switch.interp.trace import Trace
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.options import OptionError, SwitchOptions, parse_options
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.device_config import Source
+from gradplane.switch.p4runtime.device_config import Source, parse_device_config
+from gradplane.switch.p4runtime.errors import RpcError
 from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
 from gradplane.switch.ports.links import LinkWatch
 from gradplane.switch.ports.loop import Capture, PacketLoop
@@ -106,6 +108,7 @@ def serve(options: SwitchOptions) -> None:
         )
         stack.enter_context(_stopped_by_signals(loop))
         stack.enter_context(_short_turns())
+        stack.enter_context(short_collections())
         print(json.dumps(_ready(options, server)), flush=True)
         loop.run()
 
@@ -114,12 +117,13 @@ def make_device(
     options: SwitchOptions, links: Links | None = None, log_file: TextIO | None = None
 ) -> Device:
     """The P4Runtime device of a switch, with the options' program loaded if there is one; `links`
-    says which of its ports are down; what happens to packets goes to `log_file`, and to stderr where
-    the options say so."""
+    says which of its ports are down; what happens to packets goes to `log_file` and, where the
+    options say so, to stderr."""
 
     externs = load_externs(options.externs)
 
     def start(program: ir.Program) -> Switch:
+        visit_all()  # the former program's
         engine = options.engine or DEFAULT_ENGINE
         switch = Switch(
             program,
@@ -142,9 +146,20 @@ def make_device(
 
     device = Device(compiled, start, options.device_id)
     if options.program is not None:
-        program = load_program(options.program, options.include_dirs, options.defines)
-        device.load(program)
+        device.load(_program(options, options.program))
     return device
+
+
+def _program(options: SwitchOptions, file: Path) -> ir.Program:
+    """Of P4 source, or of what `gradplane p4 config` made of it."""
+    if file.suffix != ".json":
+        return load_program(file, options.include_dirs, options.defines)
+    try:
+        source = parse_device_config(file.read_bytes())
+    except RpcError as error:
+        source_file = file.with_suffix(".p4").name
+        raise SwitchError(f"{file}: {error.message}, {source_file}") from error
+    return load_program(source.file, defines=source.defines, text=source.text)
 
 
 def _run_commands(device: Device, files: Sequence[Path]) -> None:
@@ -152,9 +167,13 @@ def _run_commands(device: Device, files: Sequence[Path]) -> None:
     for file in files:
         pipeline = device.pipeline
         assert pipeline is not None and isinstance(pipeline.switch, Switch)
-        for line in pipeline.switch.run_commands(file.read_text(), str(file)).splitlines():
+        for line in pipeline.switch.run_commands(_text(file), str(file)).splitlines():
             if line.startswith("note: "):
                 print(line, file=sys.stderr)
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def _port_status(options: SwitchOptions, links: Links) -> list[PortStatus]:

@@ -18,6 +18,11 @@ class Refused(SwitchError):
     """A running switch does not answer, or does not do what it was asked; the text says why."""
 
 
+def connect(address: str) -> grpc.Channel:
+    """A channel to a switch; answers may be of any length."""
+    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)])
+
+
 def open_call(channel: grpc.Channel, method: str, request: dict[str, Any]) -> Any:
     """A call of one of the service's methods, whose answers are bytes of JSON."""
     return channel.unary_stream(f"/{SERVICE}/{method}")(json.dumps(request).encode())

@@ -85,6 +85,9 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         program, pcap = pcap, Path()  # --pcap without a folder, before the program
     if parsed.commands and program is None:
         raise OptionError("--commands: they need a program to work on; give FILE.p4")
+    for file in parsed.commands:
+        if not file.is_file():
+            raise OptionError(f"--commands {file}: there is no such file")
     logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
     _check_ports(interfaces, parsed.cpu_port, parsed.drop_port)

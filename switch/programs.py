@@ -17,7 +17,8 @@ from gradplane.switch import cache
 from gradplane.switch.ir import nodes as ir
 
 HERE = Path(__file__).parent
-COMPILER = ("check", "ir", "lower", "syntax")  # what programs depend on, beside this folder's files
+# What programs depend on, beside this folder's files; `arch` says which externs are its own.
+COMPILER = ("arch", "check", "ir", "lower", "syntax")
 
 Files = dict[str, str | None]
 """Path -> a hash of the text, None for a file that is not there."""

@@ -17,6 +17,7 @@ from gradplane.switch.arch.model import PASS_LIMIT, Arrival, Output
 from gradplane.switch.arch.own import Implementations, OwnExterns, OwnLock
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control import Profile, Table
+from gradplane.switch.externs_file import load_externs
 from gradplane.switch.interp.trace import Event, Trace
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
@@ -53,6 +54,10 @@ V1_PORTS = 1 << 9  # port numbers of v1model
 BATCH = 4096  # packets for which process_buffer holds the lock
 PASSES_A_PACKET = 10 * PASS_LIMIT  # of one injected packet and all that comes of it
 
+Copy = int | tuple[int, int] | tuple[int, int, Iterable[Any]]
+"""Where a copy goes: port, (port, egress_rid), or (port, egress_rid, backups): copies of which the
+first with a link takes its place while the port has none."""
+
 Recirculated = Arrival
 """A packet that comes in again (resubmitted or recirculated); hand it to Switch.run_once."""
 
@@ -66,7 +71,8 @@ class Switch:
     `program` is but its name. cpu_port: packets that leave there become PacketIn messages; PSA has
     a port of its own for that, whatever is given here. drop_port: where v1model's mark_to_drop
     sends packets. links: which ports are down, where others know it too. externs: what implements
-    the externs that the program declares itself: functions and classes by name, or a module.
+    the externs that the program declares itself: functions and classes by name, a module, or a
+    Python file.
     Raises CompileError if the program is not accepted, SwitchError for other arguments.
 
     `lock` is held for each packet and each change; hold it to do several as one. `state` is what
@@ -86,7 +92,7 @@ class Switch:
         text: str | None = None,
         drop_port: int = DROP_PORT,
         links: Links | None = None,
-        externs: Implementations | None = None,
+        externs: Implementations | str | Path | None = None,
     ) -> None:
         if engine not in ENGINES:
             raise SwitchError(f"there is no engine {engine!r}; engines: {', '.join(ENGINES)}")
@@ -100,6 +106,8 @@ class Switch:
                 f"drop port {drop_port}: expected 0 to {V1_PORTS - 1} and not the CPU port"
             )
         self.state = State(program, seed, clock, drop_port, links)
+        if isinstance(externs, str | Path):
+            externs = load_externs(externs)
         self._model = kind.model(program, self.state, externs)
         own = self._model.own
         self.lock: AbstractContextManager[Any] = RLock() if own is None else OwnLock(own)
@@ -314,8 +322,8 @@ class Switch:
         """A parser value set: replace(members)."""
         return _named("value set", name, self.state.value_sets)
 
-    def multicast(self, group: int, ports: Iterable[int | tuple[int, int]]) -> None:
-        """Sets a multicast group's ports: port or (port, egress_rid). No ports: ends the group."""
+    def multicast(self, group: int, ports: Iterable[Copy]) -> None:
+        """Sets a multicast group's ports. No ports: ends the group."""
         if not 0 < group < 1 << 16:
             raise SwitchError(f"multicast group {group} is not within 1 to 65535")
         replicas = self.replicas(ports)
@@ -331,7 +339,7 @@ class Switch:
     def clone_session(
         self,
         session: int,
-        ports: Iterable[int | tuple[int, int]],
+        ports: Iterable[Copy],
         truncate: int = 0,
         class_of_service: int = 0,
     ) -> None:
@@ -355,20 +363,19 @@ class Switch:
         """How many clone sessions there can be: their numbers are below it."""
         return self._model.sessions
 
-    def replicas(self, ports: Iterable[int | tuple[int, int]]) -> list[Replica]:
-        """Copies through ports, given as port or (port, egress_rid). Raises SwitchError for what
-        does not fit the architecture."""
+    def replicas(self, ports: Iterable[Copy]) -> list[Replica]:
+        """Copies through ports. Raises SwitchError for what does not fit the architecture."""
         return [
             self._replica(*port) if isinstance(port, tuple) else self._replica(port)
             for port in ports
         ]
 
-    def _replica(self, port: int, instance: int = 0) -> Replica:
+    def _replica(self, port: int, instance: int = 0, backups: Iterable[Copy] = ()) -> Replica:
         if not 0 <= port < self._model.ports:
             raise SwitchError(f"port {port} is not within 0 to {self._model.ports - 1}")
         if not 0 <= instance < 1 << 16:
             raise SwitchError(f"egress_rid {instance} is not within 0 to 65535")
-        return Replica(port, instance)
+        return Replica(port, instance, tuple(self.replicas(backups)))
 
     def reset(self) -> None:
         """Tables, registers, counters, meters and groups as the program starts with them."""
@@ -395,9 +402,7 @@ class Switch:
         return out
 
 
-def _jit(
-    program: ir.Program, state: State, cpu_port: int | None, own: OwnExterns | None
-) -> Engine:
+def _jit(program: ir.Program, state: State, cpu_port: int | None, own: OwnExterns | None) -> Engine:
     from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
 
     return Engine(program, state, PASSES_A_PACKET, cpu_port, own=own)

@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 
-from gradplane.switch.live_client import open_call, received, refused
+from gradplane.switch.live_client import connect, open_call, received, refused
 
 METHOD = "Trace"
 ACCEPTED = ("gradplane-trace", "accepted")  # in the initial metadata, once packets are looked at
@@ -25,7 +25,7 @@ def traces(
     """
     wanted = {"port": port, "where": where, "count": count}
     request = {key: value for key, value in wanted.items() if value is not None}
-    channel = grpc.insecure_channel(address)
+    channel = connect(address)
     call = open_call(channel, METHOD, request)
     try:
         if ACCEPTED not in call.initial_metadata():

@@ -10,6 +10,7 @@ from gradplane.switch.interp.frame import Env, Load, Run
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import wrap
+from gradplane.switch.ir.paths import header_of
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
 from gradplane.switch.runtime.hashes import pack_bits
 from gradplane.switch.source import CompileError, Diagnostic, Span
@@ -120,20 +121,11 @@ def collector(e: ir.Expr, statements: Statements) -> Collect:
 
         return collect_members
     load, append = statements.load(e), _appender(e.type)
-    header = _owner(e)
+    header = header_of(e)
     if header is None:
         return lambda env, parts: append(parts, load(env))
     owner = statements.load(header)
     return lambda env, parts: append(parts, load(env)) if owner(env).valid else None
-
-
-def _owner(e: ir.Expr) -> ir.Expr | None:
-    """The header that a field belongs to."""
-    while isinstance(e, ir.FieldOf):
-        e = e.base
-        if isinstance(e.type, Header):
-            return e
-    return None
 
 
 def _appender(t: Type) -> Callable[[Parts, Any], None]:

@@ -94,22 +94,22 @@ class FieldLists:
         for block in blocks:
             for number, data in _named(block):
                 self.paths[number] = list_of(block, data) or []
-        self.standard = any(path[0] for places in self.paths.values() for path, _ in places)
+        self.standard = any(steps[0] for places in self.paths.values() for steps, _ in places)
 
     def copy(self, number: int, source: Any, target: Any) -> None:
         """Copies the fields of a list from one pair of metadata values to another."""
-        for path, t in self.paths.get(number, ()):
+        for steps, t in self.paths.get(number, ()):
             holder, receiver = source, target
-            for index in path[:-1]:
+            for index in steps[:-1]:
                 holder, receiver = holder[index], receiver[index]
-            receiver[path[-1]] = copier(t)(holder[path[-1]])
+            receiver[steps[-1]] = copier(t)(holder[steps[-1]])
 
-    def _collect(self, t: Fields, path: Path) -> None:
+    def _collect(self, t: Fields, steps: Path) -> None:
         for i, field in enumerate(t.fields):
             for number in _numbers(field):
-                self.paths.setdefault(number, []).append(((*path, i), field.type))
+                self.paths.setdefault(number, []).append(((*steps, i), field.type))
             if isinstance(field.type, Fields) and not isinstance(field.type, Header):
-                self._collect(field.type, (*path, i))
+                self._collect(field.type, (*steps, i))
 
 
 def _numbers(field: Field) -> list[int]:

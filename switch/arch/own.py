@@ -11,6 +11,7 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from keyword import iskeyword
 from threading import RLock, get_ident
 from types import ModuleType
 from typing import Any, TypeGuard
@@ -92,7 +93,7 @@ class OwnExterns:
             for method in instance.own.methods:
                 run = PythonMethod(method, compiler(Frame()), self.program.errors)
                 try:
-                    setattr(made, method.name, run)
+                    setattr(made, _spelled(method.name), run)
                 except AttributeError as error:
                     what = f"extern {instance.type}: {method.name} cannot be set: {error}"
                     raise CompileError([Diagnostic(instance.span, what)], {}) from None
@@ -104,7 +105,7 @@ class OwnExterns:
 
     def _made(self, instance: ir.ExternInstance) -> Any:
         """The Python object for an instance."""
-        kind = self._given.get(instance.type)
+        kind = self._given.get(_spelled(instance.type))
         if not callable(kind):
             self._missing(f"extern {instance.type}", instance.type, "class", instance.span)
             return None
@@ -137,7 +138,7 @@ class OwnExterns:
         return kept.get(instance.name)
 
     def _missing(self, what: str, name: str, kind: str, span: Span) -> None:
-        self._problem(span, f"{what} has no implementation", HOW.format(name, kind))
+        self._problem(span, f"{what} has no implementation", HOW.format(_spelled(name), kind))
 
     def _fits(self, function: Any, args: Sequence[Any], what: str, span: Span) -> bool:
         try:
@@ -154,7 +155,7 @@ class OwnExterns:
         """What a call calls, checked to take its arguments."""
         name = call.name
         if call.instance is None:
-            function, what = self._given.get(name), f"extern {name}"
+            function, what = self._given.get(_spelled(name)), f"extern {name}"
             if not callable(function):
                 self._missing(what, name, "function", call.span)
                 return None
@@ -162,12 +163,13 @@ class OwnExterns:
             made, what = self._objects[call.instance], f"extern {call.instance.type}.{name}"
             if made is None:
                 return None
-            function = getattr(made, name, None)
+            function = getattr(made, _spelled(name), None)
             given = call.instance.own
             if given is not None and any(m.name == name for m in given.methods):
-                return lambda *args: getattr(made, name)(*args)  # set later
+                return lambda *args: getattr(made, _spelled(name))(*args)  # set later
             if not callable(function):
-                self._problem(call.span, f"{what}: {type(made).__name__} has no method {name}")
+                lacks = f"{type(made).__name__} has no method {_spelled(name)}"
+                self._problem(call.span, f"{what}: {lacks}")
                 return None
         args = [a for a in call.args if a.direction != "out"]
         self._fits(function, args, what, call.span)
@@ -204,8 +206,9 @@ class OwnExterns:
             outer, self.thread = self.thread, get_ident()
             try:
                 given = function(*args)
-            except Abort:
-                raise
+            except Abort as abort:  # from a method that the program gives
+                what = failure(call)
+                raise Abort(what, f"{what}: {abort.told}") from None
             except Exception as error:
                 self._log(call, error)
                 raise _failed(call, error) from error
@@ -217,7 +220,7 @@ class OwnExterns:
                     convert(part, None if at is None else values[at])
                     for (convert, at), part in zip(results, parts, strict=True)
                 ]
-            except ValueError as error:
+            except Exception as error:
                 raise _failed(call, error) from None
 
         return invoke
@@ -230,6 +233,11 @@ class OwnExterns:
             assert trace is not None
             found = (type(error), error, trace.tb_next or trace)
             log.error("%s: %s", call.span, failure(call), exc_info=found)
+
+
+def _spelled(name: str) -> str:
+    """As Python can have it: `from` is `from_`."""
+    return f"{name}_" if iskeyword(name) else name
 
 
 def _by_name(given: Implementations | None) -> Mapping[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,10 +73,10 @@ def why_not(program: ir.Program) -> str:
     return f"the program's main is a {package}; supported packages: {known}"
 
 
-def natives_of(package: str) -> frozenset[tuple[str, str]] | None:
-    """The externs of the architecture for a type of package (gradplane.switch.lower.instances);
-    None if we have none for it."""
-    found = _of_package(package)
+def natives_of(packages: Iterable[str]) -> frozenset[tuple[str, str]] | None:
+    """The externs of the architecture for one of these types of packages
+    (gradplane.switch.lower.instances); None if we have none for any."""
+    found = next(filter(None, map(_of_package, packages)), None)
     return None if found is None else found.model.externs.natives
 
 

@@ -72,7 +72,7 @@ def _hasher(call: Call, name: int, data: int) -> Load:
     if chosen == "random":
         draw = call.state.chance.draw
         return lambda env: draw()
-    compute = algorithm(call, chosen)
+    compute = call.state.crcs.get(call.stmt) or algorithm(call, chosen)
     return lambda env: compute(fields(env))
 
 
@@ -176,7 +176,14 @@ def _recirculate_preserving(call: Call) -> Run:
 
 
 def _truncate(call: Call) -> Run:
-    return _noted("truncate", call.arg(0))
+    """The smallest of all lengths counts."""
+    length = call.arg(0)
+
+    def run(env: Env) -> None:
+        packet, most = env[0], length(env)
+        packet.truncate = most if packet.truncate is None else min(most, packet.truncate)
+
+    return run
 
 
 def _noted(what: str, value: Load) -> Run:

@@ -2,6 +2,7 @@
 
 - `mark_to_drop()`, the old form, gets the standard metadata of the block it stands in.
 - A checksum's list is taken from where it came (`checksumlists`).
+- A checksum in an invalid header is not verified.
 - Calls that name the metadata to preserve get a list of these fields (`fieldlists`).
 """
 
@@ -11,6 +12,8 @@ from gradplane.switch.arch.checksumlists import trace_lists
 from gradplane.switch.arch.fieldlists import number_lists
 from gradplane.switch.arch.model import control_of
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.paths import header_of
+from gradplane.switch.ir.types import BOOL
 from gradplane.switch.ir.walk import blocks, statements
 
 WITH_METADATA = ("p", "ig", "eg")  # blocks whose third parameter is the standard metadata
@@ -25,7 +28,21 @@ def prepare(program: ir.Program) -> None:
             _give_metadata(block)
         elif place in WITH_CHECKSUMS and isinstance(block, ir.Control):
             trace_lists(block)
+            _verify_only_valid(block)
     number_lists([control_of(program.package, name) for name in COPYING])
+
+
+def _verify_only_valid(block: ir.Control) -> None:
+    for stmt in statements(block):
+        if isinstance(stmt, ir.CallExtern) and stmt.name.startswith("verify_checksum"):
+            condition, header = stmt.args[0], header_of(stmt.args[2])
+            if header is not None and not _says_valid(condition, header):
+                stmt.args[0] = ir.Binary(BOOL, "&&", ir.IsValid(BOOL, header), condition)
+
+
+def _says_valid(condition: ir.Expr, header: ir.Expr) -> bool:
+    first = condition.left if isinstance(condition, ir.Binary) else None
+    return isinstance(first, ir.IsValid) and first.base is header
 
 
 def _give_metadata(block: ir.Parser | ir.Control) -> None:

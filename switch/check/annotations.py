@@ -27,7 +27,7 @@ class AnnotationChecker:
 
     def values(self, annotations: Sequence[ast.Annotation]) -> Annotations:
         """Of one element, with their values: of `@a[...]` all, of `@a(...)` those that are
-        literals, since its body is free text."""
+        literals, since its body is free text (but for @field_list, which has constants)."""
         first: dict[str, ast.Annotation] = {}
         for a in annotations:
             if a.name in ("name", "id") and a.name in first:
@@ -38,7 +38,8 @@ class AnnotationChecker:
         return tuple(map(self._value, annotations))
 
     def _value(self, a: ast.Annotation) -> Annotation:
-        value = self._structured_value if a.structured else literal
+        known = a.structured or a.name == "field_list"
+        value = self._structured_value if known else literal
         values = tuple(v for v in map(value, a.exprs or []) if v is not None)
         pairs = tuple((k, v) for k, e in (a.pairs or {}).items() if (v := value(e)) is not None)
         return Annotation(a.name, values, pairs, a.body, a.structured)
@@ -62,12 +63,24 @@ class AnnotationChecker:
                 self.c.error(a, f"@{a.name} takes one string")
             elif a.name == "name" and not found[0]:
                 self.c.error(a, "@name cannot be empty")
+        elif a.name == "field_list":
+            self._field_list(a)
         elif a.name in _EMPTY and (a.body or a.structured):
             self.c.error(a, f"@{a.name} takes nothing in brackets")
         elif a.name in _NUMBER:
             least, is_number = _NUMBER[a.name], len(found) == 1 and type(found[0]) is int
             if not is_number or int(found[0] or 0) < least:
                 self.c.error(a, f"@{a.name} takes one number, {least} or more")
+
+
+    def _field_list(self, a: ast.Annotation) -> None:
+        """v1model's: numbers, as the `index` of clone_preserving_field_list takes them."""
+        for e in a.exprs or []:
+            value = self._structured_value(e)
+            if value is not None and not (type(value) is int and 0 <= value < 256):
+                self.c.error(e, "a field list has a number from 0 to 255")
+        if not a.exprs:
+            self.c.error(a, "@field_list takes one number or more")
 
 
 def muted(annotations: Sequence[ast.Annotation]) -> frozenset[str]:

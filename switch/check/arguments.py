@@ -26,7 +26,7 @@ from gradplane.switch.check.kinds import (
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.check.unify import Inference
-from gradplane.switch.ir.types import INTEGER, STRING, Integer, List, MatchKind, Type
+from gradplane.switch.ir.types import INTEGER, STRING, Integer, List, MatchKind, Type, Void
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -130,6 +130,9 @@ class ArgumentChecker:
             )
             return False
         for var, t in zip(signature.type_params, given, strict=True):
+            if isinstance(t, Void | BlockType | ExternType):
+                self._fail(e, f"{t} cannot be a type argument of {signature.name}")
+                return False
             if t == INTEGER and not constructor:
                 self._fail(e, f"type {var} of {signature.name} needs a width", "as in bit<32>")
                 return False
@@ -204,7 +207,7 @@ class ArgumentChecker:
             if isinstance(arg.type, _UNTYPED):
                 settle(self.c, arg)
             return
-        if isinstance(param.type, Integer) and arg.const is not None:
+        if isinstance(param.type, Integer) and arg.type == INTEGER and arg.const is not None:
             return
         fits = self.c.exprs.coerce(arg, param.type, what)
         known = param.direction or info.kind == "action" or self.c.compile_time(arg)

@@ -203,9 +203,16 @@ class CallChecker(ArgumentChecker):
         )
         info = CallInfo("method", name, signature, [], decl, base)
         result = self._apply(e, info)
+        if t.name == "packet_in":
+            self._reads_packet(e, name)
         if t.name in ("packet_in", "packet_out") and info.type_args:
             self._packet_type(e, name, info.type_args[0])
         return result
+
+    def _reads_packet(self, e: ast.Call, name: str) -> None:
+        """What can end a parser is for parsers only (13.8)."""
+        if name in ("extract", "lookahead", "advance") and self.c.context != "parser":
+            self.c.error(e, f"{name} cannot be used in {article(self.c.context)}")
 
     def _packet_type(self, e: ast.Call, name: str, t: Type) -> None:
         """What can be extracted, looked at and emitted."""

@@ -170,7 +170,8 @@ def cast_allowed(target: Type, source: Type, const: Any) -> bool:
         case NewType(underlying=inner), _:
             return source == inner or cast_allowed(inner, source, const)
         case _, NewType(underlying=inner):
-            return target == inner or isinstance(inner, NewType) and cast_allowed(target, inner, const)
+            through = isinstance(inner, NewType) and cast_allowed(target, inner, const)
+            return target == inner or through
         case Bits(), Bits():
             return target.width == source.width or target.signed == source.signed
         case Bits() | Integer(), Integer():

@@ -16,6 +16,7 @@ from gradplane.switch.check.kinds import (
 )
 from gradplane.switch.check.scope import Scope
 from gradplane.switch.check.statements import always_returns, storable
+from gradplane.switch.check.tree import walk
 from gradplane.switch.check.unify import Inference
 from gradplane.switch.ir.types import (
     BOOL,
@@ -224,6 +225,21 @@ class DeclarationChecker:
         for name, m in given.items():
             if name not in abstract:
                 self.c.error(m, f"extern {t.name} has no abstract method {name}")
+        self._no_recursion(given)
+
+    def _no_recursion(self, methods: dict[str, ast.FunctionDecl]) -> None:
+        """Of methods given with one instance, which may call each other through `this`."""
+        calls = {name: _through_this(m) & methods.keys() for name, m in methods.items()}
+        for name, m in methods.items():
+            reached: set[str] = set()
+            todo = set(calls[name])
+            while todo:
+                one = todo.pop()
+                reached.add(one)
+                todo |= calls[one] - reached
+            if name in reached:
+                self.c.error(m, f"method {name} calls itself")
+                return
 
     # -- callables -----------------------------------------------------------------------------
 
@@ -289,8 +305,7 @@ class DeclarationChecker:
             self._body(decl.body, VOID)
 
     def _body(self, body: ast.Block, result: Type, params: Scope | None = None) -> None:
-        """The statements of a function, action or control; its parameters' names are taken (6.8).
-        """
+        """Statements of a function, action or control, where parameters' names are taken (6.8)."""
         self.c.annotations(body.annotations)
         beside = params or self.c.scopes.current
         with self.c.stmts.returning(result), self.c.scopes.nested(beside):
@@ -376,6 +391,15 @@ class DeclarationChecker:
             with self.c.scopes.nested():
                 self.locals(decl.locals, params)
                 self._body(decl.body, VOID, params)
+
+
+def _through_this(method: ast.FunctionDecl) -> set[str]:
+    """The names of the methods that a method calls of its own instance."""
+    return {
+        n.name
+        for n in walk(method)
+        if isinstance(n, ast.Member) and isinstance(n.base, ast.Name) and n.base.name == "this"
+    }
 
 
 def _selectable(t: Type) -> bool:

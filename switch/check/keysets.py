@@ -85,7 +85,7 @@ class KeysetChecker:
                 return
             case _:
                 self.c.exprs.value(e)
-                self.c.exprs.coerce(e, t, "a key")
+                self.c.exprs.coerce(e, matched(e, t), "a key")
 
     def _range(self, e: ast.Range, low: ast.Expr, high: ast.Expr, t: Type) -> None:
         if not isinstance(_number(t), Bits | Integer) and t != ANY:
@@ -93,7 +93,7 @@ class KeysetChecker:
         fits = True
         for bound in (low, high):
             self.c.exprs.value(bound)
-            fits &= self.c.exprs.coerce(bound, t, "a bound of the range")
+            fits &= self.c.exprs.coerce(bound, matched(bound, t), "a bound of the range")
         known = isinstance(low.const, int) and isinstance(high.const, int)
         if fits and known and isinstance(_number(t), Bits) and low.const > high.const:
             what = f"the range {low.const}..{high.const} is empty: the lower bound first"
@@ -120,6 +120,12 @@ class KeysetChecker:
             inverted = ~e.mask.const & ((1 << width) - 1)
             if inverted & (inverted + 1):
                 self.c.error(e.mask, "the mask of an lpm key must be a prefix: ones, then zeros")
+
+
+def matched(e: ast.Expr, t: Type) -> Type:
+    """What a checked value must be to be matched with one of type t: of a serializable enum a
+    member, or a number, since the enum is converted (8.12.2)."""
+    return t if e.type == t else _number(t)
 
 
 def _number(t: Type) -> Type:

@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 _ORDER = {"<", "<=", ">", ">="}
 _BOOLEAN = _ORDER | {"==", "!=", "&&", "||"}
-_BITWISE = {"&", "|", "^", "|+|", "|-|"}
+_BITWISE = {"&", "|", "^"}
+_SATURATING = {"|+|", "|-|"}
 MAX_BITS = 1 << 16  # of an int: what is built at compile time stays small
 
 
@@ -109,8 +110,10 @@ class OperatorChecker:
             return self._fail(
                 e, f"{e.op} cannot be applied to {e.left.type} and {e.right.type}", _same_width(e)
             )
-        if isinstance(number, Integer) and e.op in _BITWISE:
+        if isinstance(number, Integer) and (e.op in _SATURATING or negative and e.op in _BITWISE):
             return self._fail(e, f"{e.op} cannot be applied to int", "give a width: 8w1")
+        if isinstance(number, Integer) and e.op in _BITWISE:  # p4c takes it, the specification not
+            self.c.warn(e, "mismatch", f"{e.op} on int is not P4_16's: give a width, as in 8w1")
         if e.op in ("/", "%") and not self._divisor(e, number, negative):
             return ANY
         a, b = e.left.const, e.right.const

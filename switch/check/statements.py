@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.describe import describe
 from gradplane.switch.check.expressions import EnumValue
+from gradplane.switch.check.keysets import matched
 from gradplane.switch.check.kinds import (
     ANY,
     ActionRun,
@@ -165,7 +166,7 @@ class StatementChecker:
             if isinstance(case.label, ast.DefaultKey):
                 continue
             self.c.exprs.value(case.label)
-            self.c.exprs.coerce(case.label, subject, "a label")
+            self.c.exprs.coerce(case.label, matched(case.label, subject), "a label")
             value = case.label.const
             if value is None and case.label.type != ANY:
                 self.c.error(case.label, "a label must be known at compile time")

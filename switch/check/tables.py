@@ -10,7 +10,7 @@ from gradplane.switch.check.arguments import match_arguments
 from gradplane.switch.check.covered import Known, first_cover, known_sets
 from gradplane.switch.check.describe import describe, written_alike
 from gradplane.switch.check.keynames import given_name, key_name
-from gradplane.switch.check.kinds import ANY, ParamType, Signature
+from gradplane.switch.check.kinds import ANY, ExternType, ParamType, Signature, free_variables
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.ir.types import (
@@ -165,7 +165,7 @@ class TableChecker:
         if action is None:
             return
         use = uses.get(ref.name)
-        if use is None and not (decl.default_action is ref and ref.name == "NoAction"):
+        if use is None or use.decl is not action:
             known = ", ".join(uses) or "none"
             self.c.error(
                 ref,
@@ -173,24 +173,31 @@ class TableChecker:
                 f"it lists {known}",
             )
             return
-        signature = self.c.calls.signature(action)
-        directed = [p for p in signature.params if p.direction]
-        data = [p for p in signature.params if not p.direction]
-        given = list(ref.args or [])
-        if directed and len(given) == len(signature.params):
-            self._bound_again(ref, use, given[: len(directed)])
-            given = given[len(directed) :]
+        params = self.c.calls.signature(action).params
+        directed = [p.name for p in params if p.direction]
+        data = [p for p in params if not p.direction]
+        repeated, given = _split(ref.args or [], directed, use.bound, len(params))
+        self._bound_again(ref, use, directed, repeated)
         args = self._arguments(ref, action.name, data, given)
         for arg in args or []:
             if arg.type != ANY and not self.c.compile_time(arg):
                 self.c.error(arg, "action data in a table must be known at compile time")
-        ref.info = ActionUse(action, use.bound if use else [], args or [])
+        ref.info = ActionUse(action, use.bound, args or [])
 
     def _bound_again(
-        self, ref: ast.ActionRef, use: ActionUse | None, given: Sequence[ast.Argument]
+        self,
+        ref: ast.ActionRef,
+        use: ActionUse,
+        directed: Sequence[str],
+        given: Sequence[ast.Argument],
     ) -> None:
         """Arguments bound in the list of actions may be repeated, just as they are there."""
-        for argument, bound in zip(given, use.bound if use else [], strict=False):
+        for at, argument in enumerate(given):
+            if argument.name is not None:
+                at = directed.index(argument.name)
+            bound = use.bound[at] if at < len(use.bound) else None
+            if bound is None:
+                continue
             if argument.expr is not None and not written_alike(argument.expr, bound):
                 self.c.error(
                     argument,
@@ -285,6 +292,9 @@ class TableChecker:
                     self.c.error(p.value, f"priority_delta must be positive, not {delta}")
             elif p.name == "largest_priority_wins" and p.value.type not in (BOOL, ANY):
                 self.c.error(p.value, f"largest_priority_wins is true or false, not {p.value.type}")
+            elif isinstance(p.value.type, ExternType) and free_variables(p.value.type):
+                hint = f"write {p.value.type.name}<...>(...)"
+                self.c.error(p.value, f"the type arguments of {p.name} cannot be told", hint)
             elif p.value.type != ANY and not self.c.compile_time(p.value):
                 self.c.error(p.value, f"property {p.name} must be known at compile time")
 
@@ -295,6 +305,23 @@ class TableChecker:
         size = self.c.constant_int(e, "a table's size", checked=True)
         if size is not None and size < 0:
             self.c.error(e, f"a table's size cannot be negative: {size}")
+
+
+def _split(
+    given: Sequence[ast.Argument], directed: Sequence[str], bound: Sequence[ast.Expr], params: int
+) -> tuple[list[ast.Argument], list[ast.Argument]]:
+    """Arguments in default_action or an entry: those bound in the list before, and action data."""
+    if any(a.name is not None for a in given):
+        return (
+            [a for a in given if a.name in directed],
+            [a for a in given if a.name not in directed],
+        )
+    first = given[: len(directed)]
+    alike = len(first) == len(bound) and all(
+        a.expr is not None and written_alike(a.expr, b) for a, b in zip(first, bound, strict=True)
+    )
+    count = len(directed) if alike or len(given) == params else 0
+    return list(given[:count]), list(given[count:])
 
 
 def _before(a: ast.Node, b: ast.Node) -> bool:

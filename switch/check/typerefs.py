@@ -185,6 +185,11 @@ class TypeResolver:
         if len(args) != len(variables):
             self.c.error(ref, f"{ref.name} has {len(variables)} type parameters, {len(args)} given")
             return ANY
+        if not isinstance(declared, BlockType):
+            for a, given in zip(args, ref.args, strict=True):
+                if isinstance(a, Void | BlockType | ExternType):
+                    self.c.error(given, f"{a} cannot be a type argument of {ref.name}")
+                    return ANY
         t = substitute(declared, dict(zip(variables, args, strict=True)))
         if isinstance(t, Fields) and isinstance(decl, ast.StructDecl):
             for f in t.fields:
@@ -246,6 +251,9 @@ class TypeResolver:
                 self.c.error(p.ref, f"parameter {p.name} cannot be void")
                 p.type = ANY
             self._direction(p, p.type)
+            if isinstance(p.type, ExternType) and set(p.type.args) & {*self.variables(p.type.decl)}:
+                self.c.error(p.ref, f"{p.type.name} needs {len(p.type.args)} type arguments")
+                p.type = ANY
             self.c.annotations(p.annotations)
         optional = any(a.name == "optional" for a in p.annotations)
         if optional and p.default is not None:

@@ -73,10 +73,11 @@ class Inference:
         )
 
     def _params(self, formal: tuple[ParamType, ...], actual: tuple[ParamType, ...]) -> bool:
-        """Optional parameters may be missing at the end: the architecture leaves them out."""
+        """Those at the end that are optional or have a default value may be missing: the
+        architecture leaves them out."""
         return (
             len(formal) >= len(actual)
-            and all(f.optional for f in formal[len(actual) :])
+            and all(f.optional or f.default is not None for f in formal[len(actual) :])
             and all(
                 f.direction == a.direction and self.unify(f.type, a.type)
                 for f, a in zip(formal, actual, strict=False)

@@ -5,7 +5,13 @@ form that scripts read it in there.
 """
 
 from gradplane.switch.commands.errors import CommandError
-from gradplane.switch.commands.registry import COMMANDS, PortStatus, Target, run_words
+from gradplane.switch.commands.registry import (
+    COMMANDS,
+    PortStatus,
+    Target,
+    no_ports,
+    run_words,
+)
 from gradplane.switch.commands.running import Answer, answers, failures, run
 
 __all__ = [
@@ -16,6 +22,7 @@ __all__ = [
     "Target",
     "answers",
     "failures",
+    "no_ports",
     "run",
     "run_words",
 ]

@@ -24,7 +24,7 @@ def register_read(target: Target, register: str, index: str | None = None) -> st
     found = target.switch.register(register)
     if index is not None:
         return f"{register}[{index}]= {found.read(_index(register, index))}"
-    return f"{register}= {', '.join(str(found.read(i)) for i in range(found.size))}"
+    return f"{register}= {', '.join(map(str, found.cells))}"
 
 
 @command("REGISTER INDEX VALUE")

@@ -61,7 +61,7 @@ def command(usage: str = "") -> Callable[[Run], Run]:
     """Makes a function a command of its name."""
 
     def add(function: Run) -> Run:
-        name = function.__name__.rstrip("_")
+        name = function.__name__
         help = (inspect.getdoc(function) or "").splitlines()[0]
         COMMANDS[name] = Command(name, usage, help, function, inspect.signature(function))
         return function
@@ -88,8 +88,9 @@ def run_words(target: Target, words: Sequence[str]) -> str:
     try:
         found.signature.bind(target, *arguments)
     except TypeError:
-        given = f"{len(arguments)} words follow {name}"
-        raise CommandError(f"{given}; it is written: {found}") from None
+        count = len(arguments)
+        given = f"{count} words follow" if count != 1 else "1 word follows"
+        raise CommandError(f"{given} {name}; it is written: {found}") from None
     with target.switch.lock:
         return found.run(target, *arguments) or ""
 

@@ -13,6 +13,7 @@ from functools import partial
 
 from gradplane.switch.commands import (  # noqa: F401 - each makes its commands known
     arrays,
+    crcs,
     profiles,
     replication,
     tables,

@@ -75,10 +75,11 @@ _PROGRAM: dict[str, Callable[[object], str]] = {
 def _table_entry(switch: Switch, entry: Entry) -> None:
     table = switch.table(_need(entry, "table", str))
     action = _need(entry, "action_name", str)
-    params = _take(entry, "action_params", dict, {})
-    match, priority = _take(entry, "match", dict, {}), _take(entry, "priority", int, None)
+    params = _values(_take(entry, "action_params", dict, {}))
+    match = _values(_take(entry, "match", dict, {}))
+    priority = _take(entry, "priority", int, None)
     if not _take(entry, "default_action", bool, False):
-        table.add({name: _value(v) for name, v in match.items()}, action, params, priority)
+        table.add(match, action, params, priority)
     elif match or priority:
         raise CommandError("a default action has no match and no priority")
     else:
@@ -138,8 +139,14 @@ def _replicas(entry: Entry) -> list[tuple[int, int]]:
 
 
 def _value(value: object) -> object:
-    """A match value as Table.add takes it: a pair is a list in JSON."""
-    return tuple(value) if isinstance(value, list) else value
+    """As Table.add takes it: a pair is a list in JSON, and so may a single value be."""
+    if not isinstance(value, list):
+        return value
+    return value[0] if len(value) == 1 else tuple(value)
+
+
+def _values(given: Mapping[str, object]) -> dict[str, object]:
+    return {name: _value(value) for name, value in given.items()}
 
 
 def _need(entry: Entry, key: str, kind: type) -> Any:

@@ -26,8 +26,9 @@ EMITTED_TOO_MUCH = f"more than {MOST_EMITTED} bytes of headers were emitted"
 def extract(c: Statements, s: ir.Extract) -> Run:
     assert isinstance(s.target.type, Header), s.target.type
     codec, too_short = HeaderCodec(s.target.type), c.error("PacketTooShort")
+    too_long = c.error("HeaderTooShort")
     header, siblings = c.load(s.target), c.expressions.siblings(s.target)
-    size = None if s.size is None else _varbit_size(c, s.size, codec.limit)
+    size = None if s.size is None else _whole_bytes(c, s.size)
     advance = _advance_next(c, s.target)
 
     def run(env: Env) -> None:
@@ -36,6 +37,8 @@ def extract(c: Statements, s: ir.Extract) -> Run:
         end = packet.position + codec.fixed + varying
         if end > packet.bits:
             raise Reject(too_short)
+        if varying > codec.limit:
+            raise Reject(too_long)
         target.fields = codec.decode(packet, varying)
         target.valid = True
         packet.position = end
@@ -47,16 +50,14 @@ def extract(c: Statements, s: ir.Extract) -> Run:
     return run
 
 
-def _varbit_size(c: Statements, size: ir.Expr, limit: int) -> Load:
-    load = c.load(size)
-    invalid, too_long = c.error("ParserInvalidArgument"), c.error("HeaderTooShort")
+def _whole_bytes(c: Statements, size: ir.Expr) -> Load:
+    """A number of bits, which must be whole bytes, as for BMv2."""
+    load, invalid = c.load(size), c.error("ParserInvalidArgument")
 
     def checked(env: Env) -> int:
         bits: int = load(env)
         if bits % 8:
             raise Reject(invalid)
-        if bits > limit:
-            raise Reject(too_long)
         return bits
 
     return checked
@@ -90,7 +91,7 @@ def lookahead(c: Statements, s: ir.Lookahead) -> Run:
 
 
 def advance(c: Statements, s: ir.Advance) -> Run:
-    bits, too_short = c.load(s.bits), c.error("PacketTooShort")
+    bits, too_short = _whole_bytes(c, s.bits), c.error("PacketTooShort")
 
     def run(env: Env) -> None:
         packet = env[0]

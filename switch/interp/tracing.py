@@ -129,7 +129,7 @@ class TracedStatements(Statements):
 
     def _seen(self, e: ir.Expr | ir.ExternInstance | None, t: Type) -> Load:
         if not isinstance(e, ir.Expr):
-            text = None if e is None else e.name
+            text = "_" if e is None else e.name
             return lambda env: text
         convert = to_python(t, list(self.errors))
         if isinstance(e, ir.Const):

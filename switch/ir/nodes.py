@@ -309,8 +309,8 @@ class CallOwn(Stmt):
 class Extract(Stmt):
     """packet.extract(header [, size in bits of its varbit field]); a NextOf target advances.
 
-    Errors: PacketTooShort, StackOutOfBounds, HeaderTooShort (size above the varbit's maximum),
-    ParserInvalidArgument (size not a multiple of 8).
+    Errors, the first that holds: StackOutOfBounds, ParserInvalidArgument (size not a multiple
+    of 8), PacketTooShort, HeaderTooShort (size above the varbit's maximum).
     """
 
     target: LValue
@@ -327,7 +327,7 @@ class Lookahead(Stmt):
 
 @dataclass(slots=True, eq=False)
 class Advance(Stmt):
-    """packet.advance(bits); error PacketTooShort."""
+    """packet.advance(bits). Errors: ParserInvalidArgument (not a multiple of 8), PacketTooShort."""
 
     bits: Expr
 

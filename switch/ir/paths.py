@@ -37,6 +37,15 @@ def in_header(e: ir.Expr) -> bool:
     return False
 
 
+def header_of(e: ir.Expr) -> ir.Expr | None:
+    """The header that a field belongs to."""
+    while isinstance(e, ir.FieldOf):
+        e = e.base
+        if isinstance(e.type, Header):
+            return e
+    return None
+
+
 def variables(e: ir.Expr) -> set[ir.Var]:
     """The variables an expression reads."""
     match e:

@@ -21,6 +21,7 @@ from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import REGISTERS, Externs, Site, counter_word, meter_word
 from gradplane.switch.jit.groups import GroupMirror, ValueSetMirror
 from gradplane.switch.jit.handover import Handover
+from gradplane.switch.jit.hashes import crc_word
 from gradplane.switch.jit.layout import Layouts
 from gradplane.switch.jit.mirrors import TableMirror
 from gradplane.switch.jit.native import Native
@@ -28,6 +29,7 @@ from gradplane.switch.jit.own import WORD, Callback
 from gradplane.switch.jit.rounds import NODE, NODE_META, Pipeline
 from gradplane.switch.jit.shapes import DIRECT
 from gradplane.switch.jit.text import Module
+from gradplane.switch.jit.values import Read, reader
 from gradplane.switch.runtime.buffers import Bytes, Ints, Sent, outputs, pack
 from gradplane.switch.runtime.cells import LINE, block
 from gradplane.switch.runtime.messages import Digest, Fault, PacketIn
@@ -61,7 +63,7 @@ class Engine:
         kind = architecture(program)
         externs = Externs(unit, program, state.profiles, kind.externs, kind.observe)
         self._pipeline: Pipeline = kind.build(unit, program, externs, passes)
-        self._sites = externs.sites
+        self._sites = [(site, self._reader(site)) for site in externs.sites]
         self._native = Native(self._module.text(), cache)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         self._process = self._native.function("process", *[pointer] * 4, number)
@@ -150,15 +152,20 @@ class Engine:
 
     # -- messages -------------------------------------------------------------------------------
 
+    def _reader(self, site: Site) -> Read:
+        """What reads the value that comes with a message, if one does."""
+        return reader(self._layouts, site.type) if site.type is not None else lambda data: None
+
     def _told(self, messages: bytes) -> Iterator[Told]:
         at = 0
         while at < len(messages):
             site, cause, size = np.frombuffer(messages, np.int64, 3, at).tolist()
             data = messages[at + 24 : at + 24 + size]
-            yield cause, partial(self._tell, self._sites[site], data)
+            yield cause, partial(self._tell, site, data)
             at += 24 + size
 
-    def _tell(self, site: Site, data: bytes) -> None:
+    def _tell(self, number: int, data: bytes) -> None:
+        site, read = self._sites[number]
         match site.kind:
             case "fault":
                 self._fault(site.text, 1, f"packet dropped: {site.text}")
@@ -171,11 +178,9 @@ class Engine:
                 self._fault(reason, left, f"{left} packets dropped: {reason}")
             case "digest":
                 assert site.type is not None
-                value = self._layouts.read(site.type, data)
-                self.state.tell(Digest(site.text, site.type, value))
+                self.state.tell(Digest(site.text, site.type, read(data)))
             case "log":
-                value = None if site.type is None else self._layouts.read(site.type, data)
-                log.info("%s", log_message(site.text, site.type, value))
+                log.info("%s", log_message(site.text, site.type, read(data)))
 
     def _without_cpu(self, rows: Ints, out: Bytes) -> tuple[Ints, Bytes, list[Told]]:
         """What leaves, and what goes to the control plane."""
@@ -238,6 +243,8 @@ class Engine:
         for meter in state.meters.values():
             self._point(meter_word(meter.name), meter.memory)
         self._point(CHANCE, state.chance.state)
+        for crc in state.crcs.values():
+            self._point(crc_word(crc.name), crc.memory)
         if self._own is not None:
             self._set(WORD, self._own.address)
         for name, size in self._pipeline.memory.items():
@@ -249,7 +256,7 @@ class Engine:
         self._point(DIRECT, direct)
         for name, table in state.tables.items():
             mirror = TableMirror(table, externs.tables.shapes[name], self._set, direct)
-            if table.profile is not None or table.with_priority:
+            if table.profile is not None:
                 self._refresh.append(mirror.refresh)
         for value_set in state.value_sets.values():
             self._refresh.append(ValueSetMirror(value_set, self._set).refresh)

@@ -12,13 +12,20 @@ from gradplane.switch.ir.types import Type
 from gradplane.switch.jit import chance, vectors
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.fields import FieldList
-from gradplane.switch.jit.hashes import folded, hash_function, words_sum
+from gradplane.switch.jit.hashes import (
+    crc_word,
+    custom_crc,
+    folded,
+    hash_function,
+    words_sum,
+)
 from gradplane.switch.jit.layout import container, scalar_width
 from gradplane.switch.jit.meters import execute_meter
 from gradplane.switch.jit.own import Buffer, call_own
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.tables import Observe, Tables
 from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.runtime.crcs import custom_crcs
 from gradplane.switch.runtime.meters import CELL_WORDS
 from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.registers import register_places
@@ -57,6 +64,7 @@ class Externs:
         self.builders = builders
         self.tables = Tables(unit, program, self._selection, observe)
         self.register_places, _ = register_places(program.externs)
+        self.crcs = {call: name for call, (name, _) in custom_crcs(program).items()}
         self.sites: list[Site] = [Site("none", "")]
         self.own: list[Buffer] = []  # of the calls of the program's own externs
         self._faults: dict[str, int] = {}
@@ -253,6 +261,14 @@ def hashed(
         return folded(f, total)
     address, size = fields.written(payload)
     return f.call("i64", hash_function(code.unit, name), ("ptr", address), ("i64", size))
+
+
+def custom_hash(call: Call, name: str, fields: FieldList) -> Operand:
+    """A calculation's CRC of fields, as i64."""
+    f = call.f
+    address, size = fields.written(None)
+    args = (("ptr", address), ("i64", size), ("ptr", f.word(crc_word(name))))
+    return f.call("i64", custom_crc(call.code.unit), *args)
 
 
 # -- messages -----------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.paths import header_of
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit import vectors
@@ -127,7 +128,7 @@ class FieldList:
             for part in e.fields:
                 self._add(part)
             return
-        owner = _owner(e)
+        owner = header_of(e)
         valid: Operand = "true"
         if owner is not None:
             name = expression_text(owner)
@@ -167,12 +168,3 @@ class FieldList:
         if not self.groups or self.groups[-1].valid != valid or self.groups[-1].varbit:
             self.groups.append(Group(valid))
         self.groups[-1].numbers.append((width, number))
-
-
-def _owner(e: ir.Expr) -> ir.Expr | None:
-    """The header that a field belongs to."""
-    while isinstance(e, ir.FieldOf):
-        e = e.base
-        if isinstance(e.type, Header):
-            return e
-    return None

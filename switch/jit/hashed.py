@@ -28,9 +28,6 @@ class Numbered:
     def set_default(self, record: bytes) -> None:
         """A miss finds the default record, which the mirror writes."""
 
-    def refresh(self) -> None:
-        """Everything is written at once."""
-
     def set(self, part: str, value: int) -> None:
         """Sets one of the table's state words."""
         self._set_word(self.shape.word(part), value)
@@ -54,31 +51,53 @@ class Numbered:
 
 
 class Index:
-    """Record numbers by hash, open addressing: number plus 1, 0 free, TOMBSTONE deleted."""
+    """Record numbers by hash, open addressing: number plus 1, 0 free, TOMBSTONE deleted.
+
+    Packets wait while it is made anew, so that is done on whole arrays.
+    """
 
     def __init__(self, records: Numbered) -> None:
         self._records = records
         self._filled = 0  # places that are not free
-        self._hashes: dict[int, int] = {}  # by record number
+        self._count = 0  # records in it
+        self._hashes = memoryview(b"").cast("Q")  # by record number
+        self._entered = memoryview(b"")  # 1: the record is in the index
         self._cells = memoryview(b"").cast("I")
         self._rebuild(64)
 
     def add(self, slot: int, words: Sequence[int]) -> None:
         """Enters a record by its key."""
-        self._hashes[slot] = hashed(words)
+        self._take(slot, hashed(words))
+        self._count += 1
         if 2 * (self._filled + 1) > len(self._cells):
-            self._rebuild(4 * len(self._hashes))
-        else:
-            self._add(slot)
+            self._rebuild(4 * self._count)
+            return
+        cells, mask = self._cells, len(self._cells) - 1
+        at = self._hashes[slot] & mask
+        while cells[at] not in (0, TOMBSTONE):
+            at = (at + 1) & mask
+        self._filled += cells[at] == 0
+        cells[at] = slot + 1
 
     def remove(self, slot: int) -> None:
         self._cells[self._find(slot)] = TOMBSTONE
-        del self._hashes[slot]
+        self._entered[slot] = 0
+        self._count -= 1
 
     def replace(self, slot: int, other: int) -> None:
         """Enters another record with the same key in a record's place."""
         self._cells[self._find(slot)] = other + 1
-        self._hashes[other] = self._hashes.pop(slot)
+        self._take(other, self._hashes[slot])
+        self._entered[slot] = 0
+
+    def _take(self, slot: int, number: int) -> None:
+        if slot >= len(self._entered):
+            room = 2 * slot + 64
+            hashes, entered = np.zeros(room, dtype=np.uint64), np.zeros(room, dtype=np.uint8)
+            hashes[: len(self._hashes)] = self._hashes
+            entered[: len(self._entered)] = self._entered
+            self._hashes, self._entered = memoryview(hashes), memoryview(entered)  # type: ignore[arg-type]
+        self._hashes[slot], self._entered[slot] = number, 1
 
     def _find(self, slot: int) -> int:
         cells, mask = self._cells, len(self._cells) - 1
@@ -87,22 +106,20 @@ class Index:
             at = (at + 1) & mask
         return at
 
-    def _add(self, slot: int) -> None:
-        cells, mask = self._cells, len(self._cells) - 1
-        at = self._hashes[slot] & mask
-        while cells[at] not in (0, TOMBSTONE):
-            at = (at + 1) & mask
-        self._filled += cells[at] == 0
-        cells[at] = slot + 1
-
     def _rebuild(self, size: int) -> None:
         capacity = 1 << max(6, (size - 1).bit_length())
-        index = np.zeros(capacity, dtype=np.uint32)
-        self._cells = memoryview(index)  # type: ignore[arg-type]
-        self._filled = 0
-        for slot in self._hashes:
-            self._add(slot)
-        self._records.set("index", int(index.__array_interface__["data"][0]))
+        cells = np.zeros(capacity, dtype=np.uint32)
+        slots = np.flatnonzero(self._entered)
+        at = (np.asarray(self._hashes)[slots] & np.uint64(capacity - 1)).astype(np.int64)
+        numbers = (slots + 1).astype(np.uint32)
+        while len(numbers):
+            free = cells[at] == 0
+            cells[at[free]] = numbers[free]
+            left = cells[at] != numbers  # another took the place
+            at, numbers = (at[left] + 1) & (capacity - 1), numbers[left]
+        self._cells = memoryview(cells)  # type: ignore[arg-type]
+        self._filled = self._count
+        self._records.set("index", int(cells.__array_interface__["data"][0]))
         self._records.set("mask", capacity - 1)
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.headers import Codec
 from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.runtime.crcs import FINAL, ORDER, REVERSED, SHIFT, START
 
 _PARAMS = [("ptr", "%data"), ("i64", "%length")]
 
@@ -38,6 +39,37 @@ def step_function(unit: Unit, name: str) -> str:
         f = unit.module.function(function, "i64", params, attributes="noinline ")
         _STEPS[kind](f)
     return function
+
+
+def crc_word(name: str) -> str:
+    """Of a calculation's memory."""
+    return f"crc {name}"
+
+
+def custom_crc(unit: Unit) -> str:
+    """i64 crc(ptr, i64 length, ptr memory): gradplane.switch.runtime.crcs.CustomCrc."""
+    name = "hash.custom"
+    if unit.module.has(name):
+        return name
+    params = [*_PARAMS, ("ptr", "%crc")]
+    f = unit.module.function(name, "i64", params, attributes="noinline ")
+
+    def word(at: Operand | int) -> Operand:
+        return f.load("i32", f.item("%crc", "i32", at))
+
+    remainder = f.variable("i32", word(START))
+    with f.count("%length") as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        bits = word(f.binary("add", "i64", byte, ORDER))
+        at = f.binary("xor", "i32", bits, f.binary("lshr", "i32", remainder.get(), 24))
+        row = word(f.resize(at, 32, 64))
+        rest = f.binary("shl", "i32", remainder.get(), 8)
+        remainder.set(f.binary("xor", "i32", row, rest))
+    turned = f.intrinsic("llvm.bitreverse.i32", "i32", ("i32", remainder.get()))
+    moved = f.binary("lshr", "i32", remainder.get(), word(SHIFT))
+    chosen = f.select(f.compare("ne", "i32", word(REVERSED), 0), "i32", turned, moved)
+    f.ret(f.resize(f.binary("xor", "i32", chosen, word(FINAL)), 32, 64))
+    return name
 
 
 def folded(f: Function, total: Operand) -> Operand:

@@ -1,4 +1,4 @@
-"""How values lie in native memory, and reading and writing them from Python.
+"""How values lie in native memory.
 
 bit<W>, int<W>: an unsigned integer of 1, 2, 4 or 8 bytes, or of as many 8-byte words as needed;
 the bits beyond W are zero. bool: a byte. varbit: length in bits (4 bytes), then at 8 the value.
@@ -9,9 +9,7 @@ stack: next index (4 bytes), then its items.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
-from gradplane.switch.interp.values import HeaderValue, StackValue
 from gradplane.switch.ir.types import (
     Bits,
     Bool,
@@ -93,67 +91,6 @@ class Layouts:
             if end > LINE:  # vectors that cross lines are slow
                 align = LINE
         return Place(_up(end, align), align, tuple(offsets), valid)
-
-    def read(self, t: Type, data: bytes, at: int = 0) -> Any:
-        """The interpreter's value of what lies in `data` at an offset."""
-        place = self.of(t)
-        match t:
-            case Bits(width=width, signed=signed):
-                return _number(data, at, width, signed)
-            case Bool():
-                return bool(data[at])
-            case Varbit(width=width):
-                length = int.from_bytes(data[at : at + 4], "little")
-                return length, _number(data, at + 8, width, False)
-            case Stack(element=element, size=count):
-                size, start = self.of(element).size, at + place.offsets[0]
-                items = [self.read(element, data, start + i * size) for i in range(count)]
-                return StackValue(items, int.from_bytes(data[at : at + 4], "little"))
-            case Fields(fields=fields):
-                pairs = zip(fields, place.offsets, strict=True)
-                values = [self.read(f.type, data, at + offset) for f, offset in pairs]
-                if isinstance(t, Header):
-                    return HeaderValue(bool(data[at + place.valid]), values)
-                return values
-        raise AssertionError(t)
-
-    def write(self, t: Type, value: Any) -> bytes:
-        """The bytes of one of the interpreter's values."""
-        data = bytearray(self.of(t).size)
-        self._write(t, value, data, 0)
-        return bytes(data)
-
-    def _write(self, t: Type, value: Any, data: bytearray, at: int) -> None:
-        place = self.of(t)
-        match t:
-            case Bits(width=width):
-                size = place.size
-                data[at : at + size] = (value & ((1 << width) - 1)).to_bytes(size, "little")
-            case Bool():
-                data[at] = value
-            case Varbit(width=width):
-                length, number = value
-                data[at : at + 4] = length.to_bytes(4, "little")
-                size = container(width) // 8
-                data[at + 8 : at + 8 + size] = number.to_bytes(size, "little")
-            case Stack(element=element):
-                data[at : at + 4] = value.next.to_bytes(4, "little")
-                size, start = self.of(element).size, at + place.offsets[0]
-                for i, item in enumerate(value.items):
-                    self._write(element, item, data, start + i * size)
-            case Fields(fields=fields):
-                if isinstance(t, Header):
-                    data[at + place.valid] = value.valid
-                    value = value.fields
-                for f, v, offset in zip(fields, value, place.offsets, strict=True):
-                    self._write(f.type, v, data, at + offset)
-
-
-def _number(data: bytes, at: int, width: int, signed: bool) -> int:
-    value = int.from_bytes(data[at : at + container(width) // 8], "little")
-    if signed and width and value >> (width - 1):
-        value -= 1 << width
-    return value
 
 
 def _up(number: int, align: int) -> int:

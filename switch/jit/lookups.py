@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.shapes import DIRECT, MULTIPLIER, TOMBSTONE, WORDS, Shape
+from gradplane.switch.jit.guard import BLOCK
+from gradplane.switch.jit.shapes import DIRECT, FEW, MULTIPLIER, TOMBSTONE, WORDS, Shape
 from gradplane.switch.jit.text import Function, Operand, Variable
 
 
@@ -163,18 +164,53 @@ class _Writer:
         return same
 
     def _tuples(self) -> None:
-        """The best record of all groups, until none left can be better."""
-        f, size = self.f, 8 * (self.shape.words + 2)
-        order, records = self._word("order", "ptr"), self._word("records", "ptr")
+        """The best record of all groups that the key can be in."""
+        f, count = self.f, self._word("count", "i64")
         best, found = f.variable("i64", 0), f.variable("ptr", self._word("default", "ptr"))
-        with f.count(self._word("count", "i64")) as i:
-            group = f.add(order, f.binary("mul", "i64", i, size))
-            limit = f.fixed("i64", f.add(group, size - 8), 8)
-            with f.when(f.compare("ult", "i64", limit, best.get())):
-                f.ret(found.get())
-            with self._found(self._masks(group)) as record:
-                self._chain(records, record, best, found)
+        few, many = f.label(), f.label()
+        f.branch(f.compare("ule", "i64", count, FEW), few, many)
+        f.at(few)
+        with f.count(count) as group:
+            self._try(group, best, found)
         f.ret(found.get())
+        f.at(many)
+        rows = self._guard_rows()
+        blocks = f.binary("lshr", "i64", f.binary("add", "i64", count, BLOCK - 1), 6)
+        with f.count(blocks) as block:
+            bits: Operand = "-1"
+            for row in rows:
+                bits = f.binary("and", "i64", bits, f.fixed("i64", f.item(row, "i64", block), 8))
+            left, first = f.variable("i64", bits), f.binary("shl", "i64", block, 6)
+            with f.loop() as end:
+                more = f.label()
+                f.branch(f.compare("eq", "i64", left.get(), 0), end, more)
+                f.at(more)
+                args = (("i64", left.get()), ("i1", "true"))
+                place = f.intrinsic("llvm.cttz.i64", "i64", *args)
+                lower = f.binary("sub", "i64", left.get(), 1)
+                left.set(f.binary("and", "i64", left.get(), lower))
+                self._try(f.binary("add", "i64", first, place), best, found)
+        f.ret(found.get())
+
+    def _guard_rows(self) -> list[Operand]:
+        """Addresses of the rows of the key's bytes."""
+        f, guard, size = self.f, self._word("guard", "ptr"), self._word("row", "i64")
+        rows = []
+        for i in range(self.shape.guarded):
+            shifted = f.binary("lshr", f"i{self.width}", "%key", 8 * i) if i else "%key"
+            byte = f.binary("and", "i64", f.resize(shifted, self.width, 64), 0xFF)
+            number = f.binary("add", "i64", byte, i << 8)
+            rows.append(f.add(guard, f.binary("mul", "i64", number, size)))
+        return rows
+
+    def _try(self, group: Operand, best: Variable, found: Variable) -> None:
+        """Looks into a group, if something in it can be better."""
+        f, size = self.f, 8 * (self.shape.words + 2)
+        row = f.add(self._word("order", "ptr"), f.binary("mul", "i64", group, size))
+        limit = f.fixed("i64", f.add(row, size - 8), 8)
+        with f.when(f.compare("ugt", "i64", limit, best.get())), \
+             self._found(self._masks(row)) as record:  # fmt: skip
+            self._chain(self._word("records", "ptr"), record, best, found)
 
     def _chain(self, records: Operand, first: Operand, best: Variable, found: Variable) -> None:
         """The first record of a chain whose ranges cover the key, if it is better."""

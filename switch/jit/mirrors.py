@@ -16,8 +16,7 @@ from gradplane.switch.jit.memory import Memory, SetWord
 from gradplane.switch.jit.records import make_records
 from gradplane.switch.jit.shapes import ActionPart, Shape
 from gradplane.switch.runtime.cells import address_of
-from gradplane.switch.runtime.entries import ActionData, Count, Entry
-from gradplane.switch.runtime.meters import MeterCell
+from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.tables import MatchTable
 
 
@@ -51,7 +50,7 @@ class TableMirror:
 
     def default_set(self) -> None:
         table, part = self.table, self.shape.entry
-        head = _head(part, table.default_counter, table.default_meter, None)
+        head = self._head(None)
         if self._choices is None:
             record = self._action(part, table.default, False, head)
             self._records.set_default(record)
@@ -61,10 +60,9 @@ class TableMirror:
         self._default.write(0, record)
 
     def refresh(self) -> None:
-        """Writes what is left to write."""
+        """Writes what changed in the action profile."""
         if self._choices is not None:
             self._choices.refresh()
-        self._records.refresh()
 
     def _make_choices(self, part: ActionPart, set_word: SetWord) -> Choices:
         memory = Memory(self.shape.word("choices"), set_word)
@@ -87,8 +85,18 @@ class TableMirror:
         """The action part of an entry that refers to choices."""
         return _filled(self.shape.entry, self._head(entry), numbers)
 
-    def _head(self, entry: Entry) -> bytes:
-        return _head(self.shape.entry, entry.counter, entry.meter, entry.times)
+    def _head(self, entry: Entry | None) -> bytes:
+        """The addresses in front of an action part; None: that of a miss."""
+        part, table = self.shape.entry, self.table
+        found: list[memoryview[int] | None] = []
+        if part.counter is not None:
+            found.append((table.default_counter if entry is None else entry.counter).cells)
+        if part.meter is not None:
+            found.append((table.default_meter if entry is None else entry.meter).cells)
+        if part.times is not None:
+            found.append(None if entry is None else entry.times)
+        numbers = (0 if cells is None else address_of(cells) for cells in found)
+        return b"".join(number.to_bytes(8, "little") for number in numbers)
 
     def _action(self, part: ActionPart, data: ActionData, hit: bool, head: bytes) -> bytes:
         out = bytearray(part.size)
@@ -107,20 +115,6 @@ class TableMirror:
 def _masks(action: ir.Action) -> list[int]:
     """The masks of an action's parameters."""
     return [(1 << (p.type.width if isinstance(p.type, Bits) else 1)) - 1 for p in action.params]
-
-
-def _head(
-    part: ActionPart, counter: Count, meter: MeterCell, times: memoryview[int] | None
-) -> bytes:
-    """The addresses in front of an action part."""
-    out = b""
-    if part.counter is not None:
-        out += address_of(counter.cells).to_bytes(8, "little")
-    if part.meter is not None:
-        out += address_of(meter.cells).to_bytes(8, "little")
-    if part.times is not None:
-        out += (address_of(times) if times is not None else 0).to_bytes(8, "little")
-    return out
 
 
 def _filled(part: ActionPart, head: bytes, numbers: bytes) -> bytes:

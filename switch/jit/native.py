@@ -15,7 +15,9 @@ import llvmlite.binding as llvm
 from gradplane.switch import cache
 
 NEAR, FAR = 100, 2000  # instructions that LLVM looks back for what a load reads: its own, ours
-FORMAT = 2  # to be raised when compiling the same assembly gives other code
+ALL, SOME = 200, 10  # and blocks: its own limit, ours for a large program, of whose time it is half
+LARGE = 1 << 20  # bytes of assembly
+FORMAT = 3  # to be raised when compiling the same assembly gives other code
 
 
 class Native:
@@ -85,16 +87,17 @@ def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
     tuning.loop_unrolling = False
     builder = llvm.create_pass_builder(machine, tuning)
     passes = builder.getModulePassManager()
-    _look_back(FAR)
+    _look_back(FAR, ALL if len(assembly) < LARGE else SOME)
     try:
         passes.run(module, builder)
     finally:
-        _look_back(NEAR)
+        _look_back(NEAR, ALL)
     code: bytes = machine.emit_object(module)
     return code
 
 
-def _look_back(instructions: int) -> None:
-    """P4 controls are long stretches without a branch. LLVM's options are the process's, so this
-    one is set back after use."""
+def _look_back(instructions: int, blocks: int) -> None:
+    """P4 controls are long stretches without a branch. LLVM's options are the process's, so these
+    are set back after use."""
     llvm.set_option("gradplane", f"-memdep-block-scan-limit={instructions}")
+    llvm.set_option("gradplane", f"-memdep-block-number-limit={blocks}")

@@ -12,13 +12,14 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradplane.switch.arch.own import Invoke, OwnExterns, failure, inputs
+from gradplane.switch.arch.own import Invoke, OwnExterns, inputs
 from gradplane.switch.interp.packet import Abort
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 from gradplane.switch.jit.expressions import is_scalar
 from gradplane.switch.jit.layout import Layouts
 from gradplane.switch.jit.statements import Statements
+from gradplane.switch.jit.values import reader, writer
 
 WORD = "own externs"
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
@@ -26,11 +27,12 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """The places in a call's buffer, in bytes, and its size."""
+    """Where a call's values lie, in bytes: inputs from the start, what comes back from `back`."""
 
     call: ir.CallOwn
     inputs: Sequence[tuple[Type, int]]
     places: Sequence[tuple[Type, int]]
+    back: int
     size: int
     align: int
 
@@ -46,7 +48,8 @@ class Buffer:
             end += place.size
             align = max(align, place.align)
         spots = list(zip(types, offsets, strict=True))
-        return Buffer(call, spots[: len(given)], spots[len(given) :], end, align)
+        back = [*offsets, end][len(given)]
+        return Buffer(call, spots[: len(given)], spots[len(given) :], back, end, align)
 
 
 def call_own(call: ir.CallOwn, buffer: Buffer, site: int, fault: int, code: Statements) -> None:
@@ -74,8 +77,7 @@ class Callback:
     """
 
     def __init__(self, own: OwnExterns, buffers: Sequence[Buffer], layouts: Layouts) -> None:
-        self._sites: list[tuple[Buffer, Invoke]] = [(b, own.invoke(b.call)) for b in buffers]
-        self._layouts = layouts
+        self._sites = [_Site(buffer, own.invoke(buffer.call), layouts) for buffer in buffers]
         self._function = _CALLBACK(self._call)
         self.failures: deque[Abort] = deque()
         self.raised: BaseException | None = None
@@ -92,19 +94,34 @@ class Callback:
 
     def _call(self, site: int, address: int) -> int:
         """-> 0, or 1 where the packet's way ends."""
-        buffer, invoke = self._sites[site]
         try:
-            data = ctypes.string_at(address, buffer.size)
-            read = self._layouts.read
-            results = invoke([read(t, data, offset) for t, offset in buffer.inputs])
-            for (t, offset), value in zip(buffer.places, results, strict=True):
-                written = self._layouts.write(t, value)
-                ctypes.memmove(address + offset, written, len(written))
+            self._sites[site].call(address)
         except Abort as abort:
             self.failures.append(abort)
             return 1
         except BaseException as raised:
             self.raised = raised
-            self.failures.append(Abort(failure(buffer.call), f"{raised!r}"))
+            self.failures.append(Abort(f"{raised!r}"))
             return 1
         return 0
+
+
+class _Site:
+    """One call in the program: its values are read, the implementation called, its results written
+    back."""
+
+    def __init__(self, buffer: Buffer, invoke: Invoke, layouts: Layouts) -> None:
+        self._invoke = invoke
+        self._reads = [reader(layouts, t, at) for t, at in buffer.inputs]
+        self._writes = [writer(layouts, t, at - buffer.back) for t, at in buffer.places]
+        self._back = buffer.back
+        self._room = buffer.size - buffer.back
+
+    def call(self, address: int) -> None:
+        data = ctypes.string_at(address, self._back)
+        results = self._invoke([read(data) for read in self._reads])
+        if self._room:
+            written = bytearray(self._room)
+            for write, value in zip(self._writes, results, strict=True):
+                write(written, value)
+            ctypes.memmove(address + self._back, bytes(written), self._room)

@@ -3,11 +3,11 @@ negative number for a fault."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gradplane.switch.interp.blocks import STATE_LIMIT
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Header, bit_width
+from gradplane.switch.ir.types import Header, bit_width
 from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.codecs import HeaderCodecs
@@ -166,10 +166,13 @@ class ParserCode(Statements):
         form, target = wire(self.unit, t), self.place(s.target)
         varying: Operand = "0"
         if s.size is not None:
-            varying = self._varbit_size(s.size, form.limit)
+            varying = self._whole_bytes(s.size)
         count = self.f.binary("add", "i64", varying, form.fixed)
         start = self.position.get()
         end = self._need(start, count)
+        if s.size is not None:
+            with self.f.when(self.f.compare("ugt", "i64", varying, form.limit)):
+                self.reject(self.error("HeaderTooShort"))
         if t.fields:
             source = self._source(start, count, form.most)
             self.codecs.decode(self.f, t, source, target, varying)
@@ -202,7 +205,7 @@ class ParserCode(Statements):
             self.keep_only(s.target)
 
     def advance(self, s: ir.Advance) -> None:
-        count = self.number(s.bits, 64)
+        count = self._whole_bytes(s.bits)
         self.position.set(self._need(self.position.get(), count))
 
     def _need(self, start: Operand, count: Operand) -> Operand:
@@ -224,15 +227,13 @@ class ParserCode(Statements):
             result.set(scratch)
         return result.get()
 
-    def _varbit_size(self, size: ir.Expr, limit: int) -> Operand:
-        width = max(scalar_width(size.type), 64)
-        bits = self.number(size, width)
-        odd = self.f.binary("and", f"i{width}", bits, 7)
-        with self.f.when(self.f.compare("ne", f"i{width}", odd, 0)):
+    def _whole_bytes(self, size: ir.Expr) -> Operand:
+        """A number of bits, which must be whole bytes, as for BMv2."""
+        bits = self.number(size, 64)
+        odd = self.f.binary("and", "i64", bits, 7)
+        with self.f.when(self.f.compare("ne", "i64", odd, 0)):
             self.reject(self.error("ParserInvalidArgument"))
-        with self.f.when(self.f.compare("ugt", f"i{width}", bits, limit)):
-            self.reject(self.error("HeaderTooShort"))
-        return self.f.resize(bits, width, 64)
+        return bits
 
     def _advance_next(self, target: ir.LValue) -> None:
         """Extracting to stack.next, or to a member of a union there, moves next on."""
@@ -249,58 +250,32 @@ def _any(matches: Sequence[ir.Match]) -> bool:
 
 def _aligned(unit: Unit, parser: ir.Parser) -> bool:
     """Whether the position is surely at a byte's border before every read."""
-    for stmt in _all(parser):
-        match stmt:
-            case ir.Extract(target=target):
-                assert isinstance(target.type, Header), target.type
-                if not wire(unit, target.type).aligned:
-                    return False
-            case ir.Advance(bits=bits):
-                if not whole_bytes(bits):
-                    return False
-    return True
-
-
-def _all(parser: ir.Parser) -> list[ir.Stmt]:
-    return list(statements(parser))
-
-
-def whole_bytes(e: ir.Expr) -> bool:
-    """Whether a number of bits is surely a multiple of 8."""
-    if isinstance(e.type, Bits) and e.type.width < 3:
-        return isinstance(e, ir.Const) and e.value == 0
-    match e:
-        case ir.Const(value=value):
-            return int(value) % 8 == 0
-        case ir.Zero():
-            return True
-        case ir.Cast(operand=operand):
-            return whole_bytes(operand)
-        case ir.Binary(op="<<", right=ir.Const(value=amount)):
-            return int(amount) >= 3 or whole_bytes(e.left)
-        case ir.Binary(op="*"):
-            return whole_bytes(e.left) or whole_bytes(e.right)
-        case ir.Binary(op="+" | "-" | "|"):
-            return whole_bytes(e.left) and whole_bytes(e.right)
-        case ir.Binary(op="++", right=right):
-            return isinstance(right.type, Bits) and right.type.width >= 3 and whole_bytes(right)
-    return False
+    return all(
+        wire(unit, stmt.target.type).aligned
+        for stmt in statements(parser)
+        if isinstance(stmt, ir.Extract) and isinstance(stmt.target.type, Header)
+    )
 
 
 def _cyclic(parser: ir.Parser) -> bool:
-    """Whether a state can come again."""
+    """Whether a state can come again. Not recursive: parsers may have thousands of states."""
     done: set[str] = set()
-    path: set[str] = set()
+    path: dict[str, Iterator[str]] = {}  # the states on the way here, and where they lead yet
 
-    def visit(name: str) -> bool:
-        if name in path:
-            return True
-        if name in done or name not in parser.states:
-            return False
-        path.add(name)
-        found = any(visit(case.next) for case in parser.states[name].cases)
-        path.discard(name)
-        done.add(name)
-        return found
+    def enter(name: str) -> None:
+        if name in parser.states:
+            path[name] = iter({case.next: None for case in parser.states[name].cases})
 
-    return visit("start")
+    enter("start")
+    while path:
+        name, following = next(reversed(path.items()))
+        for state in following:
+            if state in path:
+                return True
+            if state not in done:
+                enter(state)
+                break
+        else:
+            del path[name]
+            done.add(name)
+    return False

@@ -75,11 +75,6 @@ class _Side:
     def is_set(self, f: Function, c: Operand, name: str) -> Operand:
         return f.compare("ne", "i64", self.get(f, c, name), 0)
 
-    def room(self, f: Function, c: Operand) -> Operand:
-        """The most bytes that deparsing can give."""
-        size = f.binary("lshr", "i64", self.context.get(f, c, "bits"), 3)
-        return f.binary("add", "i64", size, self.most + 16)
-
 
 class _PsaTraffic(Traffic):
     drops = {"ingress": "ingress: drop is set", "egress": "egress: drop is set"}
@@ -187,7 +182,7 @@ class _PsaTraffic(Traffic):
                  parser_error=error)  # fmt: skip
         side.put(f, c, "ostd", drop=1)
         self.run(f, "ig", c, depart)
-        target = vectors.reserve(f, "between", side.room(f, c))
+        target = vectors.reserve(f, "between", self.room(f, side.context, c, side.most))
         size = self.deparsed(f, "deparse.id", c, target, depart)
         vectors.extend(f, "between", size)
         self.tell_digests(f)
@@ -277,7 +272,7 @@ class _PsaTraffic(Traffic):
                  parser_error=error)  # fmt: skip
         self.run(f, "eg", c, end)
         side.put(f, c, "deparser istd", egress_port="%port")
-        target = vectors.reserve(f, "out", side.room(f, c))
+        target = vectors.reserve(f, "out", self.room(f, side.context, c, side.most))
         size = self.deparsed(f, "deparse.ed", c, target, end)
         self._clone_if_set(f, side, c, PacketPath.CLONE_E2E, target, size)
         with f.when(side.is_set(f, c, "drop")):

@@ -19,14 +19,7 @@ from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.lookup import entry_values
 
 
-class _AtOnce:
-    """Has nothing left to write when native code runs."""
-
-    def refresh(self) -> None:
-        pass
-
-
-class _None(_AtOnce):
+class _None:
     """No key, no entries."""
 
     def __init__(self, shape: Shape, set_word: SetWord) -> None:
@@ -44,7 +37,7 @@ class _None(_AtOnce):
         raise AssertionError(entry)
 
 
-class _Direct(_AtOnce):
+class _Direct:
     """A record for every key."""
 
     def __init__(self, shape: Shape, block: npt.NDArray[np.uint8]) -> None:
@@ -70,7 +63,7 @@ class _Direct(_AtOnce):
         self._rows[at] = np.frombuffer(self._default, dtype=np.uint8)
 
 
-class _Plain(_AtOnce):
+class _Plain:
     """The values that each key's action assigns, and its tag."""
 
     def __init__(self, shape: Shape, block: npt.NDArray[np.uint8]) -> None:
@@ -109,8 +102,7 @@ def _rows(
 
 
 class Records(Protocol):
-    """What the mirror asks of each kind of table. `part`: an entry's action part. `refresh` is
-    called before native code runs."""
+    """What the mirror asks of each kind of table. `part`: an entry's action part."""
 
     def set_default(self, record: bytes) -> None: ...
 
@@ -119,8 +111,6 @@ class Records(Protocol):
     def modify(self, entry: Entry, part: bytes) -> None: ...
 
     def delete(self, entry: Entry) -> None: ...
-
-    def refresh(self) -> None: ...
 
 
 _IN_BLOCK: dict[str, Callable[[Shape, npt.NDArray[np.uint8]], Records]] = {

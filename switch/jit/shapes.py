@@ -18,9 +18,10 @@ lpm      exact fields and an lpm one: the same index; the key is masked and look
          the lengths that there are.
 tuples   ternary, range, optional: the same by groups of entries with equal masks, the group's
          number being the last word of the key. `order` has a row for each: the masks, the number,
-         and the best rank in the group, by which the rows are in order. The key part goes on with
-         the rank, the number of the next record with this key (plus 1; 0: none), and the bounds
-         of ranges.
+         and the best rank in the group (0: no such group). Where there are more than a few,
+         `guard` tells which to try (gradplane.switch.jit.guard), in rows of `row` bytes. The key
+         part goes on with the rank, the number of the next record with this key (plus 1; 0:
+         none), and the bounds of ranges.
 none     no key: the default action.
 """
 
@@ -44,8 +45,10 @@ EMPTY_GROUP = 1  # the choice of an entry with an empty group
 MULTIPLIER = 0x9E37_79B9_7F4A_7C15
 MASK64 = (1 << 64) - 1
 
-WORDS = ("default", "records", "index", "mask", "order", "count", "guard", "choices")
-GUARD_BITS = 16
+WORDS = ("default", "records", "index", "mask", "order", "count", "guard", "row", "choices")
+GUARD_BITS = 16  # of an lpm field
+GUARD_BYTES = 40  # of a ternary key: IPv6 addresses, ports and protocol
+FEW = 4  # groups that are all tried
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,11 @@ class Shape:
             return None
         width = self.fields[self.lpm].width
         return min(width, GUARD_BITS), _words(width + 1)
+
+    @property
+    def guarded(self) -> int:
+        """Of a table of tuples: how many bytes of the key the guard looks at, the lowest."""
+        return min(-(-self.bits // 8), GUARD_BYTES)
 
     def same_lookup(self) -> tuple[object, ...]:
         """Tables that agree in this share their lookup function."""

@@ -144,6 +144,12 @@ class Traffic(Rounds):
         clear_rest(f, "%target", bits)
         f.ret(f.binary("lshr", "i64", f.binary("add", "i64", bits, 7), 3))
 
+    @staticmethod
+    def room(f: Function, context: Context, c: Operand, emitted: int) -> Operand:
+        """The most bytes that deparsing the packet at `c` can give, with so many emitted."""
+        size = f.binary("lshr", "i64", context.get(f, c, "bits"), 3)
+        return f.binary("add", "i64", size, emitted + 16)
+
     def deparsed(
         self, f: Function, deparse: str, context: Operand, target: Operand, after: str
     ) -> Operand:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from dataclasses import dataclass, field
 
+from gradplane.switch.jit.guard import Guard
 from gradplane.switch.jit.hashed import Index, Numbered, as_bytes, in_words, joined
 from gradplane.switch.jit.memory import Memory, SetWord
 from gradplane.switch.jit.shapes import Shape
@@ -24,39 +25,43 @@ Words = tuple[int, ...]
 
 @dataclass(slots=True)
 class _Group:
-    """`chains`: the records with one key, as (negative rank, number). `best`: an upper bound of
-    the ranks."""
+    """`parts`: the bytes of a key that its masks look at. `chains`: the records with one key, as
+    (negative rank, number). `best`: an upper bound of the ranks."""
 
     number: int
     masks: Words
+    parts: list[tuple[int, int]]
     chains: dict[Words, list[tuple[int, int]]] = field(default_factory=dict)
     best: int = 0
 
 
 class Tuples(Numbered):
-    """The groups are written in order of what is best in each, before native code runs."""
+    """The groups' numbers are their places in `order` and in the guard."""
 
     def __init__(self, shape: Shape, set_word: SetWord) -> None:
         super().__init__(shape, set_word)
         self.index = Index(self)
         self._groups: dict[Key, _Group] = {}
-        self._numbers = 0
+        self._free_groups: list[int] = []
+        self._row = 8 * (shape.words + 2)  # bytes of a group in `order`
         self._order = Memory(shape.word("order"), set_word)
-        self._in_order = True
+        self._guard = Guard(shape.guarded, self._guard_moved)
         self._placed: dict[int, list[tuple[Key, Words, int]]] = {}  # by the entry's id()
 
     def insert(self, entry: Entry, part: bytes) -> None:
         rank, bounds, placed = rank_of(entry), self._bounds(entry), []
         for masks, values in self._pairs(entry):
             group = self._group(masks)
-            words = self._key(group, values)
+            number = joined(self.shape, values)
+            words = self._key(group, number)
             key = as_bytes(words) + rank.to_bytes(8, "little") + bytes(8) + bounds
             slot = self.place(key + part)
             placed.append((masks, words, slot))
             self._link(group, words, rank, slot)
+            self._guard.add(group.number, group.parts, number)
             if rank > group.best:
                 group.best = rank
-                self._in_order = False
+                self._write(group.number, group.masks, rank)
         self._placed[id(entry)] = placed
 
     def modify(self, entry: Entry, part: bytes) -> None:
@@ -70,19 +75,7 @@ class Tuples(Numbered):
             self._unlink(group, words, rank, slot)
             self.drop(slot)
             if not group.chains:
-                del self._groups[masks]
-                self._in_order = False
-
-    def refresh(self) -> None:
-        """Writes the groups in order, if it changed."""
-        if self._in_order:
-            return
-        self._in_order = True
-        groups = sorted(self._groups.values(), key=lambda group: -group.best)
-        out = b"".join(as_bytes([*g.masks, g.number, g.best]) for g in groups)
-        self._order.grow(len(out))
-        self._order.write(0, out)
-        self.set("count", len(groups))
+                self._close(masks)
 
     def _pairs(self, entry: Entry) -> list[Masked]:
         """Masks and values; of an entry with ranges that would go to a long chain, several."""
@@ -90,20 +83,40 @@ class Tuples(Numbered):
         masks, values = whole(entry, fields)
         if self.shape.ranges and masks in self._groups:
             group = self._groups[masks]
-            if len(group.chains.get(self._key(group, values), ())) >= LONG:
+            key = self._key(group, joined(self.shape, values))
+            if len(group.chains.get(key, ())) >= LONG:
                 return in_parts(entry, fields)
         return [(masks, values)]
 
     def _group(self, masks: Key) -> _Group:
         group = self._groups.get(masks)
         if group is None:
-            self._numbers += 1
-            words = in_words(joined(self.shape, masks), self.shape.words)
-            group = self._groups[masks] = _Group(self._numbers, tuple(words))
+            number = self._free_groups.pop() if self._free_groups else len(self._groups)
+            whole = joined(self.shape, masks)
+            words = tuple(in_words(whole, self.shape.words))
+            group = _Group(number, words, self._guard.open(number, whole))
+            self._groups[masks] = group
+            self._order.grow((number + 1) * self._row)
+            self.set("count", len(self._groups) + len(self._free_groups))
         return group
 
-    def _key(self, group: _Group, values: Key) -> Words:
-        return (*in_words(joined(self.shape, values), self.shape.words), group.number)
+    def _close(self, masks: Key) -> None:
+        """Removes a group that is empty."""
+        group = self._groups.pop(masks)
+        self._free_groups.append(group.number)
+        self._guard.close(group.number)
+        self._write(group.number, group.masks, 0)
+
+    def _write(self, number: int, masks: Words, best: int) -> None:
+        """A group's row in `order`."""
+        self._order.write(number * self._row, as_bytes([*masks, number, best]))
+
+    def _guard_moved(self, address: int, row: int) -> None:
+        self.set("guard", address)
+        self.set("row", row)
+
+    def _key(self, group: _Group, value: int) -> Words:
+        return (*in_words(value, self.shape.words), group.number)
 
     def _link(self, group: _Group, words: Words, rank: int, slot: int) -> None:
         chain = group.chains.setdefault(words, [])

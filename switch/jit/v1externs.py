@@ -13,6 +13,7 @@ from gradplane.switch.jit.externs import (
     Call,
     check_that,
     count,
+    custom_hash,
     hashed,
     meter_colour,
     nothing,
@@ -60,7 +61,9 @@ def _hash(call: Call) -> None:
     if name == "random":
         found = chance.draw(call.f)
     else:
-        found = hashed(call.code, name, FieldList(call.code, [call.args[3]]))
+        fields = FieldList(call.code, [call.args[3]])
+        crc = call.externs.crcs.get(call.stmt)
+        found = hashed(call.code, name, fields) if crc is None else custom_hash(call, crc, fields)
     value, width = scaled_hash(call, found, call.args[2], call.args[4])
     call.code.store_number(call.target(0), value, width)
 
@@ -145,6 +148,13 @@ def _noted(name: str) -> Callable[[Call], None]:
     return note
 
 
+def _truncate(call: Call) -> None:
+    """The smallest of all lengths counts; "not truncated" is -1, the greatest number unsigned."""
+    f, code = call.f, call.code
+    args = (("i64", code.context.get(f, "%c", "truncate")), ("i64", call.number(0)))
+    code.note("truncate", f.intrinsic("llvm.umin.i64", "i64", *args))
+
+
 # -- messages ------------------------------------------------------------------------------------
 
 
@@ -180,7 +190,7 @@ EXTERNS: Builders = {
     ("", "clone_preserving_field_list"): _clone_preserving,
     ("", "resubmit_preserving_field_list"): _noted("resubmit"),
     ("", "recirculate_preserving_field_list"): _noted("recirculate"),
-    ("", "truncate"): _noted("truncate"),
+    ("", "truncate"): _truncate,
     ("", "digest"): _digest,
     ("", "assert"): check_that,
     ("", "assume"): check_that,

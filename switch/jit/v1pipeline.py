@@ -183,12 +183,13 @@ class _V1Traffic(Traffic):
             self.count_drop(f, "egress")
             f.go(end)
         self.run(f, "ck", "%c", end)
+        room = self.room(f, self.context, "%c", self.most)
         again = f.compare("ne", "i64", self.context.get(f, "%c", "recirculate"), NONE)
         with f.when(again):
-            node = self._node_of(f, self._room(f), InstanceType.RECIRCULATED, "recirculate", "%c")
+            node = self._node_of(f, room, InstanceType.RECIRCULATED, "recirculate", "%c")
             self.take_node(f, node, self._deparsed(f, f.load("ptr", node, 8), end))
             f.go(end)
-        size = self._deparsed(f, vectors.reserve(f, "out", self._room(f)), end)
+        size = self._deparsed(f, vectors.reserve(f, "out", room), end)
         self.send(f, "%port", size)
         f.at(end)
         f.ret()
@@ -198,11 +199,6 @@ class _V1Traffic(Traffic):
         # "Not truncated" is -1, the greatest number when compared unsigned.
         most = self.context.get(f, "%c", "truncate")
         return f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", most))
-
-    def _room(self, f: Function) -> Operand:
-        """The most bytes that deparsing can give."""
-        size = f.binary("lshr", "i64", self.context.get(f, "%c", "bits"), 3)
-        return f.binary("add", "i64", size, self.most + 16)
 
     def _departing(self, f: Function) -> None:
         """Sets the standard metadata that egress finds."""

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.kinds import substitute
+from gradplane.switch.check.tree import walk
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.paths import in_header, independent, overlap, path
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Type, Void
@@ -148,10 +149,12 @@ class CallLowering(ExternLowering):
         decl = instance.decl
         assert isinstance(decl, ast.ControlDecl)
         self._copy_outs.append(copies)
+        often, self._often = self._often, self._often or instance.sites > 1
         with self.scope(env), self.returns(None):
             self.initialise(decl.locals, again)
             with self.scope():
                 self.stmts(decl.body.body)
+        self._often = often
         self._copy_outs.pop()
         self.out += copies
 
@@ -169,14 +172,14 @@ class CallLowering(ExternLowering):
         if instance.elaborated is None:
             env = instance.env.inner()
             env.path = instance.name
-            by_reference = instance.sites == 1 and not self.repeats
+            by_reference = instance.sites == 1 and not self.repeats and not self._often
             copies = self._bind_arguments(info, decl.params, env, by_reference)
             with self.nesting():
                 self.p.elaborate(decl, env, self)
             instance.elaborated = env
             return env, copies
         env = instance.elaborated
-        return env, self._rebind_arguments(info, decl.params, env)
+        return env, self._rebind_arguments(info, decl, env)
 
     def enter_parser(self, info: CallInfo, instance: BlockInstance) -> tuple[Env, list[ir.Stmt]]:
         """As enter_block. Each call has its own states, so its parameters can be its arguments:
@@ -244,16 +247,17 @@ class CallLowering(ExternLowering):
             env.bind(param, value)
 
     def _rebind_arguments(
-        self, info: CallInfo, params: Sequence[ast.Param], env: Env
+        self, info: CallInfo, decl: ast.ParserDecl | ast.ControlDecl, env: Env
     ) -> list[ir.Stmt]:
         """A further apply of the same instance: its parameters are variables already."""
         copies: list[ir.Stmt] = []
         values, saved = self.argument_values(info)
-        for i, (param, value) in enumerate(zip(params, values, strict=True)):
+        for i, (param, value) in enumerate(zip(decl.params, values, strict=True)):
             bound = env.find(param)
-            if isinstance(bound, ir.Const) and isinstance(value, ir.Const):
-                env.bind(param, value)
             if not isinstance(bound, ir.LValue):
+                if value is not None and value != bound:
+                    self._told_apart(param, decl)
+                    env.bind(param, value)
                 continue
             if not isinstance(value, ir.Expr):  # `_`: nobody wants what comes out
                 self.emit(ir.Assign(bound, ir.Zero(bound.type)))
@@ -265,6 +269,19 @@ class CallLowering(ExternLowering):
             elif param.direction == "out":
                 self.emit(ir.Assign(bound, ir.Zero(bound.type)))
         return copies
+
+    def _told_apart(self, param: ast.Param, decl: ast.ParserDecl | ast.ControlDecl) -> None:
+        """A parameter that is an object or a number, another one than at the last apply: tables
+        exist once, so what they do cannot depend on it."""
+        has_tables = any(isinstance(m, ast.TableDecl) for m in decl.locals)
+        if has_tables and any(
+            isinstance(n, ast.Name) and n.decl is param for n in walk(decl.locals)
+        ):
+            self.p.reporter.error(
+                self._span,
+                f"{decl.name} was applied with another {param.name} before, which its tables use",
+                "make an instance for each",
+            )
 
     def _copy(self, direction: str, var: ir.LValue, value: ir.Expr, copies: list[ir.Stmt]) -> None:
         if direction == "out":

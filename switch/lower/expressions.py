@@ -215,19 +215,20 @@ class ExpressionLowering(Frame):
 
 
 def _undefined(op: str, left: ir.Expr, right: ir.Expr) -> str:
-    """Why an operation on constants has no value; empty if it has one."""
-    if not isinstance(right, ir.Const) or not isinstance(right.value, int):
+    """Why an operation has no value with these constants; empty if it has one."""
+    if not isinstance(right, ir.Const) or isinstance(right.value, str):
         return ""
-    if op in ("/", "%") and right.value == 0:
-        return "division by zero"
-    if op in ("/", "%") and (right.value < 0 or isinstance(left, ir.Const) and left.value < 0):
-        return f"{op} is not defined for negative numbers"
-    if op in ("<<", ">>") and right.value < 0:
-        return f"the amount of a shift cannot be negative ({right.value})"
-    if op == "<<" and left.type == INTEGER and right.value > MAX_BITS:
-        return f"the amount of a shift is too large ({right.value})"
-    if op == "*" and left.type == right.type == INTEGER and isinstance(left, ir.Const):
-        if int(left.value).bit_length() + int(right.value).bit_length() > MAX_BITS:
+    b, a = int(right.value), int(left.value) if isinstance(left, ir.Const) else 0
+    match op:
+        case "/" | "%" if b == 0:
+            return "division by zero"
+        case "/" | "%" if a < 0 or b < 0:
+            return f"{op} is not defined for negative numbers"
+        case "<<" | ">>" if b < 0:
+            return f"the amount of a shift cannot be negative ({b})"
+        case "<<" if left.type == INTEGER and b > MAX_BITS:
+            return f"the amount of a shift is too large ({b})"
+        case "*" if left.type == INTEGER and a.bit_length() + b.bit_length() > MAX_BITS:
             return f"the product has more than {MAX_BITS} bits"
     return ""
 

@@ -31,6 +31,7 @@ class Frame:
         self._loops: list[tuple[ir.Block, ir.Block]] = []  # (for break, for continue)
         self._copy_outs: list[list[ir.Stmt]] = []  # of the calls around, for exit
         self._nested = False  # inside a sub-control?
+        self._often = False  # inside a sub-control that several places apply?
         self._exit: ir.Block | None = None  # a table's action, if nested: what an exit leaves
         self._exiting: ir.Var | None = None
         self._exit_bodies: list[list[ir.Stmt]] = []  # of the actions that may set it

@@ -21,6 +21,7 @@ from gradplane.switch.lower.env import (
 )
 from gradplane.switch.lower.erase import erase, erase_but_named, several_varbits, type_name
 from gradplane.switch.lower.instances import Instances, Natives
+from gradplane.switch.lower.numbers import check_numbers
 from gradplane.switch.lower.parsers import ParserLowering
 from gradplane.switch.lower.sites import used_blocks
 from gradplane.switch.source import Reporter
@@ -204,12 +205,12 @@ def _translation(a: Annotation) -> tuple[str, int | None] | None:
     return uri, int(width, 0) if width else None
 
 
-def package_type(program: ast.Program) -> str:
-    """The type of a checked program's `main`; empty if there is none."""
+def package_types(program: ast.Program) -> list[str]:
+    """The type of a checked program's `main`; without a main, the types of packages declared."""
     for decl in program.declarations:
         if isinstance(decl, ast.Instantiation) and decl.name == "main":
-            return str(decl.info.name)
-    return ""
+            return [decl.info.name]
+    return [d.name for d in program.declarations if isinstance(d, ast.PackageTypeDecl)]
 
 
 def lower(
@@ -221,6 +222,8 @@ def lower(
     match kinds and properties that we do not know. library: it may be without a main.
     """
     program = Lowering(checked, reporter, natives).run(library)
+    if program is not None:
+        check_numbers(program, reporter)
     reporter.stop_on_errors()
     assert program is not None
     return program

@@ -131,7 +131,9 @@ class TableLowering:
 
     def _number(self, e: ast.Expr) -> int | bool:
         value = self.body.expr(e)
-        assert isinstance(value, ir.Const) and not isinstance(value.value, str), e
+        if not isinstance(value, ir.Const) or isinstance(value.value, str):
+            self.p.reporter.error(e.span, "this must be a number, bool or enum member known here")
+            return 0
         return value.value
 
     def _default(self) -> ir.ActionCall:
@@ -149,7 +151,7 @@ class TableLowering:
         return ir.ActionCall(self.codes["NoAction"], [])
 
     def _for_empty_group(self) -> ir.ActionCall | None:
-        """What the source says, else in PSA NoAction (where the table has it); None: the default."""
+        """What the source says, else in PSA NoAction, where the table has it; None: the default."""
         if self.decl.empty_group_action is not None:
             return self._call(self.decl.empty_group_action)
         of_psa = any(p.name == "psa_implementation" for p in self._implementation())

@@ -137,9 +137,7 @@ class Arbitration:
                 f"device id {update.device_id} is not served here, only {self.device_id}",
             )
         if known is None and len(self.clients) >= MAX_STREAMS:
-            raise RpcError(
-                "RESOURCE_EXHAUSTED", f"{MAX_STREAMS} streams are open, which is the most"
-            )
+            raise too_many_streams()
         if known is not None and known.role != role:
             raise RpcError(
                 "FAILED_PRECONDITION",
@@ -180,6 +178,10 @@ class Arbitration:
             notice.status.code = code_number("NOT_FOUND")
             notice.status.message = "no controller is primary"
         return notice
+
+
+def too_many_streams() -> RpcError:
+    return RpcError("RESOURCE_EXHAUSTED", f"{MAX_STREAMS} streams are open, which is the most")
 
 
 def role_name(role: p4r.Role) -> str:

@@ -192,14 +192,14 @@ class Catalog:
         meters = [*info.meters, *info.direct_meters]
         self.meter_types = {m.preamble.name: m.spec.type for m in meters}
 
-    def table_named(self, name: str) -> TableInfo:
-        return next(t for t in self.tables.values() if t.name == name)
+    def table_named(self, name: str) -> TableInfo | None:
+        return next((t for t in self.tables.values() if t.name == name), None)
 
-    def digest_of(self, name: str, data: Type) -> Extern:
+    def digest_of(self, name: str, data: Type) -> Extern | None:
         """The digest of this name; v1model's that have none go by their data's type."""
         known = self.digests.values()
         named = next((d for d in known if d.name == name), None)
-        return named or next(d for d in known if d.inside == data)
+        return named or next((d for d in known if d.inside == data), None)
 
 
 _Info = TypeVar("_Info")

@@ -76,7 +76,7 @@ def read_number(t: Type, message: p4d.P4Data, where: str, program: Program) -> i
     form, given = _form(t), message.WhichOneof("data")
     if given != form:
         raise RpcError(
-            "INVALID_ARGUMENT", f"{where}: data is {given or 'not set'}, expected a {form} ({t})"
+            "INVALID_ARGUMENT", f"{where}: data is {given or 'not set'}, expected {form} ({t})"
         )
     match t:
         case Bool():

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -51,7 +51,7 @@ class Source:
 def device_config(
     path: str | Path,
     include_dirs: Iterable[str | Path] = (),
-    defines: Mapping[str, str] | None = None,
+    defines: Mapping[str, str] | Sequence[str] | None = None,
 ) -> bytes:
     """What to push so that a switch anywhere runs the program in `path`.
 

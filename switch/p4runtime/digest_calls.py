@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Type
+from gradplane.switch.ir.walk import blocks, nested
 from gradplane.switch.p4runtime.typespec import is_tuple
 
 
@@ -27,31 +28,7 @@ def digest_calls(program: ir.Program) -> dict[str, tuple[Type, Type]]:
 
 
 def _extern_calls(program: ir.Program) -> Iterator[ir.CallExtern]:
-    """Every extern call of the package's controls and of the actions."""
-    for action in program.actions:
-        yield from _calls_in(action.body)
-    for control in _controls(program.package):
-        yield from _calls_in(control.body)
-
-
-def _controls(package: ir.Package) -> Iterator[ir.Control]:
-    for arg in package.args.values():
-        if isinstance(arg, ir.Control):
-            yield arg
-        elif isinstance(arg, ir.Package):
-            yield from _controls(arg)
-
-
-def _calls_in(body: Iterable[ir.Stmt]) -> Iterator[ir.CallExtern]:
-    for stmt in body:
-        match stmt:
-            case ir.CallExtern():
-                yield stmt
-            case ir.If():
-                yield from _calls_in(stmt.then + stmt.other)
-            case ir.Switch():
-                for _, case in stmt.cases:
-                    yield from _calls_in(case)
-                yield from _calls_in(stmt.default)
-            case ir.Block() | ir.Loop():
-                yield from _calls_in(stmt.body)
+    """Every extern call of the actions and of the package's controls."""
+    controls = [block for _, block in blocks(program.package) if isinstance(block, ir.Control)]
+    for body in (*(a.body for a in program.actions), *(c.body for c in controls)):
+        yield from (stmt for stmt in nested(body) if isinstance(stmt, ir.CallExtern))

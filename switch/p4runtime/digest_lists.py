@@ -6,6 +6,7 @@ P4Runtime specification, section "DigestEntry".
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import islice
 
 from finsy.proto import p4d, p4r
 
@@ -46,7 +47,7 @@ class DigestLists:
             digest.since = now
         digest.waiting[key] = data
         full = 0 < config.max_list_size <= len(digest.waiting)
-        return [self._send(digest_id, now)] if full or not config.max_timeout_ns else []
+        return self._send(digest_id, now) if full or not config.max_timeout_ns else []
 
     def tick(self, now: int) -> list[p4r.DigestList]:
         """The lists whose oldest message has waited long enough."""
@@ -57,7 +58,7 @@ class DigestLists:
                 digest.waiting.clear()
             elif digest.waiting and now - digest.since >= config.max_timeout_ns:
                 due.append(digest_id)
-        return [self._send(digest_id, now) for digest_id in due]
+        return [message for digest_id in due for message in self._send(digest_id, now)]
 
     def acknowledge(self, digest_id: int, list_id: int) -> None:
         digest = self._digests.get(digest_id)
@@ -70,12 +71,20 @@ class DigestLists:
         kept = digest.unacknowledged.items()
         digest.unacknowledged = {k: s for k, s in kept if now - s[1] < config.ack_timeout_ns}
 
-    def _send(self, digest_id: int, now: int) -> p4r.DigestList:
-        digest = self._digests[digest_id]
-        number, self._next_list = self._next_list, self._next_list + 1
-        digest.unacknowledged.update(dict.fromkeys(digest.waiting, (number, now)))
-        message = p4r.DigestList(
-            digest_id=digest_id, list_id=number, data=digest.waiting.values(), timestamp=now
-        )
+    def _send(self, digest_id: int, now: int) -> list[p4r.DigestList]:
+        """All that waits; in several lists, where the most that one may have was lowered since."""
+        digest, lists = self._digests[digest_id], []
+        waiting = iter(digest.waiting.items())
+        while some := list(islice(waiting, self.configs[digest_id].max_list_size or None)):
+            number, self._next_list = self._next_list, self._next_list + 1
+            digest.unacknowledged.update((key, (number, now)) for key, _ in some)
+            lists.append(
+                p4r.DigestList(
+                    digest_id=digest_id,
+                    list_id=number,
+                    data=[data for _, data in some],
+                    timestamp=now,
+                )
+            )
         digest.waiting.clear()
-        return message
+        return lists

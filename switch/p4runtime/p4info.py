@@ -10,6 +10,7 @@ from google.protobuf import text_format
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotations, NewType, Type, bit_width
+from gradplane.switch.ir.walk import blocks, statements
 from gradplane.switch.p4runtime.annotations import (
     annotate,
     annotated_number,
@@ -108,15 +109,18 @@ class _Builder:
         self.info = p4i.P4Info()
         self.symbols = Symbols()
         self.digests = digest_calls(program)
+        self.tables = _applied(program)
+        used = {ref.action.name for table in self.tables for ref in table.actions}
+        self.actions = [action for action in program.actions if action.name in used]
 
     def build(self) -> p4i.P4Info:
         self._collect()
         self.symbols.assign()
         self._package()
-        for table in self._placed(self.program.tables):
+        for table in self._placed(self.tables):
             if not is_hidden(table.annotations):
                 self._table(table)
-        for action in self._placed(_in_p4c_order(self.program.actions)):
+        for action in self._placed(_in_p4c_order(self.actions)):
             if not is_hidden(action.annotations):
                 self._action(action)
         for extern in self._placed(self.program.externs):
@@ -137,9 +141,9 @@ class _Builder:
 
     def _collect(self) -> None:
         program, add = self.program, self.symbols.add
-        for table in self._placed(program.tables):
+        for table in self._placed(self.tables):
             add(Kind.TABLE, table.name, table.annotations)
-        for action in self._placed(program.actions):
+        for action in self._placed(self.actions):
             add(Kind.ACTION, action.name, action.annotations)
         for extern in self._placed(program.externs):
             if extern.type in EXTERN_KINDS:
@@ -277,7 +281,7 @@ class _Builder:
         profile = self.info.action_profiles.add(with_selector=selector)
         self._extern_preamble(profile.preamble, extern)
         profile.size = _number(extern, 1 if selector else 0)
-        users = sorted(t.name for t in self.program.tables if t.implementation is extern)
+        users = sorted(t.name for t in self.tables if t.implementation is extern)
         profile.table_ids.extend(self.symbols.id(Kind.TABLE, name) for name in users)
         if not selector:
             return
@@ -304,10 +308,14 @@ class _Builder:
         """Its id comes from the type's name, its name from the annotation."""
         if is_hidden(header.annotations):
             return
-        name = next(a.values[0] for a in header.annotations if a.name == "controller_header")
+        annotation = next(a for a in header.annotations if a.name == "controller_header")
+        name = str(annotation.values[0]) if annotation.values else ""
+        if not name or any(name == h.preamble.name for h in self.info.controller_packet_metadata):
+            what = f"{name} is another header" if name else 'expected a name, such as "packet_in"'
+            raise P4InfoError(f"header {header.name}: @controller_header: {what}")
         out = self.info.controller_packet_metadata.add()
         self._preamble(out.preamble, Kind.CONTROLLER_HEADER, header.name, header.annotations)
-        out.preamble.name = out.preamble.alias = str(name)
+        out.preamble.name = out.preamble.alias = name
         annotations = {f.name: f.annotations for f in header.fields}
         fields = flat_fields(header)
         ids = field_ids([annotations.get(name, ()) for name, _ in fields], header.name)
@@ -351,6 +359,17 @@ class _Builder:
             field.type_name.name = type_name
             add_new_type(self.program.types[type_name], self.info.type_info)
         return wire_width(t, type_name, self.program.types)
+
+
+def _applied(program: ir.Program) -> list[ir.Table]:
+    """The tables that the package's blocks apply: p4c removes the others, and tells nobody."""
+    found = {
+        stmt.table.name
+        for _, block in blocks(program.package)
+        for stmt in statements(block)
+        if isinstance(stmt, ir.ApplyTable)
+    }
+    return [table for table in program.tables if table.name in found]
 
 
 def _in_p4c_order(actions: Sequence[ir.Action]) -> list[ir.Action]:

@@ -58,6 +58,25 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
             "INVALID_ARGUMENT",
             f"the new program has no place for state of the old one: {cause.message}",
         ) from error
+    _keep_meters_and_times(old, new)
+
+
+def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
+    """What cannot be written: tokens in buckets, counts per colour, times of the last hit."""
+    for name, meter in new.state.meters.items():
+        former = old.state.meters.get(name)
+        if former is not None and former.size == meter.size:
+            meter.memory[:] = former.memory
+    for name, table in new.state.tables.items():
+        if name not in old.state.tables:
+            continue
+        before = old.state.tables[name]
+        table.default_meter.restore(before.default_meter.cells)
+        for entry in before.entries():
+            found = table.find(entry.matches, entry.priority)
+            if found is not None:
+                found.meter.restore(entry.meter.cells)
+                found.last_hit_ns, found.idle_told_ns = entry.last_hit_ns, entry.idle_told_ns
 
 
 def _updates(old: Pipeline) -> Iterator[p4r.Update]:

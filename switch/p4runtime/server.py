@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn
 import grpc
 from finsy.proto import p4r, p4r_grpc
 
-from gradplane.switch.p4runtime.arbitration import MAX_STREAMS
+from gradplane.switch.p4runtime.arbitration import MAX_STREAMS, too_many_streams
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.errors import BatchError, RpcError, rpc_status_of
 from gradplane.switch.p4runtime.service import Delivery, P4RuntimeService
@@ -68,6 +68,8 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         self.address = address
         self._also = also
         self._lock = device.lock
+        # Streams that announce nothing take a thread too; other requests must not wait for them.
+        self._free_streams = threading.BoundedSemaphore(MAX_STREAMS)
         self._told: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._notifier = threading.Thread(target=self._notify, name="p4runtime notifier")
         self._pool = ThreadPoolExecutor(MAX_STREAMS + _UNARY_THREADS + threads, "p4runtime")
@@ -151,14 +153,19 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     def StreamChannel(
         self, requests: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
     ) -> Iterator[p4r.StreamMessageResponse]:
-        stream = _Stream()
-        threading.Thread(
-            target=self._listen, args=(stream, requests), name="p4runtime stream", daemon=True
-        ).start()
-        while (item := stream.waiting.get()) is not None:
-            if isinstance(item, RpcError):
-                _abort(context, item)
-            yield item
+        if not self._free_streams.acquire(blocking=False):
+            _abort(context, too_many_streams())
+        try:
+            stream = _Stream()
+            threading.Thread(
+                target=self._listen, args=(stream, requests), name="p4runtime stream", daemon=True
+            ).start()
+            while (item := stream.waiting.get()) is not None:
+                if isinstance(item, RpcError):
+                    _abort(context, item)
+                yield item
+        finally:
+            self._free_streams.release()
 
     # -- parts -----------------------------------------------------------------------------------
 
@@ -166,11 +173,12 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         try:
             port: int = self._server.add_insecure_port(address)
         except RuntimeError as error:
-            also = address in self._also
-            option = "--thrift-port PORT" if also else "--grpc-server-addr HOST:PORT"
+            option = "--grpc-server-addr HOST:PORT (port 0: any free one)"
+            if address in self._also:
+                option = "--thrift-port PORT"
             raise ServerError(
                 f"cannot listen on {address}: the address is in use or not of this machine;"
-                f" choose another with {option} (port 0: any free one)"
+                f" choose another with {option}"
             ) from error
         return port
 

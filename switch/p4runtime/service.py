@@ -142,7 +142,10 @@ class P4RuntimeService:
     # -- what the switch tells -------------------------------------------------------------------
 
     def told(self, message: Message, now: int) -> list[Delivery]:
-        """A message of the running switch, for the primaries it concerns; `now`: ns since 1970."""
+        """A message of the running switch, for the primaries it concerns; `now`: ns since 1970.
+
+        It may be from the program that ran before: what this one knows nothing of is dropped.
+        """
         pipeline = self.device.pipeline
         if pipeline is None:
             return []
@@ -151,7 +154,8 @@ class P4RuntimeService:
                 return self._packet_in(packet_in_message(pipeline.catalog, packet))
             case Digest(name=name, type=t, data=data):
                 digest = pipeline.catalog.digest_of(name, t)
-                assert digest.data is not None
+                if digest is None or digest.data is None or digest.inside != t:
+                    return []
                 shown = show_data(digest.data, data, pipeline.catalog.program)
                 lists = self._digest_lists(pipeline).offer(digest.id, shown, now)
                 return self._digest_deliveries(lists)
@@ -265,6 +269,8 @@ class P4RuntimeService:
 
     def _idle(self, pipeline: Pipeline, notice: IdleNotice, now: int) -> list[Delivery]:
         info = pipeline.catalog.table_named(notice.table)
+        if info is None:
+            return []
         message = p4r.IdleTimeoutNotification(
             table_entry=[show_entry(pipeline, info, notice.entry)], timestamp=now
         )
@@ -290,8 +296,12 @@ def _stream_error(error: RpcError, **details: ProtobufMessage) -> p4r.StreamMess
 
 
 def _passes(rights: RoleConfig, values: dict[int, bytes]) -> bool:
-    chosen = rights.packet_in_filter
-    return chosen is None or values.get(chosen[0]) == chosen[1]
+    """Whether the role's filter lets a packet-in with this metadata through."""
+    if rights.packet_in_filter is None:
+        return True
+    number, wanted = rights.packet_in_filter
+    value = values.get(number)
+    return value is not None and value.lstrip(b"\0") == wanted.lstrip(b"\0")
 
 
 def _action(request: _Set) -> str:

@@ -18,10 +18,8 @@ from typing import Protocol
 import numpy as np
 
 from gradplane.switch.ports.links import LinkWatch
-from gradplane.switch.ports.offload import VNET_HEADER
 from gradplane.switch.ports.packets import BATCH, Arrivals, Bytes, Departures, Ints
 from gradplane.switch.ports.pcap import PcapWriter
-from gradplane.switch.ports.vlan import AUXDATA
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +71,7 @@ class PacketLoop:
     faults: int = 0
     nowhere: int = 0
     _wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
-    _arrivals: Arrivals = field(default_factory=lambda: Arrivals(VNET_HEADER.size, AUXDATA))
+    _arrivals: Arrivals = field(default_factory=Arrivals)
     _departures: Departures = field(default_factory=Departures)
 
     def run(self) -> None:
@@ -145,15 +143,13 @@ class PacketLoop:
         """Port by port; each port's packets stay in order."""
         if not len(rows):
             return
-        ports, ends = rows[:, 0], rows[:, 1]
-        starts = np.zeros_like(ends)
-        starts[1:] = ends[:-1]
+        ports, order = rows[:, 0], None
         edges = [0, len(ports)]
         if (ports != ports[0]).any():
             order = np.argsort(ports, kind="stable")
-            ports, starts, ends = ports[order], starts[order], ends[order]
+            ports = ports[order]
             edges[1:1] = (np.flatnonzero(np.diff(ports)) + 1).tolist()
-        departures.put(data, starts, ends - starts)
+        departures.put(rows, data, order)
         for first, end in zip(edges, edges[1:], strict=False):
             number = int(ports[first])
             port = self.ports.get(number)
@@ -163,8 +159,10 @@ class PacketLoop:
                 continue
             port.send(departures, first, end)
             if number in self.captures:
-                sent = self.captures[number].sent
-                _capture(sent, data, starts[first:end], ends[first:end])
+                some = np.arange(first, end) if order is None else order[first:end]
+                ends = rows[:, 1]
+                starts = np.where(some > 0, ends[some - 1], 0)
+                _capture(self.captures[number].sent, data, starts, ends[some])
 
 
 def _capture(writer: PcapWriter, data: Bytes, starts: Ints, ends: Ints) -> None:

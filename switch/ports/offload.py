@@ -11,10 +11,12 @@ import array
 import fcntl
 import socket
 import struct
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gradplane.switch.ports.packets import Arrivals
+if TYPE_CHECKING:
+    from gradplane.switch.ports.packets import Arrivals
 
 _SIOCETHTOOL = 0x8946
 # linux/ethtool.h: commands that set one feature to 0 or 1.
@@ -27,7 +29,7 @@ _SWITCHES = {
 }
 
 VNET_HEADER = struct.Struct("=BBHHHH")  # flags, gso type, header, gso size, sum start, sum offset
-_NEEDS_CHECKSUM = 1
+NEEDS_CHECKSUM = 1
 
 
 def switch_off(interface: str) -> list[str]:
@@ -47,7 +49,7 @@ def switch_off(interface: str) -> list[str]:
 
 def complete_open(arrivals: Arrivals) -> None:
     """Fill in the checksums that senders left open, in packets behind their virtio_net_hdr."""
-    for i in np.flatnonzero(arrivals.first_bytes() & _NEEDS_CHECKSUM).tolist():
+    for i in np.flatnonzero(arrivals.first_bytes() & NEEDS_CHECKSUM).tolist():
         received = arrivals[i]
         _, _, _, _, start, offset = VNET_HEADER.unpack_from(received)
         complete(received[VNET_HEADER.size :], start, offset)

@@ -10,6 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane.switch.jit.native import Native
+from gradplane.switch.ports.batches import BLOCK, MESSAGE, batches
+from gradplane.switch.ports.offload import NEEDS_CHECKSUM, VNET_HEADER
+from gradplane.switch.ports.vlan import AUXDATA, HAS_TAG, STATUS_AT
+
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
@@ -19,66 +24,65 @@ MAX_PACKET = 1 << 16
 # fit its slot goes to an area of its own, and what did is copied to stand before that.
 _SLOT = 256
 _AREA = MAX_PACKET + 2 * _SLOT
+_COUNT, _MARKED = BLOCK.index("count"), BLOCK.index("marked")
 
-NO_CONTROL = np.dtype([])
 _VECTOR = np.dtype([("base", np.uint64), ("length", np.uint64)])  # struct iovec
 _MESSAGE = np.dtype(  # struct mmsghdr
     {
         "names": ["vectors", "vector count", "control", "control size", "length"],
         "formats": [np.uint64, np.uint64, np.uint64, np.uint64, np.uint32],
         "offsets": [16, 24, 32, 40, 56],
-        "itemsize": 64,
+        "itemsize": MESSAGE,
     }
 )
 _libc = ctypes.CDLL(None, use_errno=True)
 _ARGUMENTS = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int)
 _libc.sendmmsg.argtypes = _ARGUMENTS
-_libc.recvmmsg.argtypes = (*_ARGUMENTS, ctypes.c_void_p)
 
 
 class Arrivals:
-    """Packets that arrived together, `count` of them: packet i is data[starts[i]:ends[i]], and
-    what the kernel said of it, `header` bytes, is before it; more of that, with a socket option,
-    is in controls[i], a control message of type `control`."""
+    """Packets that arrived together, `count` of them: packet i is data[starts[i]:ends[i]]. Before
+    it is its virtio_net_hdr, in controls[i] what the kernel said of it (AUXDATA); `marked`:
+    whether a checksum is open or a tag was taken off."""
 
-    def __init__(
-        self, header: int = 0, control: np.dtype[Any] = NO_CONTROL, slots: int = BATCH
-    ) -> None:
-        self.count = 0
-        self.starts: Ints = np.zeros(0, dtype=np.int64)
-        self.ends = self.starts
-        self._header = header
+    def __init__(self, slots: int = BATCH) -> None:
         # From mmap, so that pages which no packet ever needed take no memory.
         self._memory = memoryview(mmap.mmap(-1, slots * (_SLOT + _AREA)))
         self.data: Bytes = np.frombuffer(self._memory, dtype=np.uint8)
-        split = slots * _SLOT
-        self._slots = self.data[:split].reshape(slots, _SLOT)
-        self._areas = self.data[split:].reshape(slots, _AREA)
-        self._slot_starts = np.arange(slots, dtype=np.int64) * _SLOT
-        self._area_starts = np.arange(slots, dtype=np.int64) * _AREA + split
+        self._slots = self.data[: slots * _SLOT].reshape(slots, _SLOT)
         self._vectors, self._messages = _messages(slots, 2)
-        self._vectors["base"][:, 0] = self.data.ctypes.data + self._slot_starts
-        self._vectors["base"][:, 1] = self.data.ctypes.data + self._area_starts + _SLOT
-        self._vectors["length"] = _SLOT, MAX_PACKET + header
-        self.controls = np.zeros(slots, dtype=control)
-        self._messages["control"] = self.controls.ctypes.data + np.arange(slots) * control.itemsize
-        self._address = self._messages.ctypes.data
-        self._lengths = self._messages["length"]
+        first = self.data.ctypes.data
+        behind = first + slots * _SLOT + _SLOT
+        self._vectors["base"][:, 0] = first + np.arange(slots, dtype=np.uint64) * _SLOT
+        self._vectors["base"][:, 1] = behind + np.arange(slots, dtype=np.uint64) * _AREA
+        self._vectors["length"] = _SLOT, MAX_PACKET + VNET_HEADER.size
+        self.controls = np.zeros(slots, dtype=AUXDATA)
+        controls = self.controls.ctypes.data + np.arange(slots) * AUXDATA.itemsize
+        self._messages["control"] = controls
+        self._messages["control size"] = AUXDATA.itemsize
+        self._starts, self._ends = np.zeros((2, slots), dtype=np.int64)
+        arrays = (self._messages, self.data, self._starts, self._ends, self.controls)
+        block = [*(array.ctypes.data for array in arrays), slots, 0, 0]
+        self._block = memoryview(np.array(block, dtype=np.int64))  # type: ignore[arg-type]
+        self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._block))
+        self._receive = _native().function("receive", ctypes.c_void_p, *[ctypes.c_int64] * 2)
+        self._show(0)
 
     def receive(self, descriptor: int, flags: int) -> None:
         """Take what waits at a socket. Raises OSError, EAGAIN where nothing does."""
-        self.count = 0
-        self._messages["control size"] = self.controls.itemsize
-        count = _checked(_libc.recvmmsg(descriptor, self._address, len(self._slots), flags, None))
-        lengths = self._lengths[:count]
-        begins = self._slot_starts[:count]
-        if count and lengths.max() > _SLOT:
-            long = np.flatnonzero(lengths > _SLOT)
-            self._areas[long, :_SLOT] = self._slots[long]
-            begins = np.where(lengths > _SLOT, self._area_starts[:count], begins)
-        self.ends = begins + np.maximum(lengths, self._header)
-        self.starts = begins + self._header
+        self._show(0)
+        self._receive(self._address, descriptor, flags)
+        count = self._block[_COUNT]
+        if count < 0:
+            raise OSError(-count, os.strerror(-count))
+        self._show(count)
+        self.marked = bool(self._block[_MARKED])
+
+    def _show(self, count: int) -> None:
         self.count = count
+        self.starts: Ints = self._starts[:count]
+        self.ends: Ints = self._ends[:count]
+        self.marked = False
 
     def first_bytes(self) -> Bytes:
         """The first byte of each header."""
@@ -86,7 +90,7 @@ class Arrivals:
 
     def __getitem__(self, i: int) -> memoryview:
         """Header and packet of arrival i."""
-        return self._memory[self.starts[i] - self._header : self.ends[i]]
+        return self._memory[self.starts[i] - VNET_HEADER.size : self.ends[i]]
 
 
 class Departures:
@@ -94,14 +98,18 @@ class Departures:
 
     def __init__(self) -> None:
         self._vectors, self._messages = _messages(BATCH, 1)
+        pointer, number = ctypes.c_void_p, ctypes.c_int64
+        self._put = _native().function("put", pointer, pointer, pointer, number, number)
 
-    def put(self, data: Bytes, starts: Ints, lengths: Ints) -> None:
-        """Packet i is `lengths[i]` bytes of `data` from `starts[i]`; `data` must live until they
-        are sent."""
-        if len(starts) > len(self._vectors):
-            self._vectors, self._messages = _messages(2 * len(starts), 1)
-        self._vectors["base"][: len(starts), 0] = data.ctypes.data + starts
-        self._vectors["length"][: len(starts), 0] = lengths
+    def put(self, rows: Ints, data: Bytes, order: Ints | None) -> None:
+        """Packet i ends in `data` where row i (port, end, cause) says, and begins where the one
+        before it ends; they go in this order, or in that of the numbers in `order`. `data` must
+        live until they are sent."""
+        if len(rows) > len(self._vectors):
+            self._vectors, self._messages = _messages(2 * len(rows), 1)
+        numbers = None if order is None else order.ctypes.data
+        arrays = self._vectors.ctypes.data, rows.ctypes.data, numbers
+        self._put(*arrays, len(rows), data.ctypes.data)
 
     def length(self, i: int) -> int:
         """Bytes of packet i."""
@@ -110,8 +118,19 @@ class Departures:
     def send(self, descriptor: int, first: int, end: int) -> int:
         """Send packets first to end - 1, in order; how many were. Raises OSError if the first
         could not be."""
-        address = self._messages.ctypes.data + first * _MESSAGE.itemsize
-        return _checked(_libc.sendmmsg(descriptor, address, end - first, 0))
+        address = self._messages.ctypes.data + first * MESSAGE
+        count = _libc.sendmmsg(descriptor, address, end - first, 0)
+        if count < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        return int(count)
+
+
+def _native() -> Native:
+    return batches(
+        slot=_SLOT, area=_AREA, header=VNET_HEADER.size, mark=NEEDS_CHECKSUM,
+        control=AUXDATA.itemsize, status=STATUS_AT, status_mark=HAS_TAG,
+    )  # fmt: skip
 
 
 def _messages(count: int, parts: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -121,10 +140,3 @@ def _messages(count: int, parts: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any
     messages["vectors"] = np.uint64(vectors.ctypes.data) + np.arange(count, dtype=np.uint64) * step
     messages["vector count"] = parts
     return vectors, messages
-
-
-def _checked(result: int) -> int:
-    if result < 0:
-        code = ctypes.get_errno()
-        raise OSError(code, os.strerror(code))
-    return result

@@ -81,8 +81,9 @@ class Port:
         except OSError as error:
             self._failed(error)
             return
-        complete_open(arrivals)
-        restore_tags(arrivals)
+        if arrivals.marked:
+            complete_open(arrivals)
+            restore_tags(arrivals)
 
     def send(self, packets: Departures, first: int, end: int) -> None:
         """Send packets first to end - 1; those that the interface cannot take are dropped and

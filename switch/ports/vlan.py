@@ -3,19 +3,23 @@ it was beside the packet (linux/if_packet.h, struct tpacket_auxdata)."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
-from gradplane.switch.ports.packets import Arrivals
+if TYPE_CHECKING:
+    from gradplane.switch.ports.packets import Arrivals
 
+STATUS_AT = 16
 AUXDATA = np.dtype(  # a control message of it
     {
         "names": ["status", "tci", "tpid"],
         "formats": [np.uint32, np.uint16, np.uint16],
-        "offsets": [16, 32, 34],
+        "offsets": [STATUS_AT, 32, 34],
         "itemsize": 40,
     }
 )
-_HAS_TAG, _HAS_TPID = 1 << 4, 1 << 6
+HAS_TAG, _HAS_TPID = 1 << 4, 1 << 6
 _DEFAULT_TPID = 0x8100
 _ADDRESSES = np.arange(12)  # bytes of the MAC addresses, before the tag
 _TAG = np.arange(4)
@@ -24,7 +28,7 @@ _TAG = np.arange(4)
 def restore_tags(arrivals: Arrivals) -> None:
     """Put the tags back. Four bytes before each packet are written to."""
     told = arrivals.controls[: arrivals.count]
-    tagged = np.flatnonzero(told["status"] & _HAS_TAG)
+    tagged = np.flatnonzero(told["status"] & HAS_TAG)
     if not len(tagged):
         return
     told, starts = told[tagged], arrivals.starts[tagged, None]

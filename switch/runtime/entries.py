@@ -96,12 +96,34 @@ class Entry:
     metadata: bytes = b""
     idle_timeout_ns: int = 0
     is_const: bool = False
-    counter: Count = field(default_factory=Count)
-    meter: MeterCell = field(default_factory=MeterCell)
     serial: int = 0
     handle: int = 0
     idle_told_ns: int = 0
-    times: memoryview[int] = field(default_factory=lambda: signed_words(1), repr=False)
+    # Made when they are first asked for: most tables need none of them.
+    _counter: Count | None = field(default=None, init=False, repr=False)
+    _meter: MeterCell | None = field(default=None, init=False, repr=False)
+    _times: memoryview[int] | None = field(default=None, init=False, repr=False)
+
+    @property
+    def counter(self) -> Count:
+        """The entry's direct counter."""
+        if self._counter is None:
+            self._counter = Count()
+        return self._counter
+
+    @property
+    def meter(self) -> MeterCell:
+        """The entry's direct meter."""
+        if self._meter is None:
+            self._meter = MeterCell()
+        return self._meter
+
+    @property
+    def times(self) -> memoryview[int]:
+        """One word: `last_hit_ns`, kept in tables with idle timeouts."""
+        if self._times is None:
+            self._times = signed_words(1)
+        return self._times
 
     @property
     def last_hit_ns(self) -> int:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Counter
 from gradplane.switch.runtime.chance import Chance
+from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.messages import IdleNotice, Message
@@ -59,6 +60,7 @@ class State:
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
         self.nodes = MulticastNodes(self.multicast, self.clone_sessions)
+        self.crcs = {call: CustomCrc(*crc) for call, crc in custom_crcs(program).items()}
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason
@@ -86,6 +88,8 @@ class State:
         for value_set in self.value_sets.values():
             value_set.replace([])
         self.nodes.clear()
+        for crc in self.crcs.values():
+            crc.set(STANDARD[crc.width])
 
     def microseconds(self) -> int:
         """Time since the switch started."""

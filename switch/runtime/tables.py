@@ -19,7 +19,7 @@ from gradplane.switch.runtime.entries import (
 from gradplane.switch.runtime.errors import TableError
 from gradplane.switch.runtime.handles import Handles
 from gradplane.switch.runtime.keys import WITH_PRIORITY, Match, key_fields, source_match
-from gradplane.switch.runtime.lookup import index_for
+from gradplane.switch.runtime.lookup import Index, index_for
 from gradplane.switch.runtime.meters import MeterCell
 from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.tuples import Key
@@ -48,8 +48,6 @@ class MatchTable:
     ternary, range or optional, its priority.
     """
 
-    lookup: Callable[[Key], Entry | None]
-
     def __init__(
         self,
         table: ir.Table,
@@ -66,8 +64,7 @@ class MatchTable:
         self._entries: dict[Identity, Entry] = {}
         self._handles = Handles()
         self._serial = 0
-        self._index = index_for(self.fields)
-        self.lookup = self._index.find
+        self._index: Index | None = None  # made for the first look-up: compiled code needs none
         self.watcher: Watcher | None = None
         self.default = self._source_default
         self._load()
@@ -82,6 +79,14 @@ class MatchTable:
     def find(self, matches: Sequence[Match], priority: int = 0) -> Entry | None:
         """The entry of this identity; raises TableError for matches the table cannot have."""
         return self._entries.get(self._identity(self._canonical(matches), priority))
+
+    def lookup(self, key: Key) -> Entry | None:
+        """The entry that a key hits."""
+        if self._index is None:
+            self._index = index_for(self.fields)
+            for entry in self._entries.values():
+                self._index.insert(entry)
+        return self._index.find(key)
 
     def by_handle(self, handle: int) -> Entry:
         """The entry of this number (Entry.handle)."""
@@ -117,7 +122,8 @@ class MatchTable:
         found = self._existing(entry)
         del self._entries[self._identity(found.matches, found.priority)]
         self._handles.remove(found)
-        self._index.remove(found)
+        if self._index is not None:
+            self._index.remove(found)
         if self.watcher is not None:
             self.watcher.deleted(found)
 
@@ -188,14 +194,16 @@ class MatchTable:
             raise self._error("RESOURCE_EXHAUSTED", f"all {self.table.size} entries are in use")
         self._serial += 1
         entry.serial = self._serial
-        entry.last_hit_ns = self.clock()
+        if self.table.support_timeout:
+            entry.last_hit_ns = self.clock()
         self.restore(entry)
 
     def restore(self, entry: Entry) -> None:
         """Puts back an entry that was deleted: with its place among equals, and its last hit."""
         self._entries[self._identity(entry.matches, entry.priority)] = entry
         self._handles.add(entry)
-        self._index.insert(entry)
+        if self._index is not None:
+            self._index.insert(entry)
         if self.watcher is not None:
             self.watcher.inserted(entry)
 
@@ -303,7 +311,8 @@ class MatchTable:
         if identity not in self._entries:
             self._entries[identity] = entry
             self._handles.add(entry)
-            self._index.insert(entry)
+            if self._index is not None:
+                self._index.insert(entry)
 
     def _priorities(self) -> list[int]:
         """By P4_16 1.2.5, section 14.2.1.4, turned so that the larger wins."""

@@ -1,9 +1,9 @@
 """Which packets must leave, and whether they did.
 
 As in BMv2's runner: when all is done, each port that a `packet` or `expect` names must have sent
-as many packets as it has expectations, in that order; an `expect` without bytes accepts whatever
-its port sends. An expectation gives a prefix, with `$` the whole packet. What leaves by a port that
-the file does not name is not looked at, unless the file has `no_packet` and expects nothing.
+as many packets as it has expectations, in that order. An expectation gives a prefix, with `$` the
+whole packet, without bytes any packet. What leaves by a port that the file does not name is not
+looked at, unless the file has `no_packet` and expects nothing.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Expected:
         return ""
 
     def __str__(self) -> str:
-        return self.digits + "$" * self.whole
+        return self.digits + "$" * self.whole or "any"
 
 
 class Expectations:
@@ -45,15 +45,11 @@ class Expectations:
         self.ports: set[int] = set()  # named in the file
         self.nothing = False  # no_packet
         self._expected: defaultdict[int, list[Expected]] = defaultdict(list)
-        self._any: dict[int, int] = {}  # port -> line of its expectation without bytes
         self._sent: defaultdict[int, list[bytes]] = defaultdict(list)
 
     def expect(self, line: int, port: int, digits: str, whole: bool) -> None:
         self.ports.add(port)
-        if digits or whole:
-            self._expected[port].append(Expected(line, digits.lower(), whole))
-        else:
-            self._any[port] = line
+        self._expected[port].append(Expected(line, digits.lower(), whole))
 
     def sent(self, port: int, packet: bytes) -> None:
         self._sent[port].append(packet)
@@ -61,16 +57,13 @@ class Expectations:
     def failures(self) -> list[str]:
         """A message for each port that is not as expected."""
         ports = set(self.ports)
-        if self.nothing and not self._expected and not self._any:
+        if self.nothing and not self._expected:
             ports |= set(self._sent)
         return [message for port in sorted(ports) for message in self._port(port)]
 
     def _port(self, port: int) -> Iterator[str]:
         expected, sent = self._expected[port], self._sent[port]
-        if port in self._any:
-            if expected:
-                yield f"{self.file}:{self._any[port]}: port {port} is also expected with bytes"
-        elif len(expected) != len(sent):
+        if len(expected) != len(sent):
             yield self._miscount(port, expected, sent)
         else:
             yield from self._differences(port, expected, sent)

@@ -19,6 +19,7 @@ NAME = r'(?:"[^"]+"|[^\s:()=,"]+)'
 KEY = r'(?:"[^"]+"|[^\s:()\[=,"]+(?:\[[^\]]*\][^\s:()\[=,"]*)*(?:\(\))?)'
 MATCHES = rf"(?P<matches>(?:{KEY}\s*:\s*\S+(?:\s+|$))*)"
 ACTION = rf"(?P<action>{NAME})\s*\((?P<args>[^()]*)\)"
+NUMBER = r"(?:0[xXbBoO][0-9a-fA-F]+|\d{1,10})"
 PRIORITY = r"(?:(?P<priority>\d{1,10})\s+)?"
 
 
@@ -52,12 +53,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "all, or TABLE [PRIORITY] FIELD:VALUE..., or TABLE HANDLE",
         rf"(?P<table>{NAME})(?:\s+{PRIORITY}(?:(?P<handle>{NAME})|{MATCHES}))?",
     ),
-    "mirroring_add": ("SESSION PORT", r"(?P<session>\d{1,10})\s+(?P<port>\d{1,10})"),
-    "mirroring_add_mc": ("SESSION GROUP", r"(?P<session>\d{1,10})\s+(?P<group>\d{1,10})"),
-    "mirroring_get": ("SESSION", r"(?P<session>\d{1,10})"),
-    "mc_mgrp_create": ("GROUP", r"(?P<group>\d{1,10})"),
-    "mc_node_create": ("RID PORT...", r"(?P<rid>\d{1,10})(?P<ports>(?:\s+\d{1,10})*)"),
-    "mc_node_associate": ("GROUP NODE", r"(?P<group>\d{1,10})\s+(?P<node>\d{1,10})"),
+    "mirroring_add": ("SESSION PORT", rf"(?P<session>{NUMBER})\s+(?P<port>{NUMBER})"),
+    "mirroring_add_mc": ("SESSION GROUP", rf"(?P<session>{NUMBER})\s+(?P<group>{NUMBER})"),
+    "mirroring_get": ("SESSION", rf"(?P<session>{NUMBER})"),
+    "mc_mgrp_create": ("GROUP", rf"(?P<group>{NUMBER})"),
+    "mc_node_create": ("RID PORT...", rf"(?P<rid>{NUMBER})(?P<ports>(?:\s+{NUMBER})*)"),
+    "mc_node_associate": ("GROUP NODE", rf"(?P<group>{NUMBER})\s+(?P<node>{NUMBER})"),
     "register_read": ("NAME [INDEX]", rf"(?P<name>{NAME})(?:\s+(?P<index>\w+))?"),
     "register_write": (
         "NAME INDEX VALUE",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gradplane.switch.externs_file import load_externs
+from gradplane.switch.runtime.errors import SwitchError
 from gradplane.switch.source import CompileError
 from gradplane.switch.stf.grammar import StfError, parse
 from gradplane.switch.stf.tester import Clock, Tester
@@ -38,13 +38,13 @@ def run(
     engine: str = ENGINE,
     include_dirs: Sequence[str | Path] = (),
     defines: Mapping[str, str] | Sequence[str] | None = None,
-    externs: Implementations | None = None,
+    externs: Implementations | str | Path | None = None,
 ) -> StfResult:
     """Runs a program's test: `stf_path`, or the file beside it that ends in .stf.
 
     Never raises for what program and test contain: a program that does not compile, a test that
     cannot be read and packets that are not as expected are failures. externs: as of Switch.
-    SwitchError for `engine`.
+    SwitchError for `engine` and `externs`.
     """
     source = Path(program)
     test = Path(stf_path) if stf_path is not None else source.with_suffix(".stf")
@@ -72,7 +72,7 @@ def run(
 def _text(test: Path) -> str:
     if not test.is_file():
         raise StfError(f"there is no packet test {test}")
-    return test.read_text(encoding="utf-8", errors="replace")
+    return test.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def main(
@@ -84,13 +84,12 @@ def main(
 ) -> int:
     """Runs the tests of several programs and prints a line each and how many passed.
 
-    externs: a Python file that implements the programs' own externs; each test has it anew. Raises
-    SwitchError if it cannot be loaded.
+    externs: a Python file that implements the programs' own externs; each test has it anew.
     -> exit status: 0 if all passed, else 1.
     """
     failed = total = 0
     for file in files:
-        result = _guarded(file, engine, include_dirs, defines, load_externs(externs))
+        result = _guarded(file, engine, include_dirs, defines, externs)
         print(result, flush=True)
         total += 1
         failed += not result.passed
@@ -103,11 +102,13 @@ def _guarded(
     engine: str,
     include_dirs: Sequence[str | Path],
     defines: Mapping[str, str] | Sequence[str] | None,
-    externs: Implementations | None,
+    externs: str | Path | None,
 ) -> StfResult:
     """As `run`, but a fault of the switch itself fails this test only, not all that follow."""
     try:
         return run(file, None, engine, include_dirs, defines, externs)
+    except SwitchError as error:
+        return StfResult(str(file), False, str(error))
     except Exception as error:
         what = f"fault in the switch: {type(error).__name__}: {error}"
         return StfResult(str(file), False, what)

@@ -1,5 +1,6 @@
 """The command line: exit status, what is printed, how errors look."""
 
+import json
 import subprocess
 import sys
 from collections.abc import Callable
@@ -148,6 +149,20 @@ def test_p4_check_and_info(command: Command, tmp_path: Path) -> None:
     status, output, _ = command("p4", "info", program, "-D", "SLOTS=16")
     assert status == 0
     assert "size: 16\n" in output
+    status, output, _ = command("p4", "config", program, "-D", "SLOTS=16")
+    assert status == 0
+    assert "table routes" in json.loads(output)["source"]
+
+
+def test_p4_check_finds_what_p4info_cannot_tell(command: Command, tmp_path: Path) -> None:
+    psa = (ROOT / "tests" / "switch" / "p4runtime" / "programs" / "psa_switch.p4").read_text()
+    program = tmp_path / "wrong.p4"
+    program.write_text(psa.replace("@max_group_size(4)", "@max_group_size(few)"))
+    for subcommand in ("check", "info", "config"):
+        status, _, errors = command("p4", subcommand, program)
+        assert status == 1
+        assert f"{program}:36:" in errors
+        assert "error: @max_group_size(few): expected one number" in errors
 
 
 def test_p4_check_knows_what_the_programs_architecture_runs(

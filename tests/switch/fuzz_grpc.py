@@ -1,9 +1,10 @@
 """Random and damaged gRPC messages to a running switch: python tests/switch/fuzz_grpc.py.
 
 Requests of every RPC, as bytes: random ones, and well-formed ones with fields changed, nested,
-repeated and cut; and requests for traces, with filters put together at random. Whatever comes, the
-server answers in time, with a status that the protocol has for it; packets go on being forwarded;
-and at the end a controller finds it in order.
+repeated and cut; requests for traces, with filters put together at random; and simple_switch_CLI's
+commands with words that are not meant for them. Whatever comes, the server answers in time, with a
+status that the protocol has for it; packets go on being forwarded; and at the end a controller
+finds it in order.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import grpc
 from finsy.proto import U128, p4r, p4r_grpc
 from google.protobuf.message import DecodeError, Message
 
+from gradplane.switch import command_client, commands
+from gradplane.switch.command_service import CommandService
 from gradplane.switch.daemon import make_device
 from gradplane.switch.live_client import SERVICE as LIVE
 from gradplane.switch.options import SwitchOptions
@@ -42,11 +45,14 @@ REQUESTS: dict[str, type[Message]] = {
     "StreamChannel": p4r.StreamMessageRequest,
 }
 STREAMS = ("Read", "StreamChannel")  # RPCs that answer with a stream
-TRACE = "Trace"
+TRACE, COMMANDS = "Trace", command_client.METHOD
 PORT = 1  # where packets come in
 WORDS = """hdr.ethernet.type hdr.ipv4.ttl hdr.ipv4.dst hdr.ipv4.isValid() hdr meta 10.0.0.1
 02:00:00:00:00:01 ::1 0x0800 8w1 1 -1 true == == != < && || ! ( ) [7:0] [ + << ++ ? : / . , { }
 mark_to_drop standard_metadata error.NoError \u00e9 \" ; \0"""  # of filters
+COMMAND_WORDS = """=> 0 1 2 -1 0x10 ipv4_lpm ipv4_forward drop flood seen routed
+10.0.0.0/8 10.0.0.0/33 1&&&1 0->5 0.1:5 nan:1 1e300:1 | 16777216 99999999999999999999 512 65535 true
+MyIngress.ipv4_lpm 02:00:00:00:00:01 :: \u00e9 \0 # {"""
 EDGES = (0, 1, 2, 3, 7, 255, 256, 65535, 1 << 31, (1 << 32) - 1)
 BYTES = (b"", b"\0", b"\1", b"\xff" * 4, b"\0" * 40, b"x" * 3000)
 
@@ -92,6 +98,25 @@ class Maker:
         if chance.random() < 0.2:
             wanted[chance.choice(["port", "where", "count", "more"])] = chance.choice(values)
         return json.dumps(wanted).encode()
+
+    def commands(self) -> bytes:
+        """A request for commands; now and then a runtime JSON file, and some JSON or none."""
+        chance = self._chance
+        if chance.random() < 0.1:
+            return chance.randbytes(chance.randrange(60))
+
+        def line() -> str:
+            words = chance.choices(COMMAND_WORDS.split(), k=chance.randrange(6))
+            return " ".join([chance.choice([*commands.COMMANDS, ""]), *words])
+
+        if chance.random() < 0.2:
+            return json.dumps({"complete": line()}).encode()
+        text = "\n".join(line() for _ in range(chance.randrange(4)))
+        if chance.random() < 0.2:
+            values = [None, 1, "", [], [1], [{}], [{"table": "ipv4_lpm", "action_name": 1}], {}]
+            keys = ["target", "table_entries", "clone_session_entries", "multicast_group_entries"]
+            text = json.dumps({chance.choice(keys): chance.choice(values)})
+        return json.dumps({"text": text, chance.choice(["file", "file", "x"]): "f"}).encode()
 
     def _device_config(self) -> bytes:
         """Ours, damaged."""
@@ -148,6 +173,7 @@ class Client:
     def __init__(self, address: str) -> None:
         channel = grpc.insecure_channel(address)
         self.stub = p4r_grpc.P4RuntimeStub(channel)
+        self._commands = channel.unary_stream(f"/{LIVE}/{COMMANDS}", raw, raw)
         self._trace = channel.unary_stream(f"/{LIVE}/{METHOD}", raw, raw)
         self._calls = {
             rpc: channel.unary_stream(SERVICE + rpc, raw, raw)
@@ -167,6 +193,15 @@ class Client:
                 list(self._calls[rpc](requests[0], timeout=PATIENCE))
             else:
                 self._calls[rpc](requests[0], timeout=PATIENCE)
+        except grpc.RpcError as error:
+            return str(error.code().name)
+        return "OK"
+
+    def commands(self, request: bytes) -> str:
+        """The status of a request for commands."""
+        try:
+            for answer in self._commands(request, timeout=PATIENCE):
+                assert json.loads(answer).keys() in ({"where", "output", "error"}, {"choices"})
         except grpc.RpcError as error:
             return str(error.code().name)
         return "OK"
@@ -214,23 +249,26 @@ def run(seconds: float, seed: int) -> None:
     """Until the time is over; AssertionError for an answer that may not be."""
     chance = random.Random(seed)
     device = make_device(SwitchOptions(program=ROUTER, device_id=1, cpu_port=510))
-    others = [TraceService(device).handler()]
+    others = [TraceService(device).handler(), CommandService(device, commands.no_ports).handler()]
     with P4RuntimeServer(device, "127.0.0.1:0", others, MAX_TRACES) as server:
         client, maker = Client(server.address), Maker(device, chance)
         stream = primary(client.stub)
         statuses: Counter[str] = Counter()
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            rpc = chance.choice([*REQUESTS, TRACE])
+            rpc = chance.choice([*REQUESTS, TRACE, COMMANDS])
             if rpc == TRACE:
                 requests, whole = [maker.trace()], True
                 status = client.trace(requests[0], lambda: device.process(PORT, bytes(60)))
+            elif rpc == COMMANDS:
+                requests, whole = [maker.commands()], True
+                status = client.commands(requests[0])
             else:
                 requests = [maker.request(rpc) for _ in range(3 if rpc == "StreamChannel" else 1)]
                 status = client.send(rpc, requests)
                 whole = all(parses(rpc, data) for data in requests)
             never = ["DEADLINE_EXCEEDED", "UNAVAILABLE", *["INTERNAL"] * whole]
-            never += ["UNKNOWN"] * (rpc == TRACE)
+            never += ["UNKNOWN"] * (rpc in (TRACE, COMMANDS))
             assert status not in never, (rpc, status, [data.hex() for data in requests])
             device.process(PORT, chance.randbytes(chance.randrange(100)))
             statuses[status] += 1

@@ -17,10 +17,10 @@ BELOW = {
     "interp": {"ir", "runtime"},
     "arch": {"ir", "runtime", "interp"},
     "jit": {"ir", "runtime", "interp", "arch"},
-    "ports": {"runtime"},
+    "ports": {"runtime", "jit"},
     "p4runtime": {"ir", "runtime", "syntax"},
     "commands": {"ir", "runtime", "switch", "control"},
-    "stf": {"ir", "runtime", "switch", "control", "commands", "externs_file"},
+    "stf": {"ir", "runtime", "switch", "control", "commands"},
 }
 ANYWHERE = {"source", "naming", "matching", "cache"}
 

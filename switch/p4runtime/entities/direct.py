@@ -60,9 +60,11 @@ def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
                 "INVALID_ARGUMENT",
                 f"table {info.name}: {part} is set, but the table has no direct {name}",
             )
-    counter_values(message.counter_data, f"table {info.name}")
-    check_zero(message.meter_counter_data, f"table {info.name}")
-    if info.table.meter is not None:
+    if "counter_data" in given:
+        counter_values(message.counter_data, f"table {info.name}")
+    if "meter_counter_data" in given:
+        check_zero(message.meter_counter_data, f"table {info.name}")
+    if "meter_config" in given and info.table.meter is not None:
         read_meter_config(p, info.table.meter.name, message.meter_config)
 
 

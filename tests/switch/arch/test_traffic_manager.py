@@ -7,7 +7,6 @@ from v1programs import packet, source, switch
 
 from gradplane.switch import Switch, SwitchError
 from gradplane.switch.runtime.messages import Fault
-from gradplane.switch.runtime.replicas import CloneSession, Replica
 
 REPORT = "h.a.x = (bit<8>) s.instance_type; h.a.y = m.kept; h.a.z = m.lost;"
 METADATA = "@field_list(1, 3) bit<8> kept; bit<8> lost;"
@@ -62,9 +61,9 @@ def test_while_a_port_is_down_its_replicas_backup_takes_over(engine: str) -> Non
         egress="h.a.y = (bit<8>) s.egress_rid; h.a.z = (bit<8>) s.instance_type;",
     )
     sw = Switch("test.p4", text=text, engine=engine)
-    replicas = [Replica(1, 11, (Replica(2, 12), Replica(3, 13))), Replica(4, 14)]
-    sw.state.multicast[7] = replicas
-    sw.state.clone_sessions[7] = CloneSession(replicas)
+    ports = [(1, 11, [(2, 12), (3, 13)]), (4, 14)]
+    sw.multicast(7, ports)
+    sw.clone_session(7, ports)
 
     def copies() -> list[tuple[int, int, int]]:
         return sorted((data[3], port, data[2]) for port, data in sw.process(0, packet()))

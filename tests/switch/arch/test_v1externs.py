@@ -11,7 +11,6 @@ from v1programs import packet, source, switch
 from gradplane.switch import CompileError, MeterConfig, Switch, SwitchError
 from gradplane.switch.runtime.hashes import crc16, csum16, xor16
 from gradplane.switch.runtime.messages import Digest, Fault, IdleNotice
-from gradplane.switch.runtime.profiles import Weighted
 
 TO_1 = "s.egress_spec = 1;"
 
@@ -203,7 +202,7 @@ def test_members_that_watch_a_port_that_is_down_are_left_out(engine: str) -> Non
     profile = sw.profile("sel")
     for member in (2, 3):
         profile.add_member(member, "go", {"p": member})
-    profile.state.add_group(1, [Weighted(2, 1, b"\7"), Weighted(3, 2, b"\0\10")])
+    profile.add_group(1, [(2, 1, 7), (3, 2, 8)])
     sw.table("t").add({"kind": 0}, group=1)
 
     def ports() -> list[int]:

@@ -13,9 +13,7 @@ CASES = sorted((Path(__file__).parent / "marked").glob("*.p4"))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda p: p.stem)
-def test_errors_are_where_they_are_marked(
-    case: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_errors_are_where_they_are_marked(case: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("gradplane.switch.source.MAX_ERRORS", 1000)
     lines = case.read_text().splitlines()
     with pytest.raises(CompileError) as said:

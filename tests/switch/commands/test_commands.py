@@ -357,7 +357,7 @@ def test_all_that_failed_is_told_with_its_line_and_the_rest_is_done(sw: Switch) 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("table_delete hosts", "1 words follow table_delete; it is written: table_delete TABLE"
+        ("table_delete hosts", "1 word follows table_delete; it is written: table_delete TABLE"
          " HANDLE"),
         ("table_delete hosts x", "table I.hosts: handle: 'x' is not a number"),
         ("table_delete hosts 3", "table I.hosts: it has no entry with handle 3; handles: none"),

@@ -19,9 +19,9 @@ WHOLE = {
         {"table": "I.hosts", "default_action": True, "action_name": "I.drop", "action_params": {}},
         {
             "table": "I.hosts",
-            "match": {"h.eth.dst": "00:00:00:00:00:09"},
+            "match": {"h.eth.dst": ["00:00:00:00:00:09"]},
             "action_name": "I.group",
-            "action_params": {"id": 11},
+            "action_params": {"id": [11]},
         },
         {
             "table": "I.acl",

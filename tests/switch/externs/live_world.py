@@ -38,6 +38,8 @@ class Count:
 
 
 def main() -> None:
+    # The kernel's own IPv6 packets would be counted, too.
+    Path("/proc/sys/net/ipv6/conf/default/disable_ipv6").write_text("1")
     for i in (1, 2):
         ip = f"ip link add h{i} type veth peer name s{i}"
         for command in (ip, f"ip link set h{i} up", f"ip link set s{i} up"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from v1programs import packet, switch
+from v1programs import packet, source, switch
 
 from gradplane.switch import Switch
 
@@ -121,6 +121,16 @@ def test_constant_selects_take_the_first_case() -> None:
     assert [sent(sw, packet(k))[1] for k in (1, 2, 3)] == [1, 2, 0]
 
 
+def test_a_tuple_is_matched_element_by_element() -> None:
+    sw = switch(
+        parser="pkt.extract(h.a); tuple<bit<8>, bit<8>> t = { h.a.x, h.a.y };"
+        "transition select(t) { (1, 2): both; (1, _): first; default: accept; }",
+        states="state both { h.a.z = 2; transition accept; }"
+        "state first { h.a.z = 1; transition accept; }",
+    )
+    assert [error(sw, packet(0, *xy)) for xy in ((1, 2), (1, 3), (2, 2))] == [2, 1, 0]
+
+
 def test_signed_ranges() -> None:
     sw = switch(
         parser="pkt.extract(h.a); transition select((int<8>) h.a.kind) {"
@@ -168,6 +178,18 @@ def test_verify_and_endless_parsers_end_in_an_error() -> None:
     )
     assert [sent(sw, packet(k))[1::2] for k in (0, 1, 2)] == [bytes([1, 0]), bytes([0, 2]),
                                                               bytes([1, 5])]  # fmt: skip
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_long_chains_of_states(engine: str) -> None:
+    states = "".join(
+        f"state s{i} {{ h.a.x = h.a.x + 1; transition s{i + 1}; }}" for i in range(600)
+    )
+    text = source(
+        parser="pkt.extract(h.a); transition s0;",
+        states=f"{states} state s600 {{ transition accept; }}",
+    )
+    assert Switch("test.p4", text=text, engine=engine).process(0, bytes(4))[0][1][1] == 600 % 256
 
 
 # -- stacks -------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from jit_pair import likely_number, random_packet
 
 
 def headers(rng: random.Random) -> bytes:
-    kind = rng.choice([0, 1, 2, 2, 3, 4, 5, 6, 7, 9, 11, 0x81, 0x90, 0xFF, rng.randrange(256)])
+    kind = rng.choice([0, 1, 2, 2, 3, 4, 5, 6, 7, 9, 11, 13, 0x81, 0x90, 0xFF, rng.randrange(256)])
     count = rng.choice([0, 3, 7, 8, 16, 40, 255, rng.randrange(256)])
     body = random_packet(rng, rng.choice([0, 1, 3, 9, 30, 60, 200]))
     if kind == 4:
@@ -36,7 +36,7 @@ def externs(rng: random.Random) -> bytes:
 
 
 def traffic(rng: random.Random) -> bytes:
-    ingress, egress = rng.randrange(16) | 16 * rng.randrange(4), rng.randrange(8)
+    ingress, egress = rng.randrange(16) | 16 * rng.randrange(4), rng.randrange(10)
     left = rng.choice([0, 1, 2, 3, 4])
     return bytes([ingress, egress, left]) + random_packet(rng, rng.choice([2, 3, 9, 10, 40]))
 

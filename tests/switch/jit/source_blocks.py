@@ -224,7 +224,7 @@ class Control:
     def _set(self, t: Type, kind: str) -> str:
         """What a key is compared with; small numbers, so that some packets meet them."""
         if not isinstance(t, Bits):
-            return "true" if t == BOOL else self.types.literals[t](Values(self.rng, Scope(), {}), 0)
+            return self.types.constant(t)
         top = (1 << t.width) - 1
         low = self.rng.randrange(4) & top
         if kind != "exact" and not self.rng.randrange(4):
@@ -249,7 +249,7 @@ class Control:
             return f"switch ({made}.apply().action_run) {{ {cases} default: {writer.block(1, 0)} }}"
         if kind == 2:
             target = writer.values.target(BOOL)
-            return f"{target} = {made}.apply().hit;" if target else f"{made}.apply();"
+            return f"{target} = HIT({made});" if target else f"{made}.apply();"
         return f"{made}.apply();"
 
 
@@ -335,11 +335,10 @@ def _transition(rng: random.Random, writer: Statements, later: list[str]) -> str
     t = Bits(rng.choice([2, 8, 33]))
     others: list[Type] = [BOOL, COLOUR, KIND, ERROR]
     other = rng.choice(others)
-    literal = writer.values.literals.get(other)
 
     def case(first: str) -> str:
-        second = literal(writer.values, 0) if literal else "true"
-        return f"({first}, {rng.choice([second, '_'])}) : {rng.choice(later)};"
+        second = rng.choice([writer.types.constant(other), "_"])
+        return f"({first}, {second}) : {rng.choice(later)};"
 
     low = rng.randrange(4)
     text = case(f"{low} .. {min(low + 2, (1 << t.width) - 1)}") + case(f"{low} &&& 1")

@@ -16,7 +16,7 @@ from source_blocks import (
 )
 from source_statements import Maker, Statements
 from source_types import ERROR, HEADERS, ITEM, META, Types
-from source_values import Place, Scope, Source, Values, random_bits
+from source_values import MACROS, Place, Scope, Source, Values, random_bits
 
 from gradplane.switch.ir.types import BOOL, Bits, Type
 
@@ -49,6 +49,7 @@ class _Program:
         return f"""
 #include <core.p4>
 #include <{self.rng.choice(["psa.p4", "bmv2/psa.p4"])}>
+{MACROS}
 {self.types.declarations}
 {rounds}
 {declared}

@@ -13,7 +13,7 @@ from gradplane.switch.ir.types import BOOL, Bits, Type
 
 Maker = Callable[["Statements"], str | None]
 """Writes a statement, or None where what it needs is not in scope."""
-OPERATORS = ("+=", "-=", "*=", "&=", "|=", "^=", "|+|=", "|-|=")
+OPERATORS = ("+", "-", "*", "&", "|", "^", "|+|", "|-|")
 
 
 class Statements:
@@ -79,16 +79,20 @@ class Statements:
         t = place.type
         kind = self.rng.randrange(6)
         if kind == 0:
-            amount = self.values.value(Bits(8), 1)
-            return f"{place.text} {self.rng.choice(['<<=', '>>='])} {amount};"
-        return f"{place.text} {self.rng.choice(OPERATORS)} {self.values.value(t, 2)};"
+            return self._changed(place.text, self.rng.choice(["<<", ">>"]), Bits(8))
+        return self._changed(place.text, self.rng.choice(OPERATORS), t)
+
+    def _changed(self, place: str, op: str, t: Type) -> str:
+        return f"CHANGE({place}, {op}, {op}=, ({self.values.value(t, 2)}));"
 
     def _slice(self, depth: int) -> str:
         place = self._number()
         assert isinstance(place.type, Bits)
         t = Bits(self.rng.randrange(1, place.type.width + 1))
-        op = "=" if self.rng.randrange(3) else self.rng.choice(OPERATORS)
-        return f"{self.values.slice_of(place, t.width)} {op} {self.values.value(t, 2)};"
+        bits = self.values.slice_of(place, t.width)
+        if not self.rng.randrange(3):
+            return self._changed(bits, self.rng.choice(OPERATORS), t)
+        return f"{bits} = {self.values.value(t, 2)};"
 
     def _struct(self, depth: int) -> str:
         """A value of a declared type as a whole."""
@@ -129,7 +133,7 @@ class Statements:
         if kind == 1:
             return f"{stack}[{index}] = {self.values.value(ITEM, 2)};"
         if kind == 2:
-            return f"{stack}[{index}].a {self.rng.choice(OPERATORS)} {stack}[0].a;"
+            return f"{stack}[{index}].a {self.rng.choice(OPERATORS)}= {stack}[0].a;"
         return f"{stack}[{index}].b = {self.values.value(Bits(16, True), 2)};"
 
     def _valid(self, depth: int) -> str:
@@ -168,17 +172,17 @@ class Statements:
         self.loops += 1
         with self.inside():
             if self.rng.randrange(2):
-                head = f"bit<8> {made} = 0; {made} < {self.rng.randrange(6)}; {made} += 1"
+                head = f"for (bit<8> {made} = 0; {made} < {self.rng.randrange(6)}; {made} += 1)"
                 self.scope.places.append(Place(made, Bits(8), False))
             else:
                 t = Bits(self.rng.choice([4, 8, 16]))
                 low = self.rng.randrange(9)
-                to = f"{t.width}w{low} .. {self.rng.randrange(low, low + 5)}"
-                head = f"{t} {made} in {to}"
+                high = self.rng.randrange(low, low + 5)
+                head = f"EACH({t}, {made}, {t.width}w{low}, {t.width}w{high})"
                 self.scope.places.append(Place(made, t, False))
             body = self.block(2, depth - 1)
         self.loops -= 1
-        return f"for ({head}) {body}"
+        return f"{head} {body}"
 
     def _leave(self, depth: int) -> str:
         ways = [*self.ways_out, *["break;", "continue;"] * bool(self.loops)]

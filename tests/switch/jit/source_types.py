@@ -65,6 +65,12 @@ class Types:
         """A name that the program does not have yet."""
         return f"{what}{next(self._names)}"
 
+    def constant(self, t: Type) -> str:
+        """A value known at compile time, of a type that is not a number's."""
+        members = {COLOUR: ["colour_t.Red", "colour_t.Blue"], KIND: ["kind_t.A", "kind_t.C"],
+                   ERROR: ["error.NoError", "error.Strange"]}  # fmt: skip
+        return self.rng.choice(members.get(t, ["true", "false"]))
+
     def _fields(self) -> Members:
         """Whole bytes, mostly."""
         made: Members = {f"f{i}": random_bits(self.rng) for i in range(self.rng.randrange(3, 8))}

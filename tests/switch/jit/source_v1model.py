@@ -16,7 +16,7 @@ from source_blocks import (
 )
 from source_statements import Maker, Statements
 from source_types import HEADERS, ITEM, META, Types
-from source_values import Place, Scope, Source, random_bits
+from source_values import MACROS, Place, Scope, Source, random_bits
 
 from gradplane.switch.ir.types import Bits
 
@@ -35,6 +35,7 @@ def v1model_program(rng: random.Random) -> str:
     return f"""
 #include <core.p4>
 #include <v1model.p4>
+{MACROS}
 {types.declarations}
 {declared}
 {sub}

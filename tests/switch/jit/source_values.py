@@ -1,4 +1,9 @@
-"""Random P4 expressions as text, of a given type, on what is in scope."""
+"""Random P4 expressions as text, of a given type, on what is in scope.
+
+What can be written in two ways is a macro, so that one program means the same twice: as it is, and
+with SPELLED_OUT defined, where less is left to the compiler (no constant is folded, `op=` is an
+operation and an assignment, and so on).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +13,29 @@ from dataclasses import dataclass, field
 
 from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import BOOL, Bits, Type
+
+MACROS = """
+T same<T>(in T x) { return x; }
+#ifdef SPELLED_OUT
+#define LITERAL(x) same(x)
+#define NEGATED(x) (0 - x)
+#define INVERTED(x) (-x - 1)
+#define AND(a, b) (a ? b : false)
+#define OR(a, b) (a ? true : b)
+#define CHANGE(place, op, assign, x) place = place op x
+#define EACH(t, i, low, high) for (t i = low; i <= high; i = i + 1)
+#define HIT(table) !table.apply().miss
+#else
+#define LITERAL(x) x
+#define NEGATED(x) (-x)
+#define INVERTED(x) (~x)
+#define AND(a, b) (a && b)
+#define OR(a, b) (a || b)
+#define CHANGE(place, op, assign, x) place assign x
+#define EACH(t, i, low, high) for (t i in low .. high)
+#define HIT(table) table.apply().hit
+#endif
+"""
 
 EDGES = (1, 2, 3, 4, 7, 8, 9, 12, 16, 24, 31, 32, 33, 48, 63, 64, 65, 96, 128)
 
@@ -113,7 +141,7 @@ class Values:
         others = [p for p in self.scope.places if isinstance(p.type, Bits)]
         if others and self.rng.randrange(2):
             return self._converted(self.rng.choice(others), t)
-        return self.literal(t)
+        return f"LITERAL({self.literal(t)})"
 
     @staticmethod
     def _converted(place: Place, t: Bits) -> str:
@@ -137,7 +165,7 @@ class Values:
         return f"({self.value(t, depth)} {self.rng.choice('/%')} ({divisor} | 1))"
 
     def _unary_of(self, t: Bits, depth: int) -> str:
-        return f"({self.rng.choice('-~')}{self.value(t, depth)})"
+        return f"{self.rng.choice(['NEGATED', 'INVERTED'])}({self.value(t, depth)})"
 
     def _shift_of(self, t: Bits, depth: int) -> str:
         op = self.rng.choice(["<<", ">>"])
@@ -188,8 +216,8 @@ class Values:
         if kind == 2:
             return f"{self.rng.choice(self.scope.valid)}.isValid()"
         if kind == 3:
-            op = self.rng.choice(["&&", "||"])
-            return f"({self._bool(depth - 1)} {op} {self._bool(depth - 1)})"
+            op = self.rng.choice(["AND", "OR"])
+            return f"{op}({self._bool(depth - 1)}, {self._bool(depth - 1)})"
         if kind == 4:
             return f"(!{self._bool(depth - 1)})"
         if kind == 5:

@@ -5,6 +5,7 @@ import random
 import pytest
 
 from gradplane.switch import Switch
+from gradplane.switch.jit import shapes
 from gradplane.switch.runtime.buffers import pack
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.keys import Match
@@ -40,6 +41,7 @@ KEYS = {
     "signed ranges": "h.k.c : range;",
     "many ranges": "h.k.b : range; h.k.a : range; h.k.c : range;",
     "masks": "h.k.a : ternary;",
+    "many masks": "h.k.a : ternary; h.k.d : ternary;",
     "a route and a mask": "h.k.a : lpm; h.k.d : ternary;",
     "exact": "h.k.a : exact; h.k.d : exact;",
 }
@@ -73,7 +75,8 @@ class Case:
                 length = rng.choice([0, 1, width // 2, width - 1, width, rng.randrange(width)])
                 return (value & (full ^ (full >> length)), length) if length else None
             case "ternary":
-                mask = rng.choice([0, full, full ^ 0xF, full & 0x0F0F0F0F])
+                some = rng.getrandbits(width) | rng.getrandbits(width)
+                mask = rng.choice([0, full, full ^ 0xF, full & 0x0F0F0F0F, some])
                 return (value & mask, mask) if mask else None
             case "range":
                 half = (1 << width >> 1) if signed else 0
@@ -147,3 +150,14 @@ def test_what_is_found_is_the_best_that_matches(name: str) -> None:
     case.check(20)
     case.insert()
     case.check(20)
+
+
+def test_masks_that_differ_in_few_bytes_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shapes, "GUARD_BYTES", 3)
+    case = Case(KEYS["many masks"], seed=7)
+    for _ in range(3):
+        for _ in range(80):
+            case.insert()
+        for _ in range(40):
+            case.delete()
+        case.check(60)

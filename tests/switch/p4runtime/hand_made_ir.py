@@ -129,4 +129,6 @@ def program(**more: object) -> ir.Program:
             ),
         ],
     }
-    return ir.Program(**(given | more))  # type: ignore[arg-type]
+    made = ir.Program(**(given | more))  # type: ignore[arg-type]
+    control.body = [ir.ApplyTable(t) for t in made.tables]
+    return made

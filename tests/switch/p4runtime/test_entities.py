@@ -524,7 +524,7 @@ def test_meters(control: Control) -> None:
         (MODIFY, "meter_entry { meter_id: $rate config { cir: 5 pir: 4 } }", "INVALID_ARGUMENT",
          "meter: peak rate 4 is below committed rate 5"),
         (MODIFY, "register_entry { register_id: $acc data { bool: true } }", "INVALID_ARGUMENT",
-         "register MyIngress.acc: data is bool, expected a bitstring (bit<32>)"),
+         "register MyIngress.acc: data is bool, expected bitstring (bit<32>)"),
         (MODIFY, 'register_entry { register_id: $acc data { bitstring: "12345" } }',
          "OUT_OF_RANGE",
          "register MyIngress.acc: value 0x3132333435 does not fit bit<32> (0 to 0xffffffff)"),

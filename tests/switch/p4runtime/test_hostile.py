@@ -26,9 +26,10 @@ TEXTS = [
     "direct_counter_entry { table_entry { table_id: $ipv4_lpm } data { packet_count: 1 } }",
     "counter_entry { counter_id: $seen index { index: 3 } data { packet_count: 8 } }",
     'register_entry { register_id: $acc index { index: 3 } data { bitstring: "\\001\\000" } }',
-    "meter_entry { meter_id: $rate index { index: 2 } config { cir: 1 pir: 3 pburst: 4 } }",
+    """meter_entry { meter_id: $rate index { index: 2 } config { cir: 1 pir: 3 pburst: 4 }
+       counter_data { green {} red {} } }""",
     """packet_replication_engine_entry { multicast_group_entry { multicast_group_id: 7
-       replicas { port: "\\001" instance: 1 } } }""",
+       replicas { port: "\\001" instance: 1 backup_replicas { port: "\\002" } } } }""",
     """packet_replication_engine_entry { clone_session_entry { session_id: 5
        replicas { egress_port: 3 } packet_length_bytes: 64 } }""",
 ]

@@ -178,6 +178,16 @@ def test_a_key_of_the_package_that_is_given_twice_is_refused() -> None:
         build_p4info(program)
 
 
+@pytest.mark.parametrize("first, message", [
+    ("@controller_header", 'expected a name, such as "packet_in"'),
+    ('@controller_header("packet_in")', "packet_in is another header"),
+])  # fmt: skip
+def test_controller_headers_have_names_of_their_own(first: str, message: str) -> None:
+    headers = f'{first} header a_t {{ bit<8> a; }} @controller_header("packet_in") header b_t {{ }}'
+    with pytest.raises(CompileError, match=f"@controller_header: {message}"):
+        p4info(types=headers)
+
+
 def test_what_a_field_of_a_controller_header_is_for_has_no_place() -> None:
     header = '@controller_header("packet_in") header in_t { @brief("where") bit<8> port; }'
     ((field,),) = (h.metadata for h in p4info(types=header).controller_packet_metadata)
@@ -199,3 +209,14 @@ def test_an_enum_parameter_tells_a_counter_its_unit() -> None:
     types = "control C()(CounterType t) { counter(4, t) seen; apply { seen.count(1); } }"
     info = p4info(types=types, locals="C(CounterType.bytes) c;", body="c.apply();")
     assert [c.spec.unit for c in info.counters] == [p4i.CounterSpec.BYTES]
+
+
+def test_tables_that_are_never_applied_are_left_out_as_p4c_does() -> None:
+    info = p4info(
+        types="control C() { action a() { } table t { actions = { a; } } apply { t.apply(); } }",
+        locals="C() c; action b() { } action direct() { }"
+        "table t { key = { hdr.h.a : exact; } actions = { b; } }",
+        body="direct(); c.apply();",
+    )
+    assert [(t.preamble.name, t.preamble.alias) for t in info.tables] == [("I.c.t", "t")]
+    assert [a.preamble.name for a in info.actions] == ["NoAction", "I.c.a"]

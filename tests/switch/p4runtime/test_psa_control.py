@@ -265,3 +265,22 @@ def test_a_new_program_keeps_a_registers_cells(served: Served) -> None:
     fresh = device.prepare(p4r.ForwardingPipelineConfig(p4info=device.target.catalog.p4info))
     carry_over(device.target, fresh)
     assert list(fresh.state.registers["ingress.last"].values) == [77, 77, 0, 77]
+
+
+def test_a_new_program_keeps_what_meters_gave_and_when_entries_were_hit(served: Served) -> None:
+    device, address = served
+    new = mac_entry(finsy.P4TableAction("forward", port=7))
+    control(address, lambda sw: sw.write([+new]))
+    state = device.target.state
+    state.meters["ingress.rates"].write(1, MeterConfig(1, 20, 3, 40))
+    state.meters["ingress.rates"].execute(1, state.clock(), 15)
+    (entry,) = state.tables["ingress.macs"].entries()
+    entry.meter.execute(state.clock(), 15, by_packets=True)
+    entry.last_hit_ns = 5
+    fresh = device.prepare(p4r.ForwardingPipelineConfig(p4info=device.target.catalog.p4info))
+    carry_over(device.target, fresh)
+    rates = fresh.state.meters["ingress.rates"]
+    assert rates.counts(1) == ((1, 15), (0, 0), (0, 0))
+    assert rates.cell(1).committed == 5
+    (kept,) = fresh.state.tables["ingress.macs"].entries()
+    assert (kept.meter.counts[0], kept.last_hit_ns) == ((1, 15), 5)

@@ -18,6 +18,7 @@ from scapy.layers.l2 import Ether
 
 from gradplane.switch.daemon import make_device
 from gradplane.switch.options import SwitchOptions
+from gradplane.switch.p4runtime.arbitration import MAX_STREAMS
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source, device_config
 from gradplane.switch.p4runtime.p4info import p4info_text
@@ -344,6 +345,19 @@ def test_a_stream_for_another_device_is_ended(served: Served) -> None:
             pass
     assert caught.value.code() == grpc.StatusCode.NOT_FOUND
     assert caught.value.details() == "device id 8 is not served here, only 1"
+
+
+def test_streams_that_announce_nothing_keep_nobody_waiting(served: Served) -> None:
+    with grpc.insecure_channel(served[1]) as channel:
+        stub = p4r_grpc.P4RuntimeStub(channel)
+        silent = [Requests() for _ in range(MAX_STREAMS + 20)]
+        open_ones = [stub.StreamChannel(requests) for requests in silent]
+        assert stub.Capabilities(p4r.CapabilitiesRequest(), timeout=20).p4runtime_api_version
+        with pytest.raises(grpc.RpcError) as caught:
+            next(open_ones[-1])
+        assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        for requests in silent:
+            requests.end()
 
 
 def test_the_highest_election_id_outlives_a_broken_connection(served: Served) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace as Object
 
 import pytest
-from finsy.proto import U128, p4d, p4i, p4r
+from finsy.proto import U128, p4d, p4i, p4r, stratum
 from google.protobuf import text_format
 from hand_made_device import (
     DELETE,
@@ -474,6 +474,25 @@ def test_a_packet_in_tells_its_header_to_the_primary_only() -> None:
     assert short.packet == p4r.PacketIn(payload=b"x")
 
 
+def test_a_role_gets_the_packets_that_its_filter_lets_through() -> None:
+    made = service()
+    hears = announce(1, "hears")
+    config = stratum.P4RoleConfig(receives_packet_ins=True)
+    config.packet_in_filter.metadata_id = 1
+    config.packet_in_filter.value = b"\0\1\5"  # as long as the controller likes
+    hears.arbitration.role.config.Pack(config)
+    made.stream_message("listener", hears)
+    for byte, heard in ((0x82, ["c", "listener"]), (0x83, ["c"])):
+        told = made.told(PacketIn(bytes([byte, 0x80]) + b"data"), 0)
+        assert [stream for stream, _ in told] == heard
+
+
+def test_an_unknown_role_reads_nothing() -> None:
+    query = p4r.ReadRequest(device_id=1, role="x", entities=[entity(INFO, "table_entry {}")])
+    with pytest.raises(RpcError, match='NOT_FOUND: role "x" is not known on device 1'):
+        list(service().read(query))
+
+
 def stream_error(made: P4RuntimeService, stream: str, message: object) -> tuple[int, str]:
     ((told, response),), outputs = made.stream_message(stream, message)  # type: ignore[arg-type]
     assert (told, outputs) == (stream, [])
@@ -555,6 +574,14 @@ def test_digests_are_gathered_and_told_once() -> None:
     assert lists.offer(5, data(2), 1699) == []
     assert lists.offer(5, data(2), 1700) == []  # the acknowledgement is overdue
     assert values(lists.tick(1800)) == [(3, [2])]
+
+
+def test_a_list_is_never_longer_than_its_config_says_now() -> None:
+    lists = DigestLists({5: p4r.DigestEntry.Config(max_timeout_ns=50, max_list_size=9)})
+    for number in (1, 2, 3):
+        assert lists.offer(5, data(number), 0) == []
+    lists.configs[5].max_list_size = 2
+    assert values(lists.tick(50)) == [(1, [1, 2]), (2, [3])]
 
 
 def test_without_a_timeout_every_digest_is_told_at_once() -> None:

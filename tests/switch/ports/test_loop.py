@@ -176,7 +176,7 @@ def test_stop_before_run_ends_it_at_once(ports: dict[int, PairPort]) -> None:
 
 
 def test_arrivals_of_every_length_are_whole(ports: dict[int, PairPort]) -> None:
-    arrivals = Arrivals(VNET_HEADER.size)
+    arrivals = Arrivals()
     packets = [bytes([i]) * size for i, size in enumerate((1, 60, 1514, 2049, 9000, 60_000))]
     for packet in packets:
         ports[1].put(packet)

@@ -53,15 +53,19 @@ def test_a_capture_without_a_folder_before_the_program() -> None:
     assert (options.program, options.pcap) == (Path("p.p4"), Path())
 
 
-def test_our_own_options() -> None:
-    line = "p.p4 --seed 7 --engine interpreter -I a -I b -D X=1 -D Y --commands c.txt --pcap"
+def test_our_own_options(tmp_path: Path) -> None:
+    commands = tmp_path / "c.txt"
+    commands.touch()
+    line = f"p.p4 --seed 7 --engine interpreter -I a -I b -D X=1 -D Y --commands {commands} --pcap"
+    line += " --externs e.py"
     assert parse_options(line.split()) == SwitchOptions(
         program=Path("p.p4"),
         seed=7,
         engine="interpreter",
         include_dirs=(Path("a"), Path("b")),
         defines=("X=1", "Y"),
-        commands=(Path("c.txt"),),
+        commands=(commands,),
+        externs=Path("e.py"),
         pcap=Path(),
     )
     assert parse_options([]) == SwitchOptions()
@@ -81,6 +85,7 @@ def test_our_own_options() -> None:
          "--cpu-port 9: expected 1 to 511 and not the drop port, 9"),
         ("--drop-port 512", "--drop-port 512: expected 0 to 511"),
         ("--commands a.txt", "--commands: they need a program to work on; give FILE.p4"),
+        ("p.p4 --commands no.txt", "--commands no.txt: there is no such file"),
         ("--use-files 1", "--use-files: packets are not read from files; see gradplane stf, or"
          " replay them (tcpreplay)"),
         ("--log-level loud", "argument -L/--log-level: invalid choice: 'loud' (choose from 'trace',"

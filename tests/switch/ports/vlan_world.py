@@ -11,10 +11,8 @@ import subprocess
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
 
-from gradplane.switch.ports.offload import VNET_HEADER
 from gradplane.switch.ports.packets import Arrivals
 from gradplane.switch.ports.port import Port
-from gradplane.switch.ports.vlan import AUXDATA
 
 TIMEOUT = 10.0
 ADDRESSES = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
@@ -39,7 +37,7 @@ def main() -> None:
     for frame in sent:
         sender.send(frame)
     received: list[bytes] = []
-    arrivals = Arrivals(VNET_HEADER.size, AUXDATA)
+    arrivals = Arrivals()
     while len(received) < len(sent):
         ready, _, _ = select.select([port], [], [], TIMEOUT)
         assert ready, f"{len(received)} of {len(sent)} frames came"

@@ -234,6 +234,7 @@ def test_entries_are_removed_by_match_by_handle_and_all(stf: Check) -> None:
         ("remove exactly $two", "there is no entry handle '$two'; handles: none"),
         ("check_counter seen(x) == 1", "'x' is not a number"),
         ("check_counter hits(0) == 1", "there is no entry 0: the table has 0"),
+        ("check_counter seen(9) == 0", "counter I.seen: index 9 is not within 0 to 1"),
         ("check_counter none", "there is no counter 'none'; known: I.hits, I.seen"),
         ("register_write none 0 0", "there is no register 'none'; known: I.cells"),
     ],

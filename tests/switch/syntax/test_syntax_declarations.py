@@ -181,7 +181,7 @@ def test_a_control(tree):
         "ctor_params=[Param(name=n, ref=bit<8>)], locals=[const bit<8> c = 1, bit<8> v, "
         '@name("r") Reg<bit<8>>(n) r, ActionDecl(name=a, body={ v = c; }), '
         "TableDecl(name=t, annotations=[Annotation(name=hidden)], "
-        "actions=[ActionRef(name=a)]), bit<8> apply], body=@w { t.apply(); })"
+        "actions=[ActionRef(name=a)], lists_actions=True), bit<8> apply], body=@w { t.apply(); })"
     )
 
 

@@ -43,6 +43,13 @@ def test_the_end_stands_after_the_last_token():
     assert str(lex("")[0][-1].span) == ":1:1"
 
 
+def test_a_string_may_go_over_lines():
+    tokens, reporter = lex('f("one\ntwo" "x") g')
+    assert [t.value for t in tokens if t.kind == "text"] == ["one\ntwo", "x"]
+    assert [str(t.span) for t in tokens[-2:]] == ["t.p4:2:11", "t.p4:2:12"]
+    assert reporter.diagnostics == []
+
+
 def test_any_character_becomes_a_token():
     tokens, reporter = lex("$ a\u00e9 \x00 \u00a0 ` \\ #")
     assert [t.kind for t in tokens] == ["bad", "name", *["bad"] * 6, "end"]

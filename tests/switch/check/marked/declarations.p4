@@ -10,6 +10,7 @@ struct M { bit<8> x; bit<16> y; }
 extern AB { AB(); abstract bit<8> f(in bit<8> a); }
 control Called() { apply { } }
 control CT();
+extern E1<T> { E1(T a); void m(); }
 parser PT(packet_in p);
 
 // parameters
@@ -39,6 +40,15 @@ package Pk2(CT a, PT b);
 void own(in bit<8> a) { bit<8> a = 1; }  // !
 void inner(in bit<8> a) { { bit<8> a = 1; } }
 action own_data(bit<8> a) { const bit<8> a = 1; }  // !
+control generic(E1 e) { apply { e.m(); } }  // !
+control specialized(E1<bit<8>> e) { apply { e.m(); } }
+control reading(packet_in p, out h_t h) {
+    apply {
+        p.extract(h);  // !
+        h = p.lookahead<h_t>();  // !
+        p.advance(8);  // !
+    }
+}
 control own_params(in bit<8> a) { apply { bit<8> a = 1; } }  // !
 control hidden(in bit<8> a) { bit<8> a = 1; apply { } }
 
@@ -97,6 +107,10 @@ control tables(inout H hdr, inout M m) {
     table names_twice { key = { m.x : exact @name("k");
                                 m.y : exact @name("k"); } actions = { a; } }  // !
     table names { key = { m.x : exact @name("k"); m.y : exact @name("l"); } actions = { a; } }
+    table unlisted {
+        actions = { a; }
+        default_action = NoAction;  // !
+    }
     table both { actions = { a;
                              @tableonly @defaultonly NoAction; } }  // !
     table applied { key = { names.apply().hit : exact @name("hit"); } actions = { a; } }

@@ -165,9 +165,9 @@ control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
         { m.i = m.i << m.x; }
         // int ops
         { m.x = ~1; }  // !
-        { m.x = 5 & 3; }  // !
-        { m.x = 5 | 3; }  // !
-        { m.x = 5 ^ 3; }  // !
+        { m.x = 5 & -3; }  // !
+        { m.x = 5 | -3; }  // !
+        { m.x = 5 ^ -3; }  // !
         { m.x = 5 |+| 3; }  // !
         { m.x = 5 |-| 3; }  // !
         { m.x = 5 / 0; }  // !

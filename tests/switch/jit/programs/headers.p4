@@ -23,8 +23,18 @@ struct headers_t {
 }
 struct meta_t { bit<8> left; bit<32> index; bit<8> seen; bit<16> ahead; bit<48> sum; }
 
+parser Item(packet_in packet, inout small_t item, inout bit<8> seen) {
+    state start {
+        seen = seen + 1;
+        packet.extract(item);
+        verify(item.value != 5, error.StackOutOfBounds);
+        transition select(item.more[1:0]) { 0: reject; 1: accept; 2: longer; }
+    }
+    state longer { packet.advance((bit<32>) item.value); item.more = 9; transition accept; }
+}
 parser P(packet_in packet, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
     value_set<bit<8>>(4) chosen;
+    Item() item;
     state start {
         packet.extract(h.kind);
         m.left = h.kind.count;
@@ -39,8 +49,15 @@ parser P(packet_in packet, out headers_t h, inout meta_t m, inout standard_metad
             chosen: checks;
             7 .. 12: checks;
             0x80 &&& 0xc0: single;
+            13: items;
             0xff: reject;
         }
+    }
+    state items {
+        item.apply(packet, h.stack[m.left], m.seen);
+        item.apply(packet, h.stack.next, m.seen);
+        m.index = h.stack.lastIndex;
+        transition accept;
     }
     state odd { packet.extract(h.odd); transition accept; }
     state wide { packet.extract(h.wide); transition accept; }
@@ -48,6 +65,7 @@ parser P(packet_in packet, out headers_t h, inout meta_t m, inout standard_metad
         packet.extract(h.var, (bit<32>) h.kind.count);
         transition select(h.var.size, h.var.after) {
             (0, _): accept;
+            (chosen, 0x100 .. 0xffff): more;
             (1 .. 9, 0 .. 0x7fff): more;
             (_, 0x1 &&& 0x1): accept;
             default: more;

@@ -23,10 +23,12 @@ control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
         seen.count((bit<32>) s.instance_type);
         s.egress_spec = (bit<9>) h.step.ingress[7:4];
         h.step.seen = (bit<8>) s.instance_type ++ m.kept[7:0] == 0 ? 8w0 : m.kept;
-        h.step.note = m.inner.deep + (bit<16>) m.never + (bit<16>) m.inner.lost;
+        h.step.note = m.inner.deep + (bit<16>) m.never + (bit<16>) m.inner.lost + (bit<16>) s.ingress_port;
+        s.priority = 3;
         m.kept = h.step.left + 1;
         m.inner.deep = h.step.note + 3;
         m.inner.lost = 5;
+        bit<8> before = m.never;
         m.never = 6;
         if (s.instance_type != 0 && h.step.left == 0) { h.step.ingress = 0; }
         if (h.step.ingress[3:0] == 1) { s.mcast_grp = (bit<16>) h.step.left; }
@@ -39,13 +41,16 @@ control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
         else if (h.step.ingress[3:0] == 8) { assert(h.step.left != 2); s.egress_spec = 500; }
         else if (h.step.ingress[3:0] == 9) { h.second.setInvalid(); s.egress_rid = 9; }
         else if (h.step.ingress[3:0] == 10) { h.second.setValid(); truncate(9); }
+        else if (h.step.ingress[3:0] == 11) { clone3(CloneType.I2E, (bit<32>) h.step.left, { s, m.inner }); }
+        else if (h.step.ingress[3:0] == 12 && before == 0) { resubmit({ s.ingress_port, s.priority, m.never }); }
     }
 }
 control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
     counter(512, CounterType.packets_and_bytes) out_count;
     apply {
         out_count.count((bit<32>) s.egress_port);
-        h.step.note = h.step.note ^ s.packet_length[15:0] ^ (bit<16>) s.egress_rid ^ (s.instance_type[7:0] ++ m.kept);
+        h.step.note = h.step.note ^ s.packet_length[15:0] ^ (bit<16>) s.egress_rid ^ (s.instance_type[7:0] ++ m.kept)
+            ^ (bit<16>) (s.ingress_port ++ s.priority);
         if (h.step.left != 0) {
             h.step.left = h.step.left - 1;
             if (h.step.egress[3:0] == 1) { recirculate_preserving_field_list(2); }
@@ -55,6 +60,8 @@ control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
             else if (h.step.egress[3:0] == 5) { truncate((bit<32>) h.step.left); }
             else if (h.step.egress[3:0] == 6) { assert(h.step.left != 2); h.second.setInvalid(); }
             else if (h.step.egress[3:0] == 7) { truncate(20); recirculate_preserving_field_list(0); }
+            else if (h.step.egress[3:0] == 8) { recirculate({ m, s }); }
+            else if (h.step.egress[3:0] == 9) { clone3(CloneType.E2E, 1, { s.packet_length, m.inner.deep }); }
         }
     }
 }

@@ -1,4 +1,4 @@
-// truncate counts from the first byte that leaves.
+// truncate counts from the first byte that leaves; of several the smallest counts.
 #include "../first.p4h"
 header h_t { bit<16> v; }
 struct headers_t { h_t front; data_t d; }
@@ -7,6 +7,7 @@ control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
     apply {
         s.egress_spec = 1;
         if (h.d.op == 1) { truncate((bit<32>)h.d.x); }
+        if (h.d.op == 2) { truncate((bit<32>)h.d.x); truncate(8); }
         if (h.d.y == 1) { h.front.setValid(); h.front.v = 0xabcd; }
     }
 }

@@ -1,10 +1,13 @@
-// What is wrong with a varbit's size: no whole bytes, too large, or beyond the packet.
+// What is wrong with a varbit's size: no whole bytes, beyond the packet, or too large, in BMv2's
+// order; and with how far to advance.
 #include "../first.p4h"
 header v_t { varbit<32> v; }
 struct headers_t { data_t d; v_t v; }
 #define HAS_PARSER
 parser P(packet_in p, out headers_t h, inout meta_t m, inout standard_metadata_t s) {
-    state start { p.extract(h.d); p.extract(h.v, (bit<32>)h.d.x); transition accept; }
+    state start { p.extract(h.d); transition select(h.d.op) { 0: varying; default: skip; } }
+    state varying { p.extract(h.v, (bit<32>)h.d.x); transition accept; }
+    state skip { p.advance((bit<32>)h.d.x); transition accept; }
 }
 #define HAS_INGRESS
 control I(inout headers_t h, inout meta_t m, inout standard_metadata_t s) {
