@@ -45,6 +45,7 @@ def main() -> None:
         ("lpm", LPM, lpm, MANY),
         ("lpm", LPM, lpm, 10 * MANY),
         ("ternary, 25 masks", TERNARY, ternary, MANY),
+        ("ternary, 1089 masks", TERNARY, any_masks, MANY),
         ("with a range", RANGE, with_range, MANY),
     ):
         lookups(name, key, matches, count)
@@ -74,6 +75,12 @@ def lpm(rng: np.random.Generator) -> Matches:
 def ternary(rng: np.random.Generator) -> Matches:
     while True:
         source, target = (int(length) for length in rng.choice(LENGTHS, 2))
+        yield (_prefix(rng, source), _mask(source)), (_prefix(rng, target), _mask(target))
+
+
+def any_masks(rng: np.random.Generator) -> Matches:
+    while True:
+        source, target = rng.integers(0, 33, 2).tolist()
         yield (_prefix(rng, source), _mask(source)), (_prefix(rng, target), _mask(target))
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.arch.model import PASS_LIMIT, Arrival, Output
-from gradplane.switch.arch.own import Implementations, OwnExterns, OwnLock
+from gradplane.switch.arch.own import Implementations, OwnExterns
+from gradplane.switch.arch.ownlock import OwnLock
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control import Profile, Table
 from gradplane.switch.externs_file import load_externs

@@ -30,7 +30,9 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
     address: of its P4Runtime server, complete once it is started; port 0: a free one. commands: a
     file of simple_switch_CLI's commands, or a runtime JSON file. externs: a Python file that
     implements the program's own externs. options: further ones of `gradplane switch`. `start`
-    raises NetworkError, with the switch's words, where the program or a command is wrong.
+    raises NetworkError, with the switch's words, where the program or a command is wrong. batch:
+    the network's switches start at the same time; Mininet sets it where a topology's switches are
+    of this class.
     """
 
     def __init__(
@@ -43,9 +45,11 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         options: Sequence[str] = (),
         commands: Path | str | None = None,
         externs: Path | str | None = None,
+        batch: bool = False,
         **params: Any,
     ) -> None:
         super().__init__(name, **params)
+        self.batch = batch
         self.program = Path(program)
         self.address = address
         self.options = list(options)
@@ -62,7 +66,17 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
     def start(self, controllers: object = ()) -> None:
         """Run the switch; returns when it takes packets and controllers. None are connected."""
         self.launch()
-        self.wait_ready()
+        if not self.batch:
+            self.wait_ready()
+
+    @classmethod
+    def batchStartup(cls, switches: Sequence[P4Switch]) -> Sequence[P4Switch]:  # noqa: N802 - Mininet's
+        """Wait for the switches that Mininet started together."""
+        for switch in switches:
+            if switch.batch:
+                switch.wait_ready()
+                switch.batch = False  # another start is its own
+        return switches
 
     def launch(self) -> None:
         """Begin to run it."""

@@ -12,7 +12,7 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from keyword import iskeyword
-from threading import RLock, get_ident
+from threading import get_ident
 from types import ModuleType
 from typing import Any, TypeGuard
 
@@ -268,23 +268,6 @@ def _always(known: Any) -> Callable[[Sequence[Value]], Any]:
 def _failed(call: ir.CallOwn, error: Exception) -> Abort:
     what = failure(call)
     return Abort(what, f"{what}: {_told(error)}")
-
-
-class OwnLock:
-    """A switch's lock that an extern of its program cannot take: it runs in the middle of a packet,
-    where nothing may change. Raises SwitchError then."""
-
-    def __init__(self, own: OwnExterns) -> None:
-        self._own = own
-        self._lock = RLock()
-
-    def __enter__(self) -> None:
-        if self._own.thread == get_ident():
-            raise SwitchError("an extern cannot use the switch that is calling it")
-        self._lock.acquire()
-
-    def __exit__(self, *raised: object) -> None:
-        self._lock.release()
 
 
 def _results(call: ir.CallOwn, errors: Sequence[str]) -> list[tuple[FromPython, int | None]]:

@@ -130,8 +130,10 @@ def _checksum16(call: Call) -> Run:
 
 
 def _mark_to_drop(call: Call) -> Run:
-    metadata, port = call.arg(0), call.state.drop_port
+    metadata, t = call.arg(0), call.stmt.args[0].type
     spec, group = (_field(call, name) for name in ("egress_spec", "mcast_grp"))
+    assert isinstance(t, Fields)
+    port = _fit(t.fields[spec].type, call.state.drop_port)
 
     def run(env: Env) -> None:
         fields = metadata(env)

@@ -72,7 +72,6 @@ class AnnotationChecker:
             if not is_number or int(found[0] or 0) < least:
                 self.c.error(a, f"@{a.name} takes one number, {least} or more")
 
-
     def _field_list(self, a: ast.Annotation) -> None:
         """v1model's: numbers, as the `index` of clone_preserving_field_list takes them."""
         for e in a.exprs or []:

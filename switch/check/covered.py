@@ -37,7 +37,7 @@ class Any_:
 
 
 Known = Masked | Between | One | Any_
-MAX_COMPARED = 512  # keysets of a table or select; those after it are not looked at
+MAX_COMPARED = 256  # keysets of more than a value that later ones are compared with
 
 
 def known_sets(keyset: ast.Expr, types: Sequence[Type]) -> list[Known] | None:
@@ -99,9 +99,25 @@ def _holds(a: Known, b: Known) -> bool:
     return False
 
 
-def first_cover(earlier: Sequence[list[Known] | None], sets: list[Known] | None) -> int | None:
-    """The first of the earlier keysets that leaves nothing to this one."""
-    if sets is None or len(earlier) >= MAX_COMPARED:
-        return None
-    found = (i for i, e in enumerate(earlier) if e is not None and covers(e, sets))
-    return next(found, None)
+class Earlier:
+    """The keysets before one, in their order."""
+
+    def __init__(self) -> None:
+        self._values: dict[tuple[Known, ...], int] = {}  # those of single values
+        self._sets: list[tuple[int, list[Known]]] = []
+        self._count = 0
+
+    def cover(self, sets: list[Known] | None) -> int | None:
+        """The position of one that leaves nothing to these; afterwards these are among them."""
+        at = None if sets is None else self._cover(sets)
+        if sets is not None and all(isinstance(s, One) for s in sets):
+            self._values.setdefault(tuple(sets), self._count)
+        elif sets is not None and len(self._sets) < MAX_COMPARED:
+            self._sets.append((self._count, sets))
+        self._count += 1
+        return at
+
+    def _cover(self, sets: list[Known]) -> int | None:
+        found = self._values.get(tuple(sets))
+        wide = (i for i, earlier in self._sets if covers(earlier, sets))
+        return found if found is not None else next(wide, None)

@@ -181,61 +181,80 @@ Substitution = Mapping[TypeVar, Type]
 
 def substitute(t: Type, by: Substitution) -> Type:
     """`t` with type variables replaced, also inside what they are bound to."""
-    if not by:
+    return _Substituter(by)(t) if by else t
+
+
+class _Substituter:
+    """Replaces in each type once, however often it occurs in others: generic types that hold each
+    other twice would take for ever."""
+
+    def __init__(self, by: Substitution) -> None:
+        self.by = by
+        self.done: dict[int, tuple[Type, Type]] = {}  # by identity; the first keeps it alive
+
+    def __call__(self, t: Type) -> Type:
+        found = self.done.get(id(t))
+        if found is None:
+            found = self.done[id(t)] = t, self._replaced(t)
+        return found[1]
+
+    def _replaced(self, t: Type) -> Type:
+        match t:
+            case TypeVar():
+                bound = self.by.get(t)
+                return t if bound is None or bound == t else self(bound)
+            case Stack(element=element):
+                return replace(t, element=self(element))
+            case Tuple(elements=elements):
+                return Tuple(tuple(map(self, elements)))
+            case List(element=element):
+                return List(self(element))
+            case SetType(element=element):
+                return SetType(self(element))
+            case ExternType(args=args) if args:
+                return replace(t, args=tuple(map(self, args)))
+            case NewType(underlying=underlying):
+                return replace(t, underlying=self(underlying))
+            case Fields() if free_variables(t):
+                fields = tuple(replace(f, type=self(f.type)) for f in t.fields)
+                return replace(t, fields=fields, args=tuple(map(self, t.args)))
+            case Signature(params=params):
+                return replace(t, params=self.params(params), result=self(t.result))
+            case BlockType(params=params):
+                return replace(t, params=self.params(params))
+            case ListLiteral(elements=elements):
+                return replace(t, elements=tuple(map(self, elements)))
+            case StructLiteral(fields=given):
+                return replace(t, fields=tuple((n, self(f)) for n, f in given))
         return t
-    match t:
-        case TypeVar():
-            bound = by.get(t)
-            return t if bound is None or bound == t else substitute(bound, by)
-        case Stack(element=element):
-            return replace(t, element=substitute(element, by))
-        case Tuple(elements=elements):
-            return Tuple(tuple(substitute(e, by) for e in elements))
-        case List(element=element):
-            return List(substitute(element, by))
-        case SetType(element=element):
-            return SetType(substitute(element, by))
-        case ExternType(args=args) if args:
-            return replace(t, args=tuple(substitute(a, by) for a in args))
-        case NewType(underlying=underlying):
-            return replace(t, underlying=substitute(underlying, by))
-        case Fields() if free_variables(t):
-            return _substitute_fields(t, by)
-        case Signature(params=params):
-            return replace(t, params=substitute_params(params, by), result=substitute(t.result, by))
-        case BlockType(params=params):
-            return replace(t, params=substitute_params(params, by))
-        case ListLiteral(elements=elements):
-            return replace(t, elements=tuple(substitute(e, by) for e in elements))
-        case StructLiteral(fields=fields):
-            return replace(t, fields=tuple((n, substitute(f, by)) for n, f in fields))
-    return t
+
+    def params(self, params: Iterable[ParamType]) -> tuple[ParamType, ...]:
+        return tuple(replace(p, type=self(p.type)) for p in params)
 
 
 def substitute_params(params: Iterable[ParamType], by: Substitution) -> tuple[ParamType, ...]:
-    return tuple(replace(p, type=substitute(p.type, by)) for p in params)
-
-
-def _substitute_fields(t: Fields, by: Substitution) -> Fields:
-    fields = tuple(replace(f, type=substitute(f.type, by)) for f in t.fields)
-    return replace(t, fields=fields, args=tuple(substitute(a, by) for a in t.args))
+    return _Substituter(by).params(params)
 
 
 def free_variables(t: Type) -> set[TypeVar]:
     """Type variables that occur in `t`."""
-    match t:
-        case TypeVar():
-            return {t}
-        case Stack(element=e) | List(element=e) | SetType(element=e):
-            return free_variables(e)
-        case Tuple(elements=elements):
-            return set().union(*map(free_variables, elements))
-        case ExternType(args=args):
-            return set().union(*map(free_variables, args))
-        case Fields(args=args):
-            return set().union(*map(free_variables, args))
-        case Signature(params=params, result=result):
-            return free_variables(result).union(*(free_variables(p.type) for p in params))
-        case BlockType(params=params):
-            return set().union(*(free_variables(p.type) for p in params))
-    return set()
+    found: set[TypeVar] = set()
+    seen: set[int] = set()
+    pending = [t]
+    while pending:
+        one = pending.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        match one:
+            case TypeVar():
+                found.add(one)
+            case Stack(element=e) | List(element=e) | SetType(element=e):
+                pending.append(e)
+            case Tuple(elements=types) | ExternType(args=types) | Fields(args=types):
+                pending += types
+            case Signature(params=params, result=result):
+                pending += [result, *(p.type for p in params)]
+            case BlockType(params=params):
+                pending += [p.type for p in params]
+    return found

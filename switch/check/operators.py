@@ -165,6 +165,8 @@ class OperatorChecker:
     def _joined(self, e: ast.Binary) -> Type:
         """Strings: they are known at compile time."""
         if isinstance(e.left.const, str) and isinstance(e.right.const, str):
+            if len(e.left.const) + len(e.right.const) > MAX_BITS:
+                return self._fail(e, f"the string has more than {MAX_BITS} characters")
             e.const = e.left.const + e.right.const
         return STRING
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.covered import Known, first_cover, known_sets
+from gradplane.switch.check.covered import Earlier, known_sets
 from gradplane.switch.check.kinds import ANY
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.ir.types import (
@@ -92,19 +92,16 @@ class ParserChecker:
 
     def _covered(self, cases: Sequence[ast.SelectCase], types: Sequence[Type]) -> None:
         """Cases that an earlier one leaves nothing to; after a default the first of them."""
-        earlier: list[list[Known] | None] = []
+        earlier = Earlier()
         for case in cases:
-            sets = known_sets(case.keyset, types)
-            at = first_cover(earlier, sets)
-            default = next((c for c in cases[: len(earlier)] if _takes_all(c)), None)
-            if default is not None:
+            at = earlier.cover(known_sets(case.keyset, types))
+            if at is not None and isinstance(cases[at].keyset, ast.DefaultKey):
                 what = "this case is never reached: default is before it"
                 self.c.warn(case, "unreachable", what)
                 return
             if at is not None:
                 what = "this case is never reached: an earlier one takes all of it"
                 self.c.warn(case, "unreachable", what, f"the one at {cases[at].span}")
-            earlier.append(sets)
 
     def _select_types(self, exprs: Sequence[ast.Expr]) -> list[Type]:
         """What each part of a keyset is matched with; a single tuple is so by its elements."""
@@ -133,10 +130,6 @@ class ParserChecker:
         for name, s in states.items():
             if name not in reached and name not in FINAL and "start" in states:
                 self.c.warn(s, "unreachable", f"state {name} is never reached")
-
-
-def _takes_all(case: ast.SelectCase) -> bool:
-    return isinstance(case.keyset, ast.DefaultKey)
 
 
 def successors(s: ast.ParserState) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import match_arguments
-from gradplane.switch.check.covered import Known, first_cover, known_sets
+from gradplane.switch.check.covered import Earlier, known_sets
 from gradplane.switch.check.describe import describe, written_alike
 from gradplane.switch.check.keynames import given_name, key_name
 from gradplane.switch.check.kinds import ANY, ExternType, ParamType, Signature, free_variables
@@ -247,15 +247,13 @@ class TableChecker:
         if not decl.const_entries:
             return  # the earlier one may be deleted
         ordered = any(k.match_kind not in ("exact", "lpm") for k in decl.key)
-        earlier: list[list[Known] | None] = []
-        same: dict[object, int] = {}
+        earlier, same = Earlier(), dict[str, int]()
         for i, entry in enumerate(decl.entries):
             sets = known_sets(entry.keyset, types)
-            at = first_cover(earlier, sets) if ordered else same.get(str(sets))
+            at = earlier.cover(sets) if ordered else same.get(str(sets))
             if at is not None and sets is not None:
                 where = f"the one at {decl.entries[at].span} matches all it could"
                 self.c.warn(entry, "unreachable", "this entry is never matched", where)
-            earlier.append(sets)
             same.setdefault(str(sets), i)
 
     def _priorities(self, decl: ast.TableDecl) -> None:

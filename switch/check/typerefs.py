@@ -66,6 +66,7 @@ class TypeResolver:
         self.c = checker
         self._declared: dict[ast.Decl, Type] = {}
         self._variables: dict[ast.Decl, tuple[TypeVar, ...]] = {}
+        self._specialised: dict[tuple[ast.Decl | Type, ...], Type] = {}
         self._serial = itertools.count()
 
     # -- type variables ------------------------------------------------------------------------
@@ -190,11 +191,14 @@ class TypeResolver:
                 if isinstance(a, Void | BlockType | ExternType):
                     self.c.error(given, f"{a} cannot be a type argument of {ref.name}")
                     return ANY
-        t = substitute(declared, dict(zip(variables, args, strict=True)))
-        if isinstance(t, Fields) and isinstance(decl, ast.StructDecl):
-            for f in t.fields:
-                self._check_field(decl, f.type, ref)
-        return t
+        key: tuple[ast.Decl | Type, ...] = (decl, *args)
+        if key not in self._specialised:
+            t = substitute(declared, dict(zip(variables, args, strict=True)))
+            if isinstance(t, Fields) and isinstance(decl, ast.StructDecl):
+                for f in t.fields:
+                    self._check_field(decl, f.type, ref)
+            self._specialised[key] = t
+        return self._specialised[key]
 
     # -- declarations --------------------------------------------------------------------------
 
@@ -367,14 +371,22 @@ def _allowed_field(kind: str, t: Type) -> bool:
 
 def leaves(t: Type) -> int:
     """Fields, down to numbers."""
-    match t:
-        case Fields(fields=fields):
-            return sum(leaves(f.type) for f in fields)
-        case Tuple(elements=elements):
-            return sum(map(leaves, elements))
-        case Stack(element=element, size=size):
-            return size * leaves(element)
-    return 1
+    return _leaves(t, {})
+
+
+def _leaves(t: Type, known: dict[int, int]) -> int:
+    """`known`: of types by identity, which occur more than once in others."""
+    if id(t) not in known:
+        count = 1
+        match t:
+            case Fields(fields=fields):
+                count = sum(_leaves(f.type, known) for f in fields)
+            case Tuple(elements=elements):
+                count = sum(_leaves(e, known) for e in elements)
+            case Stack(element=element, size=size):
+                count = size * _leaves(element, known)
+        known[id(t)] = count
+    return known[id(t)]
 
 
 def _in_header(t: Type) -> bool:

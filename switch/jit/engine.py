@@ -68,8 +68,9 @@ class Engine:
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         self._process = self._native.function("process", *[pointer] * 4, number)
         self._once = self._native.function("once", pointer, number, number, number, pointer, number)
-        self._words = _words(self._native.address("state"), len(self._module.words))
-        self._out = Handover(self._words, self._module.words["out:data"])
+        self._at = self._module.words
+        self._words = _words(self._native.address("state"), len(self._at))
+        self._out = Handover(self._words, self._at["out:data"])
         release = self._native.function("release")
         weakref.finalize(self, _release, self._native, release, self._out).atexit = False
         self._kept: list[Any] = []  # what native code points to
@@ -113,19 +114,20 @@ class Engine:
         for refresh in self._refresh:
             refresh()
 
-    def _vector(self, name: str) -> bytes:
-        """A copy of a vector's bytes."""
-        at = self._module.words
-        start, length = (self._words[at[f"{name}:{part}"]] for part in ("data", "length"))
-        return ctypes.string_at(start, length) if length else b""
+    def _emptied(self, name: str) -> bytes:
+        """A vector's bytes; it is empty afterwards."""
+        words, at = self._words, self._at[name + ":data"]
+        length = words[at + 1]
+        if not length:
+            return b""
+        words[at + 1] = 0
+        return ctypes.string_at(words[at], length)
 
     def _finish(self) -> Sent:
         """What was sent, the vectors emptied; tells what happened."""
-        rows = np.frombuffer(self._vector("sent"), dtype=np.int64).reshape(-1, 3)
+        rows = np.frombuffer(self._emptied("sent"), dtype=np.int64).reshape(-1, 3)
         out = self._out.take()
-        messages = list(self._told(self._vector("messages")))
-        for name in ("sent", "messages"):
-            self._set(f"{name}:length", 0)
+        messages = list(self._told(self._emptied("messages")))
         if self.cpu_port is not None and (rows[:, 0] == self.cpu_port).any():
             rows, out, arrived = self._without_cpu(rows, out)
             # After what else their cause made the switch tell, as one packet at a time has it.
@@ -138,7 +140,7 @@ class Engine:
         return rows, out
 
     def _again(self) -> list[Arrival]:
-        nodes, size = self._vector("again"), self._pipeline.node_size
+        nodes, size = self._emptied("again"), self._pipeline.node_size
         return [self._arrival(nodes[at : at + size]) for at in range(0, len(nodes), size)]
 
     def _arrival(self, node: bytes) -> Arrival:
@@ -216,16 +218,17 @@ class Engine:
     # -- state words ----------------------------------------------------------------------------
 
     def _set(self, name: str, value: int) -> None:
-        at = self._module.words.get(name)
+        at = self._at.get(name)
         if at is not None:
             self._words[at] = value
 
     def _take(self, name: str) -> int:
-        at = self._module.words.get(name)
+        at = self._at.get(name)
         if at is None:
             return 0
         value = self._words[at]
-        self._words[at] = 0
+        if value:
+            self._words[at] = 0
         return value
 
     def _point(self, name: str, array: Any) -> None:

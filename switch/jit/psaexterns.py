@@ -170,18 +170,19 @@ def _set_state(call: Call) -> None:
 # -- the packet's way ---------------------------------------------------------------------------
 
 
-def _field(call: Call, position: int, name: str) -> Operand:
-    """A field of a metadata struct."""
+def _field(call: Call, position: int, name: str, width: int) -> Operand:
+    """A field of a metadata struct, as a number of so many bits."""
     t, code = call.args[position].type, call.code
     assert isinstance(t, Fields), t
     index = t.index(name)
     assert index is not None, name
     address = code.f.add(code.address(call.args[position]), code.layouts.of(t).offsets[index])
-    return code.load(t.fields[index].type, address)
+    kind = t.fields[index].type
+    return code.f.resize(code.load(kind, address), scalar_width(kind), width)
 
 
 def _clones(call: Call) -> None:
-    call.give(_field(call, 0, "clone"), 1)
+    call.give(_field(call, 0, "clone", 1), 1)
 
 
 def _says(resubmit: bool) -> Callable[[Call], None]:
@@ -189,7 +190,7 @@ def _says(resubmit: bool) -> Callable[[Call], None]:
 
     def build(call: Call) -> None:
         f = call.f
-        drop, other = _field(call, 0, "drop"), _field(call, 0, "resubmit")
+        drop, other = (_field(call, 0, name, 1) for name in ("drop", "resubmit"))
         wanted = other if resubmit else f.binary("xor", "i1", other, "true")
         call.give(f.binary("and", "i1", f.binary("xor", "i1", drop, "true"), wanted), 1)
 
@@ -198,8 +199,8 @@ def _says(resubmit: bool) -> Callable[[Call], None]:
 
 def _recirculates(call: Call) -> None:
     f = call.f
-    kept = f.binary("xor", "i1", _field(call, 0, "drop"), "true")
-    there = f.compare("eq", "i32", _field(call, 1, "egress_port"), PORT_RECIRCULATE)
+    kept = f.binary("xor", "i1", _field(call, 0, "drop", 1), "true")
+    there = f.compare("eq", "i64", _field(call, 1, "egress_port", 64), PORT_RECIRCULATE)
     call.give(f.binary("and", "i1", kept, there), 1)
 
 

@@ -205,7 +205,11 @@ class CallLowering(ExternLowering):
                     self.emit(ir.Assign(var, ir.Zero(var.type)), member.span)
             elif isinstance(member, ast.Instantiation) and (again or self.repeats):
                 instance = self.env.find(member)
-                if isinstance(instance, ir.ExternInstance) and instance.type in STARTED_ANEW:
+                if (
+                    isinstance(instance, ir.ExternInstance)
+                    and instance.own is None
+                    and instance.type in STARTED_ANEW
+                ):
                     self.emit(ir.CallExtern(instance, "clear", [], []), member.span)
 
     def _bind_arguments(

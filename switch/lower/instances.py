@@ -11,6 +11,7 @@ from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.kinds import BlockType, ExternType, substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotations, Enum, Error, Fields, Header, Type
+from gradplane.switch.ir.verify import CORE_ERRORS
 from gradplane.switch.lower import build
 from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.calls import CallLowering
@@ -42,7 +43,7 @@ class Instances:
         self, checked: Checked, reporter: Reporter, natives: Natives | None = None
     ) -> None:
         self.checker = checked.checker
-        self.errors = checked.errors
+        self.errors = _in_order(checked.errors)
         self.program = checked.program
         self.reporter = reporter
         self.natives = natives
@@ -284,3 +285,9 @@ def _part(value: ir.Expr) -> ir.Argument:
         return value.value
     assert isinstance(value, ir.Make | ir.Zero), value
     return _parts(value)
+
+
+def _in_order(errors: list[str]) -> list[str]:
+    """core.p4's first, so that NoError is 0 where a program declares errors before its include."""
+    core = [name for name in CORE_ERRORS if name in errors]
+    return core + [name for name in errors if name not in core]

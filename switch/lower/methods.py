@@ -20,6 +20,9 @@ def method(p: Instances, decl: ast.FunctionDecl, outer: Env) -> ir.Method:
     """The IR of a method; `outer` is the instance's environment."""
     assert decl.body is not None, decl.name
     signature = p.checker.calls.signature(decl)
+    if signature.type_params:
+        what = f"method {decl.name} has type parameters of its own, which nothing can tell"
+        p.no_meaning(decl.span, what, "give them to the extern")
     env = outer.inner()
     body = Body(p)
     params = []

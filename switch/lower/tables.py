@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.keynames import given_name, key_name
 from gradplane.switch.check.kinds import ExternType
+from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.check.tables import MAX_PRIORITY, ActionUse
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Fields
@@ -21,6 +22,11 @@ if TYPE_CHECKING:
     from gradplane.switch.lower.calls import CallLowering
     from gradplane.switch.lower.instances import Instances
 
+PROPERTIES = (
+    "counters", "default_action", "idle_timeout", "implementation", "largest_priority_wins",
+    "meters", "priority_delta", "psa_direct_counter", "psa_direct_meter", "psa_empty_group_action",
+    "psa_idle_timeout", "psa_implementation", "size", "support_timeout",
+)  # fmt: skip
 DEFAULT_SIZE = 1024
 IMPLEMENTATION = ("implementation", "psa_implementation")
 IDLE_TIMEOUT = "PSA_IdleTimeout_t"
@@ -251,6 +257,10 @@ class TableLowering:
                 table.counter = self._direct(p, "direct_counter")
             case "meters" | "psa_direct_meter":
                 table.meter = self._direct(p, "direct_meter")
+            case name if name not in PROPERTIES and self.p.natives is not None:
+                near = did_you_mean(name, PROPERTIES)
+                what = f"no table here has a property {name}: it means nothing"
+                self.p.reporter.warning(p.span, what, near, "unknown")
 
     def _flag(self, p: ast.TableProperty) -> bool:
         """true or false; psa_idle_timeout: a member of PSA_IdleTimeout_t."""

@@ -109,6 +109,7 @@ class _Builder:
         self.info = p4i.P4Info()
         self.symbols = Symbols()
         self.digests = digest_calls(program)
+        self.externs = [e for e in program.externs if e.own is None]  # others are not its kinds
         self.tables = _applied(program)
         used = {ref.action.name for table in self.tables for ref in table.actions}
         self.actions = [action for action in program.actions if action.name in used]
@@ -123,7 +124,7 @@ class _Builder:
         for action in self._placed(_in_p4c_order(self.actions)):
             if not is_hidden(action.annotations):
                 self._action(action)
-        for extern in self._placed(self.program.externs):
+        for extern in self._placed(self.externs):
             self._extern(extern)
         self.place = self.program.package.span
         for header in self.program.controller_headers:
@@ -145,7 +146,7 @@ class _Builder:
             add(Kind.TABLE, table.name, table.annotations)
         for action in self._placed(self.actions):
             add(Kind.ACTION, action.name, action.annotations)
-        for extern in self._placed(program.externs):
+        for extern in self._placed(self.externs):
             if extern.type in EXTERN_KINDS:
                 add(EXTERN_KINDS[extern.type], extern.name, extern.annotations)
         for header in program.controller_headers:

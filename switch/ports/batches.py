@@ -25,8 +25,9 @@ def batches(
 ) -> Native:
     """receive(ptr block, i64 descriptor, i64 flags): recvmmsg, and where each packet is.
 
-    put(ptr vectors, ptr rows, ptr order, i64 count, i64 data): what sendmmsg sends, in the order
-    of `order` or, where that is null, of the rows (port, end, cause).
+    put(ptr vectors, ptr rows, ptr order, i64 count, i64 data, ptr mixed): what sendmmsg sends, in
+    the order of `order` or, where that is null, of the rows (port, end, cause). Sets the word
+    `mixed` to whether their ports differ (not 0).
 
     slot, area: bytes of a message's two parts; areas come behind all slots. header: bytes before a
     packet, `mark` a mask of the first. control: bytes of a control message, `status` the offset of
@@ -98,9 +99,10 @@ class _Receive:
 
 def _put(module: Module) -> None:
     params = [("ptr", "%vectors"), ("ptr", "%rows"), ("ptr", "%order"), ("i64", "%count"),
-              ("i64", "%data")]  # fmt: skip
+              ("i64", "%data"), ("ptr", "%mixed")]  # fmt: skip
     f = module.function("put", "void", params, exported=True)
     as_they_are = f.compare("eq", "ptr", "%order", "null")
+    first, mixed = f.load("i64", "%rows"), f.variable("i64", 0)
     with f.count("%count") as i:
         number = f.variable("i64", i)
         with f.unless(as_they_are):
@@ -112,6 +114,10 @@ def _put(module: Module) -> None:
         size = f.binary("sub", "i64", _end(f, number.get()), start.get())
         f.store("i64", f.binary("add", "i64", "%data", start.get()), vector)
         f.store("i64", size, f.add(vector, 8))
+        port = f.load("i64", f.item("%rows", "[3 x i64]", i))
+        other = f.binary("xor", "i64", port, first)
+        mixed.set(f.binary("or", "i64", mixed.get(), other))
+    f.store("i64", mixed.get(), "%mixed")
     f.ret()
 
 

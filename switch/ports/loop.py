@@ -145,11 +145,11 @@ class PacketLoop:
             return
         ports, order = rows[:, 0], None
         edges = [0, len(ports)]
-        if (ports != ports[0]).any():
+        if departures.put(rows, data):
             order = np.argsort(ports, kind="stable")
             ports = ports[order]
             edges[1:1] = (np.flatnonzero(np.diff(ports)) + 1).tolist()
-        departures.put(rows, data, order)
+            departures.put(rows, data, order)
         for first, end in zip(edges, edges[1:], strict=False):
             number = int(ports[first])
             port = self.ports.get(number)

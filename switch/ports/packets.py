@@ -99,17 +99,19 @@ class Departures:
     def __init__(self) -> None:
         self._vectors, self._messages = _messages(BATCH, 1)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
-        self._put = _native().function("put", pointer, pointer, pointer, number, number)
+        self._put = _native().function("put", *[pointer] * 3, number, number, pointer)
+        self._mixed = ctypes.c_int64()
 
-    def put(self, rows: Ints, data: Bytes, order: Ints | None) -> None:
+    def put(self, rows: Ints, data: Bytes, order: Ints | None = None) -> bool:
         """Packet i ends in `data` where row i (port, end, cause) says, and begins where the one
         before it ends; they go in this order, or in that of the numbers in `order`. `data` must
-        live until they are sent."""
+        live until they are sent. -> whether they are for several ports. At least one."""
         if len(rows) > len(self._vectors):
             self._vectors, self._messages = _messages(2 * len(rows), 1)
         numbers = None if order is None else order.ctypes.data
         arrays = self._vectors.ctypes.data, rows.ctypes.data, numbers
-        self._put(*arrays, len(rows), data.ctypes.data)
+        self._put(*arrays, len(rows), data.ctypes.data, ctypes.byref(self._mixed))
+        return self._mixed.value != 0
 
     def length(self, i: int) -> int:
         """Bytes of packet i."""

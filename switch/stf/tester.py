@@ -15,6 +15,7 @@ from gradplane.switch.control import Table
 from gradplane.switch.runtime.arrays import Counter
 from gradplane.switch.runtime.entries import Count, Entry
 from gradplane.switch.runtime.errors import SwitchError, TableError
+from gradplane.switch.runtime.messages import PacketIn
 from gradplane.switch.stf import values
 from gradplane.switch.stf.expectations import Expectations
 from gradplane.switch.stf.grammar import Statement, StfError, arguments, pairs
@@ -71,6 +72,9 @@ class Tester:
         self.clock.now += PACKET_NS
         for out, packet in self.switch.process(int(port), packet_bytes(data)):
             self.expectations.sent(out, packet)
+        for message in self.switch.messages():
+            if isinstance(message, PacketIn) and self.switch.cpu_port is not None:
+                self.expectations.sent(self.switch.cpu_port, message.packet)
 
     def expect(self, line: int, port: str, data: str, end: str) -> None:
         self.expectations.expect(line, int(port), "".join(data.split()), bool(end))

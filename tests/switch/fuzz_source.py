@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from gradplane.switch import Switch
+from gradplane.switch.arch.registry import why_not
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.ir.verify import verify
 from gradplane.switch.runtime.errors import SwitchError
@@ -48,12 +49,13 @@ def random_bytes(chance: random.Random) -> bytes:
 
 def mutated(text: bytes, other: bytes, chance: random.Random) -> bytes:
     """`text` with a few of its tokens replaced, dropped, swapped or repeated, or a piece of `other`
-    in it, or some bytes overwritten."""
+    in it, or some bytes overwritten. Half of what is replaced becomes a token of its kind, so that
+    some of it is a program still."""
     tokens, others = TOKEN.findall(text), TOKEN.findall(other)
     words = [i for i, token in enumerate(tokens) if token.strip() and token[:1] not in b"#/"]
     for _ in range(chance.choice([1, 1, 1, 2, 4, 12])):
         at = min(chance.choice(words), len(tokens) - 1)
-        match chance.randrange(6):
+        match chance.randrange(12):
             case 0:
                 tokens[at] = tokens[min(chance.choice(words), len(tokens) - 1)]
             case 1:
@@ -68,11 +70,21 @@ def mutated(text: bytes, other: bytes, chance: random.Random) -> bytes:
                 tokens[at:at] = others[start : start + chance.randrange(60)]
             case 5:
                 tokens[at] = number(chance)
+            case _:
+                tokens[at] = chance.choice([t for t in tokens if kind(t) == kind(tokens[at])])
     data = bytearray(b"".join(tokens))
     if data and chance.random() < 0.05:
         for _ in range(3):
             data[chance.randrange(len(data))] = chance.randrange(256)
     return bytes(data)
+
+
+def kind(token: bytes) -> str:
+    """Number, name, space or the rest."""
+    first = token[:1]
+    if first.isdigit():
+        return "number"
+    return "name" if first.isalpha() else "rest" if token.strip() else "space"
 
 
 def number(chance: random.Random) -> bytes:
@@ -103,6 +115,8 @@ def try_source(source: bytes, chance: random.Random) -> bool:
     except CompileError as error:
         assert error.diagnostics and str(error)
         return False
+    if why_not(program):  # it is for an architecture of its own
+        return True
     verify(program)
     packets = [chance.randbytes(chance.choice([0, 14, 40, 100])) for _ in range(20)]
     for engine in ("interpreter", "jit"):

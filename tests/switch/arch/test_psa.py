@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import v1programs
 from psaprograms import packet, source, switch
 
+import gradplane.switch
 from gradplane.switch import CompileError, MeterConfig, Switch, SwitchError
 from gradplane.switch.arch.model import PASS_LIMIT
 from gradplane.switch.interp.trace import Copied, Dropped, Entered
@@ -39,6 +42,20 @@ def test_a_package_of_no_known_architecture_is_refused() -> None:
     known = r"main is a Other; supported packages: V1Switch \(v1model\), PSA_Switch \(psa\)"
     with pytest.raises(CompileError, match="x.p4:1:60: error: the program's " + known):
         Switch("x.p4", text=other)
+
+
+@engines
+def test_a_program_may_declare_psa_itself_with_widths_of_its_own(engine: str) -> None:
+    psa = (Path(gradplane.switch.__file__).parent / "include" / "psa.p4").read_text()
+    psa = psa.replace("bit<32> PortIdUint_t", "bit<10> PortIdUint_t").replace("0xfffffff", "0x3f")
+    text = source(
+        ingress="send_to_port(o, h.a.x == 1 ? PSA_PORT_RECIRCULATE : (PortId_t) 5);",
+        egress_deparser="h.a.y = psa_recirculate(o, s) ? 8w1 : 2;"
+        "h.a.z = ((PortIdUint_t) s.egress_port)[9:2];",
+    ).replace("#include <psa.p4>", psa)
+    sw = Switch("x.p4", text=text, engine=engine)
+    assert sw.process(0, packet()) == [(5, packet(0, 0, 2, 1))]
+    assert sw.process(0, packet(x=1)) == [(0x3FA, packet(0, 1, 2, 0xFE))]  # a port as any other
 
 
 # -- externs in the wrong place -----------------------------------------------------------------

@@ -37,3 +37,18 @@ def test_mutated_programs(program: Path) -> None:
             verify(compile_source("mutated.p4", text=source).program)
         except CompileError as error:
             assert error.diagnostics
+
+
+@pytest.mark.parametrize(
+    ("level", "what"),
+    [
+        ("struct S{1}<T> {{ S{0}<T> a; S{0}<T> b; }}", "fields in all"),
+        ("struct S{1}<T> {{ S{0}<tuple<T, T>> a; }}", "fields in all"),
+        ("struct S{1}<T> {{ T a; }} const string c{1} = c{0} ++ c{0};", "characters"),
+    ],
+)
+def test_what_doubles_with_each_level(level: str, what: str) -> None:
+    levels = "\n".join(level.format(i, i + 1) for i in range(60))
+    text = f'struct S0<T> {{ T a; }} const string c0 = "aaaa";\n{levels}\n'
+    with pytest.raises(CompileError, match=what):
+        compile_source("doubling.p4", text=text, library=True)

@@ -241,3 +241,9 @@ def test_key_that_is_constant() -> None:
 
 def test_local_that_hides_a_parameter() -> None:
     assert warnings("x = 1;", locals="bit<8> x; bit<8> m;") == ["m hides the parameter m"]
+
+
+def test_property_of_no_meaning() -> None:
+    table = "table t { key = { m.x : exact; } actions = { NoAction; } counter = 3; }"
+    told = ["no table here has a property counter: it means nothing"]
+    assert warnings("t.apply();", locals=table) == told

@@ -3,14 +3,24 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Any
 
 import pytest
-from own_switches import ONE, refused, switches
+from own_switches import ONE, refused, source, switches
 from v1programs import packet
 
 from gradplane.switch import Switch, SwitchError
 from gradplane.switch.runtime.messages import Fault
+from gradplane.switch.source import CompileError
+
+
+class Hooked:
+    f: Callable[[int], int]
+
+    def go(self, a: int) -> int:
+        return self.f(a)
+
 
 HOOKED = "extern Hooked { Hooked(); abstract bit<8> f(in bit<8> a); bit<8> go(in bit<8> a); }"
 
@@ -134,6 +144,18 @@ def test_an_implementation_with_other_parameters_is_refused() -> None:
     assert said == "extern K.get: K has no method get"
 
 
+def test_what_python_cannot_be_given_is_refused() -> None:
+    declared = "extern G { G(); abstract T f<T>(in T a); }"
+    said = refused({"G": Hooked}, declared, "", "G() g = { T f<T>(in T a) { return a; } };")
+    assert said == (
+        "method f has type parameters of its own, which nothing can tell | give them to the extern"
+    )
+    parser = "pkt.extract(h.a); f(pkt); transition accept;"
+    text = source("extern void f(packet_in p);", "", parser=parser)
+    with pytest.raises(CompileError, match="can take values and extern objects only"):
+        Switch("x.p4", text=text, externs={"f": print})
+
+
 def test_a_constructor_that_raises_is_told_with_its_instance() -> None:
     def made(n: int) -> None:
         raise ValueError(f"{n} is not a power of two")
@@ -155,10 +177,6 @@ def test_what_cannot_be_handed_to_an_extern_is_refused() -> None:
 
 
 def test_what_a_method_of_the_program_does_wrong_is_told_with_the_extern() -> None:
-    class Hooked:
-        def go(self, a: int) -> int:
-            return int(self.f(a))  # type: ignore[attr-defined]
-
     given = """Hooked() k = {
         bit<8> f(in bit<8> a) { assert(a != 7); return hinted(a); }
     };"""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
 from own_switches import refused, switches
 from v1programs import packet
 
@@ -65,13 +66,17 @@ def test_a_programs_own_form_of_the_architectures_extern() -> None:
         assert sw.process(0, packet())[0][1] == bytes([0, 7, 5, 0])
 
 
-def test_an_own_type_may_have_a_name_that_another_architecture_uses() -> None:
-    class Counter:
-        def count(self) -> None: ...
+@pytest.mark.parametrize("name", ["Counter", "Register", "Checksum", "ActionProfile", "Digest"])
+def test_an_own_type_may_have_a_name_that_another_architecture_uses(name: str) -> None:
+    class Own:
+        def count(self, by: int) -> int:
+            return by + 1
 
-    declared = "extern Counter { Counter(); void count(); }"
-    for sw in switches({"Counter": Counter}, declared, "c.count();", "Counter() c;"):
-        assert len(sw.process(0, packet())) == 1
+    declared = f"""extern {name} {{ {name}(); bit<8> count(in bit<8> by); }}
+        control sub(inout bit<8> x) {{ {name}() own; apply {{ x = own.count(x); }} }}"""
+    ingress = "inner.apply(h.a.x); inner.apply(h.a.x); h.a.y = c.count(h.a.x);"
+    for sw in switches({name: Own}, declared, ingress, f"{name}() c; sub() inner;"):
+        assert sw.process(0, packet(x=3))[0][1] == bytes([0, 5, 6, 0])
 
 
 def test_a_name_that_is_a_word_of_pythons_ends_in_an_underscore() -> None:

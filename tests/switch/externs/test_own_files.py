@@ -100,3 +100,16 @@ def test_a_pushed_program_whose_extern_is_missing_is_refused(program: Path) -> N
     assert message.startswith("pushed.p4:") and "error: extern g has no implementation" in message
     assert "h.a.y = g(h.a.x);" in message and "\n    " in message
     assert device.process(0, packet(x=3)) == [(1, packet(x=3, y=6))]
+
+
+def test_an_own_type_is_not_taken_for_psas_of_that_name(tmp_path: Path) -> None:
+    declared = "extern Counter { Counter(bool b); void count(in bit<8> a); }"
+    text = source(declared, "c.count(h.a.x);", "Counter(true) c; register<bit<8>>(3) r;")
+    (tmp_path / "count.py").write_text(
+        "class Counter:\n    def __init__(self, b): self.b = b\n    def count(self, a): pass\n"
+    )
+    device = make_device(SwitchOptions(externs=tmp_path / "count.py"))
+    made = device.prepare(p4r.ForwardingPipelineConfig(p4_device_config=text.encode()))
+    info = made.config.p4info
+    assert not info.counters and not info.externs
+    assert [r.preamble.name for r in info.registers] == ["I.r"]

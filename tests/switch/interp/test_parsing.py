@@ -73,6 +73,18 @@ def test_a_short_packet_is_an_error_and_is_not_parsed_further() -> None:
     assert sent(sw, b"ab") == b"ab"
 
 
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_errors_may_be_declared_before_core_p4(engine: str) -> None:
+    code = "verify(h.a.x == 0, error.Early); transition accept;"
+    text = "error { Early }" + source(
+        parser="pkt.extract(h.a);" + code,
+        ingress=TO_1 + "h.a.z = s.parser_error == error.NoError ? 8w1 :"
+        "s.parser_error == error.Early ? 8w2 : 3;",
+    )
+    sw = Switch("test.p4", text=text, engine=engine)
+    assert [error(sw, packet(x=x)) for x in (0, 1)] == [1, 2]
+
+
 def test_lookahead_advance_and_length() -> None:
     sw = switch(
         types="header b_t { bit<16> v; } struct two_t { bit<4> p; bit<12> q; }",

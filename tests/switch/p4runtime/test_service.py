@@ -43,7 +43,8 @@ from gradplane.switch.p4runtime.digest_lists import DigestLists
 from gradplane.switch.p4runtime.errors import BatchError, RpcError, rpc_status_of
 from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.p4runtime.service import P4RuntimeService
-from gradplane.switch.runtime.messages import PacketIn
+from gradplane.switch.runtime.entries import ActionData, Entry
+from gradplane.switch.runtime.messages import Digest, IdleNotice, PacketIn
 
 Push = p4r.SetForwardingPipelineConfigRequest
 Get = p4r.GetForwardingPipelineConfigRequest
@@ -485,6 +486,12 @@ def test_a_role_gets_the_packets_that_its_filter_lets_through() -> None:
     for byte, heard in ((0x82, ["c", "listener"]), (0x83, ["c"])):
         told = made.told(PacketIn(bytes([byte, 0x80]) + b"data"), 0)
         assert [stream for stream, _ in told] == heard
+
+
+def test_what_the_program_before_still_had_to_tell_is_dropped() -> None:
+    made = service()
+    assert made.told(Digest("gone_t", Bits(8), 1), 0) == []
+    assert made.told(IdleNotice("MyIngress.gone", Entry((), ActionData(0))), 0) == []
 
 
 def test_an_unknown_role_reads_nothing() -> None:

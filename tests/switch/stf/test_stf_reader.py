@@ -116,12 +116,17 @@ def test_too_many_and_too_few_packets_are_listed(stf: Check) -> None:
     )
 
 
-def test_an_expectation_without_bytes_takes_what_comes(stf: Check) -> None:
-    assert stf("packet 0 010000", "packet 0 020000", "expect 1") == PASSED
-    assert stf("expect 1") == PASSED
-    assert stf("expect 1", "expect 1 01", "packet 0 010000") == (
+def test_an_expectation_without_bytes_is_any_packet(stf: Check) -> None:
+    assert stf("packet 0 010000", "expect 1") == PASSED
+    assert stf("packet 0 010000", "packet 0 020000", "expect 1", "expect 1 02") == PASSED
+    assert stf("packet 0 010000", "packet 0 020000", "expect 1") == (
         False,
-        "t.stf:1: port 1 is also expected with bytes",
+        "t.stf:3: port 1 sent 2 packets, expected 1\n    expected any (line 3)\n"
+        "    received 010000\n    received 020000",
+    )
+    assert stf("expect 1") == (
+        False,
+        "t.stf:1: port 1 sent 0 packets, expected 1\n    expected any (line 1)",
     )
 
 
