@@ -10,6 +10,7 @@ from gradplane.switch.check.annotations import AnnotationChecker, muted
 from gradplane.switch.check.calls import CallChecker
 from gradplane.switch.check.declarations import DeclarationChecker
 from gradplane.switch.check.expressions import ExpressionChecker
+from gradplane.switch.check.instances import InstanceChecker
 from gradplane.switch.check.keysets import KeysetChecker
 from gradplane.switch.check.kinds import ANY
 from gradplane.switch.check.parsers import ParserChecker
@@ -54,6 +55,7 @@ class Checker:
         self.keysets = KeysetChecker(self)
         self.tables = TableChecker(self)
         self.parsers = ParserChecker(self)
+        self.instances = InstanceChecker(self)
         self.decls = DeclarationChecker(self)
 
     def error(self, node: ast.Node, message: str, hint: str = "") -> None:
