@@ -125,7 +125,6 @@ def test_through_python(case: tuple[Type, Any]) -> None:
         (Header("h", (Field("a", Bits(8)),)), HeaderValue(False, [0]), None),
         (Header("h", (Field("a", Bits(8)),)), HeaderValue(True, [7]), {"a": 7}),
     ],
-    ids=str,
 )
 def test_what_python_sees(t: Type, value: Any, seen: Any) -> None:
     assert to_python(t, ERRORS)(value) == seen
