@@ -40,6 +40,8 @@ HOSTILE = [b"", b"\xff\xfe", b"[]", b"3", b'{"port": "1"}', b'{"port": true}', b
 
 def main(folder: Path) -> None:
     seen: dict[str, Any] = {}
+    # Processes inherit that it is ignored, as it is where a shell runs the tests in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     build_links()
     options = ["-i", "1@s1", "-i", "2@s2", "--device-id", "1"]
     command = switch_command(str(ROUTER), *options, "--", "--grpc-server-addr", "127.0.0.1:0")
