@@ -31,7 +31,7 @@ bench: install
 
 # Interpreter against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC.
 fuzz: install
-	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 300
+	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 900
 	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
 	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120
 

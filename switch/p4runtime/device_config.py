@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.syntax.lexer import whole_strings
 from gradplane.switch.syntax.preprocess import Piece, preprocess
 
 _NAME = "pushed.p4"
@@ -58,7 +59,7 @@ def device_config(
     Includes and macros are expanded here. Raises CompileError where they cannot be.
     """
     pieces, _ = preprocess(path, include_dirs, defines or {})
-    config = {"source": _joined(pieces), "file": str(path), "defines": {}}
+    config = {"source": _joined(whole_strings(pieces)), "file": str(path), "defines": {}}
     return json.dumps(config).encode()
 
 

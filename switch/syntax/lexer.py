@@ -7,8 +7,8 @@ make a shift or close two type argument lists is for the parser to say.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax.preprocess import Piece
@@ -37,7 +37,7 @@ def _tokens_with(string: str) -> re.Pattern[str]:
         r"[ \t\f\v]*+(?:"
         r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
         r"|(?P<operator>" + "|".join(re.escape(op) for op in OPERATORS) + ")"
-        r"|(?P<newline>\n)"
+        r"|(?P<newline>(?:\\[ \t]*)?\n)"  # also a continued line's
         r"|(?P<number>[0-9][A-Za-z0-9_]*)"
         r"|(?P<string>" + string + r")"
         r"|(?P<bad>[^ \t\f\v])"
@@ -56,6 +56,7 @@ _INTEGER = re.compile(
 )
 _BASES = {3: 16, 4: 8, 5: 2, 6: 10, 7: 10}  # group of _INTEGER: base
 _ESCAPE = re.compile(r'\\([\\"n])')
+_CONTINUED = re.compile(r"\\[ \t]*\n")
 MAX_DIGITS = 4000
 
 
@@ -78,12 +79,45 @@ class Token:
 def tokenize(pieces: Iterable[Piece], reporter: Reporter) -> list[Token]:
     """All tokens of a program, an "end" token last. Errors go to `reporter`."""
     tokens: list[Token] = []
-    for piece in pieces:
+    for piece in whole_strings(pieces):
         _Lexer(piece, reporter, tokens).run()
     last = tokens[-1].span if tokens else Span("", 1, 1, 1)
     after = Span(last.file, last.line, last.end, last.end + 1)
     tokens.append(Token("end", "", after))
     return tokens
+
+
+def whole_strings(parts: Iterable[Piece]) -> Iterator[Piece]:
+    """The pieces, where a string with macros or directives in its lines becomes one piece."""
+    pieces = list(parts)
+    torn = [i for i, piece in enumerate(pieces) if len(_quotes(piece.text)) % 2]
+    done = 0
+    for first, last in zip(torn[::2], torn[1::2], strict=False):
+        opening, closing = pieces[first], pieces[last]
+        if opening.file != closing.file or opening.width or closing.width:
+            continue
+        start, end = _quotes(opening.text)[-1], _quotes(closing.text)[0] + 1
+        between = "".join(piece.text for piece in pieces[first + 1 : last])
+        yield from pieces[done:first]
+        yield _cut(opening, 0, start)
+        whole = _cut(opening, start, None)
+        width = len(whole.text.split("\n", 1)[0])
+        yield replace(whole, text=whole.text + between + closing.text[:end], width=width)
+        pieces[last], done = _cut(closing, end, None), last
+    yield from pieces[done:]
+
+
+def _quotes(text: str) -> list[int]:
+    """Where there are quotes that no backslash stands before."""
+    return [m.start() for m in _QUOTE.finditer(text) if m[1]] if '"' in text else []
+
+
+def _cut(piece: Piece, start: int, end: int | None) -> Piece:
+    """A part of a piece that has no width."""
+    line = piece.line + piece.text.count("\n", 0, start)
+    newline = piece.text.rfind("\n", 0, start)
+    column = start - newline if newline >= 0 else piece.column + start
+    return Piece(piece.text[start:end], piece.file, line, column)
 
 
 class _Lexer:
@@ -96,8 +130,8 @@ class _Lexer:
         piece, emit = self._piece, self._tokens.append
         text, file, line = piece.text, piece.file, piece.line
         shift = piece.column  # column of offset 0 of this line
-        quotes = sum(1 for m in _QUOTE.finditer(text) if m[1]) if '"' in text else 0
-        for match in (_TOKEN_BY_LINE if quotes % 2 else _TOKEN).finditer(text):
+        pattern = _TOKEN_BY_LINE if len(_quotes(text)) % 2 else _TOKEN
+        for match in pattern.finditer(text):
             group = match.lastgroup
             if group is None:
                 continue
@@ -141,6 +175,7 @@ class _Lexer:
         if len(text) < 2 or not text.endswith('"') or _ends_in_escape(text):
             self._reporter.error(span, 'this string has no closing " on its line')
             return Token("broken", text, span)
+        text = _CONTINUED.sub("", text)
         value = _ESCAPE.sub(lambda m: "\n" if m[1] == "n" else m[1], text[1:-1])
         return Token("text", text, span, value)
 

@@ -24,10 +24,14 @@ STOCK_INCLUDES = Path(__file__).resolve().parent.parent / "include"
 MAX_INCLUDES = 64
 
 _STRING = r'"(?:\\.|[^"\\\n])*"'
-_COMMENT = re.compile(_STRING + r"|//(?:\\\n|[^\n])*|/\*.*?\*/|/\*", re.S)
+_LONG_STRING = r'"(?:\\.|[^"\\])*"'  # over several lines, as in annotations
+_COMMENTS = r"//(?:\\\n|[^\n])*|/\*.*?\*/|/\*"
+_COMMENT = re.compile(_LONG_STRING + r'|"|' + _COMMENTS, re.S)
+_COMMENT_BY_LINE = re.compile(_STRING + r"|" + _COMMENTS, re.S)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\[ \t]*\n|[^\n])*", re.M)
 _CONTINUED = re.compile(r"\\(?=[ \t]*\n)")
-_WORD = re.compile(_STRING + r"|\d\w*|[A-Za-z_]\w*")
+# what looks like a comment is text of a long string by now, in which no macro is used
+_WORD = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/|\d\w*|[A-Za-z_]\w*", re.S)
 _BRACKET = re.compile(_STRING + r"|[()]")
 _OPEN = re.compile(r"\s*\(")
 
@@ -145,7 +149,9 @@ class Preprocessor:
             self._macros.enter(self._open[-1].name)
 
     def _without_comments(self, text: str) -> str:
-        """Comments become blanks, so that nothing behind them moves."""
+        """Comments become blanks, so that nothing behind them moves. Within a string they are text,
+        also where it goes over several lines: unless a quote is missing somewhere."""
+        unclosed = any(m.group() == '"' for m in _COMMENT.finditer(text))
 
         def blank(match: re.Match[str]) -> str:
             found = match.group()
@@ -157,7 +163,7 @@ class Preprocessor:
                 self.reporter.error(self._span(line, column, 2), "this comment is never closed")
             return re.sub(r"[^\n]", " ", found)
 
-        return _COMMENT.sub(blank, text)
+        return (_COMMENT_BY_LINE if unclosed else _COMMENT).sub(blank, text)
 
     # -- ordinary text and macro uses ------------------------------------------------------------
 
@@ -169,8 +175,6 @@ class Preprocessor:
         """Cut text that starts at the head of `line` into pieces, one for each macro use."""
         if not self._live:
             return
-        if "\\" in text:
-            text = _CONTINUED.sub(" ", text)
         done = 0
         for word in _WORD.finditer(text):
             name = word.group()
@@ -202,7 +206,7 @@ class Preprocessor:
 
     def _use(self, use: str, place: Span) -> None:
         try:
-            text = self._macros.expand(use, place.line)
+            text = self._macros.expand(_CONTINUED.sub(" ", use), place.line)
         except MacroError as error:
             self._failed(error, place)
             return

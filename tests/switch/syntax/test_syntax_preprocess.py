@@ -169,6 +169,37 @@ def test_a_bad_define_from_outside(errors):
     )
 
 
+def test_strings_over_lines_hold_comments_macros_and_conditions():
+    """As a constraint of a table's entries is written: `@entry_restriction("...")`."""
+    text = """#define LOW 7
+x("
+  // LOW: don't
+  a > LOW; /* http://p4.org */
+#if LOW == 7
+  b == 0;
+#else
+  c == 0;
+#endif
+") // LOW
+y("https://a, \\
+b") LOW"""
+    pieces, reporter = preprocess("t.p4", text=text)
+    tokens = tokenize(pieces, reporter)
+    strings = [t for t in tokens if t.kind == "text"]
+    assert [line.strip() for line in strings[0].value.splitlines() if line.strip()] == [
+        "// LOW: don't",
+        "a > 7; /* http://p4.org */",
+        "b == 0;",
+    ]
+    assert strings[1].value == "https://a, b"
+    assert [(t.text, str(t.span)) for t in tokens if t.kind in ("name", "integer")] == [
+        ("x", "t.p4:2:1"),
+        ("y", "t.p4:11:1"),
+        ("7", "t.p4:12:5"),
+    ]
+    assert str(strings[0].span) == "t.p4:2:3"
+
+
 def test_line_directives_move_the_places():
     text = 'a\n# 12 "o.p4" 2\nb\n#line 5\nc\n#line 7 "p.p4"\n\nd'
     assert [place for _, place, _ in places(text)] == [
