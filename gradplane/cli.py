@@ -50,7 +50,9 @@ def main() -> None:
     except Exception as error:
         if not (_ours(error) or isinstance(error, OSError)):
             raise
-        _fail(str(error))
+        from gradplane.switch.runtime.errors import told
+
+        _fail(told(error) if isinstance(error, OSError) else str(error))
 
 
 def _ours(error: BaseException) -> bool:

@@ -29,7 +29,7 @@ from gradplane.switch.ports.loop import Capture, PacketLoop
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.ports.port import Port
 from gradplane.switch.programs import load_program
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.errors import SwitchError, told
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.source import CompileError
 from gradplane.switch.switch import DEFAULT_ENGINE, Switch
@@ -73,7 +73,10 @@ def main(arguments: Sequence[str]) -> int:
         print(f"note: {note}", file=sys.stderr)
     try:
         serve(options)
-    except (CompileError, OSError, ServerError, SwitchError) as error:
+    except OSError as error:
+        print(f"gradplane switch: {told(error)}", file=sys.stderr)
+        return 1
+    except (CompileError, ServerError, SwitchError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0

@@ -18,8 +18,10 @@ def load_externs(path: str | Path | None) -> ModuleType | None:
     if path is None:
         return None
     file = Path(path).resolve()
+    if not file.is_file():
+        raise SwitchError(f"externs {path}: there is no such file")
     spec = importlib.util.spec_from_file_location(f"gradplane_externs_{file.stem}", file)
-    if spec is None or spec.loader is None or not file.is_file():
+    if spec is None or spec.loader is None:
         raise SwitchError(f"externs {path}: expected a Python file, FILE.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickle look there

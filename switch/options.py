@@ -88,6 +88,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     for file in parsed.commands:
         if not file.is_file():
             raise OptionError(f"--commands {file}: there is no such file")
+    if parsed.thrift_port is not None and not 1 <= parsed.thrift_port <= 65535:
+        raise OptionError(f"--thrift-port {parsed.thrift_port}: not within 1 to 65535")
     logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
     _check_ports(interfaces, parsed.cpu_port, parsed.drop_port)

@@ -40,7 +40,8 @@ class Diagnostic:
         out = [f"{self.span}: {self.level}: {self.message}{kind}"]
         text = lines.get(self.span.file, [])
         if 1 <= self.span.line <= len(text):
-            line, column = _excerpt(text[self.span.line - 1].rstrip("\n"), self.span.column)
+            shown = "".join(map(_printable, text[self.span.line - 1].rstrip("\n")))
+            line, column = _excerpt(shown, self.span.column)
             pad = "".join("\t" if c == "\t" else " " for c in line[: column - 1])
             room = max(1, len(line) + 1 - column)
             width = max(1, min(self.span.end - self.span.column, room))
@@ -48,6 +49,11 @@ class Diagnostic:
         if self.hint:
             out.append(f"    {self.hint}")
         return "\n".join(out)
+
+
+def _printable(c: str) -> str:
+    """A file that is no text must not reach the terminal as it is."""
+    return c if c.isprintable() or c == "\t" else "\ufffd"
 
 
 def _excerpt(line: str, column: int) -> tuple[str, int]:

@@ -9,6 +9,8 @@ net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None
 
 from __future__ import annotations
 
+import difflib
+import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -48,6 +50,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         batch: bool = False,
         **params: Any,
     ) -> None:
+        _check_spelling(params)
         super().__init__(name, **params)
         self.batch = batch
         self.program = Path(program)
@@ -111,3 +114,11 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
 
     def _links(self) -> list[Any]:
         return [interface for interface in self.intfList() if interface.link is not None]
+
+
+def _check_spelling(params: Iterable[str]) -> None:
+    """Mininet takes parameters of any name; one that is nearly ours is a slip."""
+    ours = list(inspect.signature(P4Switch.__init__).parameters)[2:-1]
+    for name in params:
+        if near := difflib.get_close_matches(name, ours, 1, 0.75):
+            raise TypeError(f"P4Switch has no parameter {name}; did you mean {near[0]}?")

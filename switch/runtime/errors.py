@@ -19,3 +19,10 @@ class TableError(SwitchError):
         super().__init__(message)
         self.code = code
         self.message = message
+
+
+def told(error: OSError) -> str:
+    """The file and what is wrong with it, without the number."""
+    if error.filename is None or error.strerror is None:
+        return str(error)
+    return f"{error.filename}: {error.strerror}"

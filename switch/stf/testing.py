@@ -40,13 +40,16 @@ def run(
     defines: Mapping[str, str] | Sequence[str] | None = None,
     externs: Implementations | str | Path | None = None,
 ) -> StfResult:
-    """Runs a program's test: `stf_path`, or the file beside it that ends in .stf.
+    """Runs a program's test: `stf_path`, or the file beside it that ends in .stf, which may also
+    be given for the program.
 
     Never raises for what program and test contain: a program that does not compile, a test that
     cannot be read and packets that are not as expected are failures. externs: as of Switch.
     SwitchError for `engine` and `externs`.
     """
     source = Path(program)
+    if source.suffix == ".stf":
+        source = source.with_suffix(".p4")
     test = Path(stf_path) if stf_path is not None else source.with_suffix(".stf")
     try:
         statements = parse(_text(test), str(test))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 from gradplane import isolate
 
@@ -22,6 +23,15 @@ control E(inout headers_t h, inout meta_t m, inout standard_metadata_t s) { appl
 control C(inout headers_t h, inout meta_t m) { apply {} }
 control D(packet_out p, in headers_t h) { apply {} }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+MISSPELLED = """
+from gradplane.topologies import P4Switch
+
+try:
+    P4Switch("s1", program="wire.p4", comands="a.txt")
+except TypeError as error:
+    print(error)
 """
 
 SCRIPT = """
@@ -60,14 +70,25 @@ print("stopped", net["s1"].process)
 
 def test_one_line_in_a_script(tmp_path):
     (tmp_path / "wire.p4").write_text(PROGRAM)
-    (tmp_path / "script.py").write_text(SCRIPT)
-    argv = isolate.command([sys.executable, "script.py"], keep=[tmp_path])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
-    done = subprocess.run(
-        argv, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
+    lines = run(tmp_path, SCRIPT)
     assert lines[0] == "lost 0.0"
     assert lines[1].startswith("address 127.0.0.1:")
     assert lines[2:] == ["same True", "stopped None"]
+
+
+def test_a_misspelled_parameter_is_told(tmp_path: Path) -> None:
+    assert run(tmp_path, MISSPELLED) == [
+        "P4Switch has no parameter comands; did you mean commands?"
+    ]
+
+
+def run(folder: Path, script: str) -> list[str]:
+    """What a script prints, with the machine's network out of its reach."""
+    (folder / "script.py").write_text(script)
+    argv = isolate.command([sys.executable, "script.py"], keep=[folder])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
+    done = subprocess.run(
+        argv, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()

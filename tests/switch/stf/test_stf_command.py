@@ -13,6 +13,8 @@ def test_files_are_tested_one_by_one_and_the_exit_status_tells(tmp_path: Path) -
     program = FEATURES / "slices.p4"
     result = CliRunner().invoke(app, ["stf", str(program), "--engine", "interpreter"])
     assert (result.exit_code, result.output) == (0, f"PASS {program}\n1 passed, 0 failed\n")
+    result = CliRunner().invoke(app, ["stf", str(program.with_suffix(".stf"))])
+    assert (result.exit_code, result.output.splitlines()[-1]) == (0, "1 passed, 0 failed")
     missing = tmp_path / "no.p4"
     result = CliRunner().invoke(app, ["stf", str(program), str(missing)])
     assert (result.exit_code, result.output) == (

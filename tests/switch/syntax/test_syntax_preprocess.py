@@ -366,3 +366,8 @@ def test_odd_bytes_in_comments_do_not_matter(tmp_path):
     path = tmp_path / "latin.p4"
     path.write_bytes(b"\xef\xbb\xbf// caf\xe9 \xff\nconst int x = 1;")
     assert parse_file(path)[0].declarations[0].name == "x"
+
+
+def test_a_file_that_is_no_text_is_shown_without_its_control_characters(errors):
+    told = errors("const int x = \x1b[31m;")
+    assert "\x1b" not in told and "const int x = \ufffd[31m;" in told
