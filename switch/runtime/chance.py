@@ -19,7 +19,8 @@ class Chance:
     """A stream of 64-bit numbers; `state` (uint64: seed, draws so far) is all there is to it."""
 
     def __init__(self, seed: int) -> None:
-        self.state = np.array([mix(seed & _MASK), 0], dtype=np.uint64)
+        # Seeds and counts are small numbers: one is inverted, lest one seed's draws be another's.
+        self.state = np.array([mix(~seed & _MASK), 0], dtype=np.uint64)
 
     def draw(self) -> int:
         """The next number, 0 to 2^64 - 1."""

@@ -14,11 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import finsy
-import grpc
-from live_switch_world import ROUTER, TIMEOUT, build_links, switch_command
+from live_switch_world import ROUTER, TIMEOUT, build_links, hostile, switch_command
 
 from gradplane.switch.command_client import METHOD, CommandClient
-from gradplane.switch.live_client import SERVICE
 
 COMMANDS = """
 table_add ipv4_lpm ipv4_forward 10.0.1.0/24 => 02:00:00:00:00:01 2
@@ -73,7 +71,7 @@ def observe(seen: dict[str, Any], address: str, folder: Path) -> None:
     with CommandClient(address) as client:
         lines = ("", "counter_", "table_add ", "table_add ipv4_lpm ipv4_f", "table_add x ", "no x")
         seen["completed"] = [client.complete(line)[:3] for line in lines]
-    seen["hostile"] = hostile(address)
+    seen["hostile"] = hostile(address, METHOD, HOSTILE)
 
 
 async def controller(address: str) -> list[str]:
@@ -112,19 +110,6 @@ def prompt(keys: str) -> str:
             except OSError:  # the other end is closed
                 break
         return seen
-
-
-def hostile(address: str) -> list[str]:
-    """The statuses that requests end with which are none."""
-    with grpc.insecure_channel(address) as channel:
-        call = channel.unary_stream(f"/{SERVICE}/{METHOD}")
-        statuses = []
-        for request in HOSTILE:
-            try:
-                list(call(request, timeout=TIMEOUT))
-            except grpc.RpcError as error:
-                statuses.append(error.code().name)
-        return statuses
 
 
 if __name__ == "__main__":

@@ -14,16 +14,19 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import finsy
+import grpc
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapReader
 
 from gradplane.switch.compiler import compile_program
+from gradplane.switch.live_client import SERVICE
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 
@@ -167,6 +170,19 @@ def payloads(path: Path) -> list[str]:
         packets = [Ether(data) for data, _ in reader]
     texts = [bytes(p[UDP].payload) for p in packets if UDP in p and p[UDP].dport == 4000]
     return [t.decode() for t in texts if re.fullmatch(b"[a-z]+", t) and t != b"lost"]
+
+
+def hostile(address: str, method: str, requests: Iterable[bytes]) -> list[str]:
+    """The statuses that requests which are none end with, to a method of the switch's service."""
+    with grpc.insecure_channel(address) as channel:
+        call = channel.unary_stream(f"/{SERVICE}/{method}")
+        statuses = []
+        for request in requests:
+            try:
+                list(call(request, timeout=TIMEOUT))
+            except grpc.RpcError as error:
+                statuses.append(error.code().name)
+        return statuses
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-from live_switch_world import ROUTER, TIMEOUT, build_links, install, raw, switch_command
+from live_switch_world import ROUTER, TIMEOUT, build_links, hostile, install, raw, switch_command
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
@@ -71,7 +71,7 @@ def observe(seen: dict[str, Any], address: str, folder: Path) -> None:
         interrupted.send_signal(signal.SIGINT)
         seen["interrupted"] = ended(interrupted)
     seen["wrong"] = ended(trace(address, "--where", "hdr.ipv4.tttl == 1"))
-    seen["hostile"] = hostile(address)
+    seen["hostile"] = hostile(address, METHOD, HOSTILE)
     seen["too many"] = too_many(address)
     waiting = trace(address, *NEVER)
     ready(waiting)
@@ -148,19 +148,6 @@ def summary(line: str) -> dict[str, Any]:
         "table": kinds.count("table"),
         "sent": [port, int(packet[44:46], 16)],
     }
-
-
-def hostile(address: str) -> list[str]:
-    """The statuses that requests end with which are none."""
-    with grpc.insecure_channel(address) as channel:
-        call = channel.unary_stream(f"/{SERVICE}/{METHOD}")
-        statuses = []
-        for request in HOSTILE:
-            try:
-                list(call(request, timeout=TIMEOUT))
-            except grpc.RpcError as error:
-                statuses.append(error.code().name)
-        return statuses
 
 
 def too_many(address: str) -> dict[str, Any]:

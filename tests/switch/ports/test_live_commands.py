@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from gradplane import isolate
+from test_live_switch import REFUSED, inside
 
 WORLD = Path(__file__).parent / "live_command_world.py"
 GROUP = """==========
@@ -24,17 +19,12 @@ LAGS
 ==========
 """
 
-pytestmark = pytest.mark.skipif(not isolate.can_isolate()[0], reason="it needs namespaces")
+pytestmark = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
 
 
 @pytest.fixture(scope="module")
 def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("world")
-    command = ["unshare", "--net", "--map-root-user", sys.executable, str(WORLD), str(folder)]
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+    found: dict[str, Any] = inside(WORLD, str(tmp_path_factory.mktemp("world")))
     return found
 
 

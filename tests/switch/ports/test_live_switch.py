@@ -73,6 +73,6 @@ def inside(world: Path, *arguments: str) -> Any:
     """What a script prints that runs in a network namespace of its own."""
     command = ["unshare", "--net", "--map-root-user", sys.executable, str(world), *arguments]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=100)
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -58,6 +58,11 @@ def test_draws_repeat_with_the_seed_and_stay_within_their_limits() -> None:
     assert first.between(5, 5) == 5 and first.between(9, 2) == 9
 
 
+def test_seeds_that_are_near_have_no_draws_in_common() -> None:
+    draws = [chance.draw() for chance in map(Chance, range(8)) for _ in range(50)]
+    assert len(set(draws)) == len(draws)
+
+
 @given(st.binary(max_size=40), st.binary(max_size=40))
 def test_a_checksum_in_steps_is_that_of_all(a: bytes, b: bytes) -> None:
     for name in ("crc32", "crc16", "target_default"):
