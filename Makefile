@@ -1,5 +1,4 @@
 PYTHON := .venv/bin/python
-LINT_DIR := .cache/lint
 
 .PHONY: install demo test lint bench fuzz clean
 
@@ -13,12 +12,11 @@ demo: install
 test: lint
 	$(PYTHON) -m pytest -q -n 2 --dist loadgroup
 
-# mypy runs where the room `codecs` does not hide the standard library's module of that name.
+# mypy runs in src/, where the link `codecs` does not hide the standard library's module of that name.
 lint: install
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
-	@mkdir -p $(LINT_DIR) && ln -sfn ../../gradplane $(LINT_DIR)/gradplane
-	cd $(LINT_DIR) && ../../$(PYTHON) -m mypy --config-file ../../pyproject.toml -p gradplane
+	cd src && ../$(PYTHON) -m mypy --config-file ../pyproject.toml -p gradplane
 
 # Ratios against baselines taken in the same run.
 bench: install

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from gradplane import codecs
 
 ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "gradplane"
 DOC = ROOT / "docs" / "codecs.md"
 TEXT = DOC.read_text()
 PYTHON = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -49,19 +51,12 @@ assert message(lambda: codecs.get("int16", limit=0)) == "limit must be from 1 to
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with gradplane in it, linked file by file, and the document's codec added."""
+    """A folder with a copy of gradplane in it, and the document's codec added."""
     folder: Path = tmp_path_factory.mktemp("package")
-    _link(ROOT / "gradplane", folder / "gradplane", but="codecs")
-    _link(ROOT / "codecs", folder / "gradplane" / "codecs")
-    (folder / "gradplane" / "codecs" / "int16.py").write_text(NEW)
+    copy = folder / "gradplane"
+    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "codecs" / "int16.py").write_text(NEW)
     return folder
-
-
-def _link(source: Path, target: Path, but: str = "") -> None:
-    target.mkdir()
-    for path in source.iterdir():
-        if path.name not in (but, "__pycache__"):
-            (target / path.name).symlink_to(path.resolve())
 
 
 def _python(package: Path, *arguments: str) -> str:

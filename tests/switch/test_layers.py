@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-SWITCH = Path(__file__).parents[2] / "switch"
+SWITCH = Path(__file__).parents[2] / "src" / "gradplane" / "switch"
 
 # Each package may import itself, what is listed, and the modules `source` and `naming`.
 BELOW = {

@@ -1,0 +1,1 @@
+src/gradplane/p4
