@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 
 from gradplane.switch import Switch
-from gradplane.switch.runtime.buffers import pack
 from gradplane.switch.runtime.hashes import csum16
+from gradplane.switch.runtime.packet_buffers import pack
 
 HERE = Path(__file__).parent
 ROUTER, LANES = HERE / "router.p4", HERE / "lanes.p4"

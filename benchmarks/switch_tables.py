@@ -22,8 +22,8 @@ from finsy.proto import U128, p4r, p4r_grpc
 from switch_memory import ROUTER, best, router_packets
 
 from gradplane.switch import Switch
-from gradplane.switch.daemon import make_device
-from gradplane.switch.options import SwitchOptions
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.runtime.hashes import csum16
 
@@ -36,7 +36,7 @@ FEW, MANY = 10, 10_000
 INSERTS, BATCH = 10_000, 100
 
 Matches = Iterator[tuple[tuple[int, ...], ...]]
-"""Of each entry a match a field, as gradplane.switch.runtime.keys has them."""
+"""Of each entry a match a field, as gradplane.switch.runtime.match_fields has them."""
 
 
 def main() -> None:

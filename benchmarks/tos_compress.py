@@ -23,7 +23,7 @@ from scapy.layers.l2 import Ether
 
 from gradplane import codecs
 from gradplane.switch import Switch
-from gradplane.switch.runtime.buffers import pack
+from gradplane.switch.runtime.packet_buffers import pack
 
 PROGRAM = Path(__file__).parent.parent / "p4" / "tos_compress.p4"
 VALUES, PACKETS, RUNS, BOUND = 256, 2000, 20, 10

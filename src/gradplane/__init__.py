@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradplane.replayer import ReplayResult
-    from gradplane.schema import Experiment
-    from gradplane.summary import Summary
+    from gradplane.experiment.schema import Experiment
+    from gradplane.replayer.replay_run import ReplayResult
+    from gradplane.runner.summary import Summary
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "replay", "run"]
@@ -18,16 +18,16 @@ __all__ = ["__version__", "replay", "run"]
 def run(
     experiment: str | Path | Experiment, out: str | Path | None = None, **options: Any
 ) -> Summary:
-    """Run an experiment and return its summary; see gradplane.runner.run for the options."""
-    from gradplane import runner
+    """Run an experiment and return its summary; runner.run_experiment.run has the options."""
+    from gradplane.runner import run_experiment
 
-    return runner.run(experiment, out, **options)
+    return run_experiment.run(experiment, out, **options)
 
 
 def replay(
     folder: str | Path, settings: Sequence[str] = (), **options: Any
 ) -> ReplayResult | Summary:
-    """Re-enact a recorded run; see gradplane.replayer.replay."""
-    from gradplane import replayer
+    """Re-enact a recorded run; see gradplane.replayer.replay_run.replay."""
+    from gradplane.replayer import replay_run
 
-    return replayer.replay(folder, settings, **options)
+    return replay_run.replay(folder, settings, **options)

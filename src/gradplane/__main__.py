@@ -1,5 +1,5 @@
 """python -m gradplane"""
 
-from gradplane.cli import main
+from gradplane.cli.main import main
 
 main()

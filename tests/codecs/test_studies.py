@@ -6,7 +6,7 @@ import pytest
 from gradplane import codecs
 from gradplane.codecs import CodecError
 from gradplane.codecs.policies.awp import AWP
-from gradplane.codecs.studies import awp_precision, gradients, inceptionn_tags, threelc_bits
+from gradplane.studies import awp_savings, gradients, inceptionn_tags, threelc_bits
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def test_gradients_are_those_of_the_weights_that_arrive() -> None:
 
 def test_awp_raises_the_precision_of_layers_that_shrink() -> None:
     policy = AWP(threshold=-1e-4, interval=5)
-    made = awp_precision.train(policy, 40, (16,), decay=0.05, lr=0.1)
+    made = awp_savings.train(policy, 40, (16,), decay=0.05, lr=0.1)
     assert made.sizes == (64 * 16, 16 * 10)
     assert made.bits[0] == (8, 8) and made.rates[0] < -1e-4
     risen = made.since(0, 16)
@@ -118,7 +118,7 @@ def test_awp_raises_the_precision_of_layers_that_shrink() -> None:
 
 
 def test_awp_of_a_block_is_one_precision() -> None:
-    made = awp_precision.train(
+    made = awp_savings.train(
         AWP(threshold=-1e-4, interval=5), 40, (16, 12), decay=0.05, lr=0.1, block=2
     )
     assert all(first == second for first, second, _ in made.bits)
@@ -126,7 +126,7 @@ def test_awp_of_a_block_is_one_precision() -> None:
 
 
 def test_a_precision_that_never_rises() -> None:
-    made = awp_precision.train(AWP(awp_precision.NEVER, initial=32), 20, (16,), decay=0.05)
+    made = awp_savings.train(AWP(awp_savings.NEVER, initial=32), 20, (16,), decay=0.05)
     assert set(made.bits) == {(32, 32)} and made.ratio == 1
-    plain = list(gradients.training(20, (16,), lr=0.05, decay=0.05, test=awp_precision.TEST))
-    assert made.accuracy == gradients.accuracy(plain[-1].weights, awp_precision.TEST)
+    plain = list(gradients.training(20, (16,), lr=0.05, decay=0.05, test=awp_savings.TEST))
+    assert made.accuracy == gradients.accuracy(plain[-1].weights, awp_savings.TEST)

@@ -25,7 +25,8 @@ TIMEOUT = 60.0
 def main(python: str, installed: Path, folder: Path) -> int:
     build_links()
     (folder / "p4info.txt").write_text(p4info_text(build_p4info(compile_program(SOURCE))))
-    program = "import sys; from gradplane.switch.daemon import main; sys.exit(main(sys.argv[1:]))"
+    program = "import sys; from gradplane.switch.daemon import live_switch as live; "
+    program += "sys.exit(live.main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, "--device-id", "1"]
     for port in PORTS:
         command += ["-i", f"{port}@s{port}"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane import shell
+from gradplane.cli import p4runtime_shell
 
 WORLD = Path(__file__).parent / "ptf_world.py"
 PINS = ("ptf==0.12.0", "scapy==2.6.1", "six==1.17.0")
@@ -20,14 +20,14 @@ PINS = ("ptf==0.12.0", "scapy==2.6.1", "six==1.17.0")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """PTF and what it needs, beside the environment of the old clients."""
     folder = tmp_path_factory.mktemp("ptf")
-    python = shell.ensure_environment() / "bin" / "python"
+    python = p4runtime_shell.ensure_environment() / "bin" / "python"
     pip = [python, "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     subprocess.run([*pip, "--no-deps", "--target", folder, *PINS], check=True)
     return folder
 
 
 def test_every_test_passes(installed: Path, tmp_path: Path) -> None:
-    python = shell.ensure_environment() / "bin" / "python"
+    python = p4runtime_shell.ensure_environment() / "bin" / "python"
     command = ["unshare", "--net", "--map-root-user", sys.executable, WORLD, python, installed]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
     done = subprocess.run(

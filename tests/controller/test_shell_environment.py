@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane import shell
+from gradplane.cli import p4runtime_shell
 
 
 @pytest.fixture
@@ -24,39 +24,42 @@ def made(monkeypatch):
         python = folder / "bin" / "python"
         python.write_text(f"#!/bin/sh\nexec {sys.executable} -c pass\n")
         python.chmod(0o755)
-        (folder / "complete").write_text("\n".join(shell._PINS))
+        (folder / "complete").write_text("\n".join(p4runtime_shell._PINS))
 
-    monkeypatch.setattr(shell, "_make", make)
+    monkeypatch.setattr(p4runtime_shell, "_make", make)
     return folders
 
 
 def test_it_is_made_once(tmp_path, made):
     folder = tmp_path / "cache" / "environment"
-    assert shell.ensure_environment(folder) == folder
-    assert shell.ensure_environment(folder) == folder
+    assert p4runtime_shell.ensure_environment(folder) == folder
+    assert p4runtime_shell.ensure_environment(folder) == folder
     assert made == [folder]
 
 
 @pytest.mark.parametrize("damage", ["complete", "bin/python"])
 def test_a_damaged_one_is_made_anew(tmp_path, made, damage):
     folder = tmp_path / "environment"
-    shell.ensure_environment(folder)
+    p4runtime_shell.ensure_environment(folder)
     (folder / damage).unlink()
-    shell.ensure_environment(folder)
+    p4runtime_shell.ensure_environment(folder)
     assert made == [folder, folder]
 
 
 def test_one_for_other_versions_is_made_anew(tmp_path, made):
     folder = tmp_path / "environment"
-    shell.ensure_environment(folder)
+    p4runtime_shell.ensure_environment(folder)
     (folder / "complete").write_text("p4runtime-shell==0.0.5")
-    shell.ensure_environment(folder)
+    p4runtime_shell.ensure_environment(folder)
     assert made == [folder, folder]
 
 
 def test_many_at_once_make_one(tmp_path, made):
     folder = tmp_path / "environment"
-    threads = [threading.Thread(target=shell.ensure_environment, args=(folder,)) for _ in range(8)]
+    threads = [
+        threading.Thread(target=p4runtime_shell.ensure_environment, args=(folder,))
+        for _ in range(8)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -70,8 +73,8 @@ def test_without_venv(tmp_path, monkeypatch, capfd):
 
     monkeypatch.setattr(venv, "create", create)
     folder = tmp_path / "environment"
-    with pytest.raises(shell.ShellError) as error:
-        shell.ensure_environment(folder)
+    with pytest.raises(p4runtime_shell.ShellError) as error:
+        p4runtime_shell.ensure_environment(folder)
     assert str(error.value) == (
         f"no virtual environment in {folder}: no ensurepip; on Debian: apt-get install python3-venv"
     )
@@ -87,8 +90,8 @@ def test_pip_without_an_index(tmp_path, monkeypatch):
 
     monkeypatch.setattr(venv, "create", create)
     folder = tmp_path / "environment"
-    with pytest.raises(shell.ShellError) as error:
-        shell.ensure_environment(folder)
+    with pytest.raises(p4runtime_shell.ShellError) as error:
+        p4runtime_shell.ensure_environment(folder)
     assert str(error.value) == (
         f"p4runtime-shell==0.0.6 could not be installed into {folder}; pip says:\n"
         "ERROR: no matching distribution\n"

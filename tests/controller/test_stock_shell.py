@@ -6,7 +6,7 @@ import sys
 import pytest
 from controller_cases import TABLE, plan
 
-from gradplane import shell
+from gradplane.cli import p4runtime_shell
 from gradplane.controller import Setup, configure
 
 INSTALL = f"""
@@ -30,7 +30,7 @@ def run(tmp_path, server):
     def run_script(text, **options):
         script = tmp_path / "script.py"
         script.write_text(text)
-        return shell.open_shell(server.address, script=script, **options)
+        return p4runtime_shell.open_shell(server.address, script=script, **options)
 
     return run_script
 

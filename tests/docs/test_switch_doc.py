@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane import isolate
+from gradplane.runner import isolation
 
 TEXT = (Path(__file__).parents[2] / "docs" / "switch.md").read_text()
 BLOCKS = re.findall(r"^```(.+?)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -47,11 +47,11 @@ def test_python(folder: Path) -> None:
 
 
 @pytest.mark.skipif(
-    not (isolate.can_isolate()[0] and shutil.which("mnexec")), reason="Mininet needs namespaces"
+    not (isolation.can_isolate()[0] and shutil.which("mnexec")), reason="Mininet needs namespaces"
 )
 def test_mininet(folder: Path) -> None:
     for text in blocks("python mininet"):
-        command = isolate.command([sys.executable, "-c", text])
+        command = isolation.command([sys.executable, "-c", text])
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("127.0.0.1:")

@@ -11,9 +11,9 @@ import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.utils import rdpcap
 
-from gradplane import isolate
 from gradplane.controller.compression import REASONS
 from gradplane.hosts.scapy_layers import Compressed, compressed
+from gradplane.runner import isolation
 from gradplane.switch import Switch
 
 ROOT = Path(__file__).parents[2]
@@ -30,9 +30,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@pytest.mark.skipif(not isolate.can_isolate()[0], reason=isolate.can_isolate()[1])
+@pytest.mark.skipif(not isolation.can_isolate()[0], reason=isolation.can_isolate()[1])
 def test_a_program_that_knows_nothing_of_it(folder: Path) -> None:
-    command = isolate.command([sys.executable, "line.py"], keep=[folder])
+    command = isolation.command([sys.executable, "line.py"], keep=[folder])
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     (shown,) = re.findall(r"^\$ sudo python line.py\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
@@ -52,7 +52,7 @@ def test_a_program_that_knows_nothing_of_it(folder: Path) -> None:
         assert (compressed(packed)[Compressed].values == y).all()
 
 
-@pytest.mark.skipif(not isolate.can_isolate()[0], reason=isolate.can_isolate()[1])
+@pytest.mark.skipif(not isolation.can_isolate()[0], reason=isolation.can_isolate()[1])
 def test_sums_over_all_hosts(folder: Path) -> None:
     """total.py on both hosts of line.py's network, in place of sender and receiver."""
     network, _, rest = SCRIPTS["line"].partition("receiver = net")
@@ -66,7 +66,7 @@ for program in programs:
     print(program.communicate()[0].decode(), end="")
 """
     (folder / "sums.py").write_text(network + hosts + counters)
-    command = isolate.command([sys.executable, "sums.py"], keep=[folder])
+    command = isolation.command([sys.executable, "sums.py"], keep=[folder])
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("50000 True\n" * 2)

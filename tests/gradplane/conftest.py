@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.runner import run
-from gradplane.summary import Summary
+from gradplane.runner.run_experiment import run
+from gradplane.runner.summary import Summary
 
 SMALL = """
 [topology]

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import gradplane
-from gradplane import cli
-from gradplane.summary import Summary
+from gradplane.cli import main
+from gradplane.runner.summary import Summary
 
 ROOT = Path(__file__).parents[2]
 PACKET = "00" * 12 + "0800" + "45" + "00" * 19
@@ -29,7 +29,7 @@ def command(
     def run(*arguments: object) -> Outcome:
         monkeypatch.setattr(sys, "argv", ["gradplane", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main.main()
         code = ended.value.code
         return (code if isinstance(code, int) else 0, *capsys.readouterr())
 
@@ -46,7 +46,7 @@ def test_version(command: Command) -> None:
 def test_help_loads_nothing_heavy() -> None:
     """What takes long to import is imported by the command that needs it."""
     heavy = "{'numpy', 'pydantic', 'matplotlib', 'grpc', 'numba', 'finsy', 'scapy'}"
-    code = f"import sys, gradplane.cli; print(sorted(set(sys.modules) & {heavy}))"
+    code = f"import sys, gradplane.cli.main; print(sorted(set(sys.modules) & {heavy}))"
     found = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )

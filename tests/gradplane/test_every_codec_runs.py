@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from gradplane import codecs
-from gradplane.experiment import load
+from gradplane.experiment.loading import load
+from gradplane.experiment.placement import job_config
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.job_codec import reduce_seed, summed_codec
-from gradplane.hosts.results import Floats, Reduced
-from gradplane.hosts.training import Reduce, Report, train
-from gradplane.placement import job_config
-from gradplane.runner import run
+from gradplane.hosts.protocols.job_codec import reduce_seed, summed_codec
+from gradplane.hosts.protocols.results import Floats, Reduced
+from gradplane.hosts.training.train import Reduce, Report, train
+from gradplane.runner.run_experiment import run
 from gradplane.studies import trainings
 
 HEAD = """

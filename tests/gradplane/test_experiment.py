@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from gradplane.experiment import Experiment, ExperimentError, load
-from gradplane.schema import Job, Output, Switch, Topology
+from gradplane.experiment.document import dumps
+from gradplane.experiment.loading import Experiment, ExperimentError, load
+from gradplane.experiment.schema import Job, Output, Switch, Topology
 from gradplane.studies.launch import is_study
-from gradplane.tomlfile import dumps
 
 ROOT = Path(__file__).parents[2]
 

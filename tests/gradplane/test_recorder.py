@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gradplane.recorder import TRAFFIC, Recorder, StallError
-from gradplane.rundir import read_lines
+from gradplane.runner.recorder import TRAFFIC, Recorder, StallError
+from gradplane.runner.run_folder import read_lines
 
 Record = dict[str, Any]
 

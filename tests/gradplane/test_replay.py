@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import gradplane
-from gradplane.experiment import ExperimentError
-from gradplane.replayer import ReplayResult, replay
-from gradplane.rundir import FolderError, read_lines
-from gradplane.summary import Summary
+from gradplane.experiment.loading import ExperimentError
+from gradplane.replayer.replay_run import ReplayResult, replay
+from gradplane.runner.run_folder import FolderError, read_lines
+from gradplane.runner.summary import Summary
 
 Runs = Callable[..., Summary]
 
@@ -156,7 +156,7 @@ def test_another_machine_is_named_with_the_difference(copy: Path) -> None:
 
 
 def test_a_record_that_is_not_this_experiments_is_refused(copy: Path) -> None:
-    from gradplane.reenact import ReplayError
+    from gradplane.replayer.reenactment import ReplayError
 
     def norms(line: dict[str, Any]) -> bool:
         return line.get("kind") == "norm" and line["ticket"] == 1

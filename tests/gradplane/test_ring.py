@@ -7,14 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from gradplane import placement, report_rows, runner
 from gradplane.controller import Bound, Setup
-from gradplane.experiment import Experiment, ExperimentError, load
-from gradplane.replayer import ReplayResult, replay
-from gradplane.rundata import RunData
-from gradplane.summary import Summary
+from gradplane.experiment import placement
+from gradplane.experiment.loading import Experiment, ExperimentError, load
+from gradplane.replayer.replay_run import ReplayResult, replay
+from gradplane.report import rows as report_rows
+from gradplane.runner import run_experiment
+from gradplane.runner.run_data import RunData
+from gradplane.runner.summary import Summary
 
-MININET, WHY_NOT = runner.mininet_possible()
+MININET, WHY_NOT = run_experiment.mininet_possible()
 RING = """
 [topology]
 kind = "ring"
@@ -59,7 +61,7 @@ def ring_run(ring_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
     def get(*settings: str) -> Summary:
         if settings not in made:
             out = tmp_path_factory.mktemp("runs") / "run"
-            made[settings] = runner.run(ring_file, out, net="sim", settings=settings)
+            made[settings] = run_experiment.run(ring_file, out, net="sim", settings=settings)
         return made[settings]
 
     return get
@@ -79,7 +81,7 @@ def test_a_marked_ring_trains_beside_the_same_ring_unmarked(ring_run: Runs) -> N
 
 def test_the_shipped_ring_learns_as_well_as_without_compression(tmp_path: Path) -> None:
     file = Path(__file__).parents[2] / "experiments" / "inceptionn-ring.toml"
-    run = runner.run(file, tmp_path / "run", net="sim", settings=["job.epochs=6"])
+    run = run_experiment.run(file, tmp_path / "run", net="sim", settings=["job.epochs=6"])
     assert run.baseline is not None
     assert abs(run.test_accuracy - run.baseline["test_accuracy"]) < 0.01
     assert run.test_accuracy > 0.9
@@ -195,7 +197,7 @@ def test_on_mininet_a_ring_ends_with_the_same_weights(
     ring_run: Runs, ring_file: Path, tmp_path: Path
 ) -> None:
     settings = ("output.baseline=false",)
-    real = runner.run(ring_file, tmp_path / "run", net="mininet", settings=settings)
+    real = run_experiment.run(ring_file, tmp_path / "run", net="mininet", settings=settings)
     assert real.values["network"] == "mininet"
     assert real.weights == ring_run().weights
     assert all(s["compression"]["ratio"] > 2 for s in real.values["switches"].values())
@@ -208,7 +210,9 @@ def test_a_job_is_summed_where_all_its_workers_hang(ring_file: Path, tmp_path: P
     job = 'job=[{aggregation="switch", workers=2, first_host=3, model={name="mlp", hidden=[4]}}]'
     experiment = load(ring_file, (*settings, job, "impairment=[]"))
     assert {name: len(plans) for name, plans in placement.plans(experiment).items()} == {"s2": 1}
-    run = runner.run(experiment, tmp_path / "run", net="sim", settings=["output.baseline=false"])
+    run = run_experiment.run(
+        experiment, tmp_path / "run", net="sim", settings=["output.baseline=false"]
+    )
     switches = run.values["switches"]
     assert not switches["s1"]["events"] and switches["s2"]["events"]["0"]["completed sums"] > 0
 

@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 import gradplane
-from gradplane import runner
-from gradplane.experiment import ExperimentError, load
-from gradplane.recorder import StallError
-from gradplane.rundir import read_lines
-from gradplane.summary import Summary
+from gradplane.experiment.loading import ExperimentError, load
+from gradplane.runner import run_experiment
+from gradplane.runner.recorder import StallError
+from gradplane.runner.run_folder import read_lines
+from gradplane.runner.summary import Summary
 
 Runs = Callable[..., Summary]
-MININET, WHY_NOT = runner.mininet_possible()
+MININET, WHY_NOT = run_experiment.mininet_possible()
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_run_folder_has_all_its_files(whole: Summary) -> None:
 
 
 def test_the_resolved_experiment_repeats_the_run(whole: Summary, tmp_path: Path) -> None:
-    again = runner.run(whole.folder / "experiment.toml", tmp_path / "again", net="sim")
+    again = run_experiment.run(whole.folder / "experiment.toml", tmp_path / "again", net="sim")
     for name in ("metrics.jsonl", "arrivals.jsonl", "baseline/metrics.jsonl"):
         assert (again.folder / name).read_text() == (whole.folder / name).read_text()
     assert again.weights == whole.weights
@@ -113,14 +113,14 @@ def test_the_resolved_experiment_repeats_the_run(whole: Summary, tmp_path: Path)
 def test_another_seed_is_another_run(
     small_run: Runs, experiment_file: Path, tmp_path: Path
 ) -> None:
-    other = runner.run(experiment_file, tmp_path / "run", net="sim", seed=2)
+    other = run_experiment.run(experiment_file, tmp_path / "run", net="sim", seed=2)
     assert other.weights != small_run().weights
     assert other.values["seed"] == 2
 
 
 def test_many_at_once(experiment_file: Path, tmp_path: Path, small_run: Runs) -> None:
     def run(n: int) -> Summary:
-        return runner.run(experiment_file, tmp_path / str(n), net="sim")
+        return run_experiment.run(experiment_file, tmp_path / str(n), net="sim")
 
     with ThreadPoolExecutor(2) as pool:
         summaries = list(pool.map(run, range(2)))
@@ -153,7 +153,7 @@ def test_several_jobs_share_the_switch(experiment_file: Path, tmp_path: Path) ->
     second = jobs[jobs.index("[[job]]") : jobs.index("[output]")].replace("20", "30")
     path = tmp_path / "two.toml"
     path.write_text(jobs + second.replace("[[job]]", "[[job]]\nfirst_host = 3"))
-    summary = runner.run(path, tmp_path / "run", net="sim", settings=["job.epochs=1"])
+    summary = run_experiment.run(path, tmp_path / "run", net="sim", settings=["job.epochs=1"])
     first, second_job = summary.values["jobs"]
     assert first["weights"] != second_job["weights"]
     assert set(summary.values["switches"]["s1"]["events"]) == {"0", "1"}
@@ -163,7 +163,7 @@ def test_a_stalled_run_fails_and_says_who_is_missing(experiment_file: Path, tmp_
     silent = '{model="bernoulli", rate=1.0, link="h2", direction="up", flow=["indices"]}'
     settings = ["job.reliability=retransmit", f"impairment=[{silent}]", "patience_s=1"]
     with pytest.raises(StallError) as caught:
-        runner.run(experiment_file, tmp_path / "run", net="sim", settings=settings)
+        run_experiment.run(experiment_file, tmp_path / "run", net="sim", settings=settings)
     lines = str(caught.value).splitlines()
     assert lines[0] == "stalled: no round ended for 1 s"
     assert lines[1] == "  job 0, worker 0 waits for slot 0, round 1; missing workers: 1"
@@ -174,7 +174,7 @@ def test_a_stalled_run_fails_and_says_who_is_missing(experiment_file: Path, tmp_
 
 def test_nothing_is_written_for_what_cannot_run(experiment_file: Path, tmp_path: Path) -> None:
     with pytest.raises(ExperimentError):
-        runner.run(experiment_file, tmp_path / "run", net="sim", settings=["job.quorum=9"])
+        run_experiment.run(experiment_file, tmp_path / "run", net="sim", settings=["job.quorum=9"])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -187,7 +187,7 @@ def test_a_wrong_program_is_refused_before_anything_starts(
     program.write_text("control c() { apply { x = 1; } }\n")
     with pytest.raises(CompileError) as caught:
         settings = [f"switch.program={program}"]
-        runner.run(experiment_file, tmp_path / "run", net="sim", settings=settings)
+        run_experiment.run(experiment_file, tmp_path / "run", net="sim", settings=settings)
     assert str(caught.value).startswith(f"{program}:1:23: error: ")
     assert not (tmp_path / "run").exists()
 
@@ -195,22 +195,22 @@ def test_a_wrong_program_is_refused_before_anything_starts(
 def test_choice_of_the_network(monkeypatch: pytest.MonkeyPatch) -> None:
     from rich.console import Console
 
-    monkeypatch.setattr(runner, "mininet_possible", lambda: (False, "no mnexec here"))
+    monkeypatch.setattr(run_experiment, "mininet_possible", lambda: (False, "no mnexec here"))
     console = Console(width=80, record=True, quiet=False)
-    assert runner.choose_network("sim", console) == "sim"
-    assert runner.choose_network(None, console) == "sim"
+    assert run_experiment.choose_network("sim", console) == "sim"
+    assert run_experiment.choose_network(None, console) == "sim"
     assert console.export_text() == "On the simulated network: no mnexec here\n"
     with pytest.raises(ExperimentError) as refused:
-        runner.choose_network("mininet", console)
+        run_experiment.choose_network("mininet", console)
     assert str(refused.value) == "Mininet cannot be used here: no mnexec here; or use --net sim"
     with pytest.raises(ExperimentError) as unknown:
-        runner.choose_network("ns3", console)
+        run_experiment.choose_network("ns3", console)
     assert str(unknown.value) == "no network 'ns3': use mininet or sim"
 
 
 def test_the_prompt_needs_mininet(experiment_file: Path, tmp_path: Path) -> None:
     with pytest.raises(ExperimentError) as caught:
-        runner.run(experiment_file, tmp_path / "run", net="sim", cli=True)
+        run_experiment.run(experiment_file, tmp_path / "run", net="sim", cli=True)
     assert str(caught.value) == (
         "--cli is Mininet's prompt, and this run is on the simulated network"
     )
@@ -222,7 +222,7 @@ def test_mininet_gives_the_weights_of_the_simulation(
 ) -> None:
     """Without losses both networks deliver the same sums, and so the same weights."""
     settings = ["job.epochs=1", "job.timeout_ms=5000"]
-    real = runner.run(experiment_file, tmp_path / "real", net="mininet", settings=settings)
+    real = run_experiment.run(experiment_file, tmp_path / "real", net="mininet", settings=settings)
     simulated = small_run(*settings)
     assert real.values["network"] == "mininet"
     assert real.weights == simulated.weights
@@ -239,7 +239,7 @@ def test_the_demo_saves_what_it_promises(tmp_path: Path) -> None:
     """4 workers, THC with b = 4, g = 30: payload against float32, as the links carry it."""
     demo = Path(__file__).parents[2] / "experiments" / "thc-star.toml"
     settings = ["job.epochs=1", "job.batch=150", "output.baseline=false"]
-    values = runner.run(demo, tmp_path / "run", net="sim", settings=settings).values
+    values = run_experiment.run(demo, tmp_path / "run", net="sim", settings=settings).values
     (job,) = values["jobs"]
     plain, rounds = 4 * job["values"], job["rounds"]
     assert job["traffic"]["packets_up"] == 1 + 4
@@ -253,5 +253,5 @@ def test_the_demo_saves_what_it_promises(tmp_path: Path) -> None:
 
 def test_an_experiment_object_runs_too(experiment_file: Path, tmp_path: Path) -> None:
     experiment = load(experiment_file, ["job.epochs=1", "job.model=softmax"])
-    summary = runner.run(experiment, tmp_path / "run", net="sim")
+    summary = run_experiment.run(experiment, tmp_path / "run", net="sim")
     assert summary.values["jobs"][0]["values"] == 650

@@ -7,10 +7,10 @@ import pytest
 import typer
 from rich.console import Console
 
-from gradplane import tables
-from gradplane.rundir import FolderError
+from gradplane.cli import output_tables
+from gradplane.experiment.document import ExperimentError
+from gradplane.runner.run_folder import FolderError
 from gradplane.studies import launch
-from gradplane.tomlfile import ExperimentError
 
 ROOT = Path(__file__).parents[2]
 SMALL = {
@@ -59,7 +59,7 @@ def test_every_study_has_an_experiment_file() -> None:
 def test_the_table_fits_80_columns_and_speaks(name: str, done: dict[str, launch.Done]) -> None:
     console = Console(width=80)
     with console.capture() as printed:
-        console.print(tables.study(done[name].outcome))
+        console.print(output_tables.study(done[name].outcome))
     lines = printed.get().splitlines()
     assert max(map(len, lines)) <= 80 and "…" not in printed.get()
     assert " differ" in printed.get()
@@ -170,14 +170,14 @@ def test_a_study_is_told_from_a_run(tmp_path: Path) -> None:
 def test_a_studys_report_can_be_written_again(
     tmp_path: Path, done: dict[str, launch.Done], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from gradplane import cli
+    from gradplane.cli import main
 
     folder = done["thc-fig15"].folder
     written, page = tmp_path / "again.html", (folder / "report.html").read_text()
-    cli.app(["report", str(folder), "--out", str(written)], standalone_mode=False)
+    main.app(["report", str(folder), "--out", str(written)], standalone_mode=False)
     assert capsys.readouterr().out == f"report: {written}\n" and written.read_text() == page
     with pytest.raises(typer.BadParameter, match="only runs are compared: give it alone"):
-        cli.app(["report", str(folder), str(folder)], standalone_mode=False)
+        main.app(["report", str(folder), str(folder)], standalone_mode=False)
     with pytest.raises(FolderError, match="no finished study"):
         launch.write_report(tmp_path)
 
@@ -185,14 +185,14 @@ def test_a_studys_report_can_be_written_again(
 def test_from_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from gradplane import cli
+    from gradplane.cli import main
 
     path = written('[study]\nname = "thc-fig2b"\nvalues = 1024\nrepetitions = 1', tmp_path)
 
     def command(*arguments: object) -> tuple[object, str, str]:
         monkeypatch.setattr("sys.argv", ["gradplane", *map(str, arguments)])
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            main.main()
         return (ended.value.code or 0, *capsys.readouterr())
 
     monkeypatch.setenv("COLUMNS", "80")

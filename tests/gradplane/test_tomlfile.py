@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.tomlfile import Document, ExperimentError, dumps, nearest, override, read
+from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
 
 TEXT = """\
 seed = 1

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.runner import run
-from gradplane.schema import NamedModel
+from gradplane.experiment.schema import NamedModel
+from gradplane.runner.run_experiment import run
 from gradplane.studies import trainings
 
 FILE = """

@@ -9,9 +9,9 @@ from typing import Any
 from switch_model import Member, SwitchModel
 
 from gradplane import codecs
-from gradplane.hosts.actions import Action, CancelTimer, Deliver, Record, Send, SetTimer
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.switch_worker import SwitchWorker
+from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Record, Send, SetTimer
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
 
 AGGREGATOR = ("10.0.0.254", 18256)
 TIMEOUT = 1_000_000

@@ -9,11 +9,11 @@ from memory_network import make_job
 from stream_network import MS, StreamNetwork
 
 from gradplane import codecs
-from gradplane.hosts import segments
-from gradplane.hosts.actions import Deliver, Received, Record, SendMessage, SetTimer
-from gradplane.hosts.ring import RingWorker
-from gradplane.hosts.ring_plan import RingPlan
-from gradplane.hosts.segments import Values
+from gradplane.hosts.protocols.actions import Deliver, Received, Record, SendMessage, SetTimer
+from gradplane.hosts.protocols.ring_plan import RingPlan
+from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.stream import segments
+from gradplane.hosts.stream.segments import Values
 
 
 def ring_job(**changes):

@@ -5,8 +5,16 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 from random import Random
 
-from gradplane.hosts.actions import Action, CancelTimer, Failed, Peer, Received, Send, SetTimer
-from gradplane.hosts.stream import Stream
+from gradplane.hosts.protocols.actions import (
+    Action,
+    CancelTimer,
+    Failed,
+    Peer,
+    Received,
+    Send,
+    SetTimer,
+)
+from gradplane.hosts.stream.stream import Stream
 
 A, B = ("10.0.0.1", 21003), ("10.0.0.2", 21003)
 MS = 1_000_000

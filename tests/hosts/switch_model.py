@@ -11,8 +11,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from gradplane.hosts import wire
-from gradplane.hosts.wire import Header, Type
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
 
 LANES_A_PASS = 128
 Out = list[tuple[int, bytes]]
@@ -78,7 +78,7 @@ class SwitchModel:
         self.job, self.quorum, self.slots, self.sum_bits = job, quorum, slots, sum_bits
         self.members = {(m.worker, m.port): m for m in members}
         self.table = [*table, *[0] * (16 - len(table))]
-        self.passes = wire.LANES[sum_bits] // LANES_A_PASS
+        self.passes = aggregation.LANES[sum_bits] // LANES_A_PASS
         self.norms = [Stage() for _ in range(slots)]
         self.sums = [[Stage() for _ in range(self.passes)] for _ in range(slots)]
         self.lose_pass = lose_pass
@@ -93,19 +93,19 @@ class SwitchModel:
     def begin(self, port: int, payload: bytes) -> Flight | Out:
         """The start of receive(): a packet that is to make passes, or what leaves at once."""
         try:
-            header, body = wire.parse(payload)
-        except wire.WireError:
+            header, body = aggregation.parse(payload)
+        except aggregation.WireError:
             return []
         member = self.members.get((header.worker, port))
         foreign = header.sum_bits != self.sum_bits or header.job != self.job
-        allowed = (0, wire.STATUS_NORM) if header.type is Type.STATUS else (0,)
+        allowed = (0, aggregation.STATUS_NORM) if header.type is Type.STATUS else (0,)
         wrong = header.passed or header.flags not in allowed or foreign
         if member is None or wrong or header.slot >= self.slots:
             return []
         if header.type is Type.NORM:
             return self._norm(member, header)
         if header.type is Type.INDICES:
-            return Flight(member, header, wire.unpack_indices(body))
+            return Flight(member, header, aggregation.unpack_indices(body))
         if header.type is Type.STATUS:
             return self._status(member, header)
         return []
@@ -133,7 +133,7 @@ class SwitchModel:
 
     def _norm(self, member: Member, header: Header) -> Out:
         stage = self.norms[header.slot]
-        if not wire.is_norm(header.norm):
+        if not aggregation.is_norm(header.norm):
             return []
         if header.round < stage.round:
             return self._notice(member, header, stage)
@@ -152,7 +152,7 @@ class SwitchModel:
             return []
         sums = np.array([value for stage in stages for value in stage.sums])
         assert sums.max() < 2**self.sum_bits, "a sum overflowed"
-        body = wire.pack_sums(sums, self.sum_bits)
+        body = aggregation.pack_sums(sums, self.sum_bits)
         result = self._answer(Type.SUMS, header, stages[-1]) + body
         return self._all(result) if closed_by_this else [(member.worker, result)]
 
@@ -161,7 +161,11 @@ class SwitchModel:
 
     def _status(self, member: Member, header: Header) -> Out:
         stage = self.norms[header.slot] if header.flags else self.sums[header.slot][-1]
-        flags = wire.STATUS_ANSWER | header.flags | (wire.STATUS_CLOSED if stage.closed else 0)
+        flags = (
+            aggregation.STATUS_ANSWER
+            | header.flags
+            | (aggregation.STATUS_CLOSED if stage.closed else 0)
+        )
         return [(member.worker, self._answer(Type.STATUS, header, stage, flags))]
 
     def _answer(self, kind: Type, header: Header, stage: Stage, flags: int = 0) -> bytes:

@@ -7,7 +7,7 @@ from memory_network import JOB, make_job
 
 from gradplane.codecs import ErrorFeedback, LocalSteps
 from gradplane.hosts.config import ConfigError, HostConfig
-from gradplane.hosts.job_codec import make_codec, parts, push_codec, summed_codec
+from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec, summed_codec
 
 HOST = HostConfig("h1", "10.0.0.1", "worker", 0, JOB, ({"model": "nth", "n": 3},), "h1.jsonl", None)
 

@@ -13,9 +13,9 @@ from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 import gradplane.hosts
-from gradplane.hosts import wire
 from gradplane.hosts.scapy_layers import Aggregation, Compressed
-from gradplane.hosts.wire import Header, Type
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
 
 LUA = Path(gradplane.hosts.__path__[0]) / "dissector" / "gradplane.lua"
 COMPRESSED_LUA = LUA.with_name("tos_compress.lua")
@@ -45,7 +45,7 @@ def test_fields_lie_where_the_wire_has_them(name):
 
 def test_constants_are_those_of_the_wire():
     text = LUA.read_text()
-    assert f"= {wire.UDP_PORT}, {wire.HEADER_SIZE}, {wire.VERSION}\n" in text
+    assert f"= {aggregation.UDP_PORT}, {aggregation.HEADER_SIZE}, {aggregation.VERSION}\n" in text
     names = ", ".join(kind.name for kind in Type)
     assert f"local {names} = {', '.join(str(int(kind)) for kind in Type)}\n" in text
 

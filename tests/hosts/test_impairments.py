@@ -4,11 +4,11 @@ from random import Random
 
 import pytest
 
-from gradplane.hosts import wire
 from gradplane.hosts.config import ConfigError
-from gradplane.hosts.impairments import Impairments
-from gradplane.hosts.segments import Ack, Data, Values
-from gradplane.hosts.wire import Header, Type
+from gradplane.hosts.impairments.verdicts import Impairments
+from gradplane.hosts.stream.segments import Ack, Data, Values
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
 
 SWITCH, PEER = ("10.0.0.254", 18256), ("10.0.0.2", 21003)
 
@@ -19,7 +19,7 @@ def edge(*specs, link="h1", worker=0, workers=4):
 
 def packet(kind=Type.INDICES, slot=0, round=1):
     header = Header(kind, 3, 0, slot, round, 8)
-    return header.pack() + bytes(wire.body_size(kind, 8))
+    return header.pack() + bytes(aggregation.body_size(kind, 8))
 
 
 def fates(impairments, packets, direction="up", source=SWITCH):

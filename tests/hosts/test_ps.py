@@ -5,12 +5,12 @@ import pytest
 from memory_network import make_job
 
 from gradplane import codecs
-from gradplane.hosts.actions import Deliver, Record, SendMessage
 from gradplane.hosts.digest import digest
-from gradplane.hosts.job_codec import reduce_seed
-from gradplane.hosts.messages import Kind, Message, MessageError, kind_of, parse
-from gradplane.hosts.ps import PsServer, PsWorker
-from gradplane.hosts.results import ReduceError
+from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage
+from gradplane.hosts.protocols.job_codec import reduce_seed
+from gradplane.hosts.protocols.messages import Kind, Message, MessageError, kind_of, parse
+from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
+from gradplane.hosts.protocols.results import ReduceError
 
 SERVER = ("10.0.0.9", 21003)
 N = 3000

@@ -9,15 +9,15 @@ from hypothesis import strategies as st
 from ring_network import Mail, ring_job, ring_sums
 
 from gradplane import codecs
-from gradplane.hosts.actions import SendMessage, SetTimer
 from gradplane.hosts.config import ConfigError
 from gradplane.hosts.digest import digest
-from gradplane.hosts.marked import Marked, truncated
-from gradplane.hosts.messages import Kind, Message, MessageError, parse
-from gradplane.hosts.results import ReduceError
-from gradplane.hosts.ring import RingWorker
-from gradplane.hosts.ring_plan import RingPlan
-from gradplane.hosts.work import Work
+from gradplane.hosts.protocols.actions import SendMessage, SetTimer
+from gradplane.hosts.protocols.compute_time import Work
+from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.protocols.ring_plan import RingPlan
+from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.wire.marked_values import Marked, truncated
 
 
 def vectors(workers, size, seed=0, scale=1.0):

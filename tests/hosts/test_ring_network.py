@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from ring_network import RingNetwork, ring_job, ring_sums
 from stream_network import MS, chaos
 
-from gradplane.hosts import segments
-from gradplane.hosts.marked import truncated
-from gradplane.hosts.segments import Values
+from gradplane.hosts.stream import segments
+from gradplane.hosts.stream.segments import Values
+from gradplane.hosts.wire.marked_values import truncated
 
 
 def vectors(workers, size, seed, scale=0.01):

@@ -10,9 +10,9 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from gradplane import codecs
-from gradplane.hosts import wire
 from gradplane.hosts.scapy_layers import Aggregation, Compressed, bind, compressed, payload
-from gradplane.hosts.wire import Header, Type
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
 
 FRAME = Ether(src="00:00:00:00:00:01", dst="00:00:00:00:00:fe") / IP(dst="10.0.0.254")
 
@@ -43,15 +43,15 @@ def test_importing_binds_nothing():
     st.floats(0, width=32),
 )
 def test_both_descriptions_of_the_format_agree(kind, sum_bits, small, slot, round, bitmap, norm):
-    header = Header(kind, small, small, slot, round, sum_bits, wire.norm_bits(norm), bitmap)
-    numbers = np.arange(wire.LANES[sum_bits])
+    header = Header(kind, small, small, slot, round, sum_bits, aggregation.norm_bits(norm), bitmap)
+    numbers = np.arange(aggregation.LANES[sum_bits])
     body, values = b"", []
     if kind is Type.INDICES:
         values = (numbers % 16).astype(np.uint8)
-        body = wire.pack_indices(values, sum_bits)
+        body = aggregation.pack_indices(values, sum_bits)
     elif kind in (Type.SUMS, Type.PARTIAL):
         values = numbers * 97 % 2**sum_bits
-        body = wire.pack_sums(values, sum_bits)
+        body = aggregation.pack_sums(values, sum_bits)
     packet = Aggregation(
         type=kind.name.lower(),
         job=small,

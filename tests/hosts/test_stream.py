@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_network import MS, A, B, StreamNetwork, chaos
 
-from gradplane.hosts import segments
-from gradplane.hosts.actions import Received
-from gradplane.hosts.incoming import MAX_MESSAGE
-from gradplane.hosts.segments import SEGMENT, Ack, Data, Values
-from gradplane.hosts.stream import Stream, StreamError
+from gradplane.hosts.protocols.actions import Received
+from gradplane.hosts.stream import segments
+from gradplane.hosts.stream.incoming import MAX_MESSAGE
+from gradplane.hosts.stream.segments import SEGMENT, Ack, Data, Values
+from gradplane.hosts.stream.stream import Stream, StreamError
 
 
 @settings(deadline=None, max_examples=40)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from switch_model import Flight, Member, SwitchModel
 
-from gradplane.hosts import wire
-from gradplane.hosts.wire import Header, Type
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
 
 TABLE = [0, 2, 3, 5, 7, 9, 11, 13, 17, 19, 21, 23, 25, 27, 28, 30]
 
@@ -20,10 +20,10 @@ def send(model, worker, kind=Type.INDICES, index=1, port=None, norm=5, **fields)
     header = Header(kind, 3, worker, norm=norm, **fields)
     body = b""
     if kind is Type.INDICES:
-        width = wire.LANES[fields["sum_bits"]]
-        body = wire.pack_indices(np.full(width, index, np.uint8), fields["sum_bits"])
+        width = aggregation.LANES[fields["sum_bits"]]
+        body = aggregation.pack_indices(np.full(width, index, np.uint8), fields["sum_bits"])
     out = model.receive(port or worker + 1, header.pack() + body)
-    return [(to, *wire.parse(payload)) for to, payload in out]
+    return [(to, *aggregation.parse(payload)) for to, payload in out]
 
 
 def summary(out):
@@ -37,8 +37,8 @@ def test_the_last_of_the_quorum_sends_the_sums_to_all(sum_bits):
     assert send(model, 1, index=15) == []
     out = send(model, 0, index=1)
     assert summary(out) == [(0, Type.SUMS, 1, 2, 3), (1, Type.SUMS, 1, 2, 3)]
-    assert {tuple(wire.unpack_sums(body, sum_bits)) for _, _, body in out} == {
-        (32,) * wire.LANES[sum_bits]
+    assert {tuple(aggregation.unpack_sums(body, sum_bits)) for _, _, body in out} == {
+        (32,) * aggregation.LANES[sum_bits]
     }
 
 
@@ -84,7 +84,7 @@ def test_packets_may_come_between_passes():
     flights = []
     for worker in (0, 1):
         header = Header(Type.INDICES, 3, worker, 0, 1, 8)
-        body = wire.pack_indices(np.ones(1024, np.uint8), 8)
+        body = aggregation.pack_indices(np.ones(1024, np.uint8), 8)
         flights.append(model.begin(worker + 1, header.pack() + body))
     while isinstance(flights[1], Flight):
         flights = [model.step(flight) for flight in flights]

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from memory_network import AGGREGATOR, HOP, MemoryNetwork, make_job
 
 from gradplane import codecs
-from gradplane.hosts import wire
-from gradplane.hosts.actions import Deliver
 from gradplane.hosts.digest import digest
-from gradplane.hosts.job_codec import push_codec, reduce_seed
-from gradplane.hosts.switch_worker import SwitchWorker
-from gradplane.hosts.wire import Type
+from gradplane.hosts.protocols.actions import Deliver
+from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Type
 
 
 class Chaos:
@@ -27,7 +27,7 @@ class Chaos:
         self.indices = {}
 
     def __call__(self, direction, worker, payload):
-        header, body = wire.parse(payload)
+        header, body = aggregation.parse(payload)
         if header.type is Type.INDICES:
             key = (header.slot, header.round, worker)
             assert self.indices.setdefault(key, body) == body, "a retransmission differs"
@@ -96,17 +96,17 @@ def check_sums(network, exact_bitmaps=True):
     table = np.array(push_codec(network.job).table)
     copies = defaultdict(set)
     for payload in network.sums_sent:
-        header, _ = wire.parse(payload)
+        header, _ = aggregation.parse(payload)
         copies[header.slot, header.round].add(payload)
     for (slot, round), payloads in copies.items():
         assert len(payloads) == 1, "copies of a result differ"
-        header, body = wire.parse(payloads.pop())
+        header, body = aggregation.parse(payloads.pop())
         assert header.worker == header.bitmap.bit_count() == network.job.quorum
         members = [w for w in range(network.job.workers) if header.bitmap >> w & 1]
-        codes = [wire.unpack_indices(network.fate.indices[slot, round, w]) for w in members]
+        codes = [aggregation.unpack_indices(network.fate.indices[slot, round, w]) for w in members]
         if exact_bitmaps:
             sums = table[np.array(codes)].sum(0)
-            assert np.array_equal(wire.unpack_sums(body, header.sum_bits), sums)
+            assert np.array_equal(aggregation.unpack_sums(body, header.sum_bits), sums)
 
 
 @settings(deadline=None, max_examples=60)
@@ -129,11 +129,11 @@ def test_retransmission_with_a_full_quorum_is_exact(changes, chaos, sizes):
 def rebuilt(network, worker, ticket, n):
     """A worker's result from its log and the packets: what came in time, decoded."""
     job, codec = network.job, codecs.get("thc")
-    width = wire.LANES[job.sum_bits]
+    width = aggregation.LANES[job.sum_bits]
     sent = {}
     for payload in network.sums_sent:
-        header, body = wire.parse(payload)
-        sent[header.slot, header.round] = header, wire.unpack_sums(body, job.sum_bits)
+        header, body = aggregation.parse(payload)
+        sent[header.slot, header.round] = header, aggregation.unpack_sums(body, job.sum_bits)
     lines = [r for r in network.of_kind("arrival") if r["worker"] == worker]
     lines = [r for r in lines if r["ticket"] == ticket and r["result"] != "late"]
     lines.sort(key=lambda r: (r["round"], r["slot"]))
@@ -146,7 +146,7 @@ def rebuilt(network, worker, ticket, n):
     if norm is None:
         return counts, np.zeros(n, np.float32)
     lanes = codec.lanes(n)
-    shared = np.array([wire.norm_value(norm)], np.float32)
+    shared = np.array([aggregation.norm_value(norm)], np.float32)
     per_lane, seed = np.repeat(counts, width)[:lanes], reduce_seed(job, ticket)
     return counts, codec.decode_sum(sums.ravel()[:lanes], n, per_lane, shared, seed)
 
@@ -216,7 +216,7 @@ def test_runs_repeat(chaos):
 
 
 HEADERS = st.builds(
-    wire.Header,
+    aggregation.Header,
     type=st.sampled_from(Type),
     job=st.sampled_from([3, 3, 3, 4]),
     worker=st.integers(0, 5),
@@ -244,7 +244,7 @@ def test_no_event_harms_a_worker(reliability, quorum, events):
         if isinstance(what, str):
             actions += worker.timer((what, value), 0)
         else:
-            body = bytes([value]) * wire.body_size(what.type, 8)
+            body = bytes([value]) * aggregation.body_size(what.type, 8)
             actions += worker.receive(*AGGREGATOR, what.pack() + body, 0)
     delivered = [action for action in actions if isinstance(action, Deliver)]
     assert len(delivered) <= 1

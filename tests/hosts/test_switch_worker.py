@@ -8,19 +8,19 @@ import pytest
 from memory_network import AGGREGATOR, HOP, TIMEOUT, MemoryNetwork, make_job
 
 from gradplane import codecs
-from gradplane.hosts import wire
-from gradplane.hosts.actions import CancelTimer, Deliver, Record, Send, SetTimer
 from gradplane.hosts.digest import digest
-from gradplane.hosts.results import ReduceError
-from gradplane.hosts.switch_worker import SwitchWorker
-from gradplane.hosts.wire import Header, Type
+from gradplane.hosts.protocols.actions import CancelTimer, Deliver, Record, Send, SetTimer
+from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
 
 X = np.linspace(-1, 1, 3000, dtype=np.float32)  # 4096 lanes, 4 chunks
-NORM = wire.norm_bits(np.float32(50))
+NORM = aggregation.norm_bits(np.float32(50))
 
 
 def sent(actions):
-    return [wire.parse(action.payload)[0] for action in actions if isinstance(action, Send)]
+    return [aggregation.parse(action.payload)[0] for action in actions if isinstance(action, Send)]
 
 
 def of(actions, kind):
@@ -49,7 +49,7 @@ def test_a_reduce_starts_with_the_norm():
     worker = SwitchWorker(make_job(), 1)
     actions = worker.reduce(0, X, 5)
     norm = codecs.get("thc").local(X)
-    assert sent(actions) == [Header(Type.NORM, 3, 1, 0, 1, 8, wire.norm_bits(norm[0]))]
+    assert sent(actions) == [Header(Type.NORM, 3, 1, 0, 1, 8, aggregation.norm_bits(norm[0]))]
     assert of(actions, Send)[0].source_port == 20003
     assert of(actions, SetTimer) == [SetTimer(("norm", 0), 5 + TIMEOUT)]
 
@@ -176,7 +176,7 @@ def test_lossy_without_a_norm_sends_nothing_and_keeps_everything():
     for attempt in range(2, 13):  # four in each timeout; a status request in each
         norm, *asked = sent(worker.timer(("norm", 0), 0))
         assert norm.type is Type.NORM
-        wanted = [] if attempt % 4 else [(Type.STATUS, wire.STATUS_NORM)]
+        wanted = [] if attempt % 4 else [(Type.STATUS, aggregation.STATUS_NORM)]
         assert [(h.type, h.flags) for h in asked] == wanted
     actions = worker.timer(("norm", 0), 0)
     assert [h.type for h in sent(actions)] == [Type.STATUS]
@@ -190,7 +190,7 @@ def test_lossy_without_a_norm_sends_nothing_and_keeps_everything():
     assert not delivered.result.mean.any()
     again = sent(worker.reduce(1, X, 0))
     assert again[0].slot == 0 and again[0].round == 2, "the chunks were counted"
-    assert wire.norm_value(again[0].norm) == codecs.get("thc").local(2 * X)[0]
+    assert aggregation.norm_value(again[0].norm) == codecs.get("thc").local(2 * X)[0]
 
 
 def test_a_silent_worker_uses_the_others_results():

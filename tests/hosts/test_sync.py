@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from memory_network import make_job
 
-from gradplane.hosts.actions import Deliver, SendMessage
-from gradplane.hosts.messages import Kind, Message, MessageError
-from gradplane.hosts.results import ReduceError
-from gradplane.hosts.sync import Sync
+from gradplane.hosts.protocols.actions import Deliver, SendMessage
+from gradplane.hosts.protocols.messages import Kind, Message, MessageError
+from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.protocols.synchronisation import Sync
 
 N = 50
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.hosts import wire
-from gradplane.hosts.wire import Header, Type, WireError
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type, WireError
 
 HEADERS = st.builds(
     Header,
@@ -33,8 +33,8 @@ def test_header_bytes_as_in_the_design():
 
 @given(HEADERS)
 def test_parse_inverts_pack(header):
-    body = bytes(wire.body_size(header.type, header.sum_bits))
-    assert wire.parse(header.pack() + body) == (header, body)
+    body = bytes(aggregation.body_size(header.type, header.sum_bits))
+    assert aggregation.parse(header.pack() + body) == (header, body)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_parse_inverts_pack(header):
 )
 def test_what_is_no_packet(payload, message):
     with pytest.raises(WireError, match=f"^{re.escape(message)}$"):
-        wire.parse(payload)
+        aggregation.parse(payload)
 
 
 def test_field_that_does_not_fit():
@@ -77,25 +77,25 @@ def test_field_that_does_not_fit():
 @pytest.mark.parametrize("sum_bits, lanes", [(8, 1024), (16, 512)])
 def test_indices(sum_bits, lanes):
     indices = np.arange(lanes - 3, dtype=np.uint8) % 16
-    body = wire.pack_indices(indices, sum_bits)
+    body = aggregation.pack_indices(indices, sum_bits)
     assert len(body) == lanes // 2
     assert body[:2] == b"\x01\x23"
-    assert wire.unpack_indices(body).tolist() == [*indices.tolist(), 0, 0, 0]
+    assert aggregation.unpack_indices(body).tolist() == [*indices.tolist(), 0, 0, 0]
 
 
 def test_sums_are_in_network_order():
     sums = np.arange(512) + 300
-    body = wire.pack_sums(sums, 16)
+    body = aggregation.pack_sums(sums, 16)
     assert body[:4] == struct.pack(">HH", 300, 301)
-    assert wire.unpack_sums(body, 16).tolist() == sums.tolist()
-    assert wire.unpack_sums(bytes(range(256)) * 4, 8)[255] == 255
+    assert aggregation.unpack_sums(body, 16).tolist() == sums.tolist()
+    assert aggregation.unpack_sums(bytes(range(256)) * 4, 8)[255] == 255
 
 
 @given(st.floats(0, width=32), st.floats(0, width=32))
 def test_norms_compare_as_their_bits(a, b):
     if b > 0 or a > 0:  # -0.0 and 0.0
-        assert (abs(a) < abs(b)) == (wire.norm_bits(abs(a)) < wire.norm_bits(abs(b)))
-    assert wire.norm_value(wire.norm_bits(a)) == np.float32(a)
+        assert (abs(a) < abs(b)) == (aggregation.norm_bits(abs(a)) < aggregation.norm_bits(abs(b)))
+    assert aggregation.norm_value(aggregation.norm_bits(a)) == np.float32(a)
 
 
 @pytest.mark.parametrize(
@@ -104,4 +104,4 @@ def test_norms_compare_as_their_bits(a, b):
     + [(float("inf"), False), (float("nan"), False)],
 )
 def test_usable_norms(norm, usable):
-    assert wire.is_norm(wire.norm_bits(norm)) == usable
+    assert aggregation.is_norm(aggregation.norm_bits(norm)) == usable

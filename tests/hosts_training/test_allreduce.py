@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from ring_network import ring_sums
 
-from gradplane.hosts import segments
 from gradplane.hosts.allreduce import PORT, Ring, RingError, RingTimeout
-from gradplane.hosts.marked import truncated
+from gradplane.hosts.stream import segments
+from gradplane.hosts.wire.marked_values import truncated
 
 _nets = count(1)
 

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.hosts import data
-from gradplane.hosts.loading import LoadError
+from gradplane.hosts.training import datasets
+from gradplane.hosts.training.user_objects import LoadError
 
 
 def test_digits_are_scikit_learns():
-    digits = data.build("digits", {}, seed=1)
+    digits = datasets.build("digits", {}, seed=1)
     assert (digits.features, digits.classes) == (64, 10)
     assert (len(digits.train_y), len(digits.test_y)) == (1438, 359)
     assert digits.train_x.dtype == np.float32 and digits.train_y.dtype == np.int64
@@ -22,14 +22,14 @@ def test_digits_are_scikit_learns():
     ("name", "features", "classes"), [("breast_cancer", 30, 2), ("wine", 13, 3)]
 )
 def test_other_bundled_data_is_standardised_by_its_training_rows(name, features, classes):
-    found = data.build(name, {"test": 0.3}, seed=1)
+    found = datasets.build(name, {"test": 0.3}, seed=1)
     assert (found.features, found.classes) == (features, classes)
     assert np.abs(found.train_x.mean(axis=0)).max() < 1e-5
     assert np.abs(found.train_x.std(axis=0) - 1).max() < 1e-5
 
 
 def test_the_seed_decides_the_split():
-    splits = [data.build("digits", {}, seed).test_y for seed in (1, 1, 2)]
+    splits = [datasets.build("digits", {}, seed).test_y for seed in (1, 1, 2)]
     assert (splits[0] == splits[1]).all()
     assert (splits[0] != splits[2]).any()
 
@@ -44,7 +44,7 @@ def test_the_seed_decides_the_split():
 def test_every_worker_has_as_many_batches_and_no_row_twice(rows, workers, batch, seed, epoch):
     if rows // workers < batch:
         return
-    shares = [data.batches(rows, workers, w, batch, seed, epoch) for w in range(workers)]
+    shares = [datasets.batches(rows, workers, w, batch, seed, epoch) for w in range(workers)]
     assert {share.shape for share in shares} == {(rows // workers // batch, batch)}
     taken = np.concatenate(shares).ravel()
     assert len(set(taken.tolist())) == taken.size
@@ -53,7 +53,8 @@ def test_every_worker_has_as_many_batches_and_no_row_twice(rows, workers, batch,
 
 def test_epochs_differ_and_repeat_with_the_seed():
     first, again, next_epoch, other_seed = (
-        data.batches(100, 2, 1, 10, seed, epoch) for seed, epoch in ((7, 0), (7, 0), (7, 1), (8, 0))
+        datasets.batches(100, 2, 1, 10, seed, epoch)
+        for seed, epoch in ((7, 0), (7, 0), (7, 1), (8, 0))
     )
     assert (first == again).all()
     assert (first != next_epoch).any() and (first != other_seed).any()
@@ -61,7 +62,7 @@ def test_epochs_differ_and_repeat_with_the_seed():
 
 OWN = """
 import numpy as np
-from gradplane.hosts.data import Data
+from gradplane.hosts.training.datasets import Data
 
 def good(seed, rows=6):
     x = np.full((rows, 3), seed, np.float32)
@@ -88,7 +89,7 @@ def own(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("own")
 def test_ones_own_data():
-    found = data.build("own_data_file:good", {"rows": 5}, seed=4)
+    found = datasets.build("own_data_file:good", {"rows": 5}, seed=4)
     assert found.train_x.shape == (5, 3) and (found.train_x == 4).all()
     assert found.classes == 5
 
@@ -108,12 +109,12 @@ def test_ones_own_data():
             "digits",
             {"split": 1},
             "data digits: called with seed, split, but it takes (seed: int, test: float = 0.2) ->"
-            " gradplane.hosts.data.Data (got an unexpected keyword argument 'split')",
+            " gradplane.hosts.training.datasets.Data (got an unexpected keyword argument 'split')",
         ),
         (
             "own_data_file:none",
             {},
-            "data own_data_file:none: expected a gradplane.hosts.data.Data"
+            "data own_data_file:none: expected a gradplane.hosts.training.datasets.Data"
             "(train_x, train_y, test_x, test_y), got NoneType",
         ),
         (
@@ -158,13 +159,13 @@ def test_ones_own_data():
 @pytest.mark.usefixtures("own")
 def test_what_cannot_be_used_is_said_in_full(name, args, message):
     with pytest.raises(LoadError) as caught:
-        data.build(name, args, seed=1)
+        datasets.build(name, args, seed=1)
     assert str(caught.value) == message
 
 
 def test_shares_below_a_batch_are_refused_with_the_numbers():
     with pytest.raises(LoadError) as caught:
-        data.batches(30, 4, 0, 8, seed=1, epoch=0)
+        datasets.batches(30, 4, 0, 8, seed=1, epoch=0)
     assert str(caught.value) == (
         "30 training rows over 4 workers are 7 each, less than a batch of 8:"
         " use batch ≤ 7 or fewer workers"

@@ -206,7 +206,7 @@ def test_a_synthetic_model_exchanges_and_learns_nothing():
 
 
 def test_a_recorded_gradient_is_exchanged(tmp_path):
-    from gradplane.hosts.models import build
+    from gradplane.hosts.training.models import build
 
     recorded = np.arange(10, dtype=np.float32)
     np.save(tmp_path / "gradient.npy", recorded)

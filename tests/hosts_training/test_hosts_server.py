@@ -98,7 +98,7 @@ def test_what_is_hostile_or_astray_is_counted_and_changes_nothing(plain):
 
 
 def test_a_server_that_is_not_there_ends_the_worker_with_the_reason():
-    from gradplane.hosts.worker import HostError
+    from gradplane.hosts.drivers.training_host import HostError
 
     job = make_job(aggregation="ps", workers=1)
     network = Network()

@@ -5,10 +5,10 @@ from dataclasses import asdict
 import pytest
 from host_configs import make_hosts, make_job
 
-from gradplane.hosts.actions import Send
-from gradplane.hosts.link import Link, Port, aggregation_payload, stream_payload
-from gradplane.hosts.segments import Ack, Data
-from gradplane.hosts.wire import Header, Type
+from gradplane.hosts.impairments.host_link import Link, Port, aggregation_payload, stream_payload
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.stream.segments import Ack, Data
+from gradplane.hosts.wire.aggregation import Header, Type
 
 PORT = 20001
 PEER = ("10.0.0.254", 18256)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from gradplane.hosts import models
-from gradplane.hosts.loading import LoadError
+from gradplane.hosts.training import models
+from gradplane.hosts.training.user_objects import LoadError
 
 FEATURES, CLASSES = 7, 4
 
@@ -84,7 +84,7 @@ def test_accuracy_is_the_share_of_right_rows():
 
 def test_ones_own_model(tmp_path, monkeypatch):
     (tmp_path / "own_model_file.py").write_text(
-        "from gradplane.hosts.models import Perceptron\n"
+        "from gradplane.hosts.training.models import Perceptron\n"
         "class Nets:\n"
         "    @staticmethod\n"
         "    def small(features, classes, hidden=2):\n"
@@ -116,7 +116,7 @@ def own(tmp_path, monkeypatch):
             "softmax",
             {"hidden": 3},
             "model softmax: called with features, classes, hidden, but it takes"
-            " (features: int, classes: int) -> gradplane.hosts.models.Perceptron"
+            " (features: int, classes: int) -> gradplane.hosts.training.models.Perceptron"
             " (got an unexpected keyword argument 'hidden')",
         ),
         (":x", {}, "model ':x': write module:object, such as mymodels:Net"),
@@ -133,7 +133,7 @@ def own(tmp_path, monkeypatch):
             {},
             "model own_broken:model: dict has no tensors, parameters, loss_and_gradient, predict;"
             " a model has tensors, parameters, loss_and_gradient, predict"
-            " (gradplane.hosts.models.Model)",
+            " (gradplane.hosts.training.models.Model)",
         ),
     ],
 )

@@ -8,8 +8,8 @@ import socket
 import numpy as np
 import pytest
 
-from gradplane.hosts.environment import Datagram
-from gradplane.hosts.sockets import SocketEnvironment
+from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.drivers.socket_environment import SocketEnvironment
 
 
 class Clock:

@@ -5,9 +5,8 @@ import pytest
 from host_configs import make_job
 
 from gradplane.hosts.digest import digest
-from gradplane.hosts.loading import LoadError
-from gradplane.hosts.results import Reduced, Synchronised
-from gradplane.hosts.training import (
+from gradplane.hosts.protocols.results import Reduced, Synchronised
+from gradplane.hosts.training.train import (
     Compute,
     Reduce,
     Report,
@@ -15,6 +14,7 @@ from gradplane.hosts.training import (
     TrainingError,
     train,
 )
+from gradplane.hosts.training.user_objects import LoadError
 
 
 def job(**changes):
@@ -111,7 +111,7 @@ def test_one_step_is_momentum_sgd():
 
 
 def start_parameters():
-    from gradplane.hosts import models
+    from gradplane.hosts.training import models
 
     return models.build("mlp", {}, 64, 10).parameters(1)
 

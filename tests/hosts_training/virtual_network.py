@@ -6,7 +6,7 @@ import itertools
 from switch_model import Member, SwitchModel
 
 from gradplane import codecs
-from gradplane.hosts.host import Host
+from gradplane.hosts.drivers.host import Host
 
 DELAY_NS = 10_000
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from switch_model import Flight, Member, SwitchModel
 from thc_switch import CODEC, JOB, OVERHEAD, SLOTS, ThcSwitch, frame
 
-from gradplane.hosts import wire
-from gradplane.hosts.wire import Header, Type
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
 
 WORKERS = 4
 TABLE = np.array(CODEC.table)
-NORMS = [wire.norm_bits(1.0), wire.norm_bits(2.5)]
+NORMS = [aggregation.norm_bits(1.0), aggregation.norm_bits(2.5)]
 
 
 @functools.cache
@@ -28,8 +28,8 @@ def codes(worker: int, slot: int, round: int, lanes: int = 1024) -> np.ndarray:
 
 def indices(worker: int, slot: int, round: int, norm: int = NORMS[0], sum_bits: int = 8) -> bytes:
     header = Header(Type.INDICES, JOB, worker, slot, round, sum_bits, norm)
-    values = codes(worker, slot, round, wire.LANES[sum_bits])
-    return header.pack() + wire.pack_indices(values, sum_bits)
+    values = codes(worker, slot, round, aggregation.LANES[sum_bits])
+    return header.pack() + aggregation.pack_indices(values, sum_bits)
 
 
 def short(kind: Type, worker: int, slot: int, round: int, norm: int = 0, flags: int = 0) -> bytes:
@@ -75,7 +75,7 @@ def test_every_answer_is_the_models(quorum: int, sequence: list) -> None:
         if kind is Type.INDICES:
             payload = indices(worker, slot, round, norm)
         else:
-            flags = wire.STATUS_NORM if kind is Type.STATUS and norm == NORMS[1] else 0
+            flags = aggregation.STATUS_NORM if kind is Type.STATUS and norm == NORMS[1] else 0
             payload = short(kind, worker, slot, round, norm if kind is Type.NORM else 0, flags)
         reference.lose_pass = lambda w, h, number, lost=lost: number == lost
         expected = sorted(reference.receive(worker + 1, payload))
@@ -89,11 +89,11 @@ def test_a_round_of_all_workers(sum_bits: int) -> None:
     assert outs[:-1] == [[], [], []]
     bodies = {payload for _, payload in outs[-1]}
     assert [w for w, _ in outs[-1]] == list(range(WORKERS)) and len(bodies) == 1
-    header, body = wire.parse(bodies.pop())
+    header, body = aggregation.parse(bodies.pop())
     assert (header.type, header.worker, header.bitmap) == (Type.SUMS, WORKERS, 0b1111)
-    sent = [codes(w, 0, 1, wire.LANES[sum_bits]) for w in range(WORKERS)]
+    sent = [codes(w, 0, 1, aggregation.LANES[sum_bits]) for w in range(WORKERS)]
     expected = TABLE[np.stack(sent)].sum(axis=0)
-    assert (wire.unpack_sums(body, sum_bits) == expected).all()
+    assert (aggregation.unpack_sums(body, sum_bits) == expected).all()
 
 
 # -- packets between the passes of others -------------------------------------------------------
@@ -134,7 +134,7 @@ class Interleaved:
                 more, self._again = self.switch.step(port, self._again[0])
                 out += more
         for _, payload in out:
-            header, _ = wire.parse(payload)
+            header, _ = aggregation.parse(payload)
             if header.type is Type.SUMS:
                 self.results[header.slot, header.round].add(payload)
 
@@ -142,12 +142,12 @@ class Interleaved:
         """All copies of a result are the same, and the sums those of the workers counted."""
         for (slot, round), copies in self.results.items():
             assert len(copies) == 1
-            header, body = wire.parse(copies.pop())
+            header, body = aggregation.parse(copies.pop())
             passes = [self.truth[slot, round, p] for p in range(self.reference.passes)]
             assert header.bitmap == passes[-1][0]
             assert header.worker == header.bitmap.bit_count()
             sums = [value for _, values in passes for value in values]
-            assert wire.unpack_sums(body, 8).tolist() == sums
+            assert aggregation.unpack_sums(body, 8).tolist() == sums
             for p, (bitmap, values) in enumerate(passes):
                 sent = [codes(w, slot, round) for w in range(WORKERS) if bitmap >> w & 1]
                 lanes = np.stack(sent)[:, 128 * p : 128 * (p + 1)]
@@ -197,7 +197,7 @@ def test_whoever_closes_the_last_pass_has_the_whole_result() -> None:
         pending[2] = on[0] if on else None
     expected = TABLE[np.stack([codes(0, 0, 1), codes(1, 0, 1)])].sum(axis=0)
     assert [w for w, _ in out] == [0, 1]
-    assert all((wire.unpack_sums(p[24:], 8) == expected).all() for _, p in out)
+    assert all((aggregation.unpack_sums(p[24:], 8) == expected).all() for _, p in out)
     assert passes == 8
 
 

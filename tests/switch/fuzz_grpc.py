@@ -22,16 +22,17 @@ import grpc
 from finsy.proto import U128, p4r, p4r_grpc
 from google.protobuf.message import DecodeError, Message
 
-from gradplane.switch import command_client, commands
-from gradplane.switch.command_service import CommandService
-from gradplane.switch.daemon import make_device
-from gradplane.switch.live_client import SERVICE as LIVE
-from gradplane.switch.options import SwitchOptions
+from gradplane.switch import commands
+from gradplane.switch.daemon import command_client
+from gradplane.switch.daemon.command_service import CommandService
+from gradplane.switch.daemon.json_client import SERVICE as LIVE
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
+from gradplane.switch.daemon.trace_client import ACCEPTED, METHOD
+from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.server import P4RuntimeServer
-from gradplane.switch.trace_client import ACCEPTED, METHOD
-from gradplane.switch.trace_service import MAX_TRACES, TraceService
 
 ROUTER = Path(__file__).parent / "p4runtime" / "programs" / "router.p4"
 PATIENCE = 30.0  # seconds for one answer

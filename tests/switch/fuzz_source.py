@@ -21,7 +21,7 @@ from gradplane.switch import Switch
 from gradplane.switch.arch.registry import why_not
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.ir.verify import verify
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.source import CompileError
 
 ROOT = Path(__file__).parents[2]

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.switch import CompileError, Switch, cache, compiler, programs
+from gradplane.switch import CompileError, Switch, compiler, disk_cache, program_cache
 from gradplane.switch.ir.printer import program_text
 
 PROGRAM = """
@@ -65,9 +65,9 @@ def value(**options: object) -> int:
 
 
 def test_the_second_time_nothing_is_compiled(compilations: Callable[[], int]) -> None:
-    first = programs.load_program("main.p4")
+    first = program_cache.load_program("main.p4")
     assert compilations() == 1
-    second = programs.load_program("main.p4")
+    second = program_cache.load_program("main.p4")
     assert compilations() == 0
     assert first is not second
     assert program_text(first) == program_text(second)
@@ -103,14 +103,14 @@ def test_another_compiler_compiles_again(
     compilations: Callable[[], int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     value()
-    monkeypatch.setattr(programs, "_fingerprint", lambda: "a later version")
+    monkeypatch.setattr(program_cache, "_fingerprint", lambda: "a later version")
     value()
     assert compilations() == 2
 
 
 def test_a_damaged_file_is_compiled_again(compilations: Callable[[], int]) -> None:
     value()
-    (kept,) = cache.folder("p4").iterdir()
+    (kept,) = disk_cache.folder("p4").iterdir()
     data = bytearray(kept.read_bytes())
     data[len(data) // 2] ^= 1
     kept.write_bytes(data)
@@ -124,7 +124,7 @@ def test_errors_are_told_each_time() -> None:
     for _ in range(2):
         with pytest.raises(CompileError, match='cannot find "part.p4"'):
             value()
-    assert not cache.folder("p4").exists()
+    assert not disk_cache.folder("p4").exists()
 
 
 def test_a_program_too_deep_to_be_kept_is_compiled_each_time(
@@ -133,17 +133,17 @@ def test_a_program_too_deep_to_be_kept_is_compiled_each_time(
     def too_deep(*args: object) -> bytes:
         raise RecursionError
 
-    monkeypatch.setattr(programs.pickle, "dumps", too_deep)
+    monkeypatch.setattr(program_cache.pickle, "dumps", too_deep)
     assert (value(), value(), compilations()) == (7, 7, 2)
 
 
 def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept = cache.folder("p4")
-    monkeypatch.setattr(cache, "KEPT", 3)
+    kept = disk_cache.folder("p4")
+    monkeypatch.setattr(disk_cache, "KEPT", 3)
     for number in range(6):
-        cache.write(kept / str(number), bytes(100))
+        disk_cache.write(kept / str(number), bytes(100))
     assert len(list(kept.iterdir())) == 3
-    monkeypatch.setattr(cache, "KEPT_BYTES", 300)
-    cache.write(kept / "large", bytes(1000))
+    monkeypatch.setattr(disk_cache, "KEPT_BYTES", 300)
+    disk_cache.write(kept / "large", bytes(1000))
     assert [path.name for path in kept.iterdir()] == ["large"], "what was just written stays"
-    assert cache.read(kept / "large") == bytes(1000)
+    assert disk_cache.read(kept / "large") == bytes(1000)

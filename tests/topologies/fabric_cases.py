@@ -7,7 +7,7 @@ from network_cases import pipeline, switch_config
 
 from gradplane.controller import Route, Setup, configure
 from gradplane.topologies import build
-from gradplane.topologies.mininet_net import MininetNetwork
+from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
 _RECEIVE = """
 import socket, sys, time

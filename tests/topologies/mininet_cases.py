@@ -1,4 +1,4 @@
-"""What the Mininet tests do inside namespaces of their own (gradplane.isolate.call)."""
+"""What the Mininet tests do inside namespaces of their own (gradplane.runner.isolation.call)."""
 
 import contextlib
 import os
@@ -9,9 +9,9 @@ from pathlib import Path
 
 from network_cases import hosts, job, run, set_up, switch_config
 
-from gradplane import isolate
+from gradplane.runner import isolation
 from gradplane.topologies import NetworkError, build
-from gradplane.topologies.mininet_net import MininetNetwork
+from gradplane.topologies.mininet.mininet_network import MininetNetwork
 from gradplane.topologies.network import SwitchConfig
 
 
@@ -46,7 +46,7 @@ def inspect():
 
 
 def inspect_isolated():
-    print(isolate.call(inspect)["ping"])
+    print(isolation.call(inspect)["ping"])
 
 
 def left_after():

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_cases import switch_config
 
-from gradplane import isolate
-from gradplane.hosts.environment import Datagram
+from gradplane.hosts.drivers.environment import Datagram
+from gradplane.runner import isolation
 from gradplane.topologies import Host, Link, Switch, Topology, TopologyError, build, kinds
-from gradplane.topologies.sim import SimNetwork
+from gradplane.topologies.sim.sim_network import SimNetwork
 
 
 def names(topology):
@@ -187,7 +187,7 @@ def test_every_host_reaches_every_other_in_the_simulated_network(kind):
 @pytest.mark.parametrize("kind", ["ring", "leaf-spine"])
 def test_every_host_pings_every_other_on_real_links(kind):
     options = {"workers": 3} if kind == "ring" else {"workers": 4}
-    lost, fabric = isolate.call(partial(cases.pings, kind, options))
+    lost, fabric = isolation.call(partial(cases.pings, kind, options))
     assert lost == []
     assert all(fabric.values()), fabric  # both spines, and each side of the ring, are used
 
@@ -195,5 +195,5 @@ def test_every_host_pings_every_other_on_real_links(kind):
 def test_a_fabric_link_takes_its_time_on_real_links():
     """A token bucket lets its burst through at once (2 packets), and then no more than the rate."""
     options = {"workers": 2, "fabric_rate": "10Mbit"}
-    seconds = isolate.call(partial(cases.transfer, "ring", options, "h1", "h2", 300, 958))
+    seconds = isolation.call(partial(cases.transfer, "ring", options, "h1", "h2", 300, 958))
     assert seconds >= 0.95 * (300 - 4) * 8000 / 10e6

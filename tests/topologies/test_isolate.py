@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from namespaces_left import await_gone, processes_in
 
-from gradplane import isolate
+from gradplane.runner import isolation
 
 NET = "/proc/self/ns/net"
 VICTIM = """
@@ -25,42 +25,42 @@ isolate.call(subprocess.call, ["sh", "-c", script])
 
 
 def test_possible_here():
-    assert isolate.can_isolate() == (True, "")
+    assert isolation.can_isolate() == (True, "")
 
 
 def test_namespaces_temporary_folder_and_loopback_are_private():
-    assert isolate.call(os.readlink, NET) != os.readlink(NET)
-    assert isolate.call(subprocess.getoutput, "ps -e -o pid= | head -1").strip() == "1"
-    assert "LOOPBACK,UP" in isolate.call(subprocess.getoutput, "ip link show lo")
-    created = isolate.call(tempfile.mkdtemp)
+    assert isolation.call(os.readlink, NET) != os.readlink(NET)
+    assert isolation.call(subprocess.getoutput, "ps -e -o pid= | head -1").strip() == "1"
+    assert "LOOPBACK,UP" in isolation.call(subprocess.getoutput, "ip link show lo")
+    created = isolation.call(tempfile.mkdtemp)
     assert not Path(created).exists()
 
 
 def test_exceptions_come_out():
     with pytest.raises(ValueError, match="^invalid literal for int"):
-        isolate.call(int, "seven")
+        isolation.call(int, "seven")
 
 
 def test_a_process_that_ends_without_a_result():
-    with pytest.raises(isolate.IsolationError) as error:
-        isolate.call(os._exit, 3)
+    with pytest.raises(isolation.IsolationError) as error:
+        isolation.call(os._exit, 3)
     assert str(error.value) == "the isolated process ended without a result, status 3"
 
 
 def test_nested_calls_stay_in_the_same_namespaces():
-    inside, nested = isolate.call(eval, _NESTED)
+    inside, nested = isolation.call(eval, _NESTED)
     assert inside == nested
 
 
 _NESTED = (
     "(lambda iso, os: (os.readlink('/proc/self/ns/net'),"
     " iso.call(os.readlink, '/proc/self/ns/net')))"
-    "(__import__('gradplane.isolate').isolate, __import__('os'))"
+    "(__import__('gradplane.runner.isolation').isolate, __import__('os'))"
 )
 
 
 def test_command_runs_a_program():
-    output = subprocess.check_output(isolate.command(["readlink", NET]), text=True)
+    output = subprocess.check_output(isolation.command(["readlink", NET]), text=True)
     assert re.fullmatch(r"net:\[\d+\]\n", output) and output.strip() != os.readlink(NET)
 
 
@@ -68,7 +68,7 @@ def test_kept_paths_are_not_hidden(tmp_path):
     kept = Path("/dev/shm") / tmp_path.name
     kept.mkdir()
     try:
-        argv = isolate.command(["sh", "-c", f"echo inside > {kept}/file; echo $TMPDIR"], [kept])
+        argv = isolation.command(["sh", "-c", f"echo inside > {kept}/file; echo $TMPDIR"], [kept])
         assert not subprocess.check_output(argv, text=True).startswith("/dev/shm")
         assert (kept / "file").read_text() == "inside\n"
     finally:
@@ -77,8 +77,8 @@ def test_kept_paths_are_not_hidden(tmp_path):
 
 
 def test_no_place_for_temporary_files():
-    with pytest.raises(isolate.IsolationError) as error:
-        isolate.command(["true"], ["/dev/shm/a", "/media/b", "/srv/c", "/mnt/d"])
+    with pytest.raises(isolation.IsolationError) as error:
+        isolation.command(["true"], ["/dev/shm/a", "/media/b", "/srv/c", "/mnt/d"])
     assert str(error.value) == (
         "no place for private temporary files: /dev/shm, /media, /srv, /mnt are in use or"
         " missing; run from another directory, or with another output directory"

@@ -13,15 +13,16 @@ from namespaces_left import await_gone, processes_in
 from network_cases import job, of_kind, results, run, set_up, switch_config
 from scapy.utils import rdpcap
 
-from gradplane import isolate
-from gradplane.topologies import NetworkError, build, mininet_net
+from gradplane.runner import isolation
+from gradplane.topologies import NetworkError, build
+from gradplane.topologies.mininet import mininet_network
 from gradplane.topologies.network import LinkCounters
-from gradplane.topologies.sim import SimNetwork
+from gradplane.topologies.sim.sim_network import SimNetwork
 
 
 def test_a_run_gives_what_the_simulated_network_gives_and_then_another_may_follow(tmp_path):
     retransmit = job(reliability="retransmit")
-    first, second = isolate.call(cases.train, tmp_path, retransmit, job(), keep=[tmp_path])
+    first, second = isolation.call(cases.train, tmp_path, retransmit, job(), keep=[tmp_path])
     for wanted, (records, links) in ((retransmit, first), (job(), second)):
         with SimNetwork(build("star", workers=2), switch_config()) as net:
             set_up(net, wanted)
@@ -34,7 +35,7 @@ def test_a_run_gives_what_the_simulated_network_gives_and_then_another_may_follo
 
 
 def test_nodes_and_links_are_as_described():
-    seen = isolate.call(cases.inspect)
+    seen = isolation.call(cases.inspect)
     assert any("h1-eth0@" in line and "10.0.0.1/24" in line for line in seen["addresses"])
     assert not any("fe80" in line for line in seen["addresses"])
     assert seen["neighbours"] == [
@@ -55,23 +56,23 @@ def test_nodes_and_links_are_as_described():
 
 
 def test_nothing_is_left_of_a_network_that_was_stopped():
-    processes, links = isolate.call(cases.left_after)
+    processes, links = isolation.call(cases.left_after)
     assert not [line for line in processes if "gradplane switch" in line or "mininet:" in line]
     assert len(links) == 1 and links[0].startswith("lo ")
 
 
 def test_a_rate_and_a_queue_lose_what_is_too_much():
-    link = isolate.call(partial(cases.burst, 50, rate="100kbit", queue=5))
+    link = isolation.call(partial(cases.burst, 50, rate="100kbit", queue=5))
     assert link.up_packets >= 5 and link.up_dropped > 0
 
 
 def test_a_delay_takes_netem_and_a_kernel_without_says_so():
     netem = subprocess.run(
-        isolate.command(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]),
+        isolation.command(["tc", "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1ms"]),
         capture_output=True,
         check=False,
     )
-    said = isolate.call(partial(cases.enter, delay="1ms"))
+    said = isolation.call(partial(cases.enter, delay="1ms"))
     if netem.returncode == 0:
         assert said == "it could be"
     else:
@@ -85,36 +86,36 @@ def test_a_delay_takes_netem_and_a_kernel_without_says_so():
 def test_a_program_with_an_error_is_shown_as_the_compiler_shows_it(tmp_path):
     program = tmp_path / "wrong.p4"
     program.write_text("control C() {\n")
-    said = isolate.call(cases.enter_program, str(program))
+    said = isolation.call(cases.enter_program, str(program))
     assert said.startswith("switch s1 ended with status 1: ")
     assert f"{program}:1:14: error: found end of file" in said
     assert said.endswith("    control C() {\n                 ^")
 
 
 def test_a_host_that_cannot_start_says_why():
-    said = isolate.call(cases.host_that_fails)
+    said = isolation.call(cases.host_that_fails)
     assert said.startswith("host h1 (job 0) ended with status 1: gradplane.hosts ")
     assert "nothing-of-the-kind" in said
 
 
 def test_a_host_that_dies_ends_the_run():
-    assert isolate.call(cases.host_killed) == (
+    assert isolation.call(cases.host_killed) == (
         "host h2 (job 0) ended with status -9: it said nothing"
     )
 
 
 def test_a_switch_that_dies_ends_the_run():
-    assert isolate.call(cases.switch_killed) == "switch s1 ended with status -9: it said nothing"
+    assert isolation.call(cases.switch_killed) == "switch s1 ended with status -9: it said nothing"
 
 
 def test_the_deadline():
-    assert isolate.call(cases.past_deadline) == (
+    assert isolation.call(cases.past_deadline) == (
         "the deadline has passed at 0.2 s, not done: h1 (job 0); h2 (job 0)"
     )
 
 
 def test_the_prompt():
-    argv = isolate.command([sys.executable, cases.__file__, "prompt"])
+    argv = isolation.command([sys.executable, cases.__file__, "prompt"])
     typed = "h1 ping -c 1 h2\npingall\nexit\n"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     done = subprocess.run(
@@ -140,7 +141,7 @@ def test_in_a_user_namespace_as_without_root():
 def test_missing_programs_are_named(monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(NetworkError) as error:
-        mininet_net.check_tools()
+        mininet_network.check_tools()
     assert str(error.value) == (
         "Mininet needs programs that are missing here: apt-get install iproute2 mininet net-tools"
     )

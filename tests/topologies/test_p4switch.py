@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from gradplane import isolate
+from gradplane.runner import isolation
 
 PROGRAM = """
 #include <core.p4>
@@ -85,7 +85,7 @@ def test_a_misspelled_parameter_is_told(tmp_path: Path) -> None:
 def run(folder: Path, script: str) -> list[str]:
     """What a script prints, with the machine's network out of its reach."""
     (folder / "script.py").write_text(script)
-    argv = isolate.command([sys.executable, "script.py"], keep=[folder])
+    argv = isolation.command([sys.executable, "script.py"], keep=[folder])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     done = subprocess.run(
         argv, cwd=folder, env=environment, capture_output=True, text=True, check=False

@@ -10,7 +10,7 @@ from scapy.utils import rdpcap
 from gradplane.controller import read_counters
 from gradplane.topologies import NetworkError, build
 from gradplane.topologies.network import LinkCounters
-from gradplane.topologies.sim import SimNetwork
+from gradplane.topologies.sim.sim_network import SimNetwork
 
 
 def simulate(*jobs, config=None, **star):

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradplane.hosts.environment import Datagram
-from gradplane.topologies import Host, NetworkError, frames
-from gradplane.topologies.channel import Channel
-from gradplane.topologies.events import EventQueue
-from gradplane.topologies.sim_host import SimEnvironment, Stack
+from gradplane.hosts.drivers.environment import Datagram
+from gradplane.topologies import Host, NetworkError
+from gradplane.topologies.sim import frames
+from gradplane.topologies.sim.channel import Channel
+from gradplane.topologies.sim.events import EventQueue
+from gradplane.topologies.sim.sim_host import SimEnvironment, Stack
 
 H1 = frames.Address("00:00:00:00:00:01", "10.0.0.1", 20000)
 H2 = frames.Address("00:00:00:00:00:02", "10.0.0.2", 18256)

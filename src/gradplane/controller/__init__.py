@@ -4,12 +4,12 @@
 `read_counters` do so in one call.
 """
 
+from gradplane.controller.blocking import Setup, configure, read_counters, set_bound
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Controller
-from gradplane.controller.errors import ControllerError, PlanError, SwitchError
+from gradplane.controller.controller_errors import ControllerError, PlanError, SwitchError
 from gradplane.controller.plan import Capacity, JobPlan, Member, Route, allocate, check
-from gradplane.controller.simple import Setup, configure, read_counters, set_bound
 from gradplane.controller.thc import capacity_of, events
 
 __all__ = [

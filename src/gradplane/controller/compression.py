@@ -8,7 +8,7 @@ from typing import Any
 
 import finsy
 
-from gradplane.controller.errors import PlanError
+from gradplane.controller.controller_errors import PlanError
 
 HOST_PORTS = "TosIngress.host_ports"
 TO_HOST_PORTS = "TosEgress.to_host_ports"

@@ -17,7 +17,7 @@ import finsy
 from gradplane.controller import compression, forwarding, targets, thc
 from gradplane.controller.compression import Bound, Compression
 from gradplane.controller.connection import Connection, Entity, Pipeline
-from gradplane.controller.errors import ControllerError
+from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import Capacity, Claim, JobPlan, Route, check_beside, check_program
 
 Counters = dict[str, dict[int, dict[str, int]]]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import finsy
 
-from gradplane.controller.errors import ControllerError
+from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import Route
 
 _TABLE, _ACTION, _KEY = "routes", "forward", "hdr.ipv4.dst_addr"

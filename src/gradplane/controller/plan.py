@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gradplane.controller.errors import PlanError
+from gradplane.controller.controller_errors import PlanError
 
 TABLE_SIZE = 16
 """An index has four bits on the wire."""

@@ -9,7 +9,7 @@ from typing import Any
 import finsy
 
 from gradplane.controller.connection import parse_p4info
-from gradplane.controller.errors import ControllerError
+from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import Capacity, Claim, JobPlan
 
 ROUTES = "ThcIngress.routes"

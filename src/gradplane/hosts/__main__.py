@@ -8,9 +8,9 @@ def main() -> int:
     """One thread for all arithmetic, said before NumPy is loaded; then the host."""
     for library in ("OPENBLAS", "MKL", "BLIS", "OMP", "NUMBA"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
-    from gradplane.hosts import process
+    from gradplane.hosts.drivers import host_process
 
-    return process.main(sys.argv[1:])
+    return host_process.main(sys.argv[1:])
 
 
 if __name__ == "__main__":

@@ -19,16 +19,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradplane.hosts.actions import Action, Deliver, Failed, Peer, Send
 from gradplane.hosts.config import BOUNDS
-from gradplane.hosts.environment import Datagram
-from gradplane.hosts.loop import Loop
-from gradplane.hosts.machines import Machines
-from gradplane.hosts.marked import Marked
-from gradplane.hosts.messages import RING_KINDS, Message, MessageError, parse
-from gradplane.hosts.results import Floats, ReduceError, Summed
-from gradplane.hosts.ring import RingWorker
-from gradplane.hosts.ring_plan import RingPlan
+from gradplane.hosts.drivers.action_driver import Machines
+from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.drivers.socket_thread import Loop
+from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer, Send
+from gradplane.hosts.protocols.messages import RING_KINDS, Message, MessageError, parse
+from gradplane.hosts.protocols.results import Floats, ReduceError, Summed
+from gradplane.hosts.protocols.ring_plan import RingPlan
+from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.wire.marked_values import Marked
 
 PORT = 18257
 MAX_RANKS = 64  # the messages' bitmap

@@ -40,8 +40,8 @@ from scapy.layers.inet import IP, UDP
 from scapy.packet import Packet, bind_layers, split_layers
 
 from gradplane import codecs
-from gradplane.hosts import wire
-from gradplane.hosts.wire import Type
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Type
 
 COMPRESSED_TOS = 0x2C
 """ToS of packets that p4/tos_compress.p4 has compressed, without the ECN bits."""
@@ -99,7 +99,7 @@ class Aggregation(Packet):
 
     name = "Aggregation"
     fields_desc = [
-        BitField("version", wire.VERSION, 4),
+        BitField("version", aggregation.VERSION, 4),
         BitEnumField("type", int(Type.NORM), 4, _TYPES),
         FlagsField("flags", 0, 8, ["answer", "closed"]),
         ByteField("job", 0),
@@ -221,9 +221,9 @@ def compressed(packet: Packet) -> Packet:
 def bind() -> None:
     """Dissect UDP port 18256 as Aggregation, and give UDP above it that destination port."""
     for way in ("sport", "dport"):
-        split_layers(UDP, Aggregation, **{way: wire.UDP_PORT})
-    bind_layers(UDP, Aggregation, sport=wire.UDP_PORT)
-    bind_layers(UDP, Aggregation, dport=wire.UDP_PORT)
+        split_layers(UDP, Aggregation, **{way: aggregation.UDP_PORT})
+    bind_layers(UDP, Aggregation, sport=aggregation.UDP_PORT)
+    bind_layers(UDP, Aggregation, dport=aggregation.UDP_PORT)
 
 
 def payload(packet: Packet) -> bytes:
@@ -241,8 +241,8 @@ def _width(packet: Packet) -> int:
 
 
 def _body_size(packet: Packet) -> int:
-    sum_bits = packet.sum_bits if packet.sum_bits in wire.LANES else 8
-    return wire.body_size(Type(packet.type), sum_bits)
+    sum_bits = packet.sum_bits if packet.sum_bits in aggregation.LANES else 8
+    return aggregation.body_size(Type(packet.type), sum_bits)
 
 
 def _pack(values: list[int], width: int) -> bytes:

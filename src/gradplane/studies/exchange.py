@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from gradplane import report_rows, rundir, runner
-from gradplane.codecs.studies import gradients
-from gradplane.experiment import Experiment, load
+from gradplane.experiment.loading import Experiment, load
+from gradplane.report import rows
+from gradplane.runner import run_experiment, run_folder
+from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats
 
 SCHEMES: dict[str, dict[str, Any]] = {
@@ -96,13 +97,11 @@ def exchange(setting: Setting, scheme: str, workers: int, gradient: Floats) -> E
             "compute_ms": 0.0,
         }
         experiment = setting.experiment(scheme, workers, job)
-        found = runner.measure(experiment, Path(folder), setting.network)
-        *_, last = rundir.read_lines(Path(folder) / rundir.METRICS)
+        found = run_experiment.measure(experiment, Path(folder), setting.network)
+        *_, last = run_folder.read_lines(Path(folder) / run_folder.METRICS)
     waited = max(worker["finished"] - worker["computed"] for worker in last["workers"]) / 1e9
     reduce = found["jobs"][0]["parts"]["reduce"]
-    return Exchange(
-        scheme, workers, gradient.size, reduce, waited - reduce, report_rows.ratio(found)
-    )
+    return Exchange(scheme, workers, gradient.size, reduce, waited - reduce, rows.ratio(found))
 
 
 @dataclass(frozen=True)
@@ -117,8 +116,10 @@ class Epoch:
 def training(setting: Setting, scheme: str, workers: int, job: Mapping[str, Any]) -> list[Epoch]:
     """A job's training under that scheme; `job` has its further keys."""
     with tempfile.TemporaryDirectory() as folder:
-        runner.measure(setting.experiment(scheme, workers, job), Path(folder), setting.network)
-        rounds = list(rundir.read_lines(Path(folder) / rundir.METRICS))
+        run_experiment.measure(
+            setting.experiment(scheme, workers, job), Path(folder), setting.network
+        )
+        rounds = list(run_folder.read_lines(Path(folder) / run_folder.METRICS))
     start = min(line["started"] for line in rounds)
     return [
         Epoch(line["epoch"] + 1, (line["finished"] - start) / 1e9, line["test_accuracy"])

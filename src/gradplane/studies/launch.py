@@ -11,14 +11,14 @@ from typing import Any
 
 from pydantic import Field, ValidationError, create_model
 
-from gradplane import rundir
-from gradplane.machine import OneBlasThread, describe
-from gradplane.report_html import details, page, section, table
-from gradplane.schema import Experiment, Section
+from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
+from gradplane.experiment.schema import Experiment, Section
+from gradplane.experiment.validation_text import explain
+from gradplane.report.html import details, page, section, table
+from gradplane.runner import run_folder
+from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.studies import papers, plot
 from gradplane.studies.study import Outcome, Study
-from gradplane.tomlfile import Document, ExperimentError, dumps, nearest, override, read
-from gradplane.wording import explain
 
 STUDY, FIGURE = "study.json", "figure"
 
@@ -41,7 +41,7 @@ class Done:
     @property
     def report(self) -> Path:
         """The page with everything inside."""
-        return self.folder / rundir.REPORT
+        return self.folder / run_folder.REPORT
 
 
 def is_study(path: str | Path) -> bool:
@@ -80,13 +80,13 @@ def run(
     settings: `KEY=VALUE` overrides, such as study.workers=8. seed: instead of the file's. Raises
     ExperimentError before anything is written, and CodecError; then failure.txt says why."""
     file = load(path, settings, seed)
-    folder = rundir.create(out, file.name)
-    (folder / rundir.EXPERIMENT).write_text(dumps(_values(file)), "utf-8")
+    folder = run_folder.create(out, file.name)
+    (folder / run_folder.EXPERIMENT).write_text(dumps(_values(file)), "utf-8")
     try:
         with OneBlasThread():
             outcome = file.study.run(file.seed)
     except BaseException as error:
-        rundir.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
+        run_folder.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
         raise
     _write(folder, file, outcome)
     return Done(folder, outcome)
@@ -135,10 +135,10 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
     try:
         study = json.loads((folder / STUDY).read_text("utf-8"))
         svg = (folder / f"{FIGURE}.svg").read_text("utf-8")
-        text = _page(study, svg, (folder / rundir.EXPERIMENT).read_text("utf-8"))
+        text = _page(study, svg, (folder / run_folder.EXPERIMENT).read_text("utf-8"))
     except (OSError, ValueError, KeyError) as error:
-        raise rundir.FolderError(f"{folder}: no finished study: {error}") from None
-    path = out or folder / rundir.REPORT
+        raise run_folder.FolderError(f"{folder}: no finished study: {error}") from None
+    path = out or folder / run_folder.REPORT
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
     return path

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
-from gradplane.figures import BASELINE, PALETTE, RUN, dress, legend, new_axes
+from gradplane.report.figures import BASELINE, PALETTE, RUN, dress, legend, new_axes
 
 Point = tuple[str, float, float]
 """Label, x, y."""

@@ -1,7 +1,8 @@
 """A job's whole training as a software parameter server gives it, without the packets.
 
 Workers train in step; each vector is encoded and decoded, and the mean is taken in worker order, as
-hosts/ps.py does it. A run in which everything arrives ends with the same weights, bit for bit.
+hosts/protocols/parameter_server.py does it. A run in which everything arrives ends with the same
+weights, bit for bit.
 """
 
 from collections.abc import Sequence
@@ -10,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from gradplane import experiment, placement
+from gradplane.experiment import loading, placement
+from gradplane.experiment.schema import Experiment, Job, Topology
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.job_codec import push_codec, reduce_seed
-from gradplane.hosts.results import Floats, Reduced
-from gradplane.hosts.training import Reduce, Report, train
-from gradplane.schema import Experiment, Job, Topology
+from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
+from gradplane.hosts.protocols.results import Floats, Reduced
+from gradplane.hosts.training.train import Reduce, Report, train
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ def job(workers: int, **keys: Any) -> JobConfig:
     """The job of an experiment through a parameter server: `keys` as in [[job]]."""
     wanted = Job(aggregation="ps", **keys)
     made = Experiment(topology=Topology(workers=workers), job=(wanted,))
-    return placement.job_config(experiment.resolve(made), 0)
+    return placement.job_config(loading.resolve(made), 0)
 
 
 def run(job: JobConfig) -> Trained:

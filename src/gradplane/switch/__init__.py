@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gradplane.switch.runtime.errors import SwitchError, TableError
+    from gradplane.switch.runtime.control_errors import SwitchError, TableError
     from gradplane.switch.runtime.meters import MeterConfig
     from gradplane.switch.source import CompileError
     from gradplane.switch.switch import Recirculated, Switch
@@ -22,8 +22,8 @@ _HOMES = {
     "MeterConfig": "runtime.meters",
     "Recirculated": "switch",
     "Switch": "switch",
-    "SwitchError": "runtime.errors",
-    "TableError": "runtime.errors",
+    "SwitchError": "runtime.control_errors",
+    "TableError": "runtime.control_errors",
 }
 
 

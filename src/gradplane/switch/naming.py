@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.control_errors import SwitchError
 
 
 def resolve(kind: str, name: str, known: Iterable[str], where: str = "") -> str:

@@ -14,17 +14,21 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.arch.model import PASS_LIMIT, Arrival, Output
-from gradplane.switch.arch.own import Implementations, OwnExterns
-from gradplane.switch.arch.ownlock import OwnLock
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.control import Profile, Table
-from gradplane.switch.externs_file import load_externs
-from gradplane.switch.interp.trace import Event, Trace
+from gradplane.switch.arch.user_extern_lock import OwnLock
+from gradplane.switch.arch.user_externs import Implementations, OwnExterns
+from gradplane.switch.control_handles import Profile, Table
+from gradplane.switch.interp.trace_events import Event, Trace
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
-from gradplane.switch.programs import load_program
+from gradplane.switch.packet_tracing import Tracing
+from gradplane.switch.program_cache import load_program
 from gradplane.switch.runtime.arrays import Counter, Register
-from gradplane.switch.runtime.buffers import (
+from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.runtime.control_messages import Fault, Message, PacketIn
+from gradplane.switch.runtime.links import Links
+from gradplane.switch.runtime.meters import Meter
+from gradplane.switch.runtime.packet_buffers import (
     Buffers,
     Bytes,
     Ints,
@@ -35,14 +39,10 @@ from gradplane.switch.runtime.buffers import (
     pack,
     sent,
 )
-from gradplane.switch.runtime.errors import SwitchError
-from gradplane.switch.runtime.links import Links
-from gradplane.switch.runtime.messages import Fault, Message, PacketIn
-from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
-from gradplane.switch.tracing import Tracing
+from gradplane.switch.user_externs_file import load_externs
 
 if TYPE_CHECKING:
     from gradplane.switch.jit.engine import Engine
@@ -217,7 +217,7 @@ class Switch:
         and close it, or use `with`. Packets given to run_once are not looked at.
         Raises CompileError for a filter that is not understood.
         """
-        from gradplane.switch.filters import PacketFilter  # brings the compiler along
+        from gradplane.switch.packet_filters import PacketFilter  # brings the compiler along
 
         chooses = None if where is None else PacketFilter(self._model, where)
         tracing = Tracing(port, chooses, count, self._end_tracing)

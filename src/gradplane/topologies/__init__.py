@@ -11,10 +11,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from gradplane.topologies.description import Host, Link, Switch, Topology, build, kinds
-from gradplane.topologies.errors import NetworkError, TopologyError
+from gradplane.topologies.topology_errors import NetworkError, TopologyError
 
 if TYPE_CHECKING:
-    from gradplane.topologies.p4switch import P4Switch
+    from gradplane.topologies.mininet.p4switch import P4Switch
 
 __all__ = [
     "Host",
@@ -31,7 +31,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     if name == "P4Switch":  # mininet is imported only by those who use it
-        from gradplane.topologies.p4switch import P4Switch
+        from gradplane.topologies.mininet.p4switch import P4Switch
 
         return P4Switch
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

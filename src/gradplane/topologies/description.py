@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from gradplane.topologies import paths
-from gradplane.topologies.errors import TopologyError, nearest
+from gradplane.topologies.topology_errors import TopologyError, nearest
 
 MAX_HOSTS = 253
 """10.0.0.1 ... 10.0.0.253; .254 is the switch's own address."""

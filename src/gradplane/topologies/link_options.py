@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradplane.topologies.description import MAX_HOSTS, QUEUE
-from gradplane.topologies.errors import TopologyError
+from gradplane.topologies.topology_errors import TopologyError
 from gradplane.topologies.units import Quantity, parse_rate, parse_time
 
 

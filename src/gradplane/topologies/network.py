@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from gradplane.hosts.config import HostConfig
 from gradplane.topologies.description import Topology
-from gradplane.topologies.errors import NetworkError
+from gradplane.topologies.topology_errors import NetworkError
 
 Record = dict[str, Any]
 OnRecord = Callable[[Record], None]

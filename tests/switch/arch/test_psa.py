@@ -11,10 +11,10 @@ from psaprograms import packet, source, switch
 import gradplane.switch
 from gradplane.switch import CompileError, MeterConfig, Switch, SwitchError
 from gradplane.switch.arch.model import PASS_LIMIT
-from gradplane.switch.interp.trace import Copied, Dropped, Entered
+from gradplane.switch.interp.trace_events import Copied, Dropped, Entered
 from gradplane.switch.ir.types import Bits
+from gradplane.switch.runtime.control_messages import Digest, Fault, IdleNotice, PacketIn
 from gradplane.switch.runtime.entries import Entry, GroupRef
-from gradplane.switch.runtime.messages import Digest, Fault, IdleNotice, PacketIn
 from gradplane.switch.switch import PASSES_A_PACKET
 
 TO_1 = "send_to_port(o, (PortId_t) 1);"

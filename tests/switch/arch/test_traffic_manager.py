@@ -6,7 +6,7 @@ import pytest
 from v1programs import packet, source, switch
 
 from gradplane.switch import Switch, SwitchError
-from gradplane.switch.runtime.messages import Fault
+from gradplane.switch.runtime.control_messages import Fault
 
 REPORT = "h.a.x = (bit<8>) s.instance_type; h.a.y = m.kept; h.a.z = m.lost;"
 METADATA = "@field_list(1, 3) bit<8> kept; bit<8> lost;"
@@ -269,7 +269,7 @@ def test_the_cpu_port_makes_packet_ins() -> None:
     from v1programs import source
 
     from gradplane.switch import Switch
-    from gradplane.switch.runtime.messages import PacketIn
+    from gradplane.switch.runtime.control_messages import PacketIn
 
     sw = Switch("test.p4", text=source(ingress="s.mcast_grp = 1;"), cpu_port=64)
     sw.multicast(1, [3, 64])

@@ -9,8 +9,8 @@ import pytest
 from v1programs import packet, source, switch
 
 from gradplane.switch import CompileError, MeterConfig, Switch, SwitchError
+from gradplane.switch.runtime.control_messages import Digest, Fault, IdleNotice
 from gradplane.switch.runtime.hashes import crc16, csum16, xor16
-from gradplane.switch.runtime.messages import Digest, Fault, IdleNotice
 
 TO_1 = "s.egress_spec = 1;"
 

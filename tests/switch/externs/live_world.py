@@ -48,7 +48,8 @@ def main() -> None:
     (FOLDER / "externs.py").write_text(EXTERNS)
     seen: dict[str, Any] = {}
     options = ["-i", "1@s1", "-i", "2@s2", "--externs", str(FOLDER / "externs.py")]
-    program = "import sys; from gradplane.switch.daemon import main; sys.exit(main(sys.argv[1:]))"
+    program = "import sys; from gradplane.switch.daemon import live_switch as live; "
+    program += "sys.exit(live.main(sys.argv[1:]))"
     command = [sys.executable, "-c", program, *options, "--device-id", "1"]
     command += ["--", "--grpc-server-addr", "127.0.0.1:0"]
     log = (FOLDER / "log").open("w")

@@ -11,7 +11,7 @@ from own_switches import ONE, refused, source, switches
 from v1programs import packet
 
 from gradplane.switch import Switch, SwitchError
-from gradplane.switch.runtime.messages import Fault
+from gradplane.switch.runtime.control_messages import Fault
 from gradplane.switch.source import CompileError
 
 

@@ -8,7 +8,7 @@ import pytest
 from own_switches import refused, switches
 from v1programs import packet
 
-from gradplane.switch.runtime.messages import Fault
+from gradplane.switch.runtime.control_messages import Fault
 
 
 def test_every_call_is_made() -> None:

@@ -14,12 +14,12 @@ from test_live_switch import REFUSED, inside
 from typer.testing import CliRunner
 from v1programs import packet
 
-from gradplane.cli import app
+from gradplane.cli.main import app
 from gradplane.switch import SwitchError
-from gradplane.switch.daemon import make_device
-from gradplane.switch.externs_file import load_externs
-from gradplane.switch.options import SwitchOptions
-from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.user_externs_file import load_externs
 
 
 @pytest.fixture

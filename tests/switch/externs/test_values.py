@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.switch.interp.pythonvalues import from_python, to_python
-from gradplane.switch.interp.values import HeaderValue, StackValue, plain
+from gradplane.switch.interp.interpreter_values import HeaderValue, StackValue, plain
+from gradplane.switch.interp.user_extern_values import from_python, to_python
 from gradplane.switch.ir.types import (
     ERROR,
     Bits,
@@ -25,8 +25,8 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
 )
-from gradplane.switch.jit.layout import Layouts
-from gradplane.switch.jit.values import reader, writer
+from gradplane.switch.jit.value_layout import Layouts
+from gradplane.switch.jit.value_transfer import reader, writer
 
 ERRORS = ("NoError", "Odd")
 COLOR = Enum("Color", ("RED", "GREEN"))

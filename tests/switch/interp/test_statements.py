@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from v1programs import packet, switch
 
 from gradplane.switch import Switch
-from gradplane.switch.runtime.messages import Fault
+from gradplane.switch.runtime.control_messages import Fault
 
 TO_1 = "s.egress_spec = 1; "
 

@@ -8,9 +8,9 @@ import pytest
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text, program_text, statement_text
+from gradplane.switch.ir.statement_walk import children
 from gradplane.switch.ir.types import BOOL, Bits, Field, Header, Stack, Struct, Union, Varbit
 from gradplane.switch.ir.verify import CORE_ERRORS, IRError, verify
-from gradplane.switch.ir.walk import children
 
 B8, B16, B32 = Bits(8), Bits(16), Bits(32)
 H = Header("h_t", (Field("v", B8), Field("w", B16)))

@@ -21,7 +21,7 @@ from source_psa import psa_program
 from source_v1model import v1model_program
 
 from gradplane.switch.compiler import compile_program
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.source import CompileError
 
 PROGRAMS = Path(__file__).parent / "programs"

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from gradplane.switch import MeterConfig, Switch, TableError
-from gradplane.switch.interp.values import plain
+from gradplane.switch.interp.interpreter_values import plain
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
-from gradplane.switch.runtime.buffers import pack
+from gradplane.switch.runtime.control_messages import Digest, Message
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, OneShot, Target
-from gradplane.switch.runtime.keys import KeyField, Match
-from gradplane.switch.runtime.messages import Digest, Message
+from gradplane.switch.runtime.match_fields import KeyField, Match
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.packet_buffers import pack
 from gradplane.switch.runtime.profiles import Weighted
-from gradplane.switch.runtime.tables import MatchTable
 
 
 class Clock:

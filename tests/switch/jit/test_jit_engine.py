@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradplane.switch import Switch, SwitchError, cache
+from gradplane.switch import Switch, SwitchError, disk_cache
 from gradplane.switch.compiler import compile_program
-from gradplane.switch.jit import native
-from gradplane.switch.runtime.buffers import pack
-from gradplane.switch.runtime.messages import Digest, Fault, PacketIn
+from gradplane.switch.jit import native_code
+from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn
+from gradplane.switch.runtime.packet_buffers import pack
 from gradplane.switch.switch import BATCH
 
 FRAME = """
@@ -41,11 +41,11 @@ def switch(ingress: str, egress: str = "apply { }", emit: str = EMIT, **options:
 
 def test_first_use_writes_the_cache_and_later_ones_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
     switch(ECHO)
-    kept = sorted(cache.folder("jit").glob("*.o"))
+    kept = sorted(disk_cache.folder("jit").glob("*.o"))
     assert kept
-    monkeypatch.setattr(native, "_compiled", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(native_code, "_compiled", lambda *_: pytest.fail("compiled again"))
     assert switch(ECHO).process(5, b"a") == [(5, b"a")]
-    assert sorted(cache.folder("jit").iterdir()) == kept, "nothing but whole objects is left"
+    assert sorted(disk_cache.folder("jit").iterdir()) == kept, "nothing but whole objects is left"
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(
@@ -57,18 +57,18 @@ def test_a_cache_that_cannot_be_written_is_done_without(
 
 
 def test_the_cache_keeps_the_newest_objects(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cache, "KEPT", 2)
+    monkeypatch.setattr(disk_cache, "KEPT", 2)
     for port in range(4):
         switch(f"apply {{ s.egress_spec = {port}; }}")
-    kept = set(cache.folder("jit").glob("*.o"))
+    kept = set(disk_cache.folder("jit").glob("*.o"))
     assert len(kept) == 2
-    monkeypatch.setattr(native, "_compiled", lambda *_: pytest.fail("compiled again"))
+    monkeypatch.setattr(native_code, "_compiled", lambda *_: pytest.fail("compiled again"))
     assert switch("apply { s.egress_spec = 3; }").process(5, b"a") == [(3, b"a")]
 
 
 def test_a_damaged_object_is_compiled_again() -> None:
     switch(ECHO)
-    for path in cache.folder("jit").glob("*.o"):
+    for path in disk_cache.folder("jit").glob("*.o"):
         path.write_bytes(path.read_bytes()[:100])
     assert switch(ECHO).process(5, b"a") == [(5, b"a")]
 

@@ -5,11 +5,11 @@ import random
 import pytest
 
 from gradplane.switch import Switch
-from gradplane.switch.jit import shapes
-from gradplane.switch.runtime.buffers import pack
+from gradplane.switch.jit import table_layout
 from gradplane.switch.runtime.entries import ActionData, Entry
-from gradplane.switch.runtime.keys import Match
-from gradplane.switch.runtime.tables import MatchTable
+from gradplane.switch.runtime.match_fields import Match
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.packet_buffers import pack
 
 PROGRAM = """
 #include <core.p4>
@@ -153,7 +153,7 @@ def test_what_is_found_is_the_best_that_matches(name: str) -> None:
 
 
 def test_masks_that_differ_in_few_bytes_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shapes, "GUARD_BYTES", 3)
+    monkeypatch.setattr(table_layout, "GUARD_BYTES", 3)
     case = Case(KEYS["many masks"], seed=7)
     for _ in range(3):
         for _ in range(80):

@@ -5,9 +5,9 @@ from jit_pair import Pair
 
 from gradplane.switch import Switch
 from gradplane.switch.compiler import compile_program
-from gradplane.switch.jit.layout import Layouts
-from gradplane.switch.jit.shapes import shape_of
-from gradplane.switch.runtime.buffers import pack
+from gradplane.switch.jit.table_layout import shape_of
+from gradplane.switch.jit.value_layout import Layouts
+from gradplane.switch.runtime.packet_buffers import pack
 
 PROGRAM = """
 #include <core.p4>

@@ -9,8 +9,8 @@ from jit_pair import Pair
 
 from gradplane.switch.compiler import compile_program
 from gradplane.switch.jit.headers import copy_bits
-from gradplane.switch.jit.native import Native
-from gradplane.switch.jit.text import Module
+from gradplane.switch.jit.llvm_text import Module
+from gradplane.switch.jit.native_code import Native
 
 PROGRAM = """
 #include <core.p4>

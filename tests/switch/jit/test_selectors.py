@@ -5,7 +5,7 @@ import random
 import pytest
 
 from gradplane.switch import Switch
-from gradplane.switch.jit import choices
+from gradplane.switch.jit import selector_choices
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, OneShot, Target
 from gradplane.switch.runtime.profiles import Weighted
 
@@ -37,11 +37,11 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 MEMBERS, GROUPS, ENTRIES, ROUNDS = 12, 4, 20, 150
 
 
-@pytest.mark.parametrize("slack", [0, choices.SLACK])
+@pytest.mark.parametrize("slack", [0, selector_choices.SLACK])
 def test_choices_follow_members_groups_and_entries(
     slack: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(choices, "SLACK", slack)
+    monkeypatch.setattr(selector_choices, "SLACK", slack)
     rng = random.Random(3)
     switches = [Switch("s.p4", text=PROGRAM, engine=e) for e in ("interpreter", "jit")]
     tables = [s.table("t").state for s in switches]

@@ -12,7 +12,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source
 from gradplane.switch.p4runtime.service import P4RuntimeService
-from gradplane.switch.runtime.buffers import Bytes, Ints, Sent, sent
+from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, sent
 from gradplane.switch.runtime.state import State
 from gradplane.switch.source import CompileError, Diagnostic, Span
 

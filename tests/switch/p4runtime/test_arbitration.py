@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gradplane.switch.p4runtime.arbitration import MAX_STREAMS, Arbitration
-from gradplane.switch.p4runtime.errors import RpcError
 from gradplane.switch.p4runtime.roles import FULL_ACCESS
+from gradplane.switch.p4runtime.status_errors import RpcError
 
 OK, ALREADY_EXISTS, NOT_FOUND = 0, 6, 5
 

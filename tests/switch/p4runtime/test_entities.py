@@ -20,8 +20,8 @@ from hand_made_ir import extern, note, program, table, var
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.errors import BatchError
 from gradplane.switch.p4runtime.service import P4RuntimeService
+from gradplane.switch.p4runtime.status_errors import BatchError
 from gradplane.switch.runtime.replicas import Replica
 
 ROUTE = """table_entry {

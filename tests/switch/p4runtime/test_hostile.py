@@ -10,8 +10,8 @@ from hand_made_ir import program
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradplane.switch.p4runtime.errors import BatchError, RpcError
 from gradplane.switch.p4runtime.p4info import build_p4info
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 
 INFO = build_p4info(program())
 TEXTS = [

@@ -13,8 +13,8 @@ from finsy.proto import p4i, p4r
 
 from gradplane.switch import MeterConfig
 from gradplane.switch.compiler import compile_program
-from gradplane.switch.daemon import make_device
-from gradplane.switch.options import SwitchOptions
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.p4runtime.reconcile import carry_over

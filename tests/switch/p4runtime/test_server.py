@@ -16,8 +16,8 @@ from finsy.proto import U128, p4r, p4r_grpc, rpc_status
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradplane.switch.daemon import make_device
-from gradplane.switch.options import SwitchOptions
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.p4runtime.arbitration import MAX_STREAMS
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source, device_config

@@ -38,13 +38,13 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
 )
-from gradplane.switch.p4runtime.data import show_data
 from gradplane.switch.p4runtime.digest_lists import DigestLists
-from gradplane.switch.p4runtime.errors import BatchError, RpcError, rpc_status_of
+from gradplane.switch.p4runtime.p4data import show_data
 from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.p4runtime.service import P4RuntimeService
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, rpc_status_of
+from gradplane.switch.runtime.control_messages import Digest, IdleNotice, PacketIn
 from gradplane.switch.runtime.entries import ActionData, Entry
-from gradplane.switch.runtime.messages import Digest, IdleNotice, PacketIn
 
 Push = p4r.SetForwardingPipelineConfigRequest
 Get = p4r.GetForwardingPipelineConfigRequest

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
 from gradplane.switch.p4runtime.catalog import Value
-from gradplane.switch.p4runtime.errors import RpcError
-from gradplane.switch.p4runtime.values import from_bytes, to_bytes
+from gradplane.switch.p4runtime.status_errors import RpcError
 
 widths = st.integers(1, 300)
 

@@ -8,7 +8,7 @@ import select
 import subprocess
 import time
 
-from gradplane.switch.ports.links import LinkWatch
+from gradplane.switch.ports.link_state import LinkWatch
 from gradplane.switch.runtime.links import Links
 
 TIMEOUT = 10.0

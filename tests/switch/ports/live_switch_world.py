@@ -26,7 +26,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapReader
 
 from gradplane.switch.compiler import compile_program
-from gradplane.switch.live_client import SERVICE
+from gradplane.switch.daemon.json_client import SERVICE
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 
@@ -59,7 +59,8 @@ def main(folder: Path) -> None:
 
 
 def switch_command(*options: str) -> list[str]:
-    program = "import sys; from gradplane.switch.daemon import main; sys.exit(main(sys.argv[1:]))"
+    program = "import sys; from gradplane.switch.daemon import live_switch as live; "
+    program += "sys.exit(live.main(sys.argv[1:]))"
     return [sys.executable, "-c", program, *options]
 
 

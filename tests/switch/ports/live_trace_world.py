@@ -22,9 +22,9 @@ from live_switch_world import ROUTER, TIMEOUT, build_links, hostile, install, ra
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradplane.switch.live_client import SERVICE
-from gradplane.switch.trace_client import METHOD
-from gradplane.switch.trace_service import MAX_TRACES
+from gradplane.switch.daemon.json_client import SERVICE
+from gradplane.switch.daemon.trace_client import METHOD
+from gradplane.switch.daemon.trace_service import MAX_TRACES
 
 HEAD = (
     Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:99")

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.switch.daemon import make_device
-from gradplane.switch.options import SwitchOptions
-from gradplane.switch.runtime.buffers import outputs, pack
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
+from gradplane.switch.runtime.packet_buffers import outputs, pack
 
 ROUTER = Path(__file__).parent.parent / "p4runtime" / "programs" / "router.p4"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gradplane.switch import SwitchError
-from gradplane.switch.daemon import make_device
-from gradplane.switch.options import SwitchOptions
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.p4runtime.device_config import device_config
 
 ROUTER = Path(__file__).parent.parent / "p4runtime" / "programs" / "router.p4"

@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from scapy.utils import RawPcapReader
 
-from gradplane.switch.ports.loop import Capture, PacketLoop, Process
+from gradplane.switch.ports.kernel_batches import BATCH, Arrivals, Bytes, Departures, Ints
 from gradplane.switch.ports.offload import VNET_HEADER
-from gradplane.switch.ports.packets import BATCH, Arrivals, Bytes, Departures, Ints
+from gradplane.switch.ports.packet_loop import Capture, PacketLoop, Process
 from gradplane.switch.ports.pcap import PcapWriter
-from gradplane.switch.runtime.buffers import Sent, sent
+from gradplane.switch.runtime.packet_buffers import Sent, sent
 
 PLAIN = VNET_HEADER.pack(0, 0, 0, 0, 0, 0)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.switch.options import OptionError, SwitchOptions, parse_options
+from gradplane.switch.daemon.options import OptionError, SwitchOptions, parse_options
 
 
 def test_what_simple_switch_grpc_scripts_say() -> None:

@@ -11,7 +11,7 @@ import subprocess
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
 
-from gradplane.switch.ports.packets import Arrivals
+from gradplane.switch.ports.kernel_batches import Arrivals
 from gradplane.switch.ports.port import Port
 
 TIMEOUT = 10.0

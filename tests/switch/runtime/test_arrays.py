@@ -10,7 +10,7 @@ import pytest
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits
 from gradplane.switch.runtime.arrays import Counter, Register
-from gradplane.switch.runtime.errors import TableError
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.meters import GREEN, RED, SECOND, YELLOW, Meter, MeterConfig
 from gradplane.switch.runtime.valuesets import ParserValueSet
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gradplane.switch.runtime.chance import Chance
 from gradplane.switch.runtime.hashes import (
     HASHES,
     STEPS,
@@ -18,6 +17,7 @@ from gradplane.switch.runtime.hashes import (
     subtract16,
     xor16,
 )
+from gradplane.switch.runtime.rng import Chance
 
 CHECK = b"123456789"  # the usual test string of CRC catalogues
 

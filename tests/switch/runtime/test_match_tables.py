@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Bits, Type
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, OneShot
-from gradplane.switch.runtime.errors import TableError
-from gradplane.switch.runtime.keys import Match
+from gradplane.switch.runtime.match_fields import Match
+from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
-from gradplane.switch.runtime.tables import MatchTable
 
 B8 = Bits(8)
 

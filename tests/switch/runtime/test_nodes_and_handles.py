@@ -8,10 +8,10 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData, Entry
-from gradplane.switch.runtime.errors import TableError
 from gradplane.switch.runtime.handles import Handles
-from gradplane.switch.runtime.nodes import MulticastNodes
+from gradplane.switch.runtime.multicast_nodes import MulticastNodes
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 
 NUMBERS = st.integers(0, 3)

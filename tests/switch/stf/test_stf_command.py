@@ -4,7 +4,7 @@ from pathlib import Path
 
 from typer.testing import CliRunner
 
-from gradplane.cli import app
+from gradplane.cli.main import app
 
 FEATURES = Path(__file__).parent / "features"
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gradplane.switch.stf import StfError, StfResult, main, run, tester
 from gradplane.switch.stf.expectations import Expected
-from gradplane.switch.stf.grammar import COMMANDS, parse
+from gradplane.switch.stf.stf_grammar import COMMANDS, parse
 from gradplane.switch.stf.tester import packet_bytes
 
 PROGRAM = """

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from v1programs import packet, switch
 
 from gradplane.switch import CompileError, Switch
-from gradplane.switch.filters import PacketFilter
+from gradplane.switch.packet_filters import PacketFilter
 
 PARTS = {
     "types": "header b_t { int<8> v; } header long_t { bit<128> six; bit<48> mac; bit<32> four; }",

@@ -9,8 +9,8 @@ import pytest
 from v1programs import packet, source
 
 from gradplane.switch import Switch
-from gradplane.switch.runtime.buffers import pack
-from gradplane.switch.tracing import WAITING, Tracing
+from gradplane.switch.packet_tracing import WAITING, Tracing
+from gradplane.switch.runtime.packet_buffers import pack
 
 # Each packet leaves with the number of packets before it, which a register keeps.
 COUNTING = {

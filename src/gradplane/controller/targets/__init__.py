@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from typing import Protocol
 
-from gradplane.controller.errors import ControllerError
+from gradplane.controller.controller_errors import ControllerError
 
 
 class Target(Protocol):

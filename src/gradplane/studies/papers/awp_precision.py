@@ -8,9 +8,8 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from gradplane.codecs.policies.awp import AWP
-from gradplane.codecs.studies import awp_precision
-from gradplane.codecs.studies.awp_precision import NEVER, PAPER_WEIGHT_RATIO, Training
-from gradplane.studies import plot
+from gradplane.studies import awp_savings, plot
+from gradplane.studies.awp_savings import NEVER, PAPER_WEIGHT_RATIO, Training
 from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
 
 Width = Annotated[int, Field(strict=True, ge=1)]
@@ -62,7 +61,7 @@ class Precision(Study):
         )
 
     def _train(self, policy: AWP, seed: int) -> Training:
-        return awp_precision.train(
+        return awp_savings.train(
             *(policy, self.steps, self.hidden),
             batch=self.batch,
             lr=self.lr,

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from gradplane.schema import NamedModel
+from gradplane.experiment.schema import NamedModel
 from gradplane.studies import plot, trainings
 from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
 from gradplane.studies.trainings import Trained

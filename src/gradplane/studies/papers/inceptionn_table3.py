@@ -6,9 +6,8 @@ import numpy as np
 from matplotlib.figure import Figure
 from pydantic import Field
 
-from gradplane.codecs.studies import gradients, inceptionn_tags
-from gradplane.codecs.studies.inceptionn_tags import Error, Mix
-from gradplane.studies import plot
+from gradplane.studies import gradients, inceptionn_tags, plot
+from gradplane.studies.inceptionn_tags import Error, Mix
 from gradplane.studies.nmse import Floats
 from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study, number
 

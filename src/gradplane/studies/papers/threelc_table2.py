@@ -5,11 +5,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from gradplane.codecs.studies import gradients, threelc_bits
-from gradplane.codecs.studies.threelc_bits import Row
-from gradplane.studies import plot
+from gradplane.studies import gradients, plot, threelc_bits
 from gradplane.studies.nmse import Floats
 from gradplane.studies.study import Outcome, Study, number
+from gradplane.studies.threelc_bits import Row
 
 Multiplier = Annotated[float, Field(strict=True, ge=1, lt=2)]
 Width = Annotated[int, Field(strict=True, ge=1)]

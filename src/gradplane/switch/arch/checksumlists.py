@@ -14,9 +14,9 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.paths import overlap, path
+from gradplane.switch.ir.aliasing import overlap, path
+from gradplane.switch.ir.statement_walk import children, nested
 from gradplane.switch.ir.types import Fields, Header, Union
-from gradplane.switch.ir.walk import children, nested
 
 Place = tuple[ir.Var, tuple[int, ...]]
 

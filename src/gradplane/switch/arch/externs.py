@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gradplane.switch.arch.calls import Builder, Call, refuse
-from gradplane.switch.arch.direct import Step, observer, selection
-from gradplane.switch.arch.own import OwnExterns, inputs
+from gradplane.switch.arch.direct_resources import Step, observer, selection
+from gradplane.switch.arch.extern_call import Builder, Call, refuse
+from gradplane.switch.arch.user_externs import OwnExterns, inputs
 from gradplane.switch.interp.expressions import Store
-from gradplane.switch.interp.frame import Env, Load, Run
+from gradplane.switch.interp.frame_layout import Env, Load, Run
 from gradplane.switch.interp.statements import Abort, Observer, Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.hashes import HASHES
-from gradplane.switch.runtime.tables import MatchTable
+from gradplane.switch.runtime.match_table import MatchTable
 
 
 @dataclass(frozen=True, slots=True)

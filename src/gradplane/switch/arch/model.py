@@ -8,15 +8,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
-from gradplane.switch.arch.calls import source_lines
+from gradplane.switch.arch.extern_call import source_lines
 from gradplane.switch.arch.externs import ExternCompiler
-from gradplane.switch.arch.own import Implementations, OwnExterns
+from gradplane.switch.arch.user_externs import Implementations, OwnExterns
 from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Abort, Statements
-from gradplane.switch.interp.trace import Copied, Dropped, Entered, Event, Sent
-from gradplane.switch.interp.tracing import TracedStatements
+from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Event, Sent
+from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.messages import Digest, Fault
+from gradplane.switch.runtime.control_messages import Digest, Fault
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import State
 from gradplane.switch.source import CompileError, Diagnostic

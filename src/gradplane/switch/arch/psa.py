@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradplane.switch.arch.externs import ExternCompiler
-from gradplane.switch.arch.metadata import Metadata
+from gradplane.switch.arch.metadata_fields import Metadata
 from gradplane.switch.arch.model import Arrival, Model, Pass, control_of, error_codes, parser_of
-from gradplane.switch.arch.own import Implementations
 from gradplane.switch.arch.psacheck import check
 from gradplane.switch.arch.psaexterns import COMPILER
 from gradplane.switch.arch.psapacket import (
@@ -34,11 +33,12 @@ from gradplane.switch.arch.psapacket import (
     value_types,
 )
 from gradplane.switch.arch.psaprepare import prepare
+from gradplane.switch.arch.user_externs import Implementations
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
-from gradplane.switch.interp.frame import Env, Frame
+from gradplane.switch.interp.frame_layout import Env, Frame
+from gradplane.switch.interp.interpreter_values import maker
 from gradplane.switch.interp.statements import Statements
-from gradplane.switch.interp.trace import Copied, Event, Rejected
-from gradplane.switch.interp.values import maker
+from gradplane.switch.interp.trace_events import Copied, Event, Rejected
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import State

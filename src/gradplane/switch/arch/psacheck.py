@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradplane.switch.arch.check import Rules, problems
+from gradplane.switch.arch.load_checks import Rules, problems
 from gradplane.switch.arch.psaexterns import EXTERNS, INSTANCES
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import blocks, nested, statements
 from gradplane.switch.ir.types import Bits, Bool, bit_width
-from gradplane.switch.ir.walk import blocks, nested, statements
 from gradplane.switch.source import Diagnostic
 
 RESULTS = ("Hash", "Checksum", "Random")

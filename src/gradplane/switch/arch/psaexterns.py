@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from gradplane.switch.arch.calls import Call
-from gradplane.switch.arch.direct import counter_found, meter_found
+from gradplane.switch.arch.direct_resources import counter_found, meter_found
+from gradplane.switch.arch.extern_call import Call
 from gradplane.switch.arch.externs import (
     Extern,
     ExternCompiler,
@@ -18,12 +18,12 @@ from gradplane.switch.arch.externs import (
     scaled,
 )
 from gradplane.switch.arch.psapacket import PORT_RECIRCULATE
-from gradplane.switch.interp.frame import Env, Load, Run
-from gradplane.switch.interp.values import copier
+from gradplane.switch.interp.frame_layout import Env, Load, Run
+from gradplane.switch.interp.interpreter_values import copier
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
+from gradplane.switch.runtime.control_messages import Digest
 from gradplane.switch.runtime.hashes import STEPS, add16, checksum_of, subtract16
-from gradplane.switch.runtime.messages import Digest
 from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
 
 COLOURS = (RED, GREEN, YELLOW)  # PSA_MeterColor_t's members in order, as meters number them

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import blocks, statements
 from gradplane.switch.ir.types import Bits
-from gradplane.switch.ir.walk import blocks, statements
 from gradplane.switch.source import Diagnostic
 
 STATES = {"Checksum": Bits(64), "InternetChecksum": Bits(16)}

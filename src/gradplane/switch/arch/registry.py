@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from gradplane.switch.arch.calls import refuse
+from gradplane.switch.arch.extern_call import refuse
 from gradplane.switch.arch.model import Model
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.control_errors import SwitchError
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradplane.switch.arch.check import Rules, problems
+from gradplane.switch.arch.load_checks import Rules, problems
 from gradplane.switch.arch.v1externs import EXTERNS, INSTANCES
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.source import Diagnostic

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import Any
 
-from gradplane.switch.arch.calls import Call, refuse
-from gradplane.switch.arch.direct import counting, metering
+from gradplane.switch.arch.direct_resources import counting, metering
+from gradplane.switch.arch.extern_call import Call, refuse
 from gradplane.switch.arch.externs import (
     Extern,
     ExternCompiler,
@@ -26,12 +26,12 @@ from gradplane.switch.arch.externs import (
 )
 from gradplane.switch.arch.fieldlists import NO_LIST
 from gradplane.switch.arch.v1packet import V1Packet
-from gradplane.switch.interp.frame import Env, Load, Run
-from gradplane.switch.interp.trace import Logged, value_text
-from gradplane.switch.interp.values import copier, plain
+from gradplane.switch.interp.frame_layout import Env, Load, Run
+from gradplane.switch.interp.interpreter_values import copier, plain
+from gradplane.switch.interp.trace_events import Logged, value_text
 from gradplane.switch.ir.types import Fields, Type
+from gradplane.switch.runtime.control_messages import Digest
 from gradplane.switch.runtime.hashes import HASHES
-from gradplane.switch.runtime.messages import Digest
 
 log = logging.getLogger("gradplane.switch")
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from gradplane.switch.arch.externs import ExternCompiler
 from gradplane.switch.arch.fieldlists import NAMED, NO_LIST, FieldLists
-from gradplane.switch.arch.metadata import Metadata
+from gradplane.switch.arch.metadata_fields import Metadata
 from gradplane.switch.arch.model import (
     Arrival,
     Model,
@@ -28,10 +28,10 @@ from gradplane.switch.arch.v1externs import COMPILER
 from gradplane.switch.arch.v1packet import InstanceType, V1Packet
 from gradplane.switch.arch.v1prepare import COPYING, prepare
 from gradplane.switch.interp.blocks import Block, control_block, parser_block
-from gradplane.switch.interp.frame import Env, Frame
+from gradplane.switch.interp.frame_layout import Env, Frame
+from gradplane.switch.interp.interpreter_values import copier, maker
 from gradplane.switch.interp.statements import Statements
-from gradplane.switch.interp.trace import Copied, Event, Rejected
-from gradplane.switch.interp.values import copier, maker
+from gradplane.switch.interp.trace_events import Copied, Event, Rejected
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.state import State

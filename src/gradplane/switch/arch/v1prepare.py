@@ -12,9 +12,9 @@ from gradplane.switch.arch.checksumlists import trace_lists
 from gradplane.switch.arch.fieldlists import number_lists
 from gradplane.switch.arch.model import control_of
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.paths import header_of
+from gradplane.switch.ir.aliasing import header_of
+from gradplane.switch.ir.statement_walk import blocks, statements
 from gradplane.switch.ir.types import BOOL
-from gradplane.switch.ir.walk import blocks, statements
 
 WITH_METADATA = ("p", "ig", "eg")  # blocks whose third parameter is the standard metadata
 WITH_CHECKSUMS = ("vr", "ck")

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.annotations import literal
-from gradplane.switch.check.convert import settle
-from gradplane.switch.check.kinds import (
+from gradplane.switch.check.checker_types import (
     ANY,
     BlockType,
     DefaultLiteral,
@@ -23,6 +22,7 @@ from gradplane.switch.check.kinds import (
     substitute,
     substitute_params,
 )
+from gradplane.switch.check.conversions import settle
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.check.unify import Inference

@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import ArgumentChecker, CallInfo, takes
-from gradplane.switch.check.describe import article, describe
-from gradplane.switch.check.kinds import (
+from gradplane.switch.check.checker_types import (
     ANY,
     ApplyResult,
     BlockType,
@@ -22,9 +21,10 @@ from gradplane.switch.check.kinds import (
     substitute,
     substitute_params,
 )
+from gradplane.switch.check.expression_text import article, describe
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import TypeParam, did_you_mean
-from gradplane.switch.check.sizes import emittable, size_bits, varbits
+from gradplane.switch.check.wire_sizes import emittable, size_bits, varbits
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,

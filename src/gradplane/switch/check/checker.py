@@ -8,19 +8,19 @@ from dataclasses import dataclass
 
 from gradplane.switch.check.annotations import AnnotationChecker, muted
 from gradplane.switch.check.calls import CallChecker
+from gradplane.switch.check.checker_types import ANY
 from gradplane.switch.check.declarations import DeclarationChecker
 from gradplane.switch.check.expressions import ExpressionChecker
 from gradplane.switch.check.instances import InstanceChecker
+from gradplane.switch.check.invalid_header_warnings import warn_unmade
 from gradplane.switch.check.keysets import KeysetChecker
-from gradplane.switch.check.kinds import ANY
 from gradplane.switch.check.parsers import ParserChecker
 from gradplane.switch.check.scope import Scopes
 from gradplane.switch.check.statements import StatementChecker
-from gradplane.switch.check.tables import TableChecker
+from gradplane.switch.check.table_declarations import TableChecker
 from gradplane.switch.check.typerefs import TypeResolver
-from gradplane.switch.check.unmade import warn_unmade
-from gradplane.switch.check.unset import warn_unset
-from gradplane.switch.check.unused import warn_unused
+from gradplane.switch.check.uninitialized_warnings import warn_unset
+from gradplane.switch.check.unused_warnings import warn_unused
 from gradplane.switch.ir.types import Annotations
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast

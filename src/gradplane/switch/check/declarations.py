@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.describe import article
-from gradplane.switch.check.kinds import (
-    ANY,
-    ExternType,
-)
+from gradplane.switch.check.checker_types import ANY, ExternType
+from gradplane.switch.check.expression_text import article
 from gradplane.switch.check.scope import Scope
 from gradplane.switch.check.statements import always_returns, storable
 from gradplane.switch.ir.types import (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.describe import article
-from gradplane.switch.check.kinds import (
+from gradplane.switch.check.ast_walk import walk
+from gradplane.switch.check.checker_types import (
     AnyType,
     BlockType,
     ExternType,
@@ -13,7 +13,7 @@ from gradplane.switch.check.kinds import (
     TypeVar,
     substitute,
 )
-from gradplane.switch.check.tree import walk
+from gradplane.switch.check.expression_text import article
 from gradplane.switch.check.unify import Inference
 from gradplane.switch.ir.types import INTEGER, Type
 from gradplane.switch.syntax import ast

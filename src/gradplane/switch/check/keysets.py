@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.kinds import ANY, SetType
+from gradplane.switch.check.checker_types import ANY, SetType
 from gradplane.switch.ir.types import Bits, Integer, SerEnum, Tuple, Type
 from gradplane.switch.syntax import ast
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.kinds import ANY
+from gradplane.switch.check.checker_types import ANY
 from gradplane.switch.ir.types import Fields, Stack, Tuple
 from gradplane.switch.syntax import ast
 

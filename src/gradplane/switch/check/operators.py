@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.convert import coerce
-from gradplane.switch.check.kinds import (
+from gradplane.switch.check.checker_types import (
     ANY,
     DefaultLiteral,
     ExternType,
@@ -14,7 +13,8 @@ from gradplane.switch.check.kinds import (
     StructLiteral,
     TypeVar,
 )
-from gradplane.switch.check.useless import warn_comparison, warn_shift
+from gradplane.switch.check.constant_result_warnings import warn_comparison, warn_shift
+from gradplane.switch.check.conversions import coerce
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
     BOOL,

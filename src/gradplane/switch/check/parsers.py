@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.covered import Earlier, known_sets
-from gradplane.switch.check.kinds import ANY
+from gradplane.switch.check.checker_types import ANY
+from gradplane.switch.check.keyset_coverage import Earlier, known_sets
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.ir.types import (
     BOOL,

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.kinds import TypeVar
+from gradplane.switch.check.checker_types import TypeVar
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:

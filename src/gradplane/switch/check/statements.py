@@ -7,16 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.describe import describe
+from gradplane.switch.check.checker_types import ANY, ActionRun, AnyType, ExternType, ListLiteral
+from gradplane.switch.check.expression_text import describe
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.keysets import matched
-from gradplane.switch.check.kinds import (
-    ANY,
-    ActionRun,
-    AnyType,
-    ExternType,
-    ListLiteral,
-)
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.ir.types import (
     BOOL,

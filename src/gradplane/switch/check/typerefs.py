@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.kinds import (
+from gradplane.switch.check.checker_types import (
     ANY,
     BlockType,
     ExternType,
@@ -15,7 +15,7 @@ from gradplane.switch.check.kinds import (
     substitute,
 )
 from gradplane.switch.check.scope import TypeParam
-from gradplane.switch.check.sizes import MAX_WIDTH
+from gradplane.switch.check.wire_sizes import MAX_WIDTH
 from gradplane.switch.ir.ops import limits
 from gradplane.switch.ir.types import (
     BOOL,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradplane.switch.check.kinds import (
+from gradplane.switch.check.checker_types import (
     AnyType,
     BlockType,
     DefaultLiteral,

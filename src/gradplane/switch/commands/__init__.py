@@ -4,15 +4,15 @@ What the commands do follows p4lang/behavioral-model, docs/runtime_CLI.md; what 
 form that scripts read it in there.
 """
 
-from gradplane.switch.commands.errors import CommandError
-from gradplane.switch.commands.registry import (
+from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.commands.command_files import Answer, answers, failures, run
+from gradplane.switch.commands.command_registry import (
     COMMANDS,
     PortStatus,
     Target,
     no_ports,
     run_words,
 )
-from gradplane.switch.commands.running import Answer, answers, failures, run
 
 __all__ = [
     "COMMANDS",

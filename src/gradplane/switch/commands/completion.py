@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradplane.switch.commands.registry import COMMANDS, Target
+from gradplane.switch.commands.command_registry import COMMANDS, Target
 from gradplane.switch.naming import resolve
-from gradplane.switch.runtime.errors import SwitchError
+from gradplane.switch.runtime.control_errors import SwitchError
 
 
 def complete(target: Target, line: str) -> list[str]:

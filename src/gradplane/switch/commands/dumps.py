@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradplane.switch.commands.values import MOST_PRIORITY
+from gradplane.switch.commands.command_values import MOST_PRIORITY
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, Target
-from gradplane.switch.runtime.keys import KeyField, Match
+from gradplane.switch.runtime.match_fields import KeyField, Match
+from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.profiles import ActionProfile
-from gradplane.switch.runtime.tables import MatchTable
 
 LINE, STARS = "=" * 10, "*" * 10
 _LEAST_WIDTH = 20  # of the fields' names

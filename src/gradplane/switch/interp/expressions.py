@@ -10,9 +10,8 @@ from collections.abc import Callable
 from operator import itemgetter
 from typing import Any
 
-from gradplane.switch.interp.frame import Env, Frame, Load
-from gradplane.switch.interp.packet import Reject
-from gradplane.switch.interp.values import (
+from gradplane.switch.interp.frame_layout import Env, Frame, Load
+from gradplane.switch.interp.interpreter_values import (
     HeaderValue,
     StackValue,
     Value,
@@ -20,6 +19,7 @@ from gradplane.switch.interp.values import (
     is_composite,
     maker,
 )
+from gradplane.switch.interp.packet import Reject
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import BINARY, UNARY, caster, wrap
 from gradplane.switch.ir.types import Bits, Header, Stack, Union

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gradplane.switch.interp.values import HeaderValue, StackValue, Value
+from gradplane.switch.interp.interpreter_values import HeaderValue, StackValue, Value
 from gradplane.switch.ir.types import (
     Bits,
     Bool,

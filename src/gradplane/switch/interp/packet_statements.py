@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gradplane.switch.interp.expressions import keep_only
-from gradplane.switch.interp.frame import Env, Load, Run
+from gradplane.switch.interp.frame_layout import Env, Load, Run
 from gradplane.switch.interp.packet import (
     MOST_EMITTED,
     Abort,

@@ -11,16 +11,16 @@ from typing import Any, NamedTuple, Protocol
 
 from gradplane.switch.interp import packet_statements
 from gradplane.switch.interp.expressions import Expressions, keep_only
-from gradplane.switch.interp.frame import Env, Frame, Load, Run
+from gradplane.switch.interp.frame_layout import Env, Frame, Load, Run
+from gradplane.switch.interp.interpreter_values import maker
 from gradplane.switch.interp.packet import Abort as Abort
 from gradplane.switch.interp.packet import HeaderCodec
-from gradplane.switch.interp.values import maker
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Bits, Header, Stack
-from gradplane.switch.ir.walk import nested
 from gradplane.switch.runtime.entries import ActionData, Entry
+from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.state import State
-from gradplane.switch.runtime.tables import MatchTable
 from gradplane.switch.source import NOWHERE, Span
 
 EXIT = object()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text, match_text
+from gradplane.switch.ir.statement_walk import blocks, children
 from gradplane.switch.ir.types import (
     BOOL,
     Bits,
@@ -22,7 +23,6 @@ from gradplane.switch.ir.types import (
     bit_width,
 )
 from gradplane.switch.ir.verify_expressions import operands, problem_of
-from gradplane.switch.ir.walk import blocks, children
 
 CODE = Bits(32)  # of an error, an action's position, a packet's length
 CORE_ERRORS = (

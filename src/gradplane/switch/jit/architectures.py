@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit.direct import count_and_meter, keep_found
+from gradplane.switch.jit.entry_points import Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Builders, Externs
-from gradplane.switch.jit.rounds import Pipeline
-from gradplane.switch.jit.tables import Observe
+from gradplane.switch.jit.native_direct_resources import count_and_meter, keep_found
+from gradplane.switch.jit.table_apply import Observe
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ numbers in line, and narrower ones by instruction.)
 
 from __future__ import annotations
 
-from gradplane.switch.jit.text import Function, Module, Operand
+from gradplane.switch.jit.llvm_text import Function, Module, Operand
 
 _PARAMS = [("i128", "%a"), ("i128", "%b")]
 

@@ -12,27 +12,27 @@ from typing import Any
 import numpy as np
 
 from gradplane.switch.arch.model import GROUPS, Arrival, Output, Result
-from gradplane.switch.arch.own import OwnExterns
+from gradplane.switch.arch.user_externs import OwnExterns
 from gradplane.switch.arch.v1externs import log_message
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.architectures import architecture
-from gradplane.switch.jit.chance import CHANCE
+from gradplane.switch.jit.entry_points import NODE, NODE_META, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import REGISTERS, Externs, Site, counter_word, meter_word
-from gradplane.switch.jit.groups import GroupMirror, ValueSetMirror
-from gradplane.switch.jit.handover import Handover
-from gradplane.switch.jit.hashes import crc_word
-from gradplane.switch.jit.layout import Layouts
-from gradplane.switch.jit.mirrors import TableMirror
-from gradplane.switch.jit.native import Native
-from gradplane.switch.jit.own import WORD, Callback
-from gradplane.switch.jit.rounds import NODE, NODE_META, Pipeline
-from gradplane.switch.jit.shapes import DIRECT
-from gradplane.switch.jit.text import Module
-from gradplane.switch.jit.values import Read, reader
-from gradplane.switch.runtime.buffers import Bytes, Ints, Sent, outputs, pack
-from gradplane.switch.runtime.cells import LINE, block
-from gradplane.switch.runtime.messages import Digest, Fault, PacketIn
+from gradplane.switch.jit.hash_algorithms import crc_word
+from gradplane.switch.jit.llvm_text import Module
+from gradplane.switch.jit.native_arrays import Handover
+from gradplane.switch.jit.native_code import Native
+from gradplane.switch.jit.native_rng import CHANCE
+from gradplane.switch.jit.replication_groups import GroupMirror, ValueSetMirror
+from gradplane.switch.jit.table_layout import DIRECT
+from gradplane.switch.jit.table_mirrors import TableMirror
+from gradplane.switch.jit.user_extern_calls import WORD, Callback
+from gradplane.switch.jit.value_layout import Layouts
+from gradplane.switch.jit.value_transfer import Read, reader
+from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn
+from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
+from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 
 Told = tuple[int, Callable[[], None]]  # cause, what tells of it

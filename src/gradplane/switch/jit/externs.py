@@ -6,25 +6,25 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from gradplane.switch.arch.own import failure
+from gradplane.switch.arch.user_externs import failure
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
-from gradplane.switch.jit import chance, vectors
+from gradplane.switch.jit import native_rng, native_vectors
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.fields import FieldList
-from gradplane.switch.jit.hashes import (
+from gradplane.switch.jit.hash_algorithms import (
     crc_word,
     custom_crc,
     folded,
     hash_function,
     words_sum,
 )
-from gradplane.switch.jit.layout import container, scalar_width
+from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.meters import execute_meter
-from gradplane.switch.jit.own import Buffer, call_own
 from gradplane.switch.jit.statements import Statements
-from gradplane.switch.jit.tables import Observe, Tables
-from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.jit.table_apply import Observe, Tables
+from gradplane.switch.jit.user_extern_calls import Buffer, call_own
+from gradplane.switch.jit.value_layout import container, scalar_width
 from gradplane.switch.runtime.crcs import custom_crcs
 from gradplane.switch.runtime.meters import CELL_WORDS
 from gradplane.switch.runtime.profiles import ActionProfile
@@ -91,14 +91,14 @@ class Externs:
         return len(self.sites) - 1
 
     def _selection(self, table: ir.Table, code: Statements) -> Operand:
-        """As gradplane.switch.arch.direct.selection."""
+        """As gradplane.switch.arch.direct_resources.selection."""
         assert table.implementation is not None, table.name
         profile = self.profiles[table.implementation.name]
         keys = [k.expr for k in table.keys if k.match_kind == "selector"]
         if not profile.algorithm or not keys:
             return "0"
         if profile.algorithm == "random":
-            return chance.draw(code.f)
+            return native_rng.draw(code.f)
         found = hashed(code, profile.algorithm, FieldList(code, keys))
         width = profile.output_width
         return found if width >= 64 else code.f.binary("and", "i64", found, (1 << width) - 1)
@@ -276,12 +276,12 @@ def custom_hash(call: Call, name: str, fields: FieldList) -> Operand:
 
 def tell(f: Function, vector: str, site: int, data: Operand, size: int) -> None:
     """Appends a message to a vector: site, cause, size in memory, bytes."""
-    record = vectors.reserve(f, vector, 24 + size)
+    record = native_vectors.reserve(f, vector, 24 + size)
     for i, value in enumerate((str(site), f.word("cause", "i64", fixed=False), str(size))):
         f.store("i64", value, f.add(record, 8 * i), 1)
     if size:
         f.copy(f.add(record, 24), data, size)
-    vectors.extend(f, vector, 24 + size)
+    native_vectors.extend(f, vector, 24 + size)
 
 
 def tell_value(call: Call, vector: str, kind: str, text: str, position: int | None) -> None:

@@ -8,14 +8,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.paths import header_of
+from gradplane.switch.ir.aliasing import header_of
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
-from gradplane.switch.jit import vectors
+from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.expressions import Expressions
 from gradplane.switch.jit.headers import Codec, Number, clear_rest, copy_bits
-from gradplane.switch.jit.layout import container
-from gradplane.switch.jit.text import Operand
+from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.jit.value_layout import container
 
 
 @dataclass(slots=True)
@@ -87,7 +87,7 @@ class FieldList:
         size = str(self.most + 16)
         if payload is not None:
             size = f.binary("add", "i64", payload[1], size)
-        target = vectors.reserve(f, "scratch", size)
+        target = native_vectors.reserve(f, "scratch", size)
         at = f.variable("i64", 0)
         for group in self.groups:
             with f.when(group.valid):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from gradplane.switch.ir.types import Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit.expressions import Expressions, Unit
-from gradplane.switch.jit.layout import Leaf, leaves
-from gradplane.switch.jit.runs import WORD, Piece, Vector, in_vectors, pieces
-from gradplane.switch.jit.text import Function, Module, Operand
+from gradplane.switch.jit.field_runs import WORD, Piece, Vector, in_vectors, pieces
+from gradplane.switch.jit.llvm_text import Function, Module, Operand
+from gradplane.switch.jit.value_layout import Leaf, leaves
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.guard import BLOCK
-from gradplane.switch.jit.shapes import DIRECT, FEW, MULTIPLIER, TOMBSTONE, WORDS, Shape
-from gradplane.switch.jit.text import Function, Operand, Variable
+from gradplane.switch.jit.llvm_text import Function, Operand, Variable
+from gradplane.switch.jit.table_layout import DIRECT, FEW, MULTIPLIER, TOMBSTONE, WORDS, Shape
+from gradplane.switch.jit.tuple_space_filter import BLOCK
 
 
 class Lookups:
@@ -246,7 +246,7 @@ class _Writer:
 
 
 def _hashed(f: Function, words: Sequence[Operand]) -> Operand:
-    """gradplane.switch.jit.shapes.hashed"""
+    """gradplane.switch.jit.table_layout.hashed"""
     h: Operand = "0"
     for word in words:
         mixed = f.binary("xor", "i64", h, word)

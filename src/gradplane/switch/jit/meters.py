@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from gradplane.switch.jit.counts import count
+from gradplane.switch.jit.count_layout import count
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.meters import CELL_WORDS, COUNTS, GREEN, RED, SECOND, YELLOW
 
 _AT = {name: 8 * i for i, name in enumerate(CELL_WORDS)}

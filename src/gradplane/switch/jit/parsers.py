@@ -7,16 +7,16 @@ from collections.abc import Iterator, Sequence
 
 from gradplane.switch.interp.blocks import STATE_LIMIT
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Header, bit_width
-from gradplane.switch.ir.walk import statements
 from gradplane.switch.jit.blocks import bind
-from gradplane.switch.jit.codecs import HeaderCodecs
-from gradplane.switch.jit.context import Context
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
+from gradplane.switch.jit.header_codecs import HeaderCodecs
 from gradplane.switch.jit.headers import Codec, copy_bits, wire
-from gradplane.switch.jit.layout import leaves, scalar_width
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.packet_context import Context
 from gradplane.switch.jit.statements import Calls, Statements
-from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.jit.value_layout import leaves, scalar_width
 from gradplane.switch.jit.valuesets import contains
 
 

@@ -8,8 +8,8 @@ from gradplane.switch.arch.psaexterns import COLOUR_NAMES, COLOURS
 from gradplane.switch.arch.psapacket import PORT_RECIRCULATE
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
-from gradplane.switch.jit import chance
-from gradplane.switch.jit.counts import count as count_cells
+from gradplane.switch.jit import native_rng
+from gradplane.switch.jit.count_layout import count as count_cells
 from gradplane.switch.jit.expressions import is_signed
 from gradplane.switch.jit.externs import (
     Builders,
@@ -25,10 +25,10 @@ from gradplane.switch.jit.externs import (
     tell_value,
 )
 from gradplane.switch.jit.fields import FieldList
-from gradplane.switch.jit.hashes import ones_sum, step_function, words_sum
-from gradplane.switch.jit.layout import scalar_width
+from gradplane.switch.jit.hash_algorithms import ones_sum, step_function, words_sum
+from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.meters import execute_meter
-from gradplane.switch.jit.text import Operand
+from gradplane.switch.jit.value_layout import scalar_width
 from gradplane.switch.runtime.meters import GREEN
 
 # -- counters, meters, registers ----------------------------------------------------------------
@@ -83,7 +83,7 @@ def _renumbered(call: Call, number: Operand, by: int) -> Operand:
 def _random(call: Call) -> None:
     t = call.instance.type_args[0]
     width, (low, high) = scalar_width(t), call.instance.args
-    kind, between = f"i{width}", chance.between(call.code, width, is_signed(t))
+    kind, between = f"i{width}", native_rng.between(call.code, width, is_signed(t))
     call.give(call.f.call(kind, between, (kind, str(low)), (kind, str(high))), width)
 
 

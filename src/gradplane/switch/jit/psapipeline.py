@@ -17,16 +17,16 @@ from gradplane.switch.arch.psapacket import (
     value_types,
 )
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit import vectors
+from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.blocks import control_function, deparser_function
-from gradplane.switch.jit.context import Context, make_context
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.metadata_access import StructFields
+from gradplane.switch.jit.packet_context import Context, make_context
 from gradplane.switch.jit.parsers import parser_function
-from gradplane.switch.jit.rounds import ARRIVE, NODE_META, Pipeline
-from gradplane.switch.jit.structs import StructFields
-from gradplane.switch.jit.text import Function, Operand
-from gradplane.switch.jit.traffic import Traffic
+from gradplane.switch.jit.traffic_manager import Traffic
 
 # A record in the queue; `at` and `size` are of the packet's bytes in `between`.
 DEPARTURE = {"at": 0, "size": 8, "port": 16, "instance": 24, "path": 32, "service": 40,
@@ -116,11 +116,11 @@ class _PsaTraffic(Traffic):
 
     def _push(self, f: Function, meta: Operand, most: int, **fields: Operand | int) -> None:
         """Queues a packet for egress, with so many bytes of metadata."""
-        record = vectors.reserve(f, "queue", self.record_size)
+        record = native_vectors.reserve(f, "queue", self.record_size)
         for name, value in fields.items():
             f.store("i64", value, f.add(record, DEPARTURE[name]), 8)
         f.copy(f.add(record, DEPARTURE_META), meta, most)
-        vectors.extend(f, "queue", self.record_size)
+        native_vectors.extend(f, "queue", self.record_size)
 
     def _clone(self) -> None:
         """void clone(i64 session, i64 path, ptr data, i64 size, ptr meta, i64 passes)"""
@@ -131,9 +131,9 @@ class _PsaTraffic(Traffic):
         whole = f.compare("eq", "i64", truncate, 0)
         least = f.intrinsic("llvm.umin.i64", "i64", ("i64", "%size"), ("i64", truncate))
         size = f.select(whole, "i64", "%size", least)
-        at = vectors.length(f, "between")
-        f.copy(vectors.reserve(f, "between", size), "%data", size)
-        vectors.extend(f, "between", size)
+        at = native_vectors.length(f, "between")
+        f.copy(native_vectors.reserve(f, "between", size), "%data", size)
+        native_vectors.extend(f, "between", size)
         sizes = self.egress.context.sizes
         i2e = f.compare("eq", "i64", "%path", int(PacketPath.CLONE_I2E))
         for path in (PacketPath.CLONE_I2E, PacketPath.CLONE_E2E):
@@ -171,7 +171,7 @@ class _PsaTraffic(Traffic):
     def arrive(self) -> None:
         f, side = self.module.function("arrive", "void", ARRIVE), self.ingress
         self.start_pass(f)
-        vectors.set_length(f, "between", 0)
+        native_vectors.set_length(f, "between", 0)
         c, depart = f.word("ingress packet"), f.label()
         side.context.begin(f, c, "%data", "%size")
         self._take_meta(f, side, c, "%kind", (PacketPath.RESUBMIT, PacketPath.RECIRCULATE))
@@ -182,9 +182,9 @@ class _PsaTraffic(Traffic):
                  parser_error=error)  # fmt: skip
         side.put(f, c, "ostd", drop=1)
         self.run(f, "ig", c, depart)
-        target = vectors.reserve(f, "between", self.room(f, side.context, c, side.most))
+        target = native_vectors.reserve(f, "between", self.room(f, side.context, c, side.most))
         size = self.deparsed(f, "deparse.id", c, target, depart)
-        vectors.extend(f, "between", size)
+        native_vectors.extend(f, "between", size)
         self.tell_digests(f)
         self._after_ingress(f, c, size, depart)
         f.at(depart)
@@ -226,12 +226,12 @@ class _PsaTraffic(Traffic):
             f.go(depart)
         port = side.get(f, c, "egress_port")
         path = int(PacketPath.NORMAL_UNICAST)
-        with f.when(f.compare("ne", "i64", vectors.length(f, "queue"), 0)):
+        with f.when(f.compare("ne", "i64", native_vectors.length(f, "queue"), 0)):
             self._push(f, meta, most, at=0, size=size, port=port, instance=0, path=path,
                        service=service, passes="%passes")  # fmt: skip
             f.go(depart)
-        self._call_egress(f, meta, vectors.data(f, "between"), size, port, "0", str(path), service,
-                          "%passes")  # fmt: skip
+        between = native_vectors.data(f, "between")
+        self._call_egress(f, meta, between, size, port, "0", str(path), service, "%passes")
         f.go(depart)
 
     # -- egress ---------------------------------------------------------------------------------
@@ -245,11 +245,13 @@ class _PsaTraffic(Traffic):
         at = f.variable("i64", 0)
         with f.loop() as end:
             more = f.label()
-            f.branch(f.compare("ult", "i64", at.get(), vectors.length(f, "queue")), more, end)
+            f.branch(
+                f.compare("ult", "i64", at.get(), native_vectors.length(f, "queue")), more, end
+            )
             f.at(more)
-            record = f.add(vectors.data(f, "queue"), at.get())
+            record = f.add(native_vectors.data(f, "queue"), at.get())
             start, *rest = (f.load("i64", f.add(record, o), 8) for o in DEPARTURE.values())
-            data = f.add(vectors.data(f, "between"), start)
+            data = f.add(native_vectors.data(f, "between"), start)
             self._call_egress(f, f.add(record, DEPARTURE_META), data, *rest)
             at.increase(self.record_size)
 
@@ -272,7 +274,7 @@ class _PsaTraffic(Traffic):
                  parser_error=error)  # fmt: skip
         self.run(f, "eg", c, end)
         side.put(f, c, "deparser istd", egress_port="%port")
-        target = vectors.reserve(f, "out", self.room(f, side.context, c, side.most))
+        target = native_vectors.reserve(f, "out", self.room(f, side.context, c, side.most))
         size = self.deparsed(f, "deparse.ed", c, target, end)
         self._clone_if_set(f, side, c, PacketPath.CLONE_E2E, target, size)
         with f.when(side.is_set(f, c, "drop")):

@@ -8,11 +8,11 @@ from typing import Protocol
 from gradplane.switch.interp.statements import LOOP_LIMIT, loop_place
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, Stack, Type, Union
-from gradplane.switch.jit.context import Context
 from gradplane.switch.jit.expressions import Expressions, Unit, is_scalar
 from gradplane.switch.jit.headers import wire
-from gradplane.switch.jit.layout import scalar_width
-from gradplane.switch.jit.text import Function, Operand
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.packet_context import Context
+from gradplane.switch.jit.value_layout import scalar_width
 from gradplane.switch.source import NOWHERE
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from gradplane.switch.arch.fieldlists import NO_LIST
 from gradplane.switch.ir.types import Fields
-from gradplane.switch.jit import chance
+from gradplane.switch.jit import native_rng
 from gradplane.switch.jit.expressions import is_signed
 from gradplane.switch.jit.externs import (
     Builders,
@@ -23,9 +23,9 @@ from gradplane.switch.jit.externs import (
     tell_value,
 )
 from gradplane.switch.jit.fields import FieldList
-from gradplane.switch.jit.layout import scalar_width
+from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.statements import Statements
-from gradplane.switch.jit.text import Operand
+from gradplane.switch.jit.value_layout import scalar_width
 
 # -- arrays -------------------------------------------------------------------------------------
 
@@ -50,7 +50,7 @@ def _read_direct_meter(call: Call) -> None:
 def _random(call: Call) -> None:
     low, high = call.args[1], call.args[2]
     width = scalar_width(low.type)
-    between = chance.between(call.code, width, is_signed(low.type))
+    between = native_rng.between(call.code, width, is_signed(low.type))
     kind = f"i{width}"
     args = ((kind, call.code.value(low)), (kind, call.code.value(high)))
     call.code.store_number(call.target(0), call.f.call(kind, between, *args), width)
@@ -59,7 +59,7 @@ def _random(call: Call) -> None:
 def _hash(call: Call) -> None:
     name = call.name(1)
     if name == "random":
-        found = chance.draw(call.f)
+        found = native_rng.draw(call.f)
     else:
         fields = FieldList(call.code, [call.args[3]])
         crc = call.externs.crcs.get(call.stmt)

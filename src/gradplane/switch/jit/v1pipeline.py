@@ -8,16 +8,16 @@ from gradplane.switch.arch.v1packet import InstanceType
 from gradplane.switch.arch.v1prepare import COPYING
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
-from gradplane.switch.jit import vectors
+from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.blocks import control_function, deparser_function
-from gradplane.switch.jit.context import NONE, make_context
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.metadata_access import StructFields
+from gradplane.switch.jit.packet_context import NONE, make_context
 from gradplane.switch.jit.parsers import parser_function
-from gradplane.switch.jit.rounds import ARRIVE, NODE_META, Pipeline
-from gradplane.switch.jit.structs import StructFields
-from gradplane.switch.jit.text import Function, Operand
-from gradplane.switch.jit.traffic import Traffic
+from gradplane.switch.jit.traffic_manager import Traffic
 
 VALUES = ("hdr", "meta", "standard")  # of each block as many as it has parameters
 NOTES = ("truncate", "clone", "resubmit", "recirculate")  # of calls
@@ -113,11 +113,11 @@ class _V1Traffic(Traffic):
 
     def _push(self, f: Function, context: Operand, replica: dict[str, Operand]) -> None:
         """Queues a copy for egress."""
-        record = vectors.reserve(f, "queue", self.record_size)
+        record = native_vectors.reserve(f, "queue", self.record_size)
         for name, value in replica.items():
             f.store("i64", value, f.add(record, DEPARTURE[name]), 8)
         f.copy(f.add(record, DEPARTURE_CONTEXT), context, self.context.size)
-        vectors.extend(f, "queue", self.record_size)
+        native_vectors.extend(f, "queue", self.record_size)
 
     def _replicate(self) -> None:
         """void replicate(ptr context, i64 first replica, i64 count, i64 passes)"""
@@ -189,7 +189,7 @@ class _V1Traffic(Traffic):
             node = self._node_of(f, room, InstanceType.RECIRCULATED, "recirculate", "%c")
             self.take_node(f, node, self._deparsed(f, f.load("ptr", node, 8), end))
             f.go(end)
-        size = self._deparsed(f, vectors.reserve(f, "out", room), end)
+        size = self._deparsed(f, native_vectors.reserve(f, "out", room), end)
         self.send(f, "%port", size)
         f.at(end)
         f.ret()
@@ -294,7 +294,7 @@ class _V1Traffic(Traffic):
         """Through egress at once, unless clones are to go before."""
         self.put(f, c, "instance_type", int(InstanceType.NORMAL))
         rid = self.get(f, c, "egress_rid")
-        with f.when(f.compare("ne", "i64", vectors.length(f, "queue"), 0)):
+        with f.when(f.compare("ne", "i64", native_vectors.length(f, "queue"), 0)):
             self._push(f, c, {"port": port, "rid": rid, "passes": "%passes"})
             f.go(depart)
         args = (("ptr", c), ("i64", port), ("i64", rid), ("i64", "%passes"))
@@ -306,9 +306,11 @@ class _V1Traffic(Traffic):
         at, c = f.variable("i64", 0), f.word("first packet")
         with f.loop() as end:
             more = f.label()
-            f.branch(f.compare("ult", "i64", at.get(), vectors.length(f, "queue")), more, end)
+            f.branch(
+                f.compare("ult", "i64", at.get(), native_vectors.length(f, "queue")), more, end
+            )
             f.at(more)
-            record = f.add(vectors.data(f, "queue"), at.get())
+            record = f.add(native_vectors.data(f, "queue"), at.get())
             row = {n: f.load("i64", f.add(record, o), 8) for n, o in DEPARTURE.items()}
             f.copy(c, f.add(record, DEPARTURE_CONTEXT), self.context.size)
             args = (("ptr", c), *(("i64", row[n]) for n in DEPARTURE))

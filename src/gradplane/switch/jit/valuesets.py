@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.layout import scalar_width
-from gradplane.switch.jit.text import Function, Operand
-from gradplane.switch.runtime.keys import KeyField
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.runtime.match_fields import KeyField
 from gradplane.switch.runtime.valuesets import ParserValueSet
 
 

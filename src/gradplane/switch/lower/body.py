@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from gradplane.switch.check.kinds import substitute
+from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits, Stack
-from gradplane.switch.lower import build
+from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.calls import CallLowering
-from gradplane.switch.lower.erase import CODE, erase
 from gradplane.switch.lower.expressions import has_call
+from gradplane.switch.lower.type_erasure import CODE, erase
 from gradplane.switch.syntax import ast
 
 
@@ -107,7 +107,7 @@ class Body(CallLowering):
             else:
                 cases.append((values, out))
         if subject.type == BOOL:
-            subject = build.cast(Bits(1), subject)
+            subject = expression_builder.cast(Bits(1), subject)
         self.emit(ir.Switch(subject, cases, default))
 
     def _label(self, e: ast.Expr, codes: dict[str, int]) -> int:
@@ -164,16 +164,20 @@ class Body(CallLowering):
         low, high = self.exprs(bounds.low, bounds.high)
         assert isinstance(var.type, Bits)
         wide = Bits(var.type.width + 1, var.type.signed)
-        count = self.spill(build.cast(wide, low), "count")
-        last = self.spill(build.cast(wide, high), "last")
+        count = self.spill(expression_builder.cast(wide, low), "count")
+        last = self.spill(expression_builder.cast(wide, high), "last")
 
         def enter() -> None:
-            self.emit(ir.Assign(var, build.cast(var.type, count)))
+            self.emit(ir.Assign(var, expression_builder.cast(var.type, count)))
 
         def step() -> None:
-            self.emit(ir.Assign(count, build.binary("+", count, build.number(wide, 1))))
+            self.emit(
+                ir.Assign(
+                    count, expression_builder.binary("+", count, expression_builder.number(wide, 1))
+                )
+            )
 
-        self._loop_stmt(s.body, lambda: build.binary("<=", count, last), step, enter)
+        self._loop_stmt(s.body, lambda: expression_builder.binary("<=", count, last), step, enter)
 
     def _for_each(self, s: ast.ForIn, var: ir.LValue) -> None:
         """Over a list, or the elements of a stack: the loop is unrolled."""
@@ -195,7 +199,10 @@ class Body(CallLowering):
         if isinstance(whole.type, Stack):
             copy = self.spill(whole, "elements")
             size = whole.type.size
-            return [build.element(copy, build.number(Bits(32), i)) for i in range(size)]
+            return [
+                expression_builder.element(copy, expression_builder.number(Bits(32), i))
+                for i in range(size)
+            ]
         assert isinstance(whole, ir.Make), whole
         return [v if isinstance(v, ir.Const) else self.spill(v, "element") for v in whole.fields]
 

@@ -11,22 +11,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gradplane.switch.check.arguments import CallInfo
-from gradplane.switch.check.kinds import substitute
-from gradplane.switch.check.tree import walk
+from gradplane.switch.check.ast_walk import walk
+from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.paths import in_header, independent, overlap, path
+from gradplane.switch.ir.aliasing import in_header, independent, overlap, path
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Type, Void
-from gradplane.switch.lower import build
-from gradplane.switch.lower.env import (
+from gradplane.switch.lower import expression_builder
+from gradplane.switch.lower.block_frame import leaves
+from gradplane.switch.lower.externs import ExternLowering
+from gradplane.switch.lower.instance_scope import (
     ActionInstance,
     Binding,
     BlockInstance,
     Env,
     control_plane_name,
 )
-from gradplane.switch.lower.erase import erase, type_name
-from gradplane.switch.lower.externs import ExternLowering
-from gradplane.switch.lower.frame import leaves
+from gradplane.switch.lower.type_erasure import erase, type_name
 from gradplane.switch.syntax import ast
 
 NEVER_STORED = (INTEGER, STRING)  # types without variables: such a parameter is its value
@@ -66,7 +66,7 @@ class CallLowering(ExternLowering):
     def _builtin(self, info: CallInfo) -> ir.Expr | None:
         assert info.base is not None
         if info.name == "isValid":
-            return build.valid(self.expr(info.base))
+            return expression_builder.valid(self.expr(info.base))
         target = self.lvalue(info.base)
         if info.name in ("setValid", "setInvalid"):
             self.emit(ir.SetValid(target, info.name == "setValid"))
@@ -107,7 +107,7 @@ class CallLowering(ExternLowering):
             self.emit(ir.Exit())
             return
         self._exiting = self._exiting or self.variable("exiting", BOOL)
-        self.emit(ir.Assign(self._exiting, build.TRUE))
+        self.emit(ir.Assign(self._exiting, expression_builder.TRUE))
         self.emit(ir.Leave(self._exit))
 
     # -- inlining ------------------------------------------------------------------------------

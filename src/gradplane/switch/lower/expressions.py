@@ -9,9 +9,9 @@ from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.operators import MAX_BITS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Bits, Fields, Stack, Struct
-from gradplane.switch.lower import build
-from gradplane.switch.lower.erase import CODE
-from gradplane.switch.lower.frame import Frame
+from gradplane.switch.lower import expression_builder
+from gradplane.switch.lower.block_frame import Frame
+from gradplane.switch.lower.type_erasure import CODE
 from gradplane.switch.syntax import ast
 
 
@@ -34,7 +34,7 @@ class ExpressionLowering(Frame):
             return self._constant(e)
         value: ir.Expr = getattr(self, f"_{type(e).__name__.lower()}")(e)
         if isinstance(value, ir.Const) and value.type == INTEGER != e.type:
-            return build.number(self.type_of(e), int(value.value))
+            return expression_builder.number(self.type_of(e), int(value.value))
         return value
 
     def exprs(self, *es: ast.Expr) -> list[ir.Expr]:
@@ -73,7 +73,7 @@ class ExpressionLowering(Frame):
         assert isinstance(base.type, Fields)
         index = base.type.index(e.name)
         assert index is not None
-        return build.field(base, index)
+        return expression_builder.field(base, index)
 
     def _stack_member(self, e: ast.Member, base: ir.Expr) -> ir.Expr:
         assert isinstance(base, ir.LValue) and isinstance(base.type, Stack)
@@ -87,15 +87,15 @@ class ExpressionLowering(Frame):
     def _apply_result(self, call: ast.Call, name: str) -> ir.Expr:
         hit = self.variable("hit", BOOL)
         self.apply_table(call, hit=hit)
-        return build.unary("!", hit) if name == "miss" else hit
+        return expression_builder.unary("!", hit) if name == "miss" else hit
 
     def _index(self, e: ast.Index) -> ir.Expr:
         base, index = self.exprs(e.base, e.index)
         if isinstance(base.type, Struct):  # a tuple
             assert isinstance(index, ir.Const) and isinstance(index.value, int)
-            return build.field(base, index.value)
+            return expression_builder.field(base, index.value)
         self._inside(e, base, index)
-        return build.element(base, index)
+        return expression_builder.element(base, index)
 
     def _inside(self, e: ast.Index, base: ir.Expr, index: ir.Expr) -> None:
         """An index that only a constructor's argument settles is checked here."""
@@ -106,18 +106,18 @@ class ExpressionLowering(Frame):
 
     def _slice(self, e: ast.Slice) -> ir.Expr:
         base = self.expr(e.base)
-        return build.slice_of(base, *bounds(e))
+        return expression_builder.slice_of(base, *bounds(e))
 
     def _unary(self, e: ast.Unary) -> ir.Expr:
-        return build.unary(e.op, self.expr(e.operand))
+        return expression_builder.unary(e.op, self.expr(e.operand))
 
     def _binary(self, e: ast.Binary) -> ir.Expr:
         if e.op in ("&&", "||") and has_call(e.right):
             return self._short_circuit(e)
         left, right = self.exprs(e.left, e.right)
         if e.op in ("==", "!="):
-            same = build.equal(left, right)
-            return same if e.op == "==" else build.unary("!", same)
+            same = expression_builder.equal(left, right)
+            return same if e.op == "==" else expression_builder.unary("!", same)
         return self.operation(e.op, left, right, e.right)
 
     def operation(self, op: str, left: ir.Expr, right: ir.Expr, place: ast.Expr) -> ir.Expr:
@@ -126,7 +126,7 @@ class ExpressionLowering(Frame):
         if why:
             self.p.reporter.error(place.span, why)
             return left
-        return build.binary(op, left, right)
+        return expression_builder.binary(op, left, right)
 
     def _short_circuit(self, e: ast.Binary) -> ir.Expr:
         result = self.spill(self.expr(e.left))
@@ -139,7 +139,7 @@ class ExpressionLowering(Frame):
     def _ternary(self, e: ast.Ternary) -> ir.Expr:
         if not (has_call(e.then) or has_call(e.other)):
             cond, then, other = self.exprs(e.cond, e.then, e.other)
-            return build.mux(cond, then, other)
+            return expression_builder.mux(cond, then, other)
         cond = self.expr(e.cond)
         result = self.variable("choice", self.type_of(e))
         with self.into([]) as then_body:
@@ -154,7 +154,7 @@ class ExpressionLowering(Frame):
         value = self.expr(e.operand)
         if isinstance(target, Fields | Stack):
             return value
-        return build.cast(target, value)
+        return expression_builder.cast(target, value)
 
     def _listexpr(self, e: ast.ListExpr) -> ir.Expr:
         dots = bool(e.elements) and isinstance(e.elements[-1], ast.Dots)
@@ -163,13 +163,13 @@ class ExpressionLowering(Frame):
         if isinstance(t, Stack):
             return self._stack_value(t, values)
         assert isinstance(t, Fields), t
-        rest = [build.zero(f.type) for f in t.fields[len(values) :]]
+        rest = [expression_builder.zero(f.type) for f in t.fields[len(values) :]]
         return ir.Make(t, [*values, *rest])
 
     def _stack_value(self, t: Stack, values: Sequence[ir.Expr]) -> ir.Expr:
         var = self.spill(ir.Zero(t), "stack")
         for i, v in enumerate(values):
-            target = build.element(var, build.number(Bits(32), i))
+            target = expression_builder.element(var, expression_builder.number(Bits(32), i))
             assert isinstance(target, ir.LValue)
             self.emit(ir.Assign(target, v))
         return var
@@ -180,10 +180,10 @@ class ExpressionLowering(Frame):
         values = dict(
             zip([n for n, _ in e.fields], self.exprs(*(v for _, v in e.fields)), strict=True)
         )
-        return ir.Make(t, [values.get(f.name) or build.zero(f.type) for f in t.fields])
+        return ir.Make(t, [values.get(f.name) or expression_builder.zero(f.type) for f in t.fields])
 
     def _invalidheader(self, e: ast.InvalidHeader) -> ir.Expr:
-        return build.zero(self.type_of(e))
+        return expression_builder.zero(self.type_of(e))
 
     _dots = _invalidheader
 
@@ -197,13 +197,13 @@ class ExpressionLowering(Frame):
                 self._inside(e, stack, at)
                 if not isinstance(at, ir.Const):
                     at = self.spill(at, "index")
-                value = build.element(stack, at)
+                value = expression_builder.element(stack, at)
             case ast.Member(base=base) if isinstance(base.type, Fields):
                 owner = self.lvalue(base)
                 assert isinstance(owner.type, Fields)
                 index_ = owner.type.index(e.name)
                 assert index_ is not None
-                value = build.field(owner, index_)
+                value = expression_builder.field(owner, index_)
             case ast.Slice(base=base):
                 whole = self.lvalue(base)
                 hi, lo = bounds(e)

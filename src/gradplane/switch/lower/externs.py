@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from gradplane.switch.check.arguments import CallInfo
-from gradplane.switch.check.kinds import substitute
+from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, ERROR, STRING, Bits, Enum, Header, Stack, Type, Void
-from gradplane.switch.lower import build
-from gradplane.switch.lower.env import PACKET, Binding
-from gradplane.switch.lower.erase import CODE, erase, erase_but_named, without_headers
+from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
-from gradplane.switch.lower.own import OwnCall
+from gradplane.switch.lower.instance_scope import PACKET, Binding
+from gradplane.switch.lower.type_erasure import CODE, erase, erase_but_named, without_headers
+from gradplane.switch.lower.user_externs import OwnCall
 from gradplane.switch.syntax import ast
 
 
@@ -45,9 +45,9 @@ class ExternLowering(ExpressionLowering):
         """The storage that an argument names now, whatever `next` and `last` are later."""
         match place:
             case ir.FieldOf(base=base, index=index):
-                place = build.field(self._settled(base), index)
+                place = expression_builder.field(self._settled(base), index)
             case ir.ElementOf(base=base, index=index):
-                place = build.element(self._settled(base), index)
+                place = expression_builder.element(self._settled(base), index)
             case ir.SliceOf(base=base, hi=hi, lo=lo):
                 place = ir.SliceOf(place.type, self._settled(base), hi, lo)
             case ir.NextOf(base=base) | ir.LastOf(base=base):
@@ -59,12 +59,18 @@ class ExternLowering(ExpressionLowering):
         """The element that is next, or last, as one with an index."""
         assert isinstance(stack.type, Stack), stack.type
         last = ir.LastIndex(Bits(32), stack)
-        index = build.binary("+", last, build.number(last.type, 1)) if following else last
+        index = (
+            expression_builder.binary("+", last, expression_builder.number(last.type, 1))
+            if following
+            else last
+        )
         at = self.spill(index, "index")
-        inside = build.binary("<", at, build.number(at.type, stack.type.size))
+        inside = expression_builder.binary(
+            "<", at, expression_builder.number(at.type, stack.type.size)
+        )
         outside = self.p.error_code("StackOutOfBounds")
         self.emit(ir.Verify(inside, ir.Const(CODE, outside)))
-        return build.element(stack, at)
+        return expression_builder.element(stack, at)
 
     def copy_out(self, target: ir.Expr, value: ir.Expr) -> ir.Stmt:
         assert isinstance(target, ir.LValue), target
@@ -130,7 +136,7 @@ class ExternLowering(ExpressionLowering):
                 copies.append(self.copy_out(value, saved[i]))
                 value = saved[i]
             if isinstance(value, ir.Expr):
-                args.append(build.sized(value))
+                args.append(expression_builder.sized(value))
                 directions.append(param.direction)
         return args, directions, copies
 
@@ -144,7 +150,7 @@ class ExternLowering(ExpressionLowering):
         if isinstance(value, ir.Const) and not value.value:
             message = info.args[1].const if len(info.args) > 1 and info.args[1] else ""
             self.p.reporter.error(e.span, f"static_assert failed: {message}".rstrip(": "))
-        return build.TRUE
+        return expression_builder.TRUE
 
     def _packet(self, e: ast.Call, info: CallInfo) -> ir.Expr | None:
         """Methods of packet_in and packet_out."""
@@ -180,7 +186,7 @@ class ExternLowering(ExpressionLowering):
             return
         bits = self.variable("bits", flat)
         self.emit(ir.Lookahead(bits))
-        for statement in build.spread(target, bits):
+        for statement in expression_builder.spread(target, bits):
             self.emit(statement)
 
     def _extract(self, info: CallInfo) -> None:

@@ -7,25 +7,25 @@ from abc import abstractmethod
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
+from gradplane.switch.check.checker_types import BlockType, ExternType, substitute
 from gradplane.switch.check.expressions import EnumValue
-from gradplane.switch.check.kinds import BlockType, ExternType, substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotations, Enum, Error, Fields, Header, Type
 from gradplane.switch.ir.verify import CORE_ERRORS
-from gradplane.switch.lower import build
+from gradplane.switch.lower import expression_builder
+from gradplane.switch.lower.abstract_methods import method
+from gradplane.switch.lower.block_uses import apply_sites, functions_beside_package
 from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.calls import CallLowering
-from gradplane.switch.lower.env import (
+from gradplane.switch.lower.instance_scope import (
     ActionInstance,
     BlockInstance,
     Env,
     PackageInstance,
     control_plane_name,
 )
-from gradplane.switch.lower.erase import erase, erase_but_named, told
-from gradplane.switch.lower.methods import method
-from gradplane.switch.lower.sites import apply_sites, functions_beside_package
-from gradplane.switch.lower.tables import TableLowering, value_set
+from gradplane.switch.lower.table_lowering import TableLowering, value_set
+from gradplane.switch.lower.type_erasure import erase, erase_but_named, told
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
@@ -274,7 +274,7 @@ def _parts(value: ir.Make | ir.Zero) -> ir.Argument:
     if isinstance(value, ir.Make):
         parts = value.fields
     elif isinstance(value.type, Fields) and not isinstance(value.type, Header):
-        parts = [build.zero(f.type) for f in value.type.fields]
+        parts = [expression_builder.zero(f.type) for f in value.type.fields]
     else:
         return None
     return tuple(map(_part, parts))

@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.tree import walk
+from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
-from gradplane.switch.lower import build
+from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.body import Body
-from gradplane.switch.lower.env import Env
-from gradplane.switch.lower.tables import match_of
+from gradplane.switch.lower.instance_scope import Env
+from gradplane.switch.lower.table_lowering import match_of
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -80,7 +80,10 @@ class ParserLowering:
         with self.body.into(current.body):
             current.select = [self.body.expr(s.cond)]
         after = self._new(self._fresh_name(current.name), s)
-        for match, branch in ((ir.MatchValue(build.TRUE), s.then), (ir.MatchAny(), s.other)):
+        for match, branch in (
+            (ir.MatchValue(expression_builder.TRUE), s.then),
+            (ir.MatchAny(), s.other),
+        ):
             first = last = self._new(self._fresh_name(current.name), s)
             current.cases.append(ir.SelectCase([match], first.name, s.span))
             if branch is not None:
@@ -130,7 +133,7 @@ class ParserLowering:
         if len(values) != 1 or not isinstance(values[0].type, Struct):
             return values
         whole = values[0] if isinstance(values[0], ir.Make) else self.body.spill(values[0])
-        return [build.field(whole, i) for i in range(len(values[0].type.fields))]
+        return [expression_builder.field(whole, i) for i in range(len(values[0].type.fields))]
 
     def _matches(self, keyset: ast.Expr) -> list[ir.Match]:
         if isinstance(keyset, ast.TupleKey | ast.ListExpr):

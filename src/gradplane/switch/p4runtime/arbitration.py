@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from finsy.proto import U128, p4r
 from google.protobuf.any_pb2 import Any
 
-from gradplane.switch.p4runtime.errors import RpcError, code_number
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
+from gradplane.switch.p4runtime.status_errors import RpcError, code_number
 
 MAX_STREAMS = 32  # open streams a device accepts; each takes a thread
 

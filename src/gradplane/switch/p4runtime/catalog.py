@@ -10,8 +10,8 @@ from finsy.proto import p4i
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Type, bit_width
+from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
 from gradplane.switch.p4runtime.digest_calls import digest_calls
-from gradplane.switch.p4runtime.errors import RpcError
 from gradplane.switch.p4runtime.p4info import (
     PRIORITY_KINDS,
     SELECTOR_KIND,
@@ -19,8 +19,8 @@ from gradplane.switch.p4runtime.p4info import (
     is_hidden,
     told_types,
 )
+from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.p4runtime.typespec import flat_fields
-from gradplane.switch.p4runtime.values import from_bytes, to_bytes
 
 _SHOWN = 12  # choices listed in a message
 

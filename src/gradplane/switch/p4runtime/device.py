@@ -12,13 +12,13 @@ from finsy.proto import p4r
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.catalog import Catalog
-from gradplane.switch.p4runtime.compare import differences
 from gradplane.switch.p4runtime.device_config import Source, parse_device_config
-from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.p4runtime.p4info_match import differences
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
-from gradplane.switch.runtime.buffers import Bytes, Ints, Sent, sent
-from gradplane.switch.runtime.errors import SwitchError
-from gradplane.switch.runtime.messages import Message
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.runtime.control_messages import Message
+from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, sent
 from gradplane.switch.source import CompileError, Diagnostic
 
 log = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.syntax.lexer import whole_strings
 from gradplane.switch.syntax.preprocess import Piece, preprocess
 

@@ -9,18 +9,18 @@ from finsy.proto import p4i, p4t
 from google.protobuf import text_format
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import blocks, statements
 from gradplane.switch.ir.types import Annotations, NewType, Type, bit_width
-from gradplane.switch.ir.walk import blocks, statements
 from gradplane.switch.p4runtime.annotations import (
     annotate,
     annotated_number,
     number_of,
     pairs_of,
 )
+from gradplane.switch.p4runtime.bit_strings import to_bytes
 from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
 from gradplane.switch.p4runtime.typespec import add_new_type, flat_fields, type_spec
-from gradplane.switch.p4runtime.values import to_bytes
 from gradplane.switch.source import CompileError, Diagnostic
 
 ARCHITECTURES = {"V1Switch": "v1model", "PSA_Switch": "psa"}

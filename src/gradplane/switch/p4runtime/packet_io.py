@@ -5,7 +5,7 @@ from __future__ import annotations
 from finsy.proto import p4r
 
 from gradplane.switch.p4runtime.catalog import Catalog, HeaderInfo, Value
-from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError
 
 _NO_HEADER = HeaderInfo("", ())
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from finsy.proto import p4r
 
 from gradplane.switch.p4runtime.catalog import Catalog
-from gradplane.switch.p4runtime.errors import RpcError
-from gradplane.switch.runtime.buffers import Bytes, Ints, Sent
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent
 from gradplane.switch.runtime.state import State
 
 Undo = Callable[[], None]

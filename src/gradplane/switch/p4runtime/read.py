@@ -9,21 +9,25 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradplane.switch.p4runtime.entities.arrays import read_counters, read_meters, read_registers
 from gradplane.switch.p4runtime.entities.digests import read_digests
 from gradplane.switch.p4runtime.entities.direct_entries import (
     read_direct_counters,
     read_direct_meters,
 )
-from gradplane.switch.p4runtime.entities.profiles import read_groups, read_members
-from gradplane.switch.p4runtime.entities.replication import read_replication
-from gradplane.switch.p4runtime.entities.tables import read_table_entries
-from gradplane.switch.p4runtime.entities.value_sets import read_value_sets
-from gradplane.switch.p4runtime.errors import BatchError, RpcError
+from gradplane.switch.p4runtime.entities.indexed_externs import (
+    read_counters,
+    read_meters,
+    read_registers,
+)
+from gradplane.switch.p4runtime.entities.profile_entries import read_groups, read_members
+from gradplane.switch.p4runtime.entities.replication_entries import read_replication
+from gradplane.switch.p4runtime.entities.table_entries import read_table_entries
+from gradplane.switch.p4runtime.entities.value_set_entries import read_value_sets
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 from gradplane.switch.p4runtime.write import entity_id
-from gradplane.switch.runtime.errors import TableError
+from gradplane.switch.runtime.control_errors import TableError
 
 log = logging.getLogger(__name__)
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4r
 
-from gradplane.switch.p4runtime.errors import BatchError, RpcError
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.read import read
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 from gradplane.switch.p4runtime.write import write
 from gradplane.switch.runtime.entries import ActionData
 

@@ -8,7 +8,7 @@ from finsy.proto import stratum
 from google.protobuf.any_pb2 import Any
 from google.protobuf.message import DecodeError
 
-from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.p4runtime.status_errors import RpcError
 
 
 @dataclass(frozen=True, slots=True)

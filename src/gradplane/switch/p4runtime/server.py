@@ -16,9 +16,9 @@ from finsy.proto import p4r, p4r_grpc
 
 from gradplane.switch.p4runtime.arbitration import MAX_STREAMS, too_many_streams
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.errors import BatchError, RpcError, rpc_status_of
 from gradplane.switch.p4runtime.service import Delivery, P4RuntimeService
-from gradplane.switch.runtime.messages import Message
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, rpc_status_of
+from gradplane.switch.runtime.control_messages import Message
 
 DEFAULT_ADDRESS = "0.0.0.0:9559"  # the port that IANA gave P4Runtime
 

@@ -20,18 +20,18 @@ from gradplane.switch.p4runtime.arbitration import (
     Stream,
     request_role,
 )
-from gradplane.switch.p4runtime.data import show_data
 from gradplane.switch.p4runtime.device import Device, Outputs
 from gradplane.switch.p4runtime.digest_lists import DigestLists
-from gradplane.switch.p4runtime.entities.tables import show_entry
-from gradplane.switch.p4runtime.errors import RpcError, code_number
+from gradplane.switch.p4runtime.entities.table_entries import show_entry
+from gradplane.switch.p4runtime.p4data import show_data
 from gradplane.switch.p4runtime.packet_io import packet_in_message, packet_out_bytes
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.reconcile import carry_over
 from gradplane.switch.p4runtime.roles import RoleConfig
+from gradplane.switch.p4runtime.status_errors import RpcError, code_number
 from gradplane.switch.p4runtime.write import write
-from gradplane.switch.runtime.messages import Digest, Fault, IdleNotice, Message, PacketIn
+from gradplane.switch.runtime.control_messages import Digest, Fault, IdleNotice, Message, PacketIn
 
 API_VERSION = "1.4.0"
 

@@ -19,7 +19,7 @@ from gradplane.switch.ir.types import (
     Union,
     Varbit,
 )
-from gradplane.switch.p4runtime.values import to_bytes
+from gradplane.switch.p4runtime.bit_strings import to_bytes
 
 
 def type_spec(t: Type, info: p4t.P4TypeInfo, program: Program) -> p4t.P4DataTypeSpec:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from gradplane.switch.ports.packets import Arrivals
+    from gradplane.switch.ports.kernel_batches import Arrivals
 
 _SIOCETHTOOL = 0x8946
 # linux/ethtool.h: commands that set one feature to 0 or 1.

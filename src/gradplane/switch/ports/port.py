@@ -9,9 +9,9 @@ import struct
 from collections.abc import Callable
 from contextlib import ExitStack
 
-from gradplane.switch.ports.errors import PortError
+from gradplane.switch.ports.kernel_batches import Arrivals, Departures
 from gradplane.switch.ports.offload import complete_open, switch_off
-from gradplane.switch.ports.packets import Arrivals, Departures
+from gradplane.switch.ports.port_error import PortError
 from gradplane.switch.ports.vlan import restore_tags
 
 _RECEIVE_QUEUE = _SEND_QUEUE = 8 << 20  # bytes; a shaped interface's queue must not end before tc's

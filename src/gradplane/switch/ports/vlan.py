@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from gradplane.switch.ports.packets import Arrivals
+    from gradplane.switch.ports.kernel_batches import Arrivals
 
 STATUS_AT = 16
 AUXDATA = np.dtype(  # a control message of it

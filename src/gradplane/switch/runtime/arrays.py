@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from gradplane.switch.ir.ops import wrap
 from gradplane.switch.ir.types import Bits, Bool, Type
-from gradplane.switch.runtime.errors import TableError
+from gradplane.switch.runtime.control_errors import TableError
 
 MASK64 = (1 << 64) - 1
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gradplane.switch.runtime.cells import signed_words, unsigned_words
-from gradplane.switch.runtime.keys import Match
+from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.meters import MeterCell
+from gradplane.switch.runtime.shared_memory import signed_words, unsigned_words
 
 MASK64 = (1 << 64) - 1
 

@@ -11,8 +11,8 @@ from operator import and_
 from typing import Protocol
 
 from gradplane.switch.runtime.entries import Entry
-from gradplane.switch.runtime.keys import WITH_PRIORITY, KeyField, Match
-from gradplane.switch.runtime.tuples import LONG, Key, Masked, in_parts, whole
+from gradplane.switch.runtime.match_fields import WITH_PRIORITY, KeyField, Match
+from gradplane.switch.runtime.match_masks import LONG, Key, Masked, in_parts, whole
 
 
 class Index(Protocol):

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradplane.switch.runtime.cells import signed_words
-from gradplane.switch.runtime.errors import TableError
+from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.shared_memory import signed_words
 
 GREEN, YELLOW, RED = 0, 1, 2
 SECOND = 10**9

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import ActionData, GroupRef, MemberRef, OneShot, Target
-from gradplane.switch.runtime.errors import TableError
 from gradplane.switch.runtime.links import Links
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Register, cell_shape
-from gradplane.switch.runtime.cells import LINE, block
+from gradplane.switch.runtime.shared_memory import LINE, block
 
 
 def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, int], int]:

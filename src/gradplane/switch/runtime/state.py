@@ -9,19 +9,19 @@ from collections.abc import Callable, Iterator
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.arrays import Counter
-from gradplane.switch.runtime.chance import Chance
+from gradplane.switch.runtime.control_messages import IdleNotice, Message
+from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.links import Links
-from gradplane.switch.runtime.messages import IdleNotice, Message
+from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import Meter
-from gradplane.switch.runtime.nodes import MulticastNodes
+from gradplane.switch.runtime.multicast_nodes import MulticastNodes
 from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.registers import make_registers
 from gradplane.switch.runtime.replicas import CloneSession, Replica
-from gradplane.switch.runtime.tables import MatchTable
+from gradplane.switch.runtime.rng import Chance
 from gradplane.switch.runtime.valuesets import ParserValueSet
-from gradplane.switch.runtime.watched import WatchedDict
 
 Clock = Callable[[], int]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.errors import TableError
-from gradplane.switch.runtime.keys import Match, key_fields
+from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.match_fields import Match, key_fields
 
 
 class ParserValueSet:

@@ -5,7 +5,7 @@ follows BMv2's own reader of the format, is told in the modules: grammar (the li
 (match values), expectations (which packets must leave), tester (the commands).
 """
 
-from gradplane.switch.stf.grammar import StfError
-from gradplane.switch.stf.testing import StfResult, main, run
+from gradplane.switch.stf.stf_grammar import StfError
+from gradplane.switch.stf.test_case import StfResult, main, run
 
 __all__ = ["StfError", "StfResult", "main", "run"]

@@ -11,15 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.commands import Target, run_words
-from gradplane.switch.control import Table
+from gradplane.switch.control_handles import Table
 from gradplane.switch.runtime.arrays import Counter
+from gradplane.switch.runtime.control_errors import SwitchError, TableError
+from gradplane.switch.runtime.control_messages import PacketIn
 from gradplane.switch.runtime.entries import Count, Entry
-from gradplane.switch.runtime.errors import SwitchError, TableError
-from gradplane.switch.runtime.messages import PacketIn
-from gradplane.switch.stf import values
+from gradplane.switch.stf import stf_values
 from gradplane.switch.stf.expectations import Expectations
-from gradplane.switch.stf.grammar import Statement, StfError, arguments, pairs
-from gradplane.switch.stf.names import field_named, named
+from gradplane.switch.stf.stf_grammar import Statement, StfError, arguments, pairs
+from gradplane.switch.stf.stf_names import field_named, named
 from gradplane.switch.switch import Switch
 
 PACKET_NS, WAIT_NS = 1_000_000, 1_000_000_000  # how long a packet and a `wait` take
@@ -127,16 +127,16 @@ class Tester:
     def _action(table: Table, action: str, args: str) -> tuple[str, dict[str, Any]]:
         names = [choice.action.name for choice in table.state.table.actions]
         where = f"table {table.state.table.name}"
-        params = {name: values.number(value) for name, value in arguments(args)}
+        params = {name: stf_values.number(value) for name, value in arguments(args)}
         return named("action", action, names, where), params
 
     @staticmethod
     def _match(table: Table, matches: str) -> dict[str, Any]:
         fields = {f.name: f for f in table.state.fields}
-        match = {name: values.absent(field) for name, field in fields.items()}
+        match = {name: stf_values.absent(field) for name, field in fields.items()}
         for name, value in pairs(matches):
             field = fields[field_named(name, list(fields), f"table {table.state.table.name}")]
-            match[field.name] = values.match(field, value)
+            match[field.name] = stf_values.match(field, value)
         return match
 
     @staticmethod
@@ -240,7 +240,7 @@ def packet_bytes(data: str) -> bytes:
 
 
 def _index(text: str) -> int:
-    value = values.number(text)
+    value = stf_values.number(text)
     if not isinstance(value, int):
         raise StfError(f"{text!r} is not a number")
     return value

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from finsy.proto import p4r
 
 from gradplane.switch.p4runtime.catalog import find
-from gradplane.switch.p4runtime.errors import RpcError
 from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.status_errors import RpcError
 
 
 def write_digest(p: Pipeline, kind: int, message: p4r.DigestEntry) -> Undo:

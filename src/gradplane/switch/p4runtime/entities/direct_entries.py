@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from finsy.proto import p4r
 
 from gradplane.switch.p4runtime.catalog import TableInfo, find
-from gradplane.switch.p4runtime.entities.direct import Direct
-from gradplane.switch.p4runtime.entities.numbers import (
+from gradplane.switch.p4runtime.entities.counter_data import (
     check_zero,
     counter_values,
     show_colours,
     show_counter,
     show_meter_config,
 )
-from gradplane.switch.p4runtime.entities.tables import find_entries, show_key
-from gradplane.switch.p4runtime.errors import RpcError
+from gradplane.switch.p4runtime.entities.direct_parts import Direct
+from gradplane.switch.p4runtime.entities.table_entries import find_entries, show_key
 from gradplane.switch.p4runtime.pipeline import Pipeline, Undo, only_modify
+from gradplane.switch.p4runtime.status_errors import RpcError
 
 _Found = Iterator[tuple[p4r.TableEntry, Direct]]
 

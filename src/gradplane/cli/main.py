@@ -1,0 +1,386 @@
+"""The command line. Exit status: 0 ok, 1 failed or rejected, 2 wrong usage.
+
+What a command needs is imported inside it, so that --help is there at once.
+"""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradplane import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+app = typer.Typer(
+    help="P4 switch and network emulator for in-network aggregation of compressed gradients.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+codecs_app = typer.Typer(help="Compression codecs: list them, or measure them.")
+p4_app = typer.Typer(
+    help="P4_16 programs: check them, or show what they contain.", no_args_is_help=True
+)
+app.add_typer(codecs_app, name="codecs")
+app.add_typer(p4_app, name="p4")
+
+Settings = Annotated[
+    list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key: job.quorum=3")
+]
+Out = Annotated[Path | None, typer.Option(help="The run folder; it must not exist")]
+Includes = Annotated[list[Path], typer.Option("-I", help="Folder of includes")]
+Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
+Externs = Annotated[
+    Path | None, typer.Option(metavar="FILE.py", help="Implements the program's own externs")
+]
+Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False)]
+
+
+def main() -> None:
+    """The command `gradplane`."""
+    # One's own models and data are module:object, found from the current folder.
+    if "" not in sys.path:
+        sys.path.insert(0, "")
+    try:
+        app(prog_name="gradplane")
+    except Exception as error:
+        if not (_ours(error) or isinstance(error, OSError)):
+            raise
+        from gradplane.switch.runtime.control_errors import told
+
+        _fail(told(error) if isinstance(error, OSError) else str(error))
+
+
+def _ours(error: BaseException) -> bool:
+    """Whether it was raised for the user to read; anything else is a fault of ours."""
+    return any(kind.__module__.startswith("gradplane.") for kind in type(error).__mro__)
+
+
+def _fail(message: str) -> None:
+    print(message if "\n" in message else f"gradplane: {message}", file=sys.stderr)
+    sys.exit(1)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        print(f"gradplane {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it, end")
+    ] = False,
+) -> None:
+    """P4 switch and network emulator for in-network aggregation of compressed gradients."""
+
+
+@app.command()
+def run(
+    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml", show_default=False)],
+    net: Annotated[
+        str | None, typer.Option(metavar="mininet|sim", help="Default: mininet where possible")
+    ] = None,
+    out: Out = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the experiment's")] = None,
+    settings: Settings = [],  # noqa: B006  (typer copies it)
+    cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
+) -> None:
+    """Run an experiment, or a study, and write its run folder."""
+    from gradplane.cli import output_tables
+    from gradplane.runner import run_experiment
+    from gradplane.studies import launch
+
+    if net not in (None, *run_experiment.NETWORKS):
+        raise typer.BadParameter(f"use {' or '.join(run_experiment.NETWORKS)}", param_hint="--net")
+    if launch.is_study(experiment):
+        _run_study(experiment, out, net, seed, settings, cli)
+        return
+    summary = run_experiment.run(
+        experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True
+    )
+    console = _console()
+    console.print(output_tables.results(summary))
+    _say(console, f"report: {summary.report}")
+
+
+def _run_study(
+    path: Path, out: Path | None, net: str | None, seed: int | None, settings: list[str], cli: bool
+) -> None:
+    from gradplane.cli import output_tables
+    from gradplane.studies import launch
+
+    if net or cli:
+        hint = "--net" if net else "--cli"
+        raise typer.BadParameter("a study has no network: leave it out", param_hint=hint)
+    console = _console()
+    with console.status("computing"):
+        done = launch.run(path, out, settings=settings, seed=seed)
+    console.print(output_tables.study(done.outcome))
+    _say(console, f"report: {done.report}")
+
+
+@app.command()
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
+    settings: Settings = [],  # noqa: B006
+    out: Out = None,
+) -> None:
+    """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
+    from gradplane.cli import output_tables
+    from gradplane.replayer import replay_run
+    from gradplane.runner.summary import Summary
+
+    console = _console()
+    if settings:
+        result = replay_run.replay(folder, settings, out=out, console=True)
+    else:
+        with console.status("replaying") as status:
+            result = replay_run.replay(
+                folder, on_round=lambda n: status.update(f"replaying: round {n}")
+            )
+    if isinstance(result, Summary):
+        console.print(output_tables.results(result))
+        _say(console, f"report: {result.report}")
+        return
+    _say(console, result.text())
+    if not result.equal:
+        raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", show_default=False)],
+    out: Annotated[Path | None, typer.Option(help="The HTML file to write")] = None,
+) -> None:
+    """Write the report of a run or a study, or the comparison of several runs."""
+    from gradplane.report import page as reports
+    from gradplane.studies import launch
+
+    studies = [folder for folder in folders if launch.is_folder(folder)]
+    if studies and len(folders) > 1:
+        raise typer.BadParameter(
+            f"{studies[0]} is a study's folder, and only runs are compared: give it alone",
+            param_hint="RUN_DIR...",
+        )
+    if studies:
+        _say(_console(), f"report: {launch.write_report(studies[0], out)}")
+        return
+    _say(_console(), f"report: {reports.write(folders, out)}")
+
+
+@codecs_app.callback(invoke_without_command=True)
+def list_codecs(context: typer.Context) -> None:
+    """List the codecs with their parameters."""
+    if context.invoked_subcommand is None:
+        from gradplane.cli import output_tables
+
+        _console().print(output_tables.codecs())
+
+
+@codecs_app.command()
+def bench(
+    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...")] = None,
+    values: Annotated[int, typer.Option(min=1, help="Length of the vector")] = 1 << 20,
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+) -> None:
+    """Speed, ratio and error on normal, lognormal and recorded real gradients."""
+    from gradplane.cli import output_tables
+
+    _console().print(output_tables.bench(names, values, seed))
+
+
+@p4_app.command()
+def check(program: Program, include: Includes = [], define: Defines = []) -> None:  # noqa: B006
+    """Compile a program and say what is wrong with it; it may be for any architecture."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch.arch.registry import why_not
+    from gradplane.switch.arch.user_externs import needed
+
+    compiled = programs.compiled(program, include, define, library=True)
+    for warning in compiled.warnings:
+        print(warning.render(compiled.reporter.lines), file=sys.stderr)
+    no_run = why_not(compiled.program)
+    if no_run:
+        place = compiled.program.package.span
+        print(f"{place}: warning: {no_run}: only checked, it cannot run here", file=sys.stderr)
+    else:
+        programs.check(compiled)
+        note = needed(compiled.program)
+        if note is not None:
+            print(note.render({}), file=sys.stderr)
+    print(f"{program}: ok")
+
+
+@p4_app.command()
+def info(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    summary: Annotated[bool, typer.Option("--summary", help="As a table for the eye")] = False,
+) -> None:
+    """Print a program's P4Info, or a summary of what a controller finds in it."""
+    from gradplane.cli import output_tables
+    from gradplane.experiment import p4_programs as programs
+
+    compiled = programs.compiled(program, include, define)
+    programs.check(compiled)
+    if summary:
+        _console().print(output_tables.program(compiled.program))
+    else:
+        print(programs.p4info(compiled.program), end="")
+
+
+@p4_app.command()
+def config(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+) -> None:
+    """Print a program, includes and all, as the JSON to push where BMv2 takes its compiled one."""
+    from gradplane.experiment import p4_programs as programs
+
+    print(programs.config(program, include, define))
+
+
+@app.command()
+def trace(
+    program: Annotated[Path | None, typer.Argument(metavar="FILE.p4", show_default=False)] = None,
+    packet: Annotated[
+        str | None, typer.Option(metavar="HEX", help="The packet, from Ethernet on")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Packets of the switch that runs there")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=0, help="Where it comes in; 1, or with --at any")
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="P4", help="With --at: hdr.ipv4.dst == 10.0.0.5")
+    ] = None,
+    count: Annotated[
+        int | None, typer.Option("--next", min=1, help="With --at: end after so many")
+    ] = None,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
+    externs: Externs = None,
+) -> None:
+    """Tell everything that happens to a packet: one of your own, or those of a running switch."""
+    if at is not None:
+        if program is not None or packet is not None or externs is not None:
+            raise typer.BadParameter("it takes no program and no packet", param_hint="--at")
+        _trace_live(at, port, where, count, json)
+        return
+    if program is None or packet is None:
+        raise typer.BadParameter("give FILE.p4 and --packet HEX, or --at HOST:PORT")
+    if where is not None or count is not None:
+        raise typer.BadParameter("they are for --at", param_hint="--where, --next")
+    from gradplane.experiment import p4_programs as programs
+
+    try:
+        data = bytes.fromhex(packet)
+    except ValueError as error:
+        raise typer.BadParameter(f"not hexadecimal: {error}", param_hint="--packet") from None
+    number = 1 if port is None else port
+    print(programs.trace(program, include, define, number, data, json, externs), end="")
+
+
+def _trace_live(
+    address: str, port: int | None, where: str | None, count: int | None, as_json: bool
+) -> None:
+    from json import dumps
+
+    from gradplane.switch.daemon.trace_client import traces
+
+    with suppress(KeyboardInterrupt):
+        found = traces(address, port, where, count)
+        print(f"waiting for packets at {address}; Ctrl-C ends it", file=sys.stderr)
+        for answer in found:
+            told = answer["trace"]
+            heading = f"port {told['port']}, {len(told['packet']) // 2} bytes"
+            text = dumps(told) if as_json else f"{heading}\n{answer['text']}"
+            print(text, flush=True)
+
+
+@app.command()
+def stf(
+    programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4...", show_default=False)],
+    engine: Annotated[str, typer.Option(help="jit or interpreter")] = "jit",
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    externs: Externs = None,
+) -> None:
+    """Run programs' packet tests: the .stf file beside each."""
+    from gradplane.switch.stf import main as run_tests
+    from gradplane.switch.switch import ENGINES
+
+    if engine not in ENGINES:
+        raise typer.BadParameter(f"use {' or '.join(ENGINES)}", param_hint="--engine")
+    raise typer.Exit(run_tests(programs, engine, include, define, externs))
+
+
+@app.command(
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+    add_help_option=False,
+)
+def switch(context: typer.Context) -> None:
+    """Run a P4 switch on network interfaces, with simple_switch_grpc's options."""
+    from gradplane.switch.daemon import live_switch
+
+    raise typer.Exit(live_switch.main(context.args))
+
+
+@app.command()
+def cli(
+    file: Annotated[
+        Path | None, typer.Argument(metavar="[FILE]", help="Commands, or runtime JSON")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="The switch's P4Runtime server")
+    ] = None,
+    thrift_port: Annotated[
+        int | None, typer.Option(min=1, help="Its --thrift-port, in place of --at")
+    ] = None,
+    thrift_ip: Annotated[str, typer.Option(help="Where that is")] = "127.0.0.1",
+    json: Annotated[str | None, typer.Option(hidden=True)] = None,
+    pre: Annotated[str | None, typer.Option(hidden=True)] = None,
+) -> None:
+    """Give a running switch simple_switch_CLI's commands, from a file, a pipe or a prompt."""
+    from gradplane.cli.switch_prompt import run_commands
+
+    if at is not None and thrift_port is not None:
+        raise typer.BadParameter("give one of --at and --thrift-port", param_hint="--at")
+    address = at or (f"{thrift_ip}:{thrift_port}" if thrift_port else "127.0.0.1:9559")
+    raise typer.Exit(run_commands(address, file))
+
+
+@app.command()
+def shell(
+    address: Annotated[str, typer.Option(help="The switch's P4Runtime server")] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option(min=0)] = 0,
+    election_id: Annotated[int, typer.Option(min=1, help="The highest connected may write")] = 100,
+    script: Annotated[
+        Path | None, typer.Option(help="Run this Python file instead of a prompt")
+    ] = None,
+) -> None:
+    """Open p4runtime-shell on a running switch; installs it in a place of its own first."""
+    from gradplane.cli.p4runtime_shell import open_shell
+
+    raise typer.Exit(open_shell(address, device_id, election_id, script=script))
+
+
+def _console() -> "Console":
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _say(console: "Console", text: str) -> None:
+    """Whole lines, for people and for pipes."""
+    console.print(text, soft_wrap=True, markup=False)

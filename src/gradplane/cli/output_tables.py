@@ -1,0 +1,152 @@
+"""What the commands print: tables that fit 80 columns."""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich import box
+from rich.console import Group
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from gradplane import codecs as compression
+from gradplane.runner.summary import Summary, rate
+from gradplane.studies import gradients
+from gradplane.studies.nmse import Floats, nmse
+from gradplane.switch.ir import nodes as ir
+
+if TYPE_CHECKING:
+    from gradplane.studies.study import Outcome
+
+
+def results(summary: Summary) -> Group:
+    """A run's outcome against its baseline, a table a job; bytes are per worker and round."""
+    runs = [values for values in (summary.values, summary.baseline) if values]
+    return Group(*(_job(runs, number) for number in range(len(runs[0]["jobs"]))))
+
+
+def _job(runs: Sequence[dict[str, Any]], number: int) -> Table:
+    jobs = [values["jobs"][number] for values in runs]
+    table = _table(jobs[0]["name"], *("this run", "baseline")[: len(runs)])
+    for label, read in _RESULTS:
+        table.add_row(label, *map(read, jobs))
+    table.add_row("losses injected", *map(_injected, runs))
+    if any(values["link_bytes"]["fabric"] for values in runs):
+        sizes = (f"{values['link_bytes']['fabric']:,}" for values in runs)
+        table.add_row("bytes between switches, in all", *sizes)
+    return table
+
+
+def _traffic(way: str, job: dict[str, Any]) -> str:
+    traffic = job["traffic"]
+    return f"{traffic[f'payload_{way}']:,.0f} + {traffic[f'headers_{way}']:,.0f}"
+
+
+def _injected(values: dict[str, Any]) -> str:
+    found = values["losses_injected"]
+    return ", ".join(f"{kind} {sum(ways.values()):,}" for kind, ways in found.items()) or "none"
+
+
+_RESULTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
+    ("test accuracy", lambda job: f"{job['test_accuracy']:.2%}"),
+    ("bytes up a round (+ headers)", partial(_traffic, "up")),
+    ("bytes down a round (+ headers)", partial(_traffic, "down")),
+    ("rounds a second", lambda job: rate(job["rounds_per_second"])),
+    ("rounds", lambda job: f"{job['rounds']:,}"),
+    ("results missed", lambda job: f"{job['missed']:,}"),
+)
+
+
+def codecs() -> Table:
+    """Every codec, its parameters with their defaults, and whether a switch can sum it."""
+    table = _table("codecs", "parameters", "summable", justify="left")
+    for name in compression.names():
+        codec = compression.get(name)
+        parameters = [f"{k}={v}" for k, v in codec.config.items() if k != "name"]
+        table.add_row(name, ", ".join(parameters) or "-", "yes" if codec.summable else "no")
+    return table
+
+
+def bench(names: Sequence[str] | None, values: int, seed: int) -> Table:
+    """Speed, ratio, bits a value and error of each codec, in its first round on a vector.
+
+    Speed, ratio and bits are those on gradients recorded in a training; best speed of three calls.
+    CodecError for a name that does not exist."""
+    codecs = [compression.get(name) for name in names or compression.names()]
+    vectors = _vectors(values, seed)
+    heads = ("enc.\nGB/s", "dec.\nGB/s", "\nratio", "\nbits")
+    table = _table(f"{values:,}\nvalues", *heads, *(f"NMSE,\n{kind}" for kind in vectors))
+    for codec in codecs:
+        table.add_row(codec.name, *_measure(codec, vectors, seed))
+    return table
+
+
+def _vectors(values: int, seed: int) -> dict[str, Floats]:
+    """float32[values] of each kind: real ones follow each other, step by step, in a training."""
+    vectors = {kind: gradients.drawn(kind, values, seed) for kind in ("normal", "lognormal")}
+    size = gradients.flat(next(gradients.training(1)).gradients).size
+    steps = gradients.training(-(-values // size), seed=seed)
+    real = np.concatenate([gradients.flat(step.gradients) for step in steps])[:values]
+    return vectors | {"real": real}
+
+
+def _measure(codec: compression.Codec, vectors: dict[str, Floats], seed: int) -> list[str]:
+    errors = []
+    for x in vectors.values():
+        shared, state = codec.local(x, codec.start(x.size)), codec.start(x.size)
+        data, _ = codec.encode(x, shared, seed, state)
+        errors.append(f"{nmse(x, codec.decode(data, x.size)):.2g}")
+    encode = _speed(lambda: codec.encode(x, shared, seed, state), x.nbytes)
+    decode = _speed(lambda: codec.decode(data, x.size), x.nbytes)
+    return [encode, decode, f"{x.nbytes / len(data):.2f}", f"{8 * len(data) / x.size:.2f}", *errors]
+
+
+def _speed(call: Callable[[], object], size: int) -> str:
+    """GB/s of the fastest of three calls."""
+    seconds = []
+    for _ in range(3):
+        started = time.perf_counter()
+        call()
+        seconds.append(time.perf_counter() - started)
+    return f"{size / 1e9 / min(seconds):.2f}"
+
+
+def study(outcome: "Outcome") -> Group:
+    """A study's numbers beside the paper's, and in sentences where and why they differ."""
+    table = _table(*outcome.head)
+    for row in outcome.rows:
+        table.add_row(*row)
+    notes = (Padding(Text(note), (0, 0, 1, 1)) for note in outcome.notes)
+    return Group(Text(f" {outcome.title}", "bold"), table, *notes)
+
+
+def program(compiled: ir.Program) -> Table:
+    """A P4 program's tables, registers, counters and so on, by their control-plane names."""
+    from gradplane.switch.p4runtime.p4info import build_p4info
+
+    info = build_p4info(compiled)
+    actions = {action.preamble.id: action.preamble.alias for action in info.actions}
+    table = _table("kind", "name", "what", justify="left")
+    for entry in info.tables:
+        keys = ", ".join(_key(field) for field in entry.match_fields) or "no key"
+        names = ", ".join(actions[ref.id] for ref in entry.action_refs)
+        table.add_row("table", entry.preamble.name, f"{keys}\n{names}; size {entry.size}")
+    for kind in ("registers", "counters", "meters", "direct_counters", "direct_meters"):
+        for entry in getattr(info, kind):
+            size = f"size {entry.size}" if hasattr(entry, "size") else "one an entry"
+            table.add_row(kind[:-1].replace("_", " "), entry.preamble.name, size)
+    return table
+
+
+def _key(field: Any) -> str:
+    return f"{field.name}: {field.MatchType.Name(field.match_type).lower()}<{field.bitwidth}>"
+
+
+def _table(first: str, *others: str, justify: str = "right") -> Table:
+    table = Table(first, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for name in others:
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    return table

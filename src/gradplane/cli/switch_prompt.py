@@ -1,0 +1,112 @@
+"""simple_switch_CLI's commands for a running switch: from a file, from a pipe, at a prompt.
+
+From a pipe the prompt is printed too, and errors are on standard output: scripts that were written
+for simple_switch_CLI look for `RuntimeCmd: NAME[INDEX]= VALUE`.
+"""
+
+from __future__ import annotations
+
+import os
+import readline
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import takewhile
+from pathlib import Path
+
+from gradplane.switch.daemon.command_client import CommandClient
+from gradplane.switch.runtime.control_errors import SwitchError
+
+PROMPT = "RuntimeCmd: "
+_ENDS = ("EOF", "exit", "quit")
+
+
+def run_commands(address: str, file: Path | None) -> int:
+    """Has the switch at `address` carry out a file's commands, or those of standard input.
+
+    -> exit status: 0 if all were done, else 1. Raises live_client.Refused where no switch answers.
+    """
+    with CommandClient(address) as client:
+        if file is not None:
+            return _from_file(client, file)
+        if sys.stdin.isatty():
+            _at_prompt(client)
+            return 0
+        return _from_pipe(client)
+
+
+def _from_file(client: CommandClient, file: Path) -> int:
+    failed = False
+    text = file.read_text(encoding="utf-8-sig", errors="replace")
+    for answer in client.run(text, str(file)):
+        if answer["error"]:
+            failed = True
+            print(f"{answer['where']}: {answer['error']}", file=sys.stderr)
+        elif answer["output"]:
+            print(answer["output"])
+    return int(failed)
+
+
+def _from_pipe(client: CommandClient) -> int:
+    failed = False
+    for text in _texts():
+        for answer in client.run(text, "standard input"):
+            failed |= bool(answer["error"])
+            print(PROMPT, end="")
+            _show(answer)
+        sys.stdout.flush()
+    print(PROMPT)
+    return int(failed)
+
+
+def _texts() -> Iterator[str]:
+    """Commands as they come; what is there already, a file or JSON, as a whole."""
+    lines = takewhile(lambda line: line.strip() not in _ENDS, sys.stdin)
+    if stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
+        yield "".join(lines)
+        return
+    for line in lines:
+        yield line + "".join(lines) if line.lstrip().startswith("{") else line
+
+
+def _at_prompt(client: CommandClient) -> None:
+    _set_up_keys(client)
+    list(client.run("", "prompt"))  # whether anybody is there
+    while True:
+        try:
+            line = input(PROMPT)
+        except KeyboardInterrupt:
+            print()
+            continue
+        except EOFError:
+            print()
+            return
+        if line.strip() in _ENDS:
+            return
+        for answer in client.run(line, "prompt"):
+            _show(answer)
+
+
+def _set_up_keys(client: CommandClient) -> None:
+    """The tab key completes commands and names."""
+    choices: list[str] = []
+
+    def complete(text: str, number: int) -> str | None:
+        nonlocal choices
+        if number == 0:
+            choices = []
+            with suppress(SwitchError):
+                choices = client.complete(readline.get_line_buffer()[: readline.get_endidx()])
+        return f"{choices[number]} " if number < len(choices) else None
+
+    readline.set_completer_delims(" \t")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")
+
+
+def _show(answer: dict[str, str]) -> None:
+    if answer["error"]:
+        print(f"Error: {answer['error']}")
+    elif answer["output"]:
+        print(answer["output"])

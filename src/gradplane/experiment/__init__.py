@@ -1,0 +1,1 @@
+"""From an experiment file to a resolved and checked experiment."""

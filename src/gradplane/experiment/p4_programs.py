@@ -1,0 +1,93 @@
+"""P4 programs by name or path, and what is pushed to a switch to run one."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from gradplane.controller.connection import Pipeline
+from gradplane.experiment.document import ExperimentError
+from gradplane.switch.arch.registry import architecture
+from gradplane.switch.compiler import Compiled, compile_source
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.p4runtime.device_config import device_config
+from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+from gradplane.switch.source import CompileError
+from gradplane.switch.switch import Switch
+
+SHIPPED = Path(__file__).parent.parent / "p4"
+INCLUDE = SHIPPED / "include"
+
+
+def find(program: str, folder: Path = Path()) -> Path:
+    """The file that `program` means: one of ours by name, else a path, relative ones from `folder`.
+
+    ExperimentError if there is no such file."""
+    if program in shipped():
+        return SHIPPED / program
+    path = folder / program
+    if not path.is_file():
+        raise ExperimentError(f"program {path}: no such file; shipped: {', '.join(shipped())}")
+    return path.resolve()
+
+
+def shipped() -> list[str]:
+    """The names of our own programs."""
+    return sorted(path.name for path in SHIPPED.glob("*.p4"))
+
+
+def include_dirs(program: Path) -> tuple[Path, ...]:
+    """Where a program's includes are looked for: beside it, then among ours."""
+    return (program.parent, INCLUDE)
+
+
+def compiled(
+    program: Path,
+    folders: Sequence[Path] = (),
+    macros: Mapping[str, str] | Sequence[str] = (),
+    library: bool = False,
+) -> Compiled:
+    """The program and its warnings; `macros` as a mapping or NAME[=VALUE]; library: it may be
+    without a main. Raises CompileError."""
+    folders = (*folders, *include_dirs(program))
+    return compile_source(program, folders, macros or None, library=library)
+
+
+def check(compiled: Compiled) -> None:
+    """Raises CompileError with what its architecture, or P4Info, has against the program."""
+    architecture(None, compiled.program).model.check(compiled.program)
+    try:
+        build_p4info(compiled.program)
+    except CompileError as error:
+        raise CompileError(error.diagnostics, compiled.reporter.lines) from error
+
+
+def p4info(program: ir.Program) -> str:
+    """P4Runtime's description of it, as text."""
+    return p4info_text(build_p4info(program))
+
+
+def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str:
+    """The program as one JSON text to push. Raises CompileError, with every error found."""
+    check(compiled(program, folders, macros))
+    return device_config(program, (*folders, *include_dirs(program)), macros).decode()
+
+
+def pipeline(program: Path, macros: Mapping[str, str]) -> Pipeline:
+    """The program as the controller pushes it. Raises CompileError, with every error found."""
+    info = p4info(compiled(program, (), macros).program)
+    return Pipeline(info.encode(), device_config(program, include_dirs(program), macros))
+
+
+def trace(
+    program: Path,
+    folders: Sequence[Path],
+    macros: Sequence[str],
+    port: int,
+    packet: bytes,
+    as_json: bool,
+    externs: Path | None = None,
+) -> str:
+    """Everything that happens to a packet in a fresh switch, a line an event, or as JSON."""
+    found = compiled(program, folders, macros).program
+    traced = Switch(found, externs=externs).trace(port, packet)
+    return json.dumps(traced.json(), indent=1) + "\n" if as_json else traced.text()

@@ -1,0 +1,1 @@
+"""What drives the state machines: on sockets, or in the simulated network."""

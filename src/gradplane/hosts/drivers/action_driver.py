@@ -1,0 +1,137 @@
+"""Drives a host's state machines: performs their actions in order, keeps their timers, and carries
+messages between the stream and whom they are for."""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable
+
+from gradplane.hosts.drivers.environment import Environment, Handle
+from gradplane.hosts.protocols.actions import (
+    Action,
+    CancelTimer,
+    Deliver,
+    Failed,
+    Peer,
+    Received,
+    Record,
+    Send,
+    SendMessage,
+    SetTimer,
+)
+from gradplane.hosts.protocols.messages import Kind, MessageError, kind_of
+from gradplane.hosts.stream.stream import Stream
+
+OnMessage = Callable[[Peer, bytes, int], list[Action]]
+OnTimer = Callable[[Hashable, int], list[Action]]
+
+
+class Machines:
+    """The state machines of one host, with the stream that listens on local port `stream_port`.
+
+    `send` puts a datagram on the link, `deliver` gets the results, `failed` the peers that the
+    stream gave up; `connection` as Stream has it. What an action brings about comes before the next
+    action, results last of all.
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        stream_port: int,
+        send: Callable[[Send], None],
+        deliver: Callable[[Deliver], None],
+        failed: Callable[[Failed], None],
+        connection: int = 1,
+    ) -> None:
+        self._env = env
+        self._send, self._deliver, self._failed = send, deliver, failed
+        self._stream = Stream(stream_port, connection)
+        self._on_message: dict[Kind, tuple[OnMessage, OnTimer | None]] = {}
+        self._timers: dict[tuple[OnTimer, Hashable], Handle] = {}
+        self._waiting: deque[tuple[Action, OnTimer | None]] = deque()
+        self._results: deque[Deliver] = deque()
+        self._busy = False
+        self._unwanted = 0
+
+    @property
+    def idle(self) -> bool:
+        """Every message that was sent was acknowledged."""
+        return self._stream.idle
+
+    @property
+    def ignored(self) -> dict[str, int]:
+        """Datagrams and messages of no use, by reason."""
+        datagrams = {f"stream {reason}": n for reason, n in self._stream.refused.items()}
+        return {"messages": self._unwanted} | datagrams
+
+    def route(
+        self, kinds: Iterable[Kind], on_message: OnMessage, on_timer: OnTimer | None = None
+    ) -> None:
+        """Messages of these kinds are for `on_message`; its timers call `on_timer`."""
+        self._on_message |= dict.fromkeys(kinds, (on_message, on_timer))
+
+    def receive(self, ip: str, source_port: int, payload: bytes) -> None:
+        """A datagram for the stream's port."""
+        peer = (ip, source_port)
+        actions = self._stream.receive(peer, payload, self._env.now())
+        self.perform(actions, self._stream.timer)
+
+    def perform(self, actions: Iterable[Action], on_timer: OnTimer | None = None) -> None:
+        """Perform a machine's actions; its timers call its `on_timer`."""
+        self._waiting.extendleft([(action, on_timer) for action in actions][::-1])
+        if self._busy:
+            return
+        self._busy = True
+        try:
+            while self._waiting or self._results:
+                if self._waiting:
+                    self._perform(*self._waiting.popleft())
+                else:
+                    self._deliver(self._results.popleft())
+        finally:
+            self._busy = False
+
+    def _perform(self, action: Action, on_timer: OnTimer | None) -> None:
+        match action:
+            case Send():
+                self._send(action)
+            case SetTimer(key, at):
+                assert on_timer is not None, f"{action} of a machine without timers"
+                self._set_timer(on_timer, key, at)
+            case CancelTimer(key):
+                assert on_timer is not None, f"{action} of a machine without timers"
+                self._cancel_timer(on_timer, key)
+            case Record(kind, fields):
+                self._env.record(kind, **fields)
+            case SendMessage(peer, data, values):
+                sent = self._stream.send_message(peer, data, self._env.now(), values)
+                self.perform(sent, self._stream.timer)
+            case Received(peer, data):
+                self._received(peer, data)
+            case Deliver():
+                self._results.append(action)
+            case Failed():
+                self._failed(action)
+
+    def _set_timer(self, on_timer: OnTimer, key: Hashable, at: int) -> None:
+        self._cancel_timer(on_timer, key)
+
+        def expire() -> None:
+            del self._timers[on_timer, key]
+            self.perform(on_timer(key, self._env.now()), on_timer)
+
+        self._timers[on_timer, key] = self._env.call_at(at, expire)
+
+    def _cancel_timer(self, on_timer: OnTimer, key: Hashable) -> None:
+        handle = self._timers.pop((on_timer, key), None)
+        if handle is not None:
+            handle.cancel()
+
+    def _received(self, peer: Peer, data: bytes) -> None:
+        """A whole message; one that is malformed or by the wrong peer is counted and forgotten."""
+        try:
+            machine = self._on_message.get(kind_of(data))
+            if machine is None:
+                raise MessageError(f"a message of kind {data[0]} is for no machine of this host")
+            on_message, on_timer = machine
+            self.perform(on_message(peer, data, self._env.now()), on_timer)
+        except MessageError:
+            self._unwanted += 1

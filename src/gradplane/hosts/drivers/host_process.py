@@ -1,0 +1,117 @@
+"""A host as a process: start-up, the runner's go, the loop, the end.
+
+On standard output the process prints a line {"ready": NAME} when everything is loaded and its
+ports are open, and {"finished": NAME} when it has nothing more to do by itself. On standard input
+it waits for a line "go ORIGIN": the time.monotonic_ns() that all hosts count from. It runs until
+standard input ends, which also happens when whoever started it dies.
+"""
+
+import contextlib
+import json
+import sys
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from gradplane.codecs import Codec
+from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
+from gradplane.hosts.drivers.host import Host
+from gradplane.hosts.drivers.socket_environment import SocketEnvironment
+from gradplane.hosts.drivers.training_host import HostError
+from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec
+from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.training.train import TrainingError
+from gradplane.hosts.training.user_objects import LoadError
+
+_EXPECTED = (ConfigError, LoadError, TrainingError, ReduceError, HostError, OSError)
+
+
+def run(path: Path, commands: TextIO, answers: TextIO) -> None:
+    """Run the host that the file at `path` describes, to the end of `commands`.
+
+    Raises ConfigError, LoadError, OSError (a port or the log) before "ready", and what Host raises.
+    """
+    config = HostConfig.from_json(path.read_text())
+    with open(config.log, "w", buffering=1) as log, SocketEnvironment(config.ip, log) as env:
+        host = Host(config, env)
+        for port in host.ports:
+            env.listen(port, host.receive)
+        warm_up(config.job)
+        _say(answers, "ready", config.name)
+        if (origin := _origin(commands.readline())) is not None:
+            env.origin = origin
+            _loop(config, host, env, commands, answers)
+
+
+def warm_up(job: JobConfig) -> None:
+    """Load the codecs' compiled kernels, so that the first round does not wait for them."""
+    codecs = [push_codec(job)]
+    if job.bound is not None:
+        codecs.append(make_codec(("inceptionn", {"bound": job.bound}), "bound"))
+    if job.aggregation == "ps":
+        codecs.append(make_codec(job.pull_codec, "pull_codec"))
+    for codec in codecs:
+        for part in parts(codec):
+            _exercise(part, job.sum_bits)
+
+
+def _loop(
+    config: HostConfig, host: Host, env: SocketEnvironment, commands: TextIO, answers: TextIO
+) -> None:
+    running = True
+
+    def stop_at_end() -> None:
+        nonlocal running
+        running = bool(commands.readline())
+
+    env.watch(commands, stop_at_end)
+    host.start()
+    told = False
+    while running:
+        if host.finished and not told:
+            _say(answers, "finished", config.name)
+            told = True
+        env.step()
+    env.record("ignored", host=config.name, unsent=env.unsent, **host.ignored)
+
+
+def _origin(line: str) -> int | None:
+    """The time in a "go" line; None at the end of input."""
+    if not line:
+        return None
+    words = line.split()
+    if len(words) != 2 or words[0] != "go" or not words[1].isdigit():
+        raise ConfigError(f"expected a line 'go ORIGIN' with a time in ns, got {line!r}")
+    return int(words[1])
+
+
+def _say(answers: TextIO, event: str, name: str) -> None:
+    print(json.dumps({event: name}), file=answers, flush=True)
+
+
+def _exercise(codec: Codec, sum_bits: int) -> None:
+    x = np.ones(8, np.float32)
+    state = codec.start(x.size)
+    shared = codec.local(x, state)
+    data, _ = codec.encode(x, shared, state=state)
+    codec.decode(data, x.size)
+    if codec.summable:
+        codes, _ = codec.codes(x, shared, state=state)
+        sums = np.array(codec.table, f"u{sum_bits // 8}")[codes]
+        codec.decode_sum(sums, x.size, np.ones(codes.size, np.int64), shared)
+
+
+def main(arguments: list[str]) -> int:
+    """The command: 0 after an orderly end, 1 with a message if the host failed, 2: wrong usage."""
+    if len(arguments) != 1:
+        print("usage: python -m gradplane.hosts CONFIG.json", file=sys.stderr)
+        return 2
+    answers = sys.stdout
+    try:
+        with contextlib.redirect_stdout(sys.stderr):  # what one's own model may print
+            run(Path(arguments[0]), sys.stdin, answers)
+    except _EXPECTED as error:
+        print(f"gradplane.hosts {arguments[0]}: {error}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,76 @@
+"""A SocketEnvironment in a thread, so that peers are answered while a program computes."""
+
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+from gradplane.hosts.drivers.socket_environment import Receive, SocketEnvironment
+
+T = TypeVar("T")
+
+
+class Loop:
+    """The environment `env`, its thread from start() on, and calls into it.
+
+    `failed` is called, in the thread, with what a datagram's or timer's handling raised; the loop
+    goes on. OSError if (ip, port) cannot be bound.
+    """
+
+    def __init__(
+        self, ip: str, port: int, receive: Receive, failed: Callable[[Exception], None]
+    ) -> None:
+        self._failed = failed
+        self._calls: deque[Callable[[], None]] = deque()
+        self._running = True
+        with contextlib.ExitStack() as opened:
+            log = opened.enter_context(open(os.devnull, "w"))
+            self.env = opened.enter_context(SocketEnvironment(ip, log))
+            self.env.listen(port, receive)
+            self._reader, self._writer = os.pipe()
+            opened.callback(os.close, self._reader)
+            opened.callback(os.close, self._writer)
+            self.env.watch(self._reader, self._called)
+            self._opened = opened.pop_all()
+        self._thread = threading.Thread(target=self._run, name=f"{ip}:{port}", daemon=True)
+
+    def start(self) -> None:
+        """Begin to receive; what has arrived meanwhile waits in the socket."""
+        self._thread.start()
+
+    def call(self, function: Callable[[], T]) -> "Future[T]":
+        """function() in the thread; its result or exception is the future's."""
+        future: Future[T] = Future()
+
+        def run() -> None:
+            try:
+                future.set_result(function())
+            except Exception as error:
+                future.set_exception(error)
+
+        self._calls.append(run)
+        os.write(self._writer, b"x")
+        return future
+
+    def close(self) -> None:
+        """End the thread and close the sockets."""
+        self.call(self._stop).result()
+        self._thread.join()
+        self._opened.close()
+
+    def _run(self) -> None:
+        while self._running:
+            try:
+                self.env.step()
+            except Exception as error:
+                self._failed(error)
+
+    def _called(self) -> None:
+        os.read(self._reader, 1)
+        self._calls.popleft()()
+
+    def _stop(self) -> None:
+        self._running = False

@@ -1,0 +1,1 @@
+"""Losses, delays and stragglers at the host's end of its link."""

@@ -1,0 +1,272 @@
+"""The models of impairments.py: each a small class that reads its keys and rules on packets.
+
+A ruling is None, or a verdict ("drop", "delay", "leave out") and a delay in nanoseconds.
+"""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from gradplane import codecs
+from gradplane.hosts.config import ConfigError
+from gradplane.hosts.impairments.impairment_spec import (
+    Spec,
+    directions,
+    fraction,
+    get,
+    known_keys,
+    types,
+    whole,
+)
+
+PACKET_KEYS = (
+    "link",
+    "direction",
+    "job",
+    "type",
+    "round",
+    "slot",
+    "attempt",
+    "peer",
+    "verdict",
+    "delay_ns",
+)
+VERDICTS = ("drop", "delay", "leave out")
+
+Ruling = tuple[str, int] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Packet:
+    """What a verdict may depend on. `training_round` is where the worker is when it passes."""
+
+    link: str
+    direction: str
+    job: int
+    type: str
+    round: int
+    slot: int
+    attempt: int
+    peer: str  # "ip:port" of the other end for streams, else empty
+    training_round: int
+
+    def chance(self, seed: int, purpose: str) -> float:
+        """The packet's own value in [0, 1)."""
+        place = (self.link, self.direction, self.peer, self.job, self.type)
+        return uniform(seed, purpose, *place, self.round, self.slot, self.attempt)
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a model is: this host's link and worker number (None: a server), the job's workers,
+    and whether the job is lossy.
+    """
+
+    link: str
+    worker: int | None
+    workers: int
+    lossy: bool = False
+
+
+class Model:
+    """Base: which packets a model sees. A model reads its keys in read() and rules in rule()."""
+
+    keys: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self, spec: Spec, place: Place) -> None:
+        self._place = place
+        self._seed = int(get(spec, "seed", int, 0))
+        self._directions, self._types = directions(spec), types(spec)
+        self.read(spec)
+
+    def read(self, spec: Spec) -> None:
+        """Take over and check the model's own keys."""
+
+    def rule(self, packet: Packet) -> Ruling:
+        """On a packet of the right direction and type."""
+        raise AssertionError(type(self))
+
+    def judge(self, packet: Packet) -> Ruling:
+        """On any packet."""
+        if packet.direction not in self._directions or packet.type not in self._types:
+            return None
+        return self.rule(packet)
+
+
+class Bernoulli(Model):
+    """Each packet is lost with probability `rate`."""
+
+    keys = ("rate",)
+
+    def read(self, spec: Spec) -> None:
+        """rate."""
+        self._rate = fraction(spec, "rate")
+
+    def rule(self, packet: Packet) -> Ruling:
+        """By the packet's own random value."""
+        return ("drop", 0) if packet.chance(self._seed, "bernoulli") < self._rate else None
+
+
+class Nth(Model):
+    """Packets n, 2 n, 3 n, ... are lost; each direction counts by itself."""
+
+    keys = ("n",)
+
+    def read(self, spec: Spec) -> None:
+        """n."""
+        self._n = whole(spec, "n")
+        self._counts = {"up": 0, "down": 0}
+
+    def rule(self, packet: Packet) -> Ruling:
+        """By how many came before."""
+        self._counts[packet.direction] += 1
+        return ("drop", 0) if self._counts[packet.direction] % self._n == 0 else None
+
+
+class Burst(Model):
+    """Gilbert and Elliott's model; each direction is a channel by itself and starts good."""
+
+    keys = ("p", "r", "loss")
+
+    def read(self, spec: Spec) -> None:
+        """p, r, loss."""
+        self._p, self._r = fraction(spec, "p"), fraction(spec, "r")
+        self._loss = fraction(spec, "loss", 1.0)
+        self._bad = {"up": False, "down": False}
+        self._counts = {"up": 0, "down": 0}
+
+    def rule(self, packet: Packet) -> Ruling:
+        """By the channel's state after this packet's step."""
+        way = packet.direction
+        self._counts[way] += 1
+        where = (self._place.link, way, self._counts[way])
+        step = uniform(self._seed, "burst step", *where)
+        self._bad[way] = step >= self._r if self._bad[way] else step < self._p
+        lost = self._bad[way] and uniform(self._seed, "burst loss", *where) < self._loss
+        return ("drop", 0) if lost else None
+
+
+class DropList(Model):
+    """The packets of a list, such as recorded verdicts."""
+
+    keys = ("packets",)
+
+    def read(self, spec: Spec) -> None:
+        """packets: what must be equal, and the ruling; by round, as lists can be long."""
+        self._listed: dict[int | None, list[tuple[dict[str, Any], tuple[str, int]]]] = {}
+        for packet in get(spec, "packets", (list, tuple)):
+            known_keys(packet, PACKET_KEYS, "impairment drop list: packet")
+            ruling = (packet.get("verdict", "drop"), packet.get("delay_ns", 0))
+            if ruling[0] not in VERDICTS:
+                raise ConfigError(
+                    f"impairment drop list: verdict = {ruling[0]!r}: it must be one of "
+                    f"{', '.join(VERDICTS)}"
+                )
+            wanted = {k: v for k, v in packet.items() if k not in ("verdict", "delay_ns")}
+            self._listed.setdefault(wanted.get("round"), []).append((wanted, ruling))
+
+    def rule(self, packet: Packet) -> Ruling:
+        """The first entry that matches."""
+        for round in (packet.round, None):
+            for wanted, ruling in self._listed.get(round, ()):
+                if all(getattr(packet, key) == value for key, value in wanted.items()):
+                    return ruling
+        return None
+
+
+class Straggler(Model):
+    """Some workers are slow, or left out, in some training rounds."""
+
+    keys = ("workers", "count", "delay_ms", "leave_out", "probability", "every", "rounds")
+
+    def read(self, spec: Spec) -> None:
+        """Who, how, when."""
+        if ("workers" in spec) == ("count" in spec):
+            raise ConfigError("impairment straggler: give either workers (a list) or count")
+        if ("delay_ms" in spec) == bool(spec.get("leave_out")):
+            raise ConfigError("impairment straggler: give either delay_ms or leave_out = true")
+        if sum(key in spec for key in ("probability", "every", "rounds")) > 1:
+            raise ConfigError("impairment straggler: give one of probability, every and rounds")
+        self._workers = self._read_workers(spec)
+        self._count = self._read_count(spec)
+        self._delay_ns = self._read_delay(spec)
+        self._probability = fraction(spec, "probability", 1.0)
+        self._every = whole(spec, "every", 1)
+        self._rounds = get(spec, "rounds", (list, tuple)) if "rounds" in spec else None
+
+    def rule(self, packet: Packet) -> Ruling:
+        """Delay; or lose what would be summed: of a lossy job always, else the first attempt."""
+        if packet.direction == "down" or not self._slow(packet.training_round):
+            return None
+        if self._delay_ns:
+            return "delay", self._delay_ns
+        always = self._place.lossy and packet.type in ("norm", "indices")
+        first = packet.type in ("norm", "indices", "stream", "values") and packet.attempt == 0
+        return ("leave out", 0) if always or first else None
+
+    def _slow(self, round: int) -> bool:
+        """Whether this worker is a straggler of that training round."""
+        if self._place.worker is None or round % self._every:
+            return False
+        if self._rounds is not None and round not in self._rounds:
+            return False
+        if self._workers is None:
+            return self._place.worker in self._drawn(round)
+        chance = uniform(self._seed, "straggles", round, self._place.worker)
+        return self._place.worker in self._workers and chance < self._probability
+
+    def _drawn(self, round: int) -> list[int]:
+        """`count` workers, the same on every host."""
+        if uniform(self._seed, "straggles", round) >= self._probability:
+            return []
+        workers = range(self._place.workers)
+        order = sorted(workers, key=lambda w: codecs.key(self._seed, "draw", round, w))
+        return order[: self._count]
+
+    def _read_workers(self, spec: Spec) -> list[int] | None:
+        for worker in spec.get("workers", ()):
+            if worker not in range(self._place.workers):
+                last = self._place.workers - 1
+                raise ConfigError(
+                    f"impairment straggler: worker {worker}: the job's are 0 to {last}"
+                )
+        return spec.get("workers")
+
+    def _read_count(self, spec: Spec) -> int:
+        count = whole(spec, "count", 0)
+        if count > self._place.workers:
+            raise ConfigError(
+                f"impairment straggler: count = {count}: the job has {self._place.workers} workers"
+            )
+        return count
+
+    def _read_delay(self, spec: Spec) -> int:
+        delay_ms = get(spec, "delay_ms", (int, float), 0)
+        if "delay_ms" in spec and delay_ms <= 0:
+            raise ConfigError(f"impairment straggler: delay_ms = {delay_ms}: it must be above 0")
+        return int(delay_ms * 1_000_000)
+
+
+MODELS: dict[str, type[Model]] = {
+    "bernoulli": Bernoulli,
+    "nth": Nth,
+    "burst": Burst,
+    "drop list": DropList,
+    "straggler": Straggler,
+}
+_COMMON = ("model", "link", "direction", "flow", "seed")
+
+
+def make_model(spec: Spec, place: Place) -> Model | None:
+    """The spec's model, None if it is not for this link. ConfigError names what is wrong."""
+    name = spec.get("model")
+    if name not in MODELS:
+        raise ConfigError(f"impairment: model = {name!r}: it must be one of {', '.join(MODELS)}")
+    kind = MODELS[name]
+    known_keys(spec, (*_COMMON, *kind.keys), f"impairment {name}")
+    model = kind(spec, place)
+    return model if spec.get("link", "*") in ("*", place.link) else None
+
+
+def uniform(seed: int, *parts: int | str) -> float:
+    """A random value in [0, 1), a function of its arguments."""
+    return codecs.key(seed, *parts) / 2.0**64

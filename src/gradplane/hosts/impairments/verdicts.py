@@ -1,0 +1,140 @@
+"""Losses and stragglers at a host's end of its link.
+
+A spec is a table of the experiment file. Keys of all models:
+
+    model      "bernoulli" | "nth" | "burst" | "drop list" | "straggler"
+    link       a host's name, or "*" (default)
+    direction  "up" (from the host) | "down" | "both" (default)
+    flow       "agg" | "stream" | "all" (default), or a list of packet types: "norm", "norm result",
+               "indices", "sums", "straggler", "partial", "status", "stream", "values", "ack",
+               "other"
+    seed       default 0
+
+and of each model:
+
+    bernoulli  rate: each packet is lost with this probability
+    nth        n: every n-th packet is lost
+    burst      p, r, loss (default 1): Gilbert and Elliott's two states; a packet turns good to bad
+               with p, bad to good with r, and is lost in the bad state with probability loss
+    drop list  packets: tables of link, direction, job, type, round, slot, attempt, peer as they are
+               recorded; what is not given matches everything; verdict = "delay" and delay_ns
+    straggler  workers: their numbers, or count: how many, drawn anew each round;
+               delay_ms, or leave_out = true; when: probability, every or rounds (default: always)
+
+A packet's key is (job, type, round, slot, attempt): attempt counts from 0 how often this host's
+link saw the same packet in this direction. For streams round and slot are message and segment, for
+their values the connection's sequence number and 0, for their acknowledgements the next segment
+expected and 0; the peer belongs to the key. Verdicts are functions of seed, link, direction and key
+alone, except that "nth" and "burst" count packets. Of several models the first loss counts, and
+delays add up.
+
+A left-out straggler of a lossy job loses all its norms and indices of the round; results reach it
+by multicast. Where packets are sent again until they are answered it loses the first attempt (also
+of stream segments), so that it is late and yet can fetch the result.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gradplane.hosts.impairments.impairment_models import Packet, Place, make_model
+from gradplane.hosts.impairments.impairment_spec import AGG_TYPES, OTHER
+from gradplane.hosts.protocols.actions import Record
+from gradplane.hosts.stream import segments
+from gradplane.hosts.wire import aggregation
+
+_REMEMBERED = 1 << 14  # packets whose attempts are counted
+
+_Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, round, slot
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What happens to a packet: dropped, or handed on after delay_ns. `records` are for the log."""
+
+    drop: bool = False
+    delay_ns: int = 0
+    records: tuple[Record, ...] = ()
+
+
+_PASS = Verdict()
+
+
+class Impairments:
+    """Verdicts at one host's end of its link."""
+
+    def __init__(
+        self,
+        specs: Sequence[Mapping[str, Any]],
+        link: str,
+        worker: int | None,
+        workers: int,
+        job: int,
+        lossy: bool = False,
+    ) -> None:
+        """`specs` as HostConfig.impairments, `link` the host's name, `worker` None for a server,
+        `lossy` whether the job's reliability is.
+
+        Raises ConfigError that names a wrong model, key or value."""
+        self._link, self._job = link, job
+        place = Place(link, worker, workers, lossy)
+        made = [make_model(spec, place) for spec in specs]
+        self._models = [model for model in made if model]
+        self._round = 0
+        self._seen: dict[_Key, int] = {}
+
+    def start_round(self, round: int) -> None:
+        """Training round `round` begins on this worker; stragglers are chosen by it."""
+        self._round = round
+
+    def up(self, ip: str, port: int, payload: bytes) -> Verdict:
+        """On a datagram that the host sends to (ip, port)."""
+        return self._judge("up", ip, port, payload) if self._models else _PASS
+
+    def down(self, ip: str, source_port: int, payload: bytes) -> Verdict:
+        """On a datagram that arrives from (ip, source_port)."""
+        return self._judge("down", ip, source_port, payload) if self._models else _PASS
+
+    def _judge(self, direction: str, ip: str, port: int, payload: bytes) -> Verdict:
+        packet = self._packet((direction, *self._identify(ip, port, payload)))
+        records, delay = [], 0
+        for model in self._models:
+            ruling = model.judge(packet)
+            if ruling is None:
+                continue
+            verdict, delay_ns = ruling
+            records.append(_record(packet, verdict, delay_ns))
+            if verdict != "delay":
+                return Verdict(True, 0, (records[-1],))
+            delay += delay_ns
+        return Verdict(False, delay, tuple(records)) if records else _PASS
+
+    def _packet(self, key: _Key) -> Packet:
+        attempt = self._seen.pop(key, 0)
+        self._seen[key] = attempt + 1  # now the youngest
+        if len(self._seen) > _REMEMBERED:
+            del self._seen[next(iter(self._seen))]
+        direction, peer, job, kind, round, slot = key
+        return Packet(self._link, direction, job, kind, round, slot, attempt, peer, self._round)
+
+    def _identify(self, ip: str, port: int, payload: bytes) -> tuple[str, int, str, int, int]:
+        """Peer, job, type, round and slot of a datagram."""
+        peer = f"{ip}:{port}"
+        try:
+            if port == aggregation.UDP_PORT:
+                header, _ = aggregation.parse(payload)
+                return "", header.job, AGG_TYPES[header.type - 1], header.round, header.slot
+            segment = segments.parse(payload)
+        except (aggregation.WireError, segments.SegmentError):
+            return peer, self._job, OTHER, 0, 0
+        if isinstance(segment, segments.Ack):
+            return peer, self._job, "ack", segment.next, 0
+        if isinstance(segment, segments.Values):
+            return peer, self._job, "values", segment.sequence, 0
+        return peer, self._job, "stream", segment.message, segment.index
+
+
+def _record(packet: Packet, verdict: str, delay_ns: int) -> Record:
+    keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer")
+    fields = {key: getattr(packet, key) for key in keys}
+    return Record("verdict", fields | {"verdict": verdict, "delay_ns": delay_ns})

@@ -1,0 +1,1 @@
+"""The state machines of workers, servers and ring members, without I/O."""

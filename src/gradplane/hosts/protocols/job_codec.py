@@ -1,0 +1,100 @@
+"""A job's codecs, checked against what its network can do; and the seeds of its reduces."""
+
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from gradplane import codecs
+from gradplane.hosts.config import ConfigError, JobConfig
+from gradplane.hosts.wire.marked_values import Marked
+
+
+def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
+    """The codec of (name, parameters); ConfigError says what is wrong with them."""
+    name, params = named
+    try:
+        if name == "per_tensor":
+            return codecs.PerTensor(tuple((n, codecs.get(**kind)) for n, kind in params["parts"]))
+        return codecs.get(name, **params)
+    except codecs.CodecError as error:
+        raise ConfigError(f"{what}: {error}") from error
+
+
+def push_codec(job: JobConfig) -> codecs.Codec:
+    """What the job's workers encode with, with error feedback where the job asks for it and the
+    codec has no memory of its own, and with local steps around it. A marked job has neither: hosts
+    do not see what the network loses.
+    """
+    if job.marked:
+        return Marked()
+    codec = make_codec(job.codec, "codec")
+    if job.error_feedback:
+        codec = _with_feedback(codec)
+    return codecs.LocalSteps(codec, job.local_steps) if job.local_steps > 1 else codec
+
+
+def parts(codec: codecs.Codec) -> Iterator[codecs.Codec]:
+    """The codecs that a job's codec is made of, with their error feedback."""
+    if isinstance(codec, codecs.LocalSteps):
+        yield from parts(codec.codec)
+    elif isinstance(codec, codecs.PerTensor):
+        yield from (part for _, part in codec.parts)
+    else:
+        yield codec
+
+
+def _with_feedback(codec: codecs.Codec) -> codecs.Codec:
+    if isinstance(codec, codecs.PerTensor):
+        return codec.each(_with_feedback)
+    has_memory = codec.memoryless != codec
+    return codec if has_memory else codecs.ErrorFeedback(codec)
+
+
+def summed_codec(job: JobConfig) -> codecs.Codec:
+    """push_codec(), or ConfigError if the switch cannot sum its codes."""
+    codec = push_codec(job)
+    if not codec.summable:
+        raise ConfigError(
+            f"codec {codec.name}: its codes cannot be summed in the switch: "
+            'use a summable codec such as thc, or aggregation = "ps"'
+        )
+    if len(codec.table) > 16:
+        raise ConfigError(
+            f"codec {codec.name}: {len(codec.table)} codes do not fit the packets' 4-bit fields: "
+            'use bits <= 4, or aggregation = "ps"'
+        )
+    _check_width(codec.table[-1], job)
+    return codec
+
+
+class Seeded(Protocol):
+    """What reduce_seed() needs of a job."""
+
+    @property
+    def number(self) -> int:
+        """The job's."""
+
+    @property
+    def seed(self) -> int:
+        """The job's."""
+
+
+def reduce_seed(job: Seeded, ticket: int, part: int = 0) -> int:
+    """What all workers of one reduce share; each partition has its own."""
+    return codecs.key(job.seed, "job", job.number, "reduce", ticket, part)
+
+
+def codec_ns(job: JobConfig, named: tuple[str, dict[str, Any]]) -> float:
+    """What a value's encoding or decoding takes a host; floats as they are take no time."""
+    return 0.0 if named[0] == "float32" else job.codec_ns
+
+
+def _check_width(largest: int, job: JobConfig) -> None:
+    # A slot closes at the quorum, so no sum has more summands.
+    total, limit = largest * job.quorum, 2**job.sum_bits - 1
+    if total <= limit:
+        return
+    wider = "sum_bits = 16 or " if job.sum_bits == 8 and total < 2**16 else ""
+    raise ConfigError(
+        f"granularity {largest} × {job.quorum} workers = {total} does not fit {job.sum_bits}-bit "
+        f"sums: use {wider}granularity ≤ {limit // job.quorum}"
+    )

@@ -1,0 +1,252 @@
+"""The software parameter server and its workers: reduces whose sums are made by a host.
+
+If the codec has a statistic, workers send it first and get the maximum back; then they send their
+encoded vectors, the server decodes each and adds them as float32 in worker order, and answers all
+workers with the mean, encoded by the pull codec. Statistics and vectors are complete at the
+quorum; who comes later is ignored and gets the same answers. Messages travel by a Stream:
+SendMessage out, receive() in. In a marked job the network may compress the vectors on their way to
+the server; the answers are never marked.
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gradplane import codecs
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.digest import digest
+from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
+from gradplane.hosts.protocols.compute_time import Work
+from gradplane.hosts.protocols.job_codec import codec_ns, make_codec, push_codec, reduce_seed
+from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.protocols.results import Floats, Reduced, ReduceError, checked_vector
+
+
+@dataclass
+class _Reduce:
+    vector: Floats
+    tensor: int
+    codes: bytes | None = None  # once pushed
+
+
+class PsWorker:
+    """One worker's reduces, several in flight at once.
+
+    Actions: SendMessage, Deliver(ticket, Reduced), Record (arrival). Gets messages of WORKER_KINDS.
+    """
+
+    def __init__(self, job: JobConfig, worker: int) -> None:
+        assert job.server_address is not None
+        self._job, self._worker = job, worker
+        self._server = job.server_address
+        self._push, self._pull = push_codec(job), make_codec(job.pull_codec, "pull_codec")
+        self._reduces: dict[int, _Reduce] = {}
+        self._states: dict[int, Any] = {}
+        self._newest = -1  # ticket started
+        self._early: defaultdict[int, list[Message]] = defaultdict(list)
+
+    def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
+        """As SwitchWorker.reduce(); later tickets have higher numbers."""
+        vector = checked_vector(vector, self._worker, ticket)
+        if ticket in self._reduces or any(r.tensor == tensor for r in self._reduces.values()):
+            raise ReduceError(
+                f"worker {self._worker}, ticket {ticket}, tensor {tensor}: ticket or tensor "
+                "is in flight: wait for its result"
+            )
+        self._reduces[ticket] = reduce = _Reduce(vector, tensor)
+        self._states.setdefault(tensor, self._push.start(vector.size))
+        self._newest = max(self._newest, ticket)
+        actions = [self._first(ticket, reduce)]
+        for message in self._early.pop(ticket, []):  # the others' quorum did not wait for us
+            actions += self._answered(message, reduce, now)
+        return actions
+
+    def _first(self, ticket: int, reduce: _Reduce) -> Action:
+        """The statistic, if the codec has one; otherwise the codes at once."""
+        n, tensor = reduce.vector.size, reduce.tensor
+        stat = self._push.local(reduce.vector, self._states[tensor])
+        if stat is None:
+            return self._send_codes(ticket, reduce, None)
+        body = stat.astype("<f4").tobytes()
+        return self._send(Message(Kind.STAT, ticket, n, tensor, body=body))
+
+    def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
+        """A message from the server. MessageError if it is malformed or from somebody else."""
+        message = parse(data)
+        if peer != self._server:
+            raise MessageError(f"{message.kind.name} from {peer}, the server is {self._server}")
+        reduce = self._reduces.get(message.ticket)
+        if reduce is not None:
+            return self._answered(message, reduce, now)
+        if message.ticket > self._newest:
+            self._early[message.ticket].append(message)
+        return []
+
+    def _answered(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
+        if message.kind is Kind.STAT_RESULT and reduce.codes is None:
+            codes = self._send_codes(message.ticket, reduce, _floats(message))
+            return [self._record("norm", message, now, partition=0, norm=None), codes]
+        if message.kind is Kind.PULL and reduce.codes is not None:
+            return self._mean(message, reduce, reduce.codes, now)
+        raise MessageError(f"ticket {message.ticket}: {message.kind.name} out of turn")
+
+    def _send_codes(self, ticket: int, reduce: _Reduce, shared: Floats | None) -> Action:
+        seed, state = reduce_seed(self._job, ticket), self._states[reduce.tensor]
+        reduce.codes, self._states[reduce.tensor] = self._push.encode(
+            reduce.vector, shared, seed, state, self._worker
+        )
+        n = reduce.vector.size
+        return self._send(Message(Kind.PUSH, ticket, n, reduce.tensor, body=reduce.codes))
+
+    def _mean(self, message: Message, reduce: _Reduce, codes: bytes, now: int) -> list[Action]:
+        del self._reduces[message.ticket]
+        result = Reduced(
+            mean=self._pull.decode(message.body, reduce.vector.size),
+            counts=np.array([message.count], np.int64),
+            missed=0,
+            gradient=digest(reduce.vector),
+            codes=digest(codes),
+            sums=digest(message.body),
+        )
+        more = {"count": message.count, "digest": result.sums, "attempts": 1, "notices": 0}
+        return [self._record("arrival", message, now, **more), Deliver(message.ticket, result)]
+
+    def _record(self, kind: str, message: Message, now: int, **more: Any) -> Record:
+        """An answer of the server, and whose messages are in it."""
+        who = {"job": self._job.number, "ticket": message.ticket, "worker": self._worker}
+        place = {"slot": None, "round": None, "result": "in time"}
+        bitmap = {"bitmap": f"{message.bitmap:016x}", "at": now}
+        return Record(kind, who | place | more | bitmap)
+
+    def _send(self, message: Message) -> Action:
+        if self._job.marked and message.kind is Kind.PUSH:
+            return SendMessage(self._server, replace(message, body=b"").pack(), message.body)
+        return SendMessage(self._server, message.pack())
+
+
+@dataclass
+class _Ticket:
+    """A reduce at the server: who was heard, and the answers once there are any."""
+
+    n: int
+    stats: dict[int, Floats] = field(default_factory=dict)
+    stat_sent: bool = False
+    vectors: dict[int, Floats] = field(default_factory=dict)
+    closed: bool = False
+    heard: set[int] = field(default_factory=set)
+    codec_ns: int = 0
+    reduce_ns: int = 0
+
+
+class PsServer:
+    """The server of one job.
+
+    Actions: SendMessage; where the job's codec_ns or reduce_ns say that it takes time, SetTimer and
+    Record (parts). Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket, and
+    those whose decoding takes time.
+    """
+
+    def __init__(self, job: JobConfig) -> None:
+        self._job = job
+        self._push, self._pull = push_codec(job), make_codec(job.pull_codec, "pull_codec")
+        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._tickets: dict[int, _Ticket] = {}
+        self._states: dict[int, Any] = {}  # the pull codec's, by tensor
+        self._push_ns, self._pull_ns = codec_ns(job, job.codec), codec_ns(job, job.pull_codec)
+        self._work = Work()
+
+    def timer(self, key: Hashable, now: int) -> list[Action]:
+        """A timer that was set has run out: what it waited for is computed."""
+        return self._work.timer(now)
+
+    def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
+        """A message from a worker. MessageError if it is malformed or from nobody we know."""
+        message = parse(data)
+        if peer not in self._peers:
+            raise MessageError(f"{message.kind.name} from {peer}, who is no worker of this job")
+        worker = self._peers.index(peer)
+        ticket = self._tickets.setdefault(message.ticket, _Ticket(message.n))
+        if ticket.n != message.n:
+            raise MessageError(
+                f"worker {worker}, ticket {message.ticket}: {message.n} values, "
+                f"others sent {ticket.n}"
+            )
+        if message.kind is Kind.STAT:
+            return self._stat(message, worker, ticket)
+        return self._vector(message, worker, ticket, now)
+
+    def _stat(self, message: Message, worker: int, ticket: _Ticket) -> list[Action]:
+        if ticket.stat_sent:
+            return []
+        ticket.stats[worker] = _floats(message)
+        if len(ticket.stats) < self._job.quorum:
+            return []
+        ticket.stat_sent = True
+        body = self._push.combine(list(ticket.stats.values())).astype("<f4").tobytes()
+        who = {"count": len(ticket.stats), "bitmap": sum(1 << w for w in ticket.stats)}
+        result = Message(Kind.STAT_RESULT, message.ticket, message.n, **who, body=body)
+        return self._answer(result)
+
+    def _vector(self, message: Message, worker: int, ticket: _Ticket, now: int) -> list[Action]:
+        actions = [] if ticket.closed else self._add(message, worker, ticket, now)
+        ticket.heard.add(worker)
+        if len(ticket.heard) == self._job.workers:
+            del self._tickets[message.ticket]
+        return actions
+
+    def _add(self, message: Message, worker: int, ticket: _Ticket, now: int) -> list[Action]:
+        try:
+            vector = self._push.decode(message.body, message.n)
+        except codecs.CodecError as error:
+            raise MessageError(f"worker {worker}, ticket {message.ticket}: {error}") from error
+        decode, add = round(self._push_ns * message.n), 0
+        if ticket.vectors:
+            add = round(self._job.reduce_ns * message.n)
+        ticket.vectors[worker] = vector
+        ticket.codec_ns += decode
+        ticket.reduce_ns += add
+        if len(ticket.vectors) < self._job.quorum:
+            return self._work.do(decode + add, lambda at: [], now)
+        ticket.closed = True
+        encode = round(self._pull_ns * message.n)
+        ticket.codec_ns += encode
+        ns = decode + add + encode
+        return self._work.do(ns, lambda at: self._close(message, ticket, at), now)
+
+    def _close(self, message: Message, ticket: _Ticket, now: int) -> list[Action]:
+        """The vectors of a quorum are in, and the time to add them has passed."""
+        body = self._encode_mean(message, ticket.vectors)
+        bitmap = sum(1 << w for w in ticket.vectors)
+        count = len(ticket.vectors)
+        ticket.vectors = {}
+        mean = Message(Kind.PULL, message.ticket, message.n, message.tensor, count, bitmap, body)
+        return [*self._parts(message, ticket, now), *self._answer(mean)]
+
+    def _parts(self, message: Message, ticket: _Ticket, now: int) -> list[Action]:
+        if not self._job.codec_ns and not self._job.reduce_ns:
+            return []
+        spent = {"codec": ticket.codec_ns, "reduce": ticket.reduce_ns, "at": now}
+        return [Record("parts", {"job": self._job.number, "ticket": message.ticket} | spent)]
+
+    def _encode_mean(self, message: Message, vectors: dict[int, Floats]) -> bytes:
+        total = np.zeros(message.n, np.float32)
+        for worker in sorted(vectors):
+            total += vectors[worker]
+        mean = total / np.float32(len(vectors))
+        seed = codecs.key(reduce_seed(self._job, message.ticket), "pull")
+        state = self._states.setdefault(message.tensor, self._pull.start(message.n))
+        data, self._states[message.tensor] = self._pull.encode(mean, seed=seed, state=state)
+        return data
+
+    def _answer(self, message: Message) -> list[Action]:
+        data = message.pack()
+        return [SendMessage(peer, data) for peer in self._peers]
+
+
+def _floats(message: Message) -> Floats:
+    if len(message.body) % 4:
+        raise MessageError(f"{message.kind.name}: {len(message.body)} bytes are no float32 values")
+    return np.frombuffer(message.body, "<f4").astype(np.float32)

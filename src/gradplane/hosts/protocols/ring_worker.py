@@ -1,0 +1,257 @@
+"""INCEPTIONN's gradient-centric ring (MICRO 2018, section IV, Algorithm 1): sums without a server.
+
+The vector is cut into as many blocks as there are workers. Block b starts at worker b; each worker
+adds its own values to what its left neighbour sends and passes the partial sum to its right
+neighbour. After n - 1 steps worker b - 1, the block's owner, has the whole sum, which in n - 1 more
+steps goes round to all others. Every worker sends and receives 2 (n - 1) / n of the vector. A block
+goes on as soon as it is added: workers do not wait for each other's steps, and several reduces
+overlap.
+
+A transfer is one message of a Stream, so each arrives whole, once. The additions' order is the
+ring's, ((x_b + x_(b+1)) + ...) in float32. The owner encodes the whole sum once, everybody passes
+on those bytes, and the owner too uses what they decode to; where the network may compress, the
+owner truncates the sum to the bound first, which the network then cannot change. So all have the
+same sums, bit for bit.
+
+What lossy hops do to the error. A block is encoded at n - 1 partial sums and once whole, so if an
+encoding errs by less than e, a sum is off by less than n e (and float32's rounding) and the mean by
+less than e: the bound that a server has, which adds n vectors encoded once. The network's
+truncation is towards zero, so the mean is a little too small. Measured with values normal(0, 0.01),
+bound e = 2^-10 and every packet compressed, the mean's absolute error in units of e, average and
+largest of 20,000 values:
+
+    workers                   2             4             8             16
+    ring                      0.124  0.91   0.100  0.56   0.078  0.35   0.060  0.24
+    server, WA with marks     0.110  0.91   0.080  0.68   0.058  0.36   0.042  0.23
+"""
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gradplane.codecs import CodecError
+from gradplane.hosts.digest import digest
+from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
+from gradplane.hosts.protocols.compute_time import Work
+from gradplane.hosts.protocols.job_codec import reduce_seed
+from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.protocols.results import Floats, ReduceError, Summed, checked_vector
+from gradplane.hosts.protocols.ring_plan import RingPlan
+from gradplane.hosts.wire.marked_values import truncated
+
+
+@dataclass
+class _Reduce:
+    ticket: int
+    tensor: int
+    vector: Floats
+    sums: Floats
+    missing: set[tuple[Kind, int]]  # messages to come: kind and block
+    left: int  # blocks whose sums are not whole
+    sent: dict[int, bytes] = field(default_factory=dict)  # by block: as this worker encoded it
+    codec_ns: int = 0
+    reduce_ns: int = 0
+
+
+class RingWorker:
+    """One worker's reduces, several in flight at once.
+
+    Actions: SendMessage, SetTimer, Deliver(ticket, Summed), Record (arrival). Gets messages of
+    messages.RING_KINDS; later tickets have higher numbers.
+    """
+
+    def __init__(self, plan: RingPlan, worker: int) -> None:
+        self._plan, self._worker = plan, worker
+        n = len(plan.peers)
+        self._left, self._right = (worker - 1) % n, (worker + 1) % n
+        self._reduces: dict[int, _Reduce] = {}
+        self._states: dict[tuple[int, int, int], Any] = {}  # the codec's, by tensor, n and block
+        self._newest = -1  # ticket started
+        self._early: defaultdict[int, list[Message]] = defaultdict(list)
+        self._work = Work()
+
+    def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
+        """Start reducing finite float32[n]. All workers use the same tickets, in the same order,
+        equal n and tensor.
+
+        `tensor` says which error feedback is used; a tensor has one reduce in flight at a time.
+        Raises ReduceError where these rules break, also by the left neighbour.
+        """
+        vector = checked_vector(vector, self._worker, ticket)
+        self._check(ticket, tensor)
+        reduce = self._begin(ticket, tensor, vector)
+        actions = self._own_block(reduce, now)
+        for message in self._early.pop(ticket, []):  # the left neighbour did not wait for us
+            try:
+                actions += self._take(message, reduce, now)
+            except MessageError as error:
+                raise ReduceError(f"worker {self._worker}: {error}") from error
+        return actions
+
+    def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
+        """A message from the left neighbour. MessageError if it is malformed, from somebody else,
+        or not expected."""
+        message = parse(data)
+        left = self._plan.peers[self._left]
+        if peer != left or self._left == self._worker:
+            raise MessageError(f"{_text(message)}: from {peer}, the left neighbour is {left}")
+        reduce = self._reduces.get(message.ticket)
+        if reduce is not None:
+            return self._take(message, reduce, now)
+        if message.ticket <= self._newest:
+            raise MessageError(f"{_text(message)}: that ticket is done")
+        if message.kind is not Kind.PARTIAL_BLOCK:
+            raise MessageError(f"{_text(message)}: not without this worker, who has not begun")
+        self._early[message.ticket].append(message)
+        return []
+
+    def timer(self, key: Hashable, now: int) -> list[Action]:
+        """A timer that was set has run out: what it waited for is computed."""
+        return self._work.timer(now)
+
+    def missing(self, ticket: int) -> list[str]:
+        """The messages of the left neighbour that a reduce under way waits for, for people."""
+        reduce = self._reduces.get(ticket)
+        return sorted(f"{kind.name} {block}" for kind, block in reduce.missing) if reduce else []
+
+    # The steps of Algorithm 1
+
+    def _check(self, ticket: int, tensor: int) -> None:
+        if ticket <= self._newest or any(r.tensor == tensor for r in self._reduces.values()):
+            raise ReduceError(
+                f"worker {self._worker}, ticket {ticket}, tensor {tensor}: tickets must rise "
+                f"(the last is {self._newest}) and a tensor's last reduce be done: "
+                "wait for its result"
+            )
+        self._newest = ticket
+
+    def _begin(self, ticket: int, tensor: int, vector: Floats) -> _Reduce:
+        n = len(self._plan.peers)
+        partial = {(Kind.PARTIAL_BLOCK, b) for b in range(n) if b != self._worker}
+        whole = {(Kind.WHOLE_BLOCK, b) for b in range(n) if self._plan.owner(b) != self._worker}
+        sums = np.zeros(vector.size, np.float32)
+        reduce = _Reduce(ticket, tensor, vector, sums, partial | whole, n)
+        self._reduces[ticket] = reduce
+        return reduce
+
+    def _own_block(self, reduce: _Reduce, now: int) -> list[Action]:
+        block = self._worker
+        x = reduce.vector[self._plan.span(block, reduce.vector.size)]
+        reduce.codec_ns += (ns := self._codec_ns(x))
+        return self._work.do(ns, lambda at: self._added(block, x, reduce, at), now)
+
+    def _take(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
+        """A message for a reduce under way; what it says is checked before it takes time."""
+        x = self._checked(message, reduce)
+        block = message.count
+        reduce.missing.remove((message.kind, block))
+        decode = self._codec_ns(x)
+        if message.kind is Kind.WHOLE_BLOCK:
+            reduce.codec_ns += decode
+            then = self._work.do(decode, lambda at: self._whole(block, x, reduce, at), now)
+            return [*self._pass_on(message), *then]
+        add, encode = round(self._plan.reduce_ns * x.size), self._codec_ns(x)
+        reduce.codec_ns += decode + encode
+        reduce.reduce_ns += add
+        with np.errstate(over="ignore"):  # refused when it is encoded
+            total = x + reduce.vector[self._plan.span(block, reduce.vector.size)]
+        done = decode + add + encode
+        return self._work.do(done, lambda at: self._added(block, total, reduce, at), now)
+
+    def _added(self, block: int, total: Floats, reduce: _Reduce, now: int) -> list[Action]:
+        """This worker's values are in a block's sum: on it goes, to whoever is next."""
+        whole = self._plan.owner(block) == self._worker
+        body = self._encode(block, total, whole, reduce)
+        kind = Kind.WHOLE_BLOCK if whole else Kind.PARTIAL_BLOCK
+        bitmap = self._plan.bitmap(block, self._worker)
+        n, tensor = reduce.vector.size, reduce.tensor
+        message = Message(kind, reduce.ticket, n, tensor, block, bitmap, body)
+        if not whole:
+            return [self._send(message)]
+        sums = self._plan.codec.decode(body, total.size)
+        return [*self._pass_on(message), *self._whole(block, sums, reduce, now)]
+
+    def _pass_on(self, message: Message) -> list[Action]:
+        """A whole block to the right, up to the worker before its owner."""
+        return [] if self._right == self._plan.owner(message.count) else [self._send(message)]
+
+    def _whole(self, block: int, sums: Floats, reduce: _Reduce, now: int) -> list[Action]:
+        reduce.sums[self._plan.span(block, reduce.vector.size)] = sums
+        reduce.left -= 1
+        return [] if reduce.left else self._deliver(reduce, now)
+
+    def _deliver(self, reduce: _Reduce, now: int) -> list[Action]:
+        del self._reduces[reduce.ticket]
+        n = len(self._plan.peers)
+        result = Summed(
+            mean=reduce.sums / np.float32(n),
+            counts=np.array([n], np.int64),
+            missed=0,
+            gradient=digest(reduce.vector),
+            codes=digest(*(reduce.sent[block] for block in sorted(reduce.sent))),
+            sums=digest(reduce.sums),
+            codec_ns=reduce.codec_ns,
+            reduce_ns=reduce.reduce_ns,
+            total=reduce.sums,
+        )
+        who = {"job": self._plan.number, "ticket": reduce.ticket, "worker": self._worker}
+        place = {"slot": None, "round": None, "result": "in time", "count": n}
+        bitmap = {"bitmap": f"{(1 << n) - 1:016x}", "digest": result.sums}
+        more = {"attempts": 1, "notices": 0, "at": now}
+        return [Record("arrival", who | place | bitmap | more), Deliver(reduce.ticket, result)]
+
+    # Messages
+
+    def _checked(self, message: Message, reduce: _Reduce) -> Floats:
+        """The block's values; MessageError says what about the message does not fit."""
+        block, n = message.count, reduce.vector.size
+        if message.n != n or message.tensor != reduce.tensor:
+            raise MessageError(
+                f"{_text(message)}: {message.n} values of tensor {message.tensor}, here it is "
+                f"{n} of tensor {reduce.tensor}: all workers reduce the same"
+            )
+        if (message.kind, block) not in reduce.missing:
+            raise MessageError(f"{_text(message)}: not expected, or not again")
+        whole = (1 << len(self._plan.peers)) - 1
+        partial = message.kind is Kind.PARTIAL_BLOCK
+        expected = self._plan.bitmap(block, self._left) if partial else whole
+        if message.bitmap != expected:
+            raise MessageError(
+                f"{_text(message)}: sum over workers {message.bitmap:b} (bitmap), not {expected:b}"
+            )
+        span = self._plan.span(block, n)
+        try:
+            return self._plan.codec.decode(message.body, span.stop - span.start)
+        except CodecError as error:
+            raise MessageError(f"{_text(message)}: {error}") from error
+
+    def _encode(self, block: int, x: Floats, whole: bool, reduce: _Reduce) -> bytes:
+        key = reduce.tensor, reduce.vector.size, block
+        state = self._states[key] if key in self._states else self._plan.codec.start(x.size)
+        seed = reduce_seed(self._plan, reduce.ticket, block)
+        try:
+            if whole and self._plan.bound is not None:
+                x = truncated(x, self._plan.bound)
+            body, state = self._plan.codec.encode(x, None, seed, state, self._worker)
+        except CodecError as error:
+            raise ReduceError(
+                f"worker {self._worker}, ticket {reduce.ticket}, block {block}: the sum: {error}"
+            ) from error
+        reduce.sent[block], self._states[key] = body, state
+        return body
+
+    def _send(self, message: Message) -> Action:
+        right = self._plan.peers[self._right]
+        if self._plan.bound is None:
+            return SendMessage(right, message.pack())
+        return SendMessage(right, replace(message, body=b"").pack(), message.body)
+
+    def _codec_ns(self, x: Floats) -> int:
+        return round(self._plan.codec_ns * x.size)
+
+
+def _text(message: Message) -> str:
+    return f"ticket {message.ticket}, {message.kind.name} {message.count}"

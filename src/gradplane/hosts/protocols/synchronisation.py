@@ -1,0 +1,116 @@
+"""The end of an epoch (THC, section 6): workers report results missed; if the worst missed more
+than the threshold, all copy the parameters of the worker that missed fewest, of equals the lowest
+number.
+
+Worker 0 coordinates. Messages travel by a Stream: SendMessage out, receive() in.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.protocols.actions import Action, Deliver, Peer, SendMessage
+from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
+from gradplane.hosts.protocols.results import Floats, ReduceError, Synchronised, checked_vector
+
+_COORDINATOR = 0
+
+
+class Sync:
+    """One worker's part, and the coordinator's on worker 0.
+
+    Actions: SendMessage, Deliver(epoch, Synchronised). Gets messages of messages.SYNC_KINDS, of
+    this and of later epochs.
+    """
+
+    def __init__(self, job: JobConfig, worker: int) -> None:
+        self._job, self._worker = job, worker
+        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._own: dict[int, Floats] = {}  # by epoch under way
+        self._reports: defaultdict[int, dict[int, int]] = defaultdict(dict)
+        self._sources: dict[int, int | None] = {}
+        self._copies: dict[tuple[int, int], Floats] = {}  # by epoch and source
+
+    def synchronise(self, epoch: int, missed: int, parameters: Floats, now: int) -> list[Action]:
+        """End `epoch`, in which `missed` results were missed, with float32[n]. All workers call
+        it, for the same n. Raises ReduceError for parameters that are not finite float32 or an
+        epoch under way.
+        """
+        if epoch in self._own:
+            raise ReduceError(f"worker {self._worker}: epoch {epoch} is being synchronised already")
+        self._own[epoch] = checked_vector(parameters, self._worker, epoch)
+        if self._worker == _COORDINATOR:
+            return self._report(epoch, self._worker, missed)
+        report = Message(Kind.REPORT, epoch, n=missed).pack()
+        return [SendMessage(self._peers[_COORDINATOR], report), *self._finish(epoch)]
+
+    def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
+        """A message from another worker. MessageError if it is malformed or not by whom it should
+        be.
+        """
+        message = parse(data)
+        if peer not in self._peers:
+            raise MessageError(f"synchronisation message from {peer}, who is no worker of this job")
+        sender = self._peers.index(peer)
+        if message.kind is Kind.REPORT:
+            return self._report(message.ticket, sender, message.n)
+        if message.kind is Kind.DECISION:
+            return self._decided(message, sender)
+        return self._parameters(message, sender)
+
+    def _report(self, epoch: int, worker: int, missed: int) -> list[Action]:
+        reports = self._reports[epoch]
+        reports[worker] = missed
+        if len(reports) < self._job.workers:
+            return []
+        del self._reports[epoch]
+        return self._decide(epoch, reports)
+
+    def _decide(self, epoch: int, reports: dict[int, int]) -> list[Action]:
+        apart = max(reports.values()) > self._job.sync_threshold
+        source = min(reports, key=lambda w: (reports[w], w)) if apart else None
+        decision = Message(Kind.DECISION, epoch, n=source or 0, count=int(apart)).pack()
+        others = [peer for w, peer in enumerate(self._peers) if w != _COORDINATOR]
+        self._sources[epoch] = source
+        return [*(SendMessage(peer, decision) for peer in others), *self._finish(epoch)]
+
+    def _decided(self, message: Message, sender: int) -> list[Action]:
+        if sender != _COORDINATOR or message.n >= self._job.workers:
+            raise MessageError(f"decision of worker {sender} for worker {message.n}")
+        self._sources[message.ticket] = message.n if message.count else None
+        return self._finish(message.ticket)
+
+    def _parameters(self, message: Message, sender: int) -> list[Action]:
+        epoch = message.ticket
+        if len(message.body) != 4 * message.n:
+            raise MessageError(f"{message.n} parameters in {len(message.body)} bytes")
+        if epoch in self._own and message.n != self._own[epoch].size:
+            raise MessageError(f"{message.n} parameters, ours are {self._own[epoch].size}")
+        self._copies[epoch, sender] = np.frombuffer(message.body, "<f4").astype(np.float32)
+        return self._finish(epoch)
+
+    def _finish(self, epoch: int) -> list[Action]:
+        """Deliver if all that is needed is there."""
+        if epoch not in self._own or epoch not in self._sources:
+            return []
+        source = self._sources[epoch]
+        if source is None:
+            return [self._deliver(epoch, self._own[epoch], 0)]
+        if source == self._worker:
+            return self._give(epoch)
+        copy = self._copies.pop((epoch, source), None)
+        if copy is None or copy.size != self._own[epoch].size:
+            return []
+        return [self._deliver(epoch, copy, copy.nbytes)]
+
+    def _give(self, epoch: int) -> list[Action]:
+        own = self._own[epoch]
+        data = Message(Kind.PARAMETERS, epoch, n=own.size, body=own.astype("<f4").tobytes()).pack()
+        others = [peer for w, peer in enumerate(self._peers) if w != self._worker]
+        gifts: list[Action] = [SendMessage(peer, data) for peer in others]
+        return [*gifts, self._deliver(epoch, own, own.nbytes * len(others))]
+
+    def _deliver(self, epoch: int, parameters: Floats, nbytes: int) -> Deliver:
+        del self._own[epoch]
+        return Deliver(epoch, Synchronised(parameters, self._sources.pop(epoch), nbytes))

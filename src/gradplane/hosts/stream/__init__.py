@@ -1,0 +1,1 @@
+"""Reliable messages over UDP, without I/O."""

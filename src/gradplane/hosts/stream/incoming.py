@@ -1,0 +1,66 @@
+"""The receiving half of a Stream from one peer: order, duplicates, reassembly, acknowledgements."""
+
+from gradplane.hosts.stream.segments import BEYOND, SEGMENT, Ack, Data, Values
+
+MAX_MESSAGE = 1 << 28  # bytes
+
+
+class Incoming:
+    """Segments of one of the peer's connections. Holds at most 256 segments out of order and one
+    message.
+    """
+
+    def __init__(self, connection: int, receiver: int) -> None:
+        self.connection, self._receiver = connection, receiver
+        self._next = 0
+        self._early: dict[int, Data | Values] = {}
+        self._message: tuple[int, int] | None = None  # number and segments of the one begun
+        self._takes_values = False  # whether the one begun says that values follow
+        self._pieces: list[bytes] = []
+        self._unacknowledged = 0
+
+    def receive(self, data: Data | Values) -> tuple[list[bytes], Ack | None]:
+        """The messages that this segment completes, and what to acknowledge now, if anything.
+
+        Every second segment in order is acknowledged, a message's last, and at once what is a
+        duplicate or out of order."""
+        in_order = data.sequence == self._next and not self._early
+        if 0 <= data.sequence - self._next <= BEYOND and _fits(data):
+            self._early[data.sequence] = data
+        messages = []
+        while segment := self._early.pop(self._next, None):
+            self._next += 1
+            messages += self._append(segment)
+        self._unacknowledged += 1
+        if in_order and not messages and self._unacknowledged < 2:
+            return messages, None
+        self._unacknowledged = 0
+        return messages, self._acknowledgement()
+
+    def _append(self, data: Data | Values) -> list[bytes]:
+        """The message, if this is its last piece. Pieces that do not fit together are dropped."""
+        if isinstance(data, Data) and data.index == 0:
+            self._pieces, self._message = [], (data.message, data.count)
+            self._takes_values = data.values
+        if self._message is None or not self._continues(data):
+            return []
+        self._pieces.append(data.payload)
+        if len(self._pieces) < self._message[1]:
+            return []
+        message, self._pieces, self._message = b"".join(self._pieces), [], None
+        return [message]
+
+    def _continues(self, data: Data | Values) -> bool:
+        """Whether it is the next piece of the message begun."""
+        if isinstance(data, Values):
+            return self._takes_values
+        return self._message == (data.message, data.count) and data.index == len(self._pieces)
+
+    def _acknowledgement(self) -> Ack:
+        beyond = sum(1 << sequence - self._next - 1 for sequence in self._early)
+        return Ack(self.connection, self._receiver, self._next, beyond)
+
+
+def _fits(data: Data | Values) -> bool:
+    """Whether its message is not too large, as far as it tells."""
+    return isinstance(data, Values) or data.count * SEGMENT <= MAX_MESSAGE

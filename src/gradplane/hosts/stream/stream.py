@@ -1,0 +1,147 @@
+"""Reliable messages over UDP between (ip, port) pairs; no I/O.
+
+Messages from one peer arrive whole, once and in the order they were sent. What a restart of either
+side loses is reported, never repeated: every incarnation has a larger connection number.
+"""
+
+from collections import Counter
+from collections.abc import Hashable
+
+from gradplane.hosts.protocols.actions import (
+    Action,
+    CancelTimer,
+    Failed,
+    Peer,
+    Received,
+    Send,
+    SetTimer,
+)
+from gradplane.hosts.stream import segments
+from gradplane.hosts.stream.incoming import MAX_MESSAGE, Incoming
+from gradplane.hosts.stream.outgoing import Outgoing, Segment
+from gradplane.hosts.stream.segments import HEADER_SIZE, Ack, Data, Values
+
+__all__ = ["HEADER_SIZE", "Stream", "StreamError"]
+
+MAX_ATTEMPTS = 40  # a good minute, as a peer may be busy computing
+
+
+class StreamError(ValueError):
+    """A message that a Stream does not take."""
+
+
+class Stream:
+    """Messages from and to any number of peers through one local port.
+
+    Actions: Send, SetTimer, CancelTimer, Received, Failed. `connection` must be larger after a
+    restart of the same address, for example the start time in nanoseconds. After Failed what was
+    under way to that peer is forgotten, and the next message starts a new connection. `refused`
+    counts datagrams that made no sense.
+    """
+
+    def __init__(self, port: int, connection: int = 1, max_attempts: int = MAX_ATTEMPTS) -> None:
+        self._port, self._connection = port, connection
+        self._max_attempts = max_attempts
+        self._outgoing: dict[Peer, Outgoing] = {}
+        self._incoming: dict[Peer, Incoming] = {}
+        self._failures = 0
+        self.refused: Counter[str] = Counter()
+
+    @property
+    def idle(self) -> bool:
+        """Every message was acknowledged."""
+        return all(outgoing.idle for outgoing in self._outgoing.values())
+
+    def send_message(self, peer: Peer, data: bytes, now: int, values: bytes = b"") -> list[Action]:
+        """Send a message; StreamError if it is larger than a receiver takes.
+
+        It arrives as `data` and then `values`: float32 values in network order that the network may
+        compress, so they may arrive changed, within its error bound, but as many.
+        """
+        size = len(data) + -(-len(values) // segments.VALUES) * segments.SEGMENT
+        if size > MAX_MESSAGE - segments.SEGMENT:
+            raise StreamError(
+                f"message of {size} bytes to {_text(peer)}: "
+                f"at most {MAX_MESSAGE - segments.SEGMENT}"
+                f"{', a segment of values counted as a full one' if values else ''}"
+                ": send it in parts"
+            )
+        if len(values) % 4:
+            raise StreamError(f"{len(values)} bytes to {_text(peer)} are no float32 values")
+        outgoing = self._outgoing.get(peer)
+        if outgoing is None:
+            outgoing = Outgoing(self._connection + self._failures)
+            self._outgoing[peer] = outgoing
+        outgoing.send(data, values)
+        return self._pump(peer, outgoing, now)
+
+    def receive(self, peer: Peer, payload: bytes, now: int) -> list[Action]:
+        """A datagram from `peer`."""
+        try:
+            segment = segments.parse(payload)
+        except segments.SegmentError:
+            self.refused["malformed"] += 1
+            return []
+        if isinstance(segment, Ack):
+            return self._acknowledged(peer, segment, now)
+        return self._data(peer, segment)
+
+    def timer(self, key: Hashable, now: int) -> list[Action]:
+        """A timer that was set has run out; its key is the peer."""
+        assert isinstance(key, tuple), key
+        outgoing = self._outgoing.get(key)
+        if outgoing is None:
+            return []
+        worst = outgoing.timeout(now)
+        if worst and worst.attempts >= self._max_attempts:
+            return self._fail(key, _unanswered(worst))
+        return self._pump(key, outgoing, now)
+
+    def _pump(self, peer: Peer, outgoing: Outgoing, now: int) -> list[Action]:
+        actions: list[Action] = [self._send(peer, data) for data in outgoing.take(now)]
+        deadline = outgoing.deadline()
+        timer = CancelTimer(peer) if deadline is None else SetTimer(peer, deadline)
+        return [*actions, timer]
+
+    def _data(self, peer: Peer, data: Data | Values) -> list[Action]:
+        incoming = self._incoming.get(peer)
+        if incoming is None or data.connection > incoming.connection:
+            incoming = self._incoming[peer] = Incoming(data.connection, self._connection)
+        if data.connection < incoming.connection:
+            self.refused["earlier connection"] += 1
+            return []
+        messages, ack = incoming.receive(data)
+        actions: list[Action] = [self._send(peer, ack)] if ack else []
+        return actions + [Received(peer, message) for message in messages]
+
+    def _acknowledged(self, peer: Peer, ack: Ack, now: int) -> list[Action]:
+        outgoing = self._outgoing.get(peer)
+        if outgoing is None or ack.connection != outgoing.connection:
+            self.refused["earlier connection"] += 1
+            return []
+        if outgoing.restarted(ack):
+            return self._fail(peer, "it restarted: what was under way to it is lost")
+        outgoing.acknowledge(ack, now)
+        return self._pump(peer, outgoing, now)
+
+    def _fail(self, peer: Peer, reason: str) -> list[Action]:
+        del self._outgoing[peer]
+        self._failures += 1
+        return [CancelTimer(peer), Failed(peer, reason)]
+
+    def _send(self, peer: Peer, segment: Data | Values | Ack) -> Send:
+        return Send(self._port, *peer, segment.pack(), segment.tos)
+
+
+def _text(peer: Peer) -> str:
+    return f"{peer[0]}:{peer[1]}"
+
+
+def _unanswered(segment: Segment) -> str:
+    data = segment.data
+    what = f"segment {data.sequence} of the connection, of values,"
+    if isinstance(data, Data):
+        what = f"message {data.message}, segment {data.index + 1} of {data.count},"
+    return (
+        f"no answer: {what} was sent {segment.attempts} times: is its host up, and the way to it?"
+    )

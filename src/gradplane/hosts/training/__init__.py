@@ -1,0 +1,1 @@
+"""Models, data sets and the training of one worker."""

@@ -1,0 +1,172 @@
+"""Data sets, their split into training and test rows, and the batches each worker takes.
+
+Split and order come from a counter-based generator: equal seeds give equal batches, whatever was
+drawn before.
+"""
+
+import importlib.util
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.codecs import key
+from gradplane.hosts.philox import permutation
+from gradplane.hosts.training.user_objects import LoadError, call, is_reference, load
+
+Floats = npt.NDArray[np.float32]
+Labels = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows to train on and to test on: x float32[n, features], y int64[n] from 0 to classes - 1."""
+
+    train_x: Floats
+    train_y: Labels
+    test_x: Floats
+    test_y: Labels
+
+    @property
+    def features(self) -> int:
+        """Values a row."""
+        return int(self.train_x.shape[1])
+
+    @property
+    def classes(self) -> int:
+        """How many classes there are: the largest label and one."""
+        return 1 + int(max(self.train_y.max(), self.test_y.max()))
+
+
+@dataclass(frozen=True)
+class Bundled:
+    """A file of scikit-learn's: header lines, and what divides its values (None: standardised)."""
+
+    file: str
+    header: int
+    scale: float | None
+
+
+BUNDLED = {
+    "digits": Bundled("digits.csv.gz", 0, 16.0),
+    "breast_cancer": Bundled("breast_cancer.csv", 1, None),
+    "wine": Bundled("wine_data.csv", 1, None),
+}
+
+
+def build(name: str, args: dict[str, Any], seed: int) -> Data:
+    """The data set `name`, split by `seed`.
+
+    scikit-learn's bundled "digits", "breast_cancer" and "wine" take test, the share of rows kept
+    for testing (default 0.2). "blank" has nothing to learn: it takes rows, how many there are to
+    train on (default 256), so an epoch has rows / workers / batch rounds. "module:object" is called
+    as object(seed=, **args) and returns a Data. LoadError if there is no such data set or it is not
+    usable.
+    """
+    if is_reference(name):
+        return checked(name, call("data", name, load("data", name), seed=seed, **args))
+    if name == "blank":
+        blank: Data = call("data", name, _blank, **args)
+        return blank
+    if name not in BUNDLED:
+        known = ", ".join(sorted([*BUNDLED, "blank"]))
+        raise LoadError(f"no data {name!r}: use one of {known}, or your own as module:object")
+
+    def bundled(seed: int, test: float = 0.2) -> Data:
+        return _bundled(BUNDLED[name], seed, test)
+
+    data: Data = call("data", name, bundled, seed=seed, **args)
+    return data
+
+
+def batches(rows: int, workers: int, worker: int, batch: int, seed: int, epoch: int) -> Labels:
+    """The training rows that `worker` takes in an epoch: int64[rounds, batch].
+
+    The rows are permuted anew each epoch and dealt in equal shares, so every worker has the same
+    number of full batches and no row is taken twice; what does not fill a batch rests until the
+    next epoch. LoadError if a share is smaller than a batch.
+    """
+    share = rows // workers
+    if share < batch:
+        raise LoadError(
+            f"{rows} training rows over {workers} workers are {share} each, less than a batch of"
+            f" {batch}: use batch ≤ {share} or fewer workers"
+        )
+    order = permutation(key(seed, epoch, "order"), rows)
+    mine = order[worker * share : (worker + 1) * share]
+    rounds = share // batch
+    return mine[: rounds * batch].reshape(rounds, batch)
+
+
+def checked(name: str, data: object) -> Data:
+    """The data set, if it is a Data with usable arrays; else LoadError says what was found."""
+    if not isinstance(data, Data):
+        raise LoadError(
+            f"data {name}: expected a gradplane.hosts.training.datasets.Data"
+            f"(train_x, train_y, test_x, test_y), got {type(data).__name__}"
+        )
+    for part in ("train", "test"):
+        _check_part(f"data {name}: {part}", getattr(data, f"{part}_x"), getattr(data, f"{part}_y"))
+    train, test = data.train_x.shape[1], data.test_x.shape[1]
+    if train != test:
+        raise LoadError(f"data {name}: train_x has {train} features, test_x {test}")
+    return data
+
+
+def _check_part(where: str, x: object, y: object) -> None:
+    if not _is_array(x, np.float32, 2):
+        raise LoadError(f"{where}_x must be float32[n, features], got {_describe(x)}")
+    if not _is_array(y, np.int64, 1):
+        raise LoadError(f"{where}_y must be int64[n], got {_describe(y)}")
+    assert isinstance(x, np.ndarray) and isinstance(y, np.ndarray)
+    if len(x) != len(y) or len(x) == 0:
+        raise LoadError(f"{where}_x has {len(x)} rows, its labels {len(y)}, not as many or none")
+    if not np.isfinite(x).all():
+        raise LoadError(f"{where}_x has a NaN or infinity")
+    if y.min() < 0:
+        raise LoadError(f"{where}_y must count classes from 0, got {y.min()}")
+
+
+def _is_array(value: object, dtype: type[np.generic], dimensions: int) -> bool:
+    return isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == dimensions
+
+
+def _describe(value: object) -> str:
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype}{list(value.shape)}"
+    return type(value).__name__
+
+
+def _bundled(source: Bundled, seed: int, test: float) -> Data:
+    table = _read(source)
+    x, y = table[:, :-1], table[:, -1].astype(np.int64)
+    if not 1 <= round(test * len(y)) < len(y):
+        raise LoadError(f"test must be a share of rows between 0 and 1, got {test}")
+    order = permutation(key(seed, "split"), len(y))
+    held, kept = np.split(order, [round(test * len(y))])
+    if source.scale is None:
+        x = (x - x[kept].mean(axis=0)) / x[kept].std(axis=0)
+    else:
+        x = x / source.scale
+    values: Floats = x.astype(np.float32)
+    return Data(values[kept], y[kept], values[held], y[held])
+
+
+def _blank(rows: int = 256) -> Data:
+    """Rows that differ, all of class 0; one of them to test on."""
+    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+        raise LoadError(f"data blank: rows must be a positive integer, got {rows!r}")
+    x = np.arange(rows, dtype=np.float32)[:, None]
+    y = np.zeros(rows, np.int64)
+    return Data(x, y, x[:1], y[:1])
+
+
+def _read(source: Bundled) -> npt.NDArray[np.float64]:
+    """The file's table, found without importing scikit-learn: that takes a process a second."""
+    spec = importlib.util.find_spec("sklearn")
+    if spec is None or not spec.submodule_search_locations:
+        raise LoadError("the bundled data sets are scikit-learn's: install scikit-learn")
+    path = Path(spec.submodule_search_locations[0]) / "datasets" / "data" / source.file
+    return np.loadtxt(path, delimiter=",", skiprows=source.header)

@@ -1,0 +1,164 @@
+"""Models in NumPy whose parameters are one flat float32 vector, which is what travels.
+
+A model is anything with the attributes of `Model`; `build` makes one of ours by name, or the
+user's as "module:object". Equal arguments give equal bits on one machine with one BLAS thread:
+sums have a fixed order.
+"""
+
+from collections.abc import Callable, Sequence
+from math import sqrt
+from typing import Any, Protocol, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.codecs import key
+from gradplane.hosts.philox import uniforms
+from gradplane.hosts.training.synthetic import synthetic
+from gradplane.hosts.training.tensor import Tensor
+from gradplane.hosts.training.user_objects import LoadError, call, is_reference, load
+
+__all__ = ["Model", "Perceptron", "Tensor", "accuracy", "build", "mlp", "softmax"]
+
+Floats = npt.NDArray[np.float32]
+Labels = npt.NDArray[np.int64]
+
+
+class Model(Protocol):
+    """What training asks of a model. x: float32[n, features]; y: int64[n] from 0 to classes - 1."""
+
+    tensors: tuple[Tensor, ...]
+
+    def parameters(self, seed: int) -> Floats:
+        """The parameters to start from, float32[sum of the tensors' sizes]."""
+
+    def loss_and_gradient(self, params: Floats, x: Floats, y: Labels) -> tuple[float, Floats]:
+        """The mean loss of a batch and its gradient by the parameters."""
+
+    def predict(self, params: Floats, x: Floats) -> Labels:
+        """The most likely class of each row."""
+
+
+class Perceptron:
+    """Fully connected layers with ReLU between them, softmax cross entropy at the end.
+
+    `sizes` are the features, the hidden layers' widths and the classes; without a hidden layer this
+    is softmax regression.
+    """
+
+    def __init__(self, sizes: Sequence[int]) -> None:
+        self.tensors = _layout(sizes)
+        self.size = sum(tensor.size for tensor in self.tensors)
+
+    def parameters(self, seed: int) -> Floats:
+        """Weights uniform within sqrt(6 / fan-in), the variance of He et al. 2015; biases zero."""
+        vector = np.zeros(self.size, np.float32)
+        for tensor in self.tensors:
+            if len(tensor.shape) == 2:
+                stream = key(seed, "model", tensor.name)
+                draws = 2 * uniforms(stream, tensor.size) - 1
+                limit = sqrt(6 / tensor.shape[0])
+                tensor.view(vector)[:] = (limit * draws).reshape(tensor.shape)
+        return vector
+
+    def loss_and_gradient(self, params: Floats, x: Floats, y: Labels) -> tuple[float, Floats]:
+        """The mean cross entropy of float32[n, features] against int64[n]; and its gradient."""
+        inputs, scores = self._forward(params, x)
+        rows = np.arange(len(y))
+        log_probabilities = _log_softmax(scores)
+        loss = -float(log_probabilities[rows, y].mean())
+        error = np.exp(log_probabilities)
+        error[rows, y] -= 1
+        error /= np.float32(len(y))
+        return loss, self._backward(params, inputs, error)
+
+    def predict(self, params: Floats, x: Floats) -> Labels:
+        """The most likely class of each row of x: float32[n, features]; the lowest of equals."""
+        return cast(Labels, self._forward(params, x)[1].argmax(axis=1))
+
+    def _layers(self, vector: Floats) -> list[tuple[Floats, Floats]]:
+        views = [tensor.view(vector) for tensor in self.tensors]
+        return list(zip(views[::2], views[1::2], strict=True))
+
+    def _forward(self, params: Floats, x: Floats) -> tuple[list[Floats], Floats]:
+        """Each layer's input, and the scores float32[n, classes]."""
+        layers = self._layers(params)
+        inputs = [x]
+        for weights, bias in layers[:-1]:
+            inputs.append(np.maximum(inputs[-1] @ weights + bias, np.float32(0)))
+        weights, bias = layers[-1]
+        return inputs, inputs[-1] @ weights + bias
+
+    def _backward(self, params: Floats, inputs: list[Floats], error: Floats) -> Floats:
+        gradient = np.empty(self.size, np.float32)
+        pieces = list(zip(self._layers(params), self._layers(gradient), inputs, strict=True))
+        for (weights, _), (to_weights, to_bias), layer_input in reversed(pieces):
+            np.matmul(layer_input.T, error, out=to_weights)
+            np.sum(error, axis=0, out=to_bias)
+            if layer_input is not inputs[0]:  # the data has no ReLU before it, nor a use for this
+                error = (error @ weights.T) * (layer_input > np.float32(0))
+        return gradient
+
+
+def accuracy(model: Model, params: Floats, x: Floats, y: Labels) -> float:
+    """The share of rows whose class the model predicts, from 0 to 1."""
+    return float(np.count_nonzero(model.predict(params, x) == y) / len(y))
+
+
+def build(name: str, args: dict[str, Any], features: int, classes: int) -> Model:
+    """The model `name` for rows of `features` values in `classes` classes.
+
+    "mlp" takes hidden, the widths of its hidden layers (default [54]: with the digits 4,060
+    parameters, which pad to 4,096); "softmax" takes nothing; "synthetic" only makes gradients
+    (see synthetic.py for values, distribution, scale, file); "module:object" is called as
+    object(features=, classes=, **args). LoadError if there is no such model or it is not one.
+    """
+    if name not in _MODELS and not is_reference(name):
+        known = ", ".join(sorted(_MODELS))
+        raise LoadError(f"no model {name!r}: use one of {known}, or your own as module:object")
+    maker = load("model", name) if is_reference(name) else _MODELS[name]
+    return _checked(name, call("model", name, maker, features=features, classes=classes, **args))
+
+
+def mlp(features: int, classes: int, hidden: Sequence[int] = (54,)) -> Perceptron:
+    """A perceptron with hidden layers of the given widths."""
+    widths = [hidden] if isinstance(hidden, int) else list(hidden)
+    if not all(isinstance(width, int) and width > 0 for width in widths):
+        raise LoadError(f"hidden must be a list of positive layer widths, got {hidden!r}")
+    return Perceptron([features, *widths, classes])
+
+
+def softmax(features: int, classes: int) -> Perceptron:
+    """Softmax regression."""
+    return Perceptron([features, classes])
+
+
+_MODELS: dict[str, Callable[..., Model]] = {"mlp": mlp, "softmax": softmax, "synthetic": synthetic}
+
+
+def _layout(sizes: Sequence[int]) -> tuple[Tensor, ...]:
+    tensors: list[Tensor] = []
+    offset = 0
+    for layer, (rows, columns) in enumerate(zip(sizes, sizes[1:], strict=False)):
+        weights = Tensor(f"layer{layer}.weights", (rows, columns), offset)
+        bias = Tensor(f"layer{layer}.bias", (columns,), offset + weights.size)
+        tensors += [weights, bias]
+        offset = bias.offset + bias.size
+    return tuple(tensors)
+
+
+def _log_softmax(scores: Floats) -> Floats:
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    return cast(Floats, shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)))
+
+
+def _checked(name: str, model: object) -> Model:
+    """The model, if it has what training calls; else LoadError."""
+    needed = ("tensors", "parameters", "loss_and_gradient", "predict")
+    missing = [attribute for attribute in needed if not hasattr(model, attribute)]
+    if missing:
+        raise LoadError(
+            f"model {name}: {type(model).__name__} has no {', '.join(missing)};"
+            f" a model has {', '.join(needed)} (gradplane.hosts.training.models.Model)"
+        )
+    return cast(Model, model)

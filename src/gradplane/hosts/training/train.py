@@ -1,0 +1,170 @@
+"""One worker's training as a generator: it asks for what takes time or a network, and is answered.
+
+    Compute -> Reduce -> Report("round"), round after round; after an epoch's last:
+    Synchronise -> Report("epoch"); at the end Report("done")
+
+Plain SGD with momentum at a constant lr: v = momentum * v + mean gradient; parameters - lr * v. The
+mean gradient is the estimate that this worker got from the network, so in lossy mode workers drift
+apart until they synchronise. A synchronisation replaces the parameters; momentum and error feedback
+stay the worker's own.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.digest import digest
+from gradplane.hosts.protocols.results import Reduced, Synchronised
+from gradplane.hosts.training import datasets as datasets
+from gradplane.hosts.training import models
+from gradplane.hosts.training.datasets import Data
+from gradplane.hosts.training.models import Model
+from gradplane.hosts.training.user_objects import LoadError
+
+Floats = npt.NDArray[np.float32]
+
+
+class TrainingError(ValueError):
+    """Training cannot go on; the message says in which round and why."""
+
+
+@dataclass(frozen=True)
+class Compute:
+    """The emulated compute time of a round, in ns. Answered with None once it has passed."""
+
+    round: int
+    ns: int
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """The gradient of a round, float32[n], to average over the workers. Answered with a Reduced."""
+
+    round: int
+    vector: Floats
+
+
+@dataclass(frozen=True)
+class Synchronise:
+    """An epoch's end: the results missed in it, the parameters. Answered with a
+    Synchronised."""
+
+    epoch: int
+    missed: int
+    parameters: Floats
+
+
+@dataclass(frozen=True)
+class Report:
+    """A log record's kind and those of its fields that training knows. Answered with None."""
+
+    kind: str
+    fields: dict[str, Any]
+
+
+Step = Compute | Reduce | Synchronise | Report
+Training = Generator[Step, Any, None]
+
+
+def train(job: JobConfig, worker: int) -> Training:
+    """The training of `worker` in `job`; each step is answered as its class says.
+
+    Raises LoadError if model, data or batches cannot be had (at once), TrainingError when a
+    gradient is not finite.
+    """
+    data = datasets.build(job.data, job.data_args, job.seed)
+    learner = _Learner(job, worker, data)
+    learner.batches(0)
+    return _steps(job, learner)
+
+
+def _steps(job: JobConfig, learner: "_Learner") -> Training:
+    for epoch in range(job.epochs):
+        missed = yield from _epoch(job, learner, epoch)
+        synced = Synchronised(learner.parameters, None, 0)
+        if job.sync:
+            synced = yield Synchronise(epoch, missed, learner.parameters)
+        learner.parameters = synced.parameters
+        outcome = {"missed": missed, "source": synced.source, "bytes": synced.nbytes}
+        yield Report("epoch", {"epoch": epoch} | learner.accuracies() | outcome)
+    test_accuracy = learner.accuracies()["test_accuracy"]
+    yield Report("done", {"test_accuracy": test_accuracy, "weights": digest(learner.parameters)})
+
+
+def _epoch(job: JobConfig, learner: "_Learner", epoch: int) -> Generator[Step, Any, int]:
+    """One epoch's rounds; returns the results missed."""
+    missed = 0
+    for rows in learner.batches(epoch):
+        number = learner.rounds
+        loss, gradient = learner.gradient(rows)
+        yield Compute(number, job.compute_ns)
+        reduced: Reduced = yield Reduce(number, gradient)
+        learner.update(reduced.mean)
+        missed += reduced.missed
+        fields = {"round": number, "epoch": epoch, "loss": loss, "missed": reduced.missed}
+        yield Report("round", fields | _digests(reduced, learner.parameters))
+    return missed
+
+
+def _digests(reduced: Reduced, parameters: Floats) -> dict[str, str]:
+    return {
+        "gradient": reduced.gradient,
+        "codes": reduced.codes,
+        "sums": reduced.sums,
+        "weights": digest(parameters),
+    }
+
+
+class _Learner:
+    """Parameters, momentum and the arithmetic on them."""
+
+    def __init__(self, job: JobConfig, worker: int, data: Data) -> None:
+        self.job, self.worker, self.data = job, worker, data
+        self.model: Model = models.build(job.model, job.model_args, data.features, data.classes)
+        self.parameters = self.model.parameters(job.seed)
+        _check_vector(job.model, "parameters(seed)", self.parameters)
+        self.velocity = np.zeros_like(self.parameters)
+        self.rounds = 0
+
+    def batches(self, epoch: int) -> npt.NDArray[np.int64]:
+        job, rows = self.job, len(self.data.train_y)
+        return datasets.batches(rows, job.workers, self.worker, job.batch, job.seed, epoch)
+
+    def gradient(self, rows: npt.NDArray[np.int64]) -> tuple[float, Floats]:
+        x, y = self.data.train_x[rows], self.data.train_y[rows]
+        loss, gradient = self.model.loss_and_gradient(self.parameters, x, y)
+        _check_vector(self.job.model, "loss_and_gradient()[1]", gradient, self.parameters.size)
+        if not np.isfinite(gradient).all():
+            raise TrainingError(
+                f"job {self.job.number}, worker {self.worker}, round {self.rounds}: the gradient"
+                f" is not finite (loss {loss}): training diverged, lower lr ({self.job.lr})"
+            )
+        return float(loss), gradient
+
+    def update(self, mean: Floats) -> None:
+        self.velocity = np.float32(self.job.momentum) * self.velocity + mean
+        self.parameters = self.parameters - np.float32(self.job.lr) * self.velocity
+        self.rounds += 1
+
+    def accuracies(self) -> dict[str, float]:
+        model, data = self.model, self.data
+        return {
+            "train_accuracy": models.accuracy(model, self.parameters, data.train_x, data.train_y),
+            "test_accuracy": models.accuracy(model, self.parameters, data.test_x, data.test_y),
+        }
+
+
+def _check_vector(model: str, what: str, vector: object, n: int | None = None) -> None:
+    """LoadError if one's own model made something else than float32[n], n > 0."""
+    if isinstance(vector, np.ndarray):
+        shapes_fit = vector.ndim == 1 and vector.size == (n or max(vector.size, 1))
+        if shapes_fit and vector.dtype == np.float32:
+            return
+        found = f"{vector.dtype}{list(vector.shape)}"
+    else:
+        found = type(vector).__name__
+    raise LoadError(f"model {model}: {what} must be float32[{n or 'n'}], got {found}")

@@ -1,0 +1,1 @@
+"""The packets on the wire: aggregation headers and marked values."""

@@ -1,0 +1,40 @@
+"""float32 values as they travel where the network may compress them, and what it leaves of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradplane import codecs
+from gradplane.codecs import Codec, CodecError
+from gradplane.hosts.protocols.results import Floats
+
+
+@dataclass(frozen=True)
+class Marked(Codec):
+    """Four bytes a value in network order: the values of a Stream's message.
+
+    As a codec it loses nothing; what arrives may have lost precision on the way.
+    """
+
+    def max_size(self, n: int) -> int:
+        """4 n."""
+        return 4 * n
+
+    def _encode(
+        self, x: Floats, shared: Floats | None, seed: int, state: None, worker: int
+    ) -> tuple[bytes, None]:
+        return x.astype(">f4").tobytes(), None
+
+    def _decode(self, data: bytes, n: int) -> Floats:
+        if len(data) != 4 * n:
+            raise CodecError(f"{n} float32 values in {len(data)} bytes")
+        return self._admit(np.frombuffer(data, ">f4").astype(np.float32))
+
+
+def truncated(x: Floats, bound: int) -> Floats:
+    """What the network leaves of finite x at the error bound 2^-bound (6, 8 or 10), float32[n].
+
+    Truncating again changes nothing, so it does not matter how often the network compresses these.
+    """
+    codec = codecs.get("inceptionn", bound=bound)
+    return codec.decode(codec.encode(x)[0], x.size)

@@ -1,0 +1,1 @@
+"""Re-enact a recorded run and compare its digests with the recorded ones."""

@@ -1,0 +1,105 @@
+"""The network of a replay: the embedded switches, set up over P4Runtime as for the run, linked
+without loss and without time."""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack
+from functools import partial
+from types import TracebackType
+
+from gradplane.controller.blocking import configure
+from gradplane.controller.connection import Pipeline
+from gradplane.experiment import placement
+from gradplane.experiment.schema import Experiment
+from gradplane.hosts.protocols.actions import Peer
+from gradplane.hosts.stream import segments
+from gradplane.runner.run_experiment import aside, switch_config
+from gradplane.switch.ir import nodes as ir
+from gradplane.topologies.sim import frames
+from gradplane.topologies.sim.events import EventQueue
+from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
+
+Answer = tuple[str, int, bytes]
+"""The host that gets it, the UDP port there, the payload."""
+
+
+class ReplayNetwork:
+    """A context manager. `send` a host's datagram: all that arrives because of it comes back."""
+
+    def __init__(self, experiment: Experiment, pipeline: Pipeline) -> None:
+        self._experiment, self._pipeline = experiment, pipeline
+        self._topology = placement.topology(experiment)
+        self._host_of = {host.ip: host for host in self._topology.hosts}
+        self._events = EventQueue()
+        self._under_way: deque[tuple[str, int, bytes]] = deque()  # node and port that sends, frame
+        self._links = {
+            (node, port): link
+            for link in self._topology.links
+            for node, port in ((link.a, link.a_port), (link.b, link.b_port))
+        }
+        self._config = switch_config(experiment, None, latency=0)
+        program = compiled(self._config)
+        self._switches = {s.name: self._switch(s.name, program) for s in self._topology.switches}
+        self._exit = ExitStack()
+
+    def _switch(self, name: str, program: ir.Program) -> SimSwitch:
+        ports, transmit = self._topology.ports(name), partial(self._transmit, name)
+        return SimSwitch(name, ports, self._config, program, self._events, transmit)
+
+    def _transmit(self, node: str, port: int, frame: bytes) -> None:
+        self._under_way.append((node, port, frame))
+
+    def __enter__(self) -> "ReplayNetwork":
+        with ExitStack() as on_failure:
+            for name, setup in placement.setups(self._experiment).items():
+                switch = on_failure.enter_context(self._switches[name])
+                aside(configure, switch.address, self._pipeline, setup)
+            self._exit = on_failure.pop_all()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._exit.close()
+
+    def send(self, source: Peer, to: Peer, payload: bytes, tos: int = 0) -> list[Answer]:
+        """A datagram to a host, or to the switches' own address."""
+        sender = self._host_of[source[0]]
+        frame = frames.build(
+            frames.Address(sender.mac, *source),
+            frames.Address(self._topology.arp[to[0]], *to),
+            payload,
+            tos,
+        )
+        self._transmit(sender.name, 0, frame)
+        return list(self._run())
+
+    def carry(self, source: Peer, to: Peer, values: bytes) -> bytes:
+        """The marked values of a stream's message as they arrive, packet by packet as in the run.
+
+        What a switch makes of a packet depends on its values alone, not on its place in a stream.
+        """
+        arrived = []
+        for start in range(0, len(values), segments.VALUES):
+            piece = segments.Values(1, 0, values[start : start + segments.VALUES])
+            ((_, _, payload),) = self.send(source, to, piece.pack(), piece.tos)
+            segment = segments.parse(payload)
+            assert isinstance(segment, segments.Values), segment
+            arrived.append(segment.payload)
+        return b"".join(arrived)
+
+    def _run(self) -> Iterator[Answer]:
+        """Take every frame to where it goes."""
+        while self._under_way:
+            node, port, frame = self._under_way.popleft()
+            other, other_port = self._links[node, port].other_end(node)
+            if other in self._switches:
+                self._switches[other].receive(other_port, frame)
+                while self._events.step():
+                    pass
+            else:
+                datagram = frames.parse(frame, self._topology.host[other].mac)
+                yield other, datagram.port, datagram.payload

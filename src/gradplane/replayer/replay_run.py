@@ -1,0 +1,224 @@
+"""Replays a recorded run: the same losses and the same result, bit for bit; or the same losses
+under a changed experiment.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gradplane.experiment import p4_programs, placement
+from gradplane.experiment.loading import Experiment, load
+from gradplane.replayer import outcomes
+from gradplane.replayer.reenactment import Reenactment, WrongSum
+from gradplane.replayer.replay_network import ReplayNetwork
+from gradplane.runner.machine import OneBlasThread, describe
+from gradplane.runner.run_data import RunData
+from gradplane.runner.run_experiment import run
+from gradplane.runner.run_folder import EXPERIMENT
+from gradplane.runner.summary import Summary
+
+COMPARED = ("gradient", "codes", "sums", "weights")
+_REASONS = {
+    "gradient": "A gradient is computed before anything is sent: it is the machine (or the model or"
+    " data), not the network.",
+    "codes": "The gradients are equal and their codes are not: it is the codec, or (partial sums"
+    " of a ring) the P4 program.",
+    "sums": "The codes are equal and their sums are not: it is the P4 program, its tables, or the"
+    " recorded outcome.",
+    "weights": "The sums are equal and the weights are not: it is the decoding or the update.",
+    "source": "The epoch's synchronisation copied another worker's parameters.",
+}
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first thing that is not as recorded. `slot` and its round are known for sums."""
+
+    job: int
+    round: int
+    worker: int
+    what: str
+    recorded: str
+    found: str
+    place: WrongSum | None = None
+
+    def text(self) -> str:
+        """Where it is, and what that means."""
+        where = f"job {self.job}, round {self.round}, "
+        if self.place is not None:
+            where += f"slot {self.place.slot} (round {self.place.round}), "
+        where += f"worker {self.worker}"
+        return (
+            f"first difference: {where}: {self.what} {self.found}, recorded {self.recorded}\n"
+            f"{_REASONS[self.what]}"
+        )
+
+
+@dataclass(frozen=True)
+class ReplayResult:
+    """What a replay came to. weights: the digests of the final parameters by job and worker."""
+
+    folder: Path
+    rounds: int
+    difference: Difference | None
+    machine: tuple[str, ...]  # in what this machine differs from the recorded one
+    weights: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    @property
+    def equal(self) -> bool:
+        """Whether every digest is the recorded one."""
+        return self.difference is None
+
+    def text(self) -> str:
+        """For people."""
+        rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
+        if self.difference is None:
+            lines = [f"equal: {rounds}, every gradient, code, sum and weight"]
+            for name, workers in self.weights.items():
+                digests = sorted(set(workers.values()))
+                if len(digests) == 1:
+                    lines.append(f"final weights of {name}, all workers: {digests[0]}")
+                else:
+                    each = ", ".join(f"{worker} {digest}" for worker, digest in workers.items())
+                    lines.append(f"final weights of {name}, by worker: {each}")
+            return "\n".join(lines)
+        lines = [f"different, after {rounds} that were equal", self.difference.text()]
+        if self.machine:
+            lines.append(f"This machine differs from the recorded one: {'; '.join(self.machine)}")
+        return "\n".join(lines)
+
+
+def replay(
+    folder: str | Path,
+    settings: Sequence[str] = (),
+    *,
+    out: str | Path | None = None,
+    console: bool = False,
+    on_round: Callable[[int], None] | None = None,
+) -> ReplayResult | Summary:
+    """Re-enact the run in a folder and compare every digest with the recorded one.
+
+    With settings (`KEY=VALUE`): run the changed experiment on the simulated network under the
+    recorded losses instead, into a run folder of its own, `out`; returns its summary. `on_round` is
+    called with the number of rounds found equal so far. Raises FolderError if there is no finished
+    run, ExperimentError for wrong settings, ReplayError for records that cannot be re-enacted.
+    """
+    recorded = RunData.read(folder)
+    if settings:
+        changed = under_recorded_losses(recorded, settings)
+        return run(changed, out, net="sim", console=console)
+    with OneBlasThread():
+        return _Replay(recorded, on_round).result()
+
+
+def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experiment:
+    """The run's experiment with settings; what was lost or delayed is so again, each packet."""
+    experiment = load(recorded.folder / EXPERIMENT)
+    keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict")
+    packets = [{key: line[key] for key in (*keys, "delay_ns")} for line in recorded.verdicts]
+    listed = ({"model": "drop list", "packets": packets},) if packets else ()
+    name = f"{experiment.name}-replay"
+    base = experiment.model_copy(update={"impairment": listed, "name": name})
+    return load(base, settings)
+
+
+class _Replay:
+    """All jobs of a run, one after another; they share the switch and nothing else."""
+
+    def __init__(self, recorded: RunData, on_round: Callable[[int], None] | None) -> None:
+        self._recorded, self._on_round = recorded, on_round
+        self._experiment = load(recorded.folder / EXPERIMENT)
+        self._outcomes = outcomes.read(recorded.arrivals)
+        self._lines = _digests(recorded.metrics)
+        self._rounds = 0
+        self._weights: dict[str, dict[str, str]] = {}
+
+    def result(self) -> ReplayResult:
+        program = p4_programs.find(self._experiment.switch.program)
+        pipeline = p4_programs.pipeline(program, placement.defines(self._experiment))
+        difference = None
+        with ReplayNetwork(self._experiment, pipeline) as network:
+            for number in range(len(self._experiment.job)):
+                difference = difference or self._job(number, network)
+        machine = _differing(self._recorded.machine, describe())
+        return ReplayResult(self._recorded.folder, self._rounds, difference, machine, self._weights)
+
+    def _job(self, number: int, network: ReplayNetwork) -> Difference | None:
+        hosts = [c for c in placement.host_configs(self._experiment) if c.job.number == number]
+        job = Reenactment(hosts[0].job, hosts, self._outcomes[number], network)
+        compare: dict[str, Callable[[dict[str, Any]], Difference | None]] = {
+            "epoch": lambda line: self._epoch(line, number),
+            "done": lambda line: self._done(line, number),
+        }
+        waiting: list[dict[str, Any]] = []
+        for line in job:
+            if line["kind"] == "round":
+                waiting.append(line)
+                found = None
+                if len(waiting) == hosts[0].job.workers:
+                    found = self._round(waiting, number, job.wrong_sum)
+                    waiting = []
+            else:
+                found = compare[line["kind"]](line)
+            if found is not None:
+                return found
+        return None
+
+    def _round(
+        self, lines: list[dict[str, Any]], job: int, wrong: WrongSum | None
+    ) -> Difference | None:
+        """What comes first in a round is told first: gradients before codes, and so on."""
+        for what in COMPARED:
+            for line in lines:
+                recorded = self._lines[job, line["round"], line["worker"]][what]
+                if recorded != line[what]:
+                    place = wrong if what == "sums" else None
+                    where = (job, line["round"], line["worker"])
+                    return Difference(*where, what, recorded, line[what], place)
+        self._rounds += 1
+        if self._on_round is not None:
+            self._on_round(self._rounds)
+        return None
+
+    def _epoch(self, line: dict[str, Any], job: int) -> Difference | None:
+        recorded = self._outcomes[job].sources.get(line["epoch"])
+        if recorded == line["source"]:
+            return None
+        last = max(r for j, r, _ in self._lines if j == job and r < self._rounds)
+        return Difference(job, last, line["worker"], "source", _who(recorded), _who(line["source"]))
+
+    def _done(self, line: dict[str, Any], job: int) -> Difference | None:
+        recorded = self._recorded.summary["jobs"][job]
+        worker, digest = line["worker"], line["weights"]
+        self._weights.setdefault(recorded["name"], {})[str(worker)] = digest
+        was = recorded["weights"][str(worker)]
+        last = recorded["rounds"] - 1
+        return None if was == digest else Difference(job, last, worker, "weights", was, digest)
+
+
+def _digests(metrics: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, str]]:
+    """By job, round and worker."""
+    return {
+        (line["job"], line["round"], worker["worker"]): worker
+        for line in metrics
+        for worker in line["workers"]
+    }
+
+
+def _who(source: int | None) -> str:
+    return "nobody's" if source is None else f"worker {source}'s"
+
+
+def _differing(recorded: dict[str, Any], here: dict[str, Any]) -> tuple[str, ...]:
+    """What is not equal, both values in words."""
+    found = [
+        f"{key} {here[key]}, recorded {recorded[key]}"
+        for key in ("cpu", "blas", "platform")
+        if here[key] != recorded[key]
+    ]
+    versions = recorded["versions"]
+    for name, version in here["versions"].items():
+        if versions.get(name) != version:
+            found.append(f"{name} {version}, recorded {versions.get(name)}")
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""The report page of one run or of several side by side."""

@@ -1,0 +1,1 @@
+"""Run an experiment: network, controller, hosts, baseline, run folder."""

@@ -1,0 +1,108 @@
+"""What a run shows while it runs: a bar on a terminal, else a line now and then."""
+
+import time
+from contextlib import AbstractContextManager
+from types import TracebackType
+from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from gradplane.runner.recorder import JobTally, Recorder
+
+PLAIN_SECONDS = 5.0  # between two lines where there is no terminal
+
+
+class Show(AbstractContextManager["Show"], Protocol):
+    """Called after each round of any job."""
+
+    def __call__(self, recorder: Recorder, job: int) -> None: ...
+
+
+def show(console: Console | None, title: str, rounds: list[int]) -> Show:
+    """The progress of a run whose jobs have that many rounds; nothing without a console."""
+    if console is None:
+        return Silent()
+    return Bar(console, title, rounds) if console.is_terminal else Lines(console, title, rounds)
+
+
+class Silent:
+    """Shows nothing."""
+
+    def __enter__(self) -> "Silent":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def __call__(self, recorder: Recorder, job: int) -> None:
+        pass
+
+
+class Bar:
+    """One bar a job."""
+
+    def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=18),
+            TextColumn("{task.fields[facts]}"),
+            TimeElapsedColumn(),
+        )
+        self._progress = Progress(*columns, console=console)
+        names = [title] if len(rounds) == 1 else [f"{title} {n}" for n in range(len(rounds))]
+        self._tasks = [
+            self._progress.add_task(name, total=total, facts="starting")
+            for name, total in zip(names, rounds, strict=True)
+        ]
+
+    def __enter__(self) -> "Bar":
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._progress.stop()
+
+    def __call__(self, recorder: Recorder, job: int) -> None:
+        tally = recorder.jobs[job]
+        text = facts(tally, recorder.drops)
+        self._progress.update(self._tasks[job], completed=tally.rounds, facts=text)
+
+
+class Lines:
+    """A line for the start, the first round and the last, and every few seconds between."""
+
+    def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
+        self._console, self._title, self._rounds = console, title, rounds
+        self._last = float("-inf")
+
+    def __enter__(self) -> "Lines":
+        self._console.print(f"{self._title}: starting")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+    def __call__(self, recorder: Recorder, job: int) -> None:
+        tally, now = recorder.jobs[job], time.monotonic()
+        if now - self._last < PLAIN_SECONDS and tally.rounds < self._rounds[job]:
+            return
+        self._last = now
+        which = f" job {job}" if len(self._rounds) > 1 else ""
+        line = f"{self._title}{which}: {facts(tally, recorder.drops)}"
+        self._console.print(line, soft_wrap=True, highlight=False)
+
+
+def facts(tally: JobTally, drops: int) -> str:
+    """Round, loss, accuracy, packets, drops."""
+    accuracy = f"{tally.test_accuracy:.1%}" if tally.test_accuracy is not None else "-"
+    packets = tally.traffic["packets_up"] + tally.traffic["packets_down"]
+    return (
+        f"round {tally.rounds} loss {tally.loss:.3f} acc {accuracy}"
+        f" packets {packets:,} drops {drops:,}"
+    )

@@ -1,0 +1,240 @@
+"""Runs an experiment: checks, network, controller, hosts, baseline, and the run folder."""
+
+import dataclasses
+import shutil
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from rich.console import Console
+
+from gradplane.controller.blocking import configure, read_counters
+from gradplane.controller.connection import Pipeline
+from gradplane.experiment import p4_programs, placement
+from gradplane.experiment.loading import Experiment, ExperimentError, load
+from gradplane.experiment.schema import Output
+from gradplane.hosts.training import datasets as datasets
+from gradplane.hosts.training import models
+from gradplane.report import page
+from gradplane.runner import isolation, run_folder, traffic_counters
+from gradplane.runner.machine import OneBlasThread, describe
+from gradplane.runner.progress import Show, show
+from gradplane.runner.recorder import Recorder
+from gradplane.runner.summary import Summary, outcome
+from gradplane.topologies.network import Network, SwitchConfig
+
+T = TypeVar("T")
+NETWORKS = ("mininet", "sim")
+
+
+def run(
+    experiment: str | Path | Experiment,
+    out: str | Path | None = None,
+    *,
+    net: str | None = None,
+    settings: Sequence[str] = (),
+    seed: int | None = None,
+    cli: bool = False,
+    console: bool = False,
+) -> Summary:
+    """Run an experiment file (or an Experiment) and return its summary.
+
+    out: the run folder, which must not exist (default: runs/NAME-N). net: "mininet" or "sim"; by
+    default mininet where the machine allows it. settings: `KEY=VALUE` overrides. seed: instead of
+    the experiment's. cli: open Mininet's prompt on the network before the hosts start. console:
+    show progress on standard output. Several may run at once, in threads or processes.
+
+    Raises ExperimentError or CompileError before anything is started or written, and what network,
+    controller and hosts raise; then the run folder has a failure.txt that says why.
+    """
+    resolved = load(experiment, settings, seed)
+    pipeline = _compiled(resolved)
+    network = choose_network(net, _console(console))
+    if cli and network != "mininet":
+        raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
+    folder = run_folder.create(out, resolved.name)
+    run_folder.write_experiment(folder, resolved)
+    task = _Task(resolved, pipeline, folder.resolve(), network, cli, console)
+    try:
+        values = _isolated(task)
+    except BaseException as error:
+        run_folder.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
+        raise
+    run_folder.write_summary(folder, values)
+    page.write([folder])
+    return Summary(folder, values)
+
+
+def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
+    """Train a resolved experiment once, without a baseline or a report: summary.json's values.
+
+    The records go into `folder`, which exists; net: "mininet" or "sim". Raises as `run` does.
+    """
+    network = choose_network(net, None)
+    plain = experiment.model_copy(update={"output": Output(baseline=False)})
+    return _isolated(_Task(plain, _compiled(plain), folder.resolve(), network, False, False))
+
+
+def _isolated(task: "_Task") -> dict[str, Any]:
+    """Execute it, on Mininet in namespaces of its own."""
+    if task.network == "sim":
+        return _execute(task)
+    keep = [task.folder, p4_programs.find(task.experiment.switch.program).parent]
+    return isolation.call(_execute, task, keep=keep)
+
+
+def choose_network(net: str | None, console: Console | None) -> str:
+    """ "mininet" or "sim". Without a choice of the user's the simulated network is said in a line.
+
+    Raises ExperimentError for another name, or for mininet where it cannot be had."""
+    if net not in (None, *NETWORKS):
+        raise ExperimentError(f"no network {net!r}: use {' or '.join(NETWORKS)}")
+    if net == "sim":
+        return "sim"
+    possible, reason = mininet_possible()
+    if possible:
+        return "mininet"
+    if net == "mininet":
+        raise ExperimentError(f"Mininet cannot be used here: {reason}; or use --net sim")
+    if console is not None:
+        console.print(f"On the simulated network: {reason}", soft_wrap=True, highlight=False)
+    return "sim"
+
+
+def mininet_possible() -> tuple[bool, str]:
+    """(True, "") or (False, why not and what to do)."""
+    if shutil.which("mnexec") is None:
+        return False, "Mininet's mnexec is missing (Debian: apt-get install mininet)"
+    return isolation.can_isolate()
+
+
+def _compiled(experiment: Experiment) -> Pipeline:
+    """The experiment's program, compiled as the switch will; CompileError if it is wrong."""
+    program = p4_programs.find(experiment.switch.program)
+    return p4_programs.pipeline(program, placement.defines(experiment))
+
+
+def _console(wanted: bool) -> Console | None:
+    return Console() if wanted else None
+
+
+@dataclass(frozen=True)
+class _Task:
+    """All that a training needs to know; picklable, as it goes into an isolated process."""
+
+    experiment: Experiment
+    pipeline: Pipeline
+    folder: Path
+    network: str
+    cli: bool
+    console: bool
+
+    def baseline(self) -> "_Task":
+        """The same, without compression and losses, into a folder inside this one."""
+        plain = placement.baseline(self.experiment)
+        folder = self.folder / run_folder.BASELINE
+        return dataclasses.replace(self, experiment=plain, folder=folder, cli=False)
+
+
+def _execute(task: _Task) -> dict[str, Any]:
+    """All of the run that needs the network; returns summary.json's values."""
+    experiment = task.experiment
+    with OneBlasThread():
+        values = _train(task, "run")
+        if experiment.output.baseline:
+            base = task.baseline()
+            base.folder.mkdir()
+            # The accuracies come first in the file, as they are what one looks for.
+            first = {"test_accuracy": values["test_accuracy"], "baseline": _train(base, "baseline")}
+            values = first | values
+    about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
+    return values | about | describe()
+
+
+def _train(task: _Task, title: str) -> dict[str, Any]:
+    """Train once, on a network of its own: what it came to."""
+    experiment, target = task.experiment, task.experiment.switch.target
+    scales = [scale(experiment, n) for n in range(len(experiment.job))]
+    screen = show(_console(task.console), title, [rounds for rounds, _ in scales])
+    with ExitStack() as stack:
+        if not task.cli:
+            stack.enter_context(screen)
+        net = stack.enter_context(_network(task))
+        for name, setup in placement.setups(experiment).items():
+            aside(configure, net.switch_addresses[name], task.pipeline, setup, target)
+        if task.cli:
+            net.cli()
+            stack.enter_context(screen)
+        recorder = _record(task, net, screen)
+        switches = {
+            name: traffic_counters.of_switch(aside(read_counters, address, target), task.pipeline)
+            for name, address in net.switch_addresses.items()
+        }
+        links = net.link_counters()
+    found = {"switches": switches} | traffic_counters.of_links(links, net.topology)
+    values = outcome(experiment, recorder, found)
+    for job, (_, size) in zip(values["jobs"], scales, strict=True):
+        job["values"] = size
+    return values
+
+
+def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
+    experiment = task.experiment
+    sizes, patience = [job.size for job in experiment.job], round(experiment.patience_s * 1e9)
+    with Recorder(task.folder, sizes, on_round, patience) as recorder:
+        net.run(placement.host_configs(experiment), recorder)
+    return recorder
+
+
+def _network(task: _Task) -> Network:
+    experiment = task.experiment
+    pcap = task.folder / "pcap" if experiment.output.pcap else None
+    if pcap is not None:
+        pcap.mkdir()
+    config = switch_config(experiment, pcap)
+    topology = placement.topology(experiment)
+    if task.network == "sim":
+        from gradplane.topologies.sim.sim_network import SimNetwork
+
+        return SimNetwork(topology, config)
+    from gradplane.topologies.mininet.mininet_network import MininetNetwork
+
+    return MininetNetwork(topology, config)
+
+
+def switch_config(
+    experiment: Experiment, pcap: Path | None, latency: int | None = None
+) -> SwitchConfig:
+    """How the switches run; `pcap` is the folder for their captures, if they make any.
+
+    latency: ns, instead of the experiment's."""
+    section, program = experiment.switch, p4_programs.find(experiment.switch.program)
+    return SwitchConfig(
+        program=program,
+        include_dirs=p4_programs.include_dirs(program),
+        defines=tuple(placement.defines(experiment).items()),
+        engine=section.engine,
+        seed=experiment.seed,
+        latency=round(section.latency_us * 1000) if latency is None else latency,
+        recirculation_rate=round(section.recirculation_mbit * 1e6),
+        pcap=pcap,
+    )
+
+
+def scale(experiment: Experiment, number: int) -> tuple[int, int]:
+    """How many rounds a job trains, and how many values its gradient has."""
+    job = placement.job_config(experiment, number)
+    data = datasets.build(job.data, job.data_args, job.seed)
+    batches = datasets.batches(len(data.train_y), job.workers, 0, job.batch, job.seed, 0)
+    model = models.build(job.model, job.model_args, data.features, data.classes)
+    return job.epochs * len(batches), len(model.parameters(job.seed))
+
+
+def aside(function: Callable[..., T], *args: Any) -> T:
+    """function(*args) in a thread of its own: the caller's may have an event loop, as notebooks do,
+    and the controller's calls start one."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(function, *args).result()

@@ -1,0 +1,186 @@
+"""Implicit conversions in a context that gives the type, and which casts exist (section 8.11)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gradplane.switch.check.checker_types import ANY, DefaultLiteral, ListLiteral, StructLiteral
+from gradplane.switch.ir import ops
+from gradplane.switch.ir.types import (
+    BOOL,
+    Bits,
+    Fields,
+    Header,
+    Integer,
+    List,
+    NewType,
+    SerEnum,
+    Stack,
+    Struct,
+    Tuple,
+    Type,
+    Union,
+)
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.check.checker import Checker
+
+
+def coerce(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
+    """Gives `e` the type `target` where P4 converts implicitly; reports what does not agree."""
+    t = e.type
+    assert t is not None, e
+    if t == target or ANY in (t, target):
+        return True
+    if isinstance(t, Integer) and isinstance(target, Bits):
+        return _constant(c, e, target)
+    if isinstance(t, SerEnum) and t.underlying == target:
+        return True
+    if isinstance(t, ListLiteral | StructLiteral | DefaultLiteral):
+        return _literal(c, e, target, what)
+    c.error(e, f"{what} must be {target}, not {t}", _hint(target, t))
+    return False
+
+
+def _hint(target: Type, t: Type) -> str:
+    if isinstance(target, Bits) and isinstance(t, Bits):
+        what = "width" if target.width != t.width else "sign"
+        return f"a cast changes the {what}: ({target}) ..." if _one_step(target, t) else ""
+    return ""
+
+
+def _one_step(target: Bits, t: Bits) -> bool:
+    return target.width == t.width or target.signed == t.signed
+
+
+def _constant(c: Checker, e: ast.Expr, target: Bits) -> bool:
+    e.type = target
+    if e.const is None:  # an error inside was reported already
+        return True
+    wrapped = ops.wrap(target)(e.const)
+    if wrapped != e.const:
+        c.warn(e, "overflow", f"{e.const} does not fit {target}: {wrapped} is taken")
+    e.const = wrapped
+    return True
+
+
+def _literal(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
+    """A list, struct, `...` or `{#}` literal (or a choice between such) in its context."""
+    match e:
+        case ast.Ternary(then=then, other=other):
+            e.type = target
+            return coerce(c, then, target, what) and coerce(c, other, target, what)
+        case ast.ListExpr():
+            return _list(c, e, target, what)
+        case ast.StructExpr():
+            return _struct(c, e, target, what)
+        case ast.InvalidHeader():
+            if isinstance(target, Header | Union):
+                e.type = target
+                return True
+        case ast.Dots():
+            e.type = target
+            return True
+    c.error(e, f"{what} must be {target}, not {e.type}")
+    return False
+
+
+def _list(c: Checker, e: ast.ListExpr, target: Type, what: str) -> bool:
+    dots = bool(e.elements) and isinstance(e.elements[-1], ast.Dots)
+    values = e.elements[:-1] if dots else e.elements
+    match target:
+        case Struct(fields=fields) | Header(fields=fields):
+            types = [f.type for f in fields]
+        case Tuple(elements=elements):
+            types = list(elements)
+        case List(element=element) if not dots:
+            types = [element] * len(values)
+        case Stack(element=element, size=size):
+            types = [element] * size
+        case _:
+            c.error(e, f"{what} must be {target}, not {e.type}")
+            return False
+    if len(values) > len(types) or (len(values) < len(types) and not dots):
+        c.error(e, f"{target} takes {len(types)} values, {len(values)} given")
+        return False
+    e.type = target
+    pairs = zip(values, types, strict=False)
+    return all([coerce(c, v, t, f"element {i}") for i, (v, t) in enumerate(pairs)])
+
+
+def _struct(c: Checker, e: ast.StructExpr, target: Type, what: str) -> bool:
+    if not isinstance(target, Struct | Header):
+        c.error(e, f"{what} must be {target}, not {e.type}")
+        return False
+    e.type = target
+    given = {name for name, _ in e.fields}
+    missing = [f.name for f in target.fields if f.name not in given]
+    if missing and not e.dots:
+        c.error(e, f"{target} has no value for {', '.join(missing)}", "end with `...` for defaults")
+    return all([_struct_field(c, target, name, value) for name, value in e.fields])
+
+
+def _struct_field(c: Checker, target: Fields, name: str, value: ast.Expr) -> bool:
+    index = target.index(name)
+    if index is None:
+        c.error(value, f"{target} has no field {name}")
+        return False
+    return coerce(c, value, target.fields[index].type, f"field {name}")
+
+
+def settle(c: Checker, e: ast.Expr) -> Type:
+    """Gives a literal the type it has without a context: a list becomes a tuple."""
+    match e, e.type:
+        case ast.ListExpr(), ListLiteral(dots=False):
+            e.type = Tuple(tuple(_with_width(c, x) for x in e.elements))
+        case ast.Ternary(then=then, other=other), ListLiteral():
+            e.type = c.exprs.common(then, other)
+            if e.type is None:
+                c.error(e, f"the branches of ?: differ: {then.type} and {other.type}")
+                e.type = ANY
+        case _, ListLiteral() | StructLiteral() | DefaultLiteral():
+            c.error(e, "the type of this cannot be told here", "cast it: (T) {...}")
+            e.type = ANY
+    assert e.type is not None
+    return e.type
+
+
+def _with_width(c: Checker, e: ast.Expr) -> Type:
+    """An element of a tuple: an int becomes as wide as it needs to be, 32 bits at least."""
+    t = settle(c, e)
+    if isinstance(t, Integer) and isinstance(e.const, int):
+        t = Bits(max(32, e.const.bit_length() + (e.const < 0)), signed=e.const < 0)
+        coerce(c, e, t, "an element")
+    return t
+
+
+def cast_allowed(target: Type, source: Type, const: Any) -> bool:
+    """Whether (target) applies to a value of type source."""
+    if target == source:
+        return True
+    match target, source:
+        case NewType(underlying=inner), NewType(underlying=other):
+            return inner == other or cast_allowed(inner, source, const)
+        case NewType(underlying=inner), _:
+            return source == inner or cast_allowed(inner, source, const)
+        case _, NewType(underlying=inner):
+            through = isinstance(inner, NewType) and cast_allowed(target, inner, const)
+            return target == inner or through
+        case Bits(), Bits():
+            return target.width == source.width or target.signed == source.signed
+        case Bits() | Integer(), Integer():
+            return True
+        case Integer(), Bits():
+            return const is not None
+        case Bits(width=1, signed=False), _ if source == BOOL:
+            return True
+        case _, Bits(width=1, signed=False) if target == BOOL:
+            return True
+        case _, Integer() if target == BOOL:
+            return const in (0, 1)
+        case SerEnum(underlying=inner), Bits() | Integer():
+            return source == inner or isinstance(source, Integer)
+        case _, SerEnum(underlying=inner):
+            return cast_allowed(target, inner, const)
+    return False

@@ -1,0 +1,88 @@
+"""Warnings about headers whose fields are used though nothing in the program makes them valid."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.ast_walk import walk
+from gradplane.switch.ir.types import Fields, Header, Stack, Struct, Type, Union
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.check.checker import Checker
+
+Member = tuple[str, str]  # (struct or union, field): a header's place, whoever holds the struct
+
+
+def warn_unmade(c: Checker, program: ast.Program) -> None:
+    """A header counts as made by extract, setValid, an assignment, or where it is an out or inout
+    argument; one that is part of something made as a whole counts too."""
+    made = {m for e in _makers(program) for m in _made(e)}
+    told: set[Member] = set()
+    for decl in program.declarations:
+        with c.quiet(decl.annotations):
+            _warn_in(c, decl, made, told)
+
+
+def _warn_in(c: Checker, decl: ast.Decl, made: set[Member], told: set[Member]) -> None:
+    for node in walk(decl):
+        if isinstance(node, ast.Member) and isinstance(node.base.type, Header):
+            for place in _places(node.base):
+                if place not in made | told and not _is_method(node):
+                    told.add(place)
+                    c.warn(
+                        node,
+                        "invalid_header",
+                        f"header {place[1]} is used and nothing makes it valid",
+                        "it is never extracted, assigned or setValid()",
+                    )
+
+
+def _is_method(e: ast.Member) -> bool:
+    return not isinstance(e.base.type, Fields) or e.base.type.index(e.name) is None
+
+
+def _makers(program: ast.Program) -> Iterator[ast.Expr]:
+    """The l-values that something valid is put into."""
+    for node in walk(program.declarations):
+        match node:
+            case ast.Assign(target=target):
+                yield target
+            case ast.VarDecl(init=ast.Expr() as init):
+                yield init
+            case ast.Call(info=info) if info is not None:
+                if info.kind == "builtin" and info.name == "setValid":
+                    yield info.base
+                for arg, param in zip(info.args, info.signature.params, strict=False):
+                    own = info.kind in ("function", "action", "block")
+                    if arg is None or param.direction not in ("out", "inout"):
+                        continue
+                    if not (own and isinstance(arg.type, Struct)):  # its body says what it makes
+                        yield arg
+
+
+def _made(e: ast.Expr) -> Iterator[Member]:
+    if not (isinstance(e, ast.Member) and isinstance(e.base.type, Header)):
+        yield from _places(e)
+        yield from _inside(e.type)
+
+
+def _places(e: ast.Expr) -> Iterator[Member]:
+    """The struct or union fields an expression leads through down to a header."""
+    while isinstance(e, ast.Member | ast.Index):
+        holds = isinstance(e.type, Header | Stack | Union)
+        if holds and isinstance(e, ast.Member) and isinstance(e.base.type, Struct | Union):
+            yield e.base.type.name, e.name
+        e = e.base
+
+
+def _inside(t: Type | None) -> Iterator[Member]:
+    """All headers that a value of this type has in it."""
+    match t:
+        case Stack(element=element):
+            yield from _inside(element)
+        case Struct(fields=fields) | Union(fields=fields):
+            for f in fields:
+                yield t.name, f.name
+                yield from _inside(f.type)

@@ -1,0 +1,334 @@
+"""Tables: keys, actions, entries, properties (specification, section 14.2)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.arguments import match_arguments
+from gradplane.switch.check.checker_types import (
+    ANY,
+    ExternType,
+    ParamType,
+    Signature,
+    free_variables,
+)
+from gradplane.switch.check.expression_text import describe, written_alike
+from gradplane.switch.check.keynames import given_name, key_name
+from gradplane.switch.check.keyset_coverage import Earlier, known_sets
+from gradplane.switch.check.lvalues import require_lvalue
+from gradplane.switch.check.scope import did_you_mean
+from gradplane.switch.ir.types import (
+    BOOL,
+    INTEGER,
+    Bits,
+    Enum,
+    Error,
+    Integer,
+    NewType,
+    SerEnum,
+    Type,
+)
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.check.checker import Checker
+
+
+MAX_PRIORITY = (1 << 31) - 1  # an int32 in P4Runtime
+
+
+@dataclass(slots=True)
+class ActionUse:
+    """An action named in a table: `bound` are the arguments of its parameters with a direction
+    (in the action list), `data` those of its directionless ones (default_action, entries)."""
+
+    decl: ast.ActionDecl
+    bound: list[ast.Expr]
+    data: list[ast.Expr]
+
+
+class TableChecker:
+    def __init__(self, checker: Checker) -> None:
+        self.c = checker
+
+    def check(self, decl: ast.TableDecl) -> None:
+        with self.c.inside("table"):
+            with self.c.inside("key"):
+                types = [self._key(k) for k in decl.key]
+            uses = self._actions(decl)
+            if decl.default_action is not None:
+                self._default(decl, uses)
+            if decl.empty_group_action is not None:
+                self._called(decl, decl.empty_group_action, uses)
+            self._key_names(decl)
+            for entry in decl.entries:
+                self._entry(decl, entry, types, uses)
+            self._priorities(decl)
+            self._never_matched(decl, types)
+            self._properties(decl)
+        if decl.entries and not decl.key:
+            self.c.error(decl, f"table {decl.name} has entries and no key")
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def _key(self, key: ast.KeyElement) -> Type:
+        t = self.c.exprs.value(key.expr)
+        if key.match_kind not in self.c.match_kinds:
+            hint = did_you_mean(key.match_kind, self.c.match_kinds)
+            self.c.error(key, f"match kind {key.match_kind} is not declared", hint)
+        fits = isinstance(t, Bits | Enum | SerEnum | Error | NewType)
+        if not fits and t not in (BOOL, ANY):
+            hint = "give it a width: 8w1" if t == INTEGER else ""
+            self.c.error(key.expr, f"a key cannot be of type {t}", hint)
+        elif key.expr.const is not None and t != ANY:
+            self.c.warn(key.expr, "always", "this key is the same for every packet")
+        if (fits or t == BOOL) and not self._name(key):
+            self.c.error(
+                key.expr, "this key needs a name", f'write ... : {key.match_kind} @name("...");'
+            )
+        return t
+
+    def _key_names(self, decl: ast.TableDecl) -> None:
+        """A control-plane name belongs to one key (18.4)."""
+        seen: dict[str, ast.KeyElement] = {}
+        for key in decl.key:
+            name = given_name(self.c.annotations(key.annotations))
+            if name and name in seen:
+                what = f"a second key of table {decl.name} has the name {name}"
+                self.c.error(key, what, f"the first is at {seen[name].span}")
+            seen[name] = key
+
+    def _name(self, key: ast.KeyElement) -> str | None:
+        given = given_name(self.c.annotations(key.annotations))
+        return given or key_name(key.expr, self.c.reporter.lines)
+
+    # -- actions -------------------------------------------------------------------------------
+
+    def _actions(self, decl: ast.TableDecl) -> dict[str, ActionUse]:
+        if not decl.lists_actions:
+            self.c.error(decl, f"table {decl.name} has no actions", "actions = { NoAction; }")
+        uses: dict[str, ActionUse] = {}
+        for ref in decl.actions:
+            if ref.name in uses:
+                self.c.error(ref, f"action {ref.name} is listed twice in table {decl.name}")
+                continue
+            use = self._listed(ref)
+            if use is not None:
+                uses[ref.name] = use
+        return uses
+
+    def _find(self, ref: ast.ActionRef) -> ast.ActionDecl | None:
+        found = self.c.scopes.find(ref.name, ref.dot)
+        if not found:
+            self.c.error(ref, f"action {ref.name} is not declared", self.c.scopes.nearest(ref.name))
+            return None
+        if not isinstance(found[0], ast.ActionDecl):
+            self.c.error(ref, f"{ref.name} is not an action")
+            return None
+        return found[0]
+
+    def _listed(self, ref: ast.ActionRef) -> ActionUse | None:
+        notes = {a.name for a in self.c.annotations(ref.annotations)}
+        if notes >= {"tableonly", "defaultonly"}:
+            self.c.error(ref, f"action {ref.name} is @tableonly and @defaultonly: it is never used")
+        action = self._find(ref)
+        if action is None:
+            return None
+        params = [p for p in self.c.calls.signature(action).params if p.direction]
+        bound = self._arguments(ref, action.name, params, ref.args or [])
+        if bound is None:
+            return None
+        use = ref.info = ActionUse(action, bound, [])
+        return use
+
+    def _arguments(
+        self,
+        ref: ast.ActionRef,
+        name: str,
+        params: Sequence[ParamType],
+        given: Sequence[ast.Argument],
+    ) -> list[ast.Expr] | None:
+        matched = match_arguments(self.c, ref, given, Signature(name, (), tuple(params), ANY))
+        if matched is None:
+            return None
+        args = [a for a in matched if a is not None]
+        for arg, p in zip(args, params, strict=False):
+            what = f"argument {p.name} of {name}"
+            self.c.exprs.value(arg)
+            if p.direction in ("out", "inout"):
+                if arg.type != p.type:
+                    self.c.error(arg, f"{what} must be of type {p.type}, not {arg.type}")
+                require_lvalue(self.c, arg, what)
+            else:
+                self.c.exprs.coerce(arg, p.type, what)
+        return args
+
+    def _called(self, decl: ast.TableDecl, ref: ast.ActionRef, uses: dict[str, ActionUse]) -> None:
+        """An action with its data, in default_action or an entry: it must be in the list."""
+        action = self._find(ref)
+        if action is None:
+            return
+        use = uses.get(ref.name)
+        if use is None or use.decl is not action:
+            known = ", ".join(uses) or "none"
+            self.c.error(
+                ref,
+                f"action {ref.name} is not in the list of table {decl.name}",
+                f"it lists {known}",
+            )
+            return
+        params = self.c.calls.signature(action).params
+        directed = [p.name for p in params if p.direction]
+        data = [p for p in params if not p.direction]
+        repeated, given = _split(ref.args or [], directed, use.bound, len(params))
+        self._bound_again(ref, use, directed, repeated)
+        args = self._arguments(ref, action.name, data, given)
+        for arg in args or []:
+            if arg.type != ANY and not self.c.compile_time(arg):
+                self.c.error(arg, "action data in a table must be known at compile time")
+        ref.info = ActionUse(action, use.bound, args or [])
+
+    def _bound_again(
+        self,
+        ref: ast.ActionRef,
+        use: ActionUse,
+        directed: Sequence[str],
+        given: Sequence[ast.Argument],
+    ) -> None:
+        """Arguments bound in the list of actions may be repeated, just as they are there."""
+        for at, argument in enumerate(given):
+            if argument.name is not None:
+                at = directed.index(argument.name)
+            bound = use.bound[at] if at < len(use.bound) else None
+            if bound is None:
+                continue
+            if argument.expr is not None and not written_alike(argument.expr, bound):
+                self.c.error(
+                    argument,
+                    f"{describe(argument.expr)} is not what action {ref.name} is bound to",
+                    f"the list of actions has {describe(bound)}",
+                )
+
+    def _default(self, decl: ast.TableDecl, uses: dict[str, ActionUse]) -> None:
+        assert decl.default_action is not None
+        if decl.actions and _before(decl.default_action, decl.actions[0]):
+            self.c.error(decl.default_action, "default_action must stand after actions")
+        self._called(decl, decl.default_action, uses)
+        for ref in decl.actions:
+            only = {a.name for a in ref.annotations}
+            if ref.name == decl.default_action.name and "tableonly" in only:
+                self.c.error(decl.default_action, f"action {ref.name} is @tableonly")
+
+    # -- entries -------------------------------------------------------------------------------
+
+    def _entry(
+        self,
+        decl: ast.TableDecl,
+        entry: ast.TableEntry,
+        types: Sequence[Type],
+        uses: dict[str, ActionUse],
+    ) -> None:
+        if decl.key:
+            self.c.keysets.entry(entry.keyset, types, [k.match_kind for k in decl.key])
+        self._called(decl, entry.action, uses)
+        for ref in decl.actions:
+            only = {a.name for a in ref.annotations}
+            if ref.name == entry.action.name and "defaultonly" in only:
+                self.c.error(entry.action, f"action {ref.name} is @defaultonly")
+        self.c.annotations(entry.annotations)
+        if entry.priority is not None:
+            self.c.exprs.check(entry.priority)
+            value = self.c.constant_int(entry.priority, "a priority", checked=True)
+            if value is not None and not 0 <= value <= MAX_PRIORITY:
+                what = f"a priority is a number from 0 to {MAX_PRIORITY}, not {value}"
+                self.c.error(entry.priority, what)
+
+    def _never_matched(self, decl: ast.TableDecl, types: Sequence[Type]) -> None:
+        """Const entries to which an earlier one leaves nothing: where the order decides, one that
+        matches all they do, elsewhere one with the same key."""
+        if any(a.name == "priority" for e in decl.entries for a in e.annotations):
+            return
+        if not decl.const_entries:
+            return  # the earlier one may be deleted
+        ordered = any(k.match_kind not in ("exact", "lpm") for k in decl.key)
+        earlier, same = Earlier(), dict[str, int]()
+        for i, entry in enumerate(decl.entries):
+            sets = known_sets(entry.keyset, types)
+            at = earlier.cover(sets) if ordered else same.get(str(sets))
+            if at is not None and sets is not None:
+                where = f"the one at {decl.entries[at].span} matches all it could"
+                self.c.warn(entry, "unreachable", "this entry is never matched", where)
+            same.setdefault(str(sets), i)
+
+    def _priorities(self, decl: ast.TableDecl) -> None:
+        written = [e for e in decl.entries if e.priority is not None]
+        if not written:
+            return
+        if decl.const_entries:
+            self.c.error(
+                written[0],
+                "const entries have no priorities",
+                "their order decides: the first wins",
+            )
+        elif decl.entries[0].priority is None:
+            self.c.error(
+                decl.entries[0], "the first entry needs a priority, since a later one has one"
+            )
+
+    # -- properties ----------------------------------------------------------------------------
+
+    def _properties(self, decl: ast.TableDecl) -> None:
+        for p in decl.properties:
+            self.c.annotations(p.annotations)
+            with self.c.inside("package"):
+                self.c.exprs.check(p.value)
+            if p.name == "size":
+                self._size(p.value)
+                size, entries = p.value.const, len(decl.entries)
+                if isinstance(size, int) and 0 <= size < entries:
+                    what = f"table {decl.name} has {entries} entries, and room for {size}"
+                    self.c.warn(p, "size", what)
+            elif p.name == "priority_delta":
+                delta = self.c.constant_int(p.value, "priority_delta", checked=True)
+                if delta is not None and delta < 1:
+                    self.c.error(p.value, f"priority_delta must be positive, not {delta}")
+            elif p.name == "largest_priority_wins" and p.value.type not in (BOOL, ANY):
+                self.c.error(p.value, f"largest_priority_wins is true or false, not {p.value.type}")
+            elif isinstance(p.value.type, ExternType) and free_variables(p.value.type):
+                hint = f"write {p.value.type.name}<...>(...)"
+                self.c.error(p.value, f"the type arguments of {p.name} cannot be told", hint)
+            elif p.value.type != ANY and not self.c.compile_time(p.value):
+                self.c.error(p.value, f"property {p.name} must be known at compile time")
+
+    def _size(self, e: ast.Expr) -> None:
+        """A number; a constructor parameter is known when the program is loaded."""
+        if isinstance(e.type, Bits | Integer) and self.c.compile_time(e) and e.const is None:
+            return
+        size = self.c.constant_int(e, "a table's size", checked=True)
+        if size is not None and size < 0:
+            self.c.error(e, f"a table's size cannot be negative: {size}")
+
+
+def _split(
+    given: Sequence[ast.Argument], directed: Sequence[str], bound: Sequence[ast.Expr], params: int
+) -> tuple[list[ast.Argument], list[ast.Argument]]:
+    """Arguments in default_action or an entry: those bound in the list before, and action data."""
+    if any(a.name is not None for a in given):
+        return (
+            [a for a in given if a.name in directed],
+            [a for a in given if a.name not in directed],
+        )
+    first = given[: len(directed)]
+    alike = len(first) == len(bound) and all(
+        a.expr is not None and written_alike(a.expr, b) for a, b in zip(first, bound, strict=True)
+    )
+    count = len(directed) if alike or len(given) == params else 0
+    return list(given[:count]), list(given[count:])
+
+
+def _before(a: ast.Node, b: ast.Node) -> bool:
+    """Whether a stands before b in the same file."""
+    one, other = a.span, b.span
+    return one.file == other.file and (one.line, one.column) < (other.line, other.column)

@@ -1,0 +1,61 @@
+"""What has a size on the wire, and which (specification, chapter 9)."""
+
+from __future__ import annotations
+
+from gradplane.switch.check.checker_types import AnyType
+from gradplane.switch.ir.types import (
+    Fields,
+    Header,
+    Stack,
+    Tuple,
+    Type,
+    Union,
+    Varbit,
+    bit_width,
+)
+
+MAX_WIDTH = 1 << 16  # of a type or a literal: what is built at compile time stays small
+
+
+def size_bits(t: Type, largest: bool) -> int | None:
+    """minSizeInBits or maxSizeInBits of a type: a varbit counts nothing, or its maximum."""
+    match t:
+        case Varbit(width=width):
+            return width if largest else 0
+        case Union(fields=fields):
+            sizes = [size_bits(f.type, largest) for f in fields]
+            known = [s for s in sizes if s is not None]
+            if len(known) != len(sizes):
+                return None
+            return max(known, default=0) if largest else min(known, default=0)
+        case Stack(element=element, size=size):
+            one = size_bits(element, largest)
+            return None if one is None else one * size
+        case Fields(fields=fields):
+            sizes = [size_bits(f.type, largest) for f in fields]
+            return None if None in sizes else sum(s for s in sizes if s is not None)
+    return bit_width(t)
+
+
+def emittable(t: Type) -> bool:
+    """Whether packet_out.emit takes a value of this type."""
+    match t:
+        case Header() | Union():
+            return True
+        case Stack(element=element):
+            return emittable(element)
+        case Fields(fields=fields):
+            return all(emittable(f.type) for f in fields)
+        case Tuple(elements=elements):
+            return all(map(emittable, elements))
+    return isinstance(t, AnyType)
+
+
+def varbits(t: Type) -> int:
+    """How many varbit fields a header has, those of its structs included."""
+    match t:
+        case Varbit():
+            return 1
+        case Fields(fields=fields):
+            return sum(varbits(f.type) for f in fields)
+    return 0

@@ -1,0 +1,161 @@
+"""Commands on counters, registers and meters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradplane.switch.commands import command_values
+from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.match_values import number
+from gradplane.switch.naming import resolve
+from gradplane.switch.runtime.arrays import Counter
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.meters import Meter, MeterConfig
+
+MICROSECONDS = 1_000_000  # a second: rates are a microsecond here, a second in the switch
+
+# -- registers -----------------------------------------------------------------------------------
+
+
+@command("REGISTER [INDEX]")
+def register_read(target: Target, register: str, index: str | None = None) -> str:
+    """Prints a register's cell, or all of them."""
+    found = target.switch.register(register)
+    if index is not None:
+        return f"{register}[{index}]= {found.read(_index(register, index))}"
+    return f"{register}= {', '.join(map(str, found.cells))}"
+
+
+@command("REGISTER INDEX VALUE")
+def register_write(target: Target, register: str, index: str, value: str) -> None:
+    """Sets a register's cell."""
+    found = target.switch.register(register)
+    found.write(_index(register, index), number(value, f"register {found.name}: value"))
+
+
+@command("REGISTER")
+def register_reset(target: Target, register: str) -> None:
+    """Sets all cells of a register to what they were at the start."""
+    target.switch.register(register).clear()
+
+
+# -- counters ------------------------------------------------------------------------------------
+
+
+@command("COUNTER INDEX_OR_HANDLE")
+def counter_read(target: Target, counter: str, index: str) -> str:
+    """Prints a counter's cell; of a direct counter, that of an entry."""
+    found, cell = _counter(target, counter), _index(counter, index)
+    if isinstance(found, Counter):
+        packets, size = found.read(cell)
+    else:
+        count = found.by_handle(cell).counter
+        packets, size = count.packets, count.bytes
+    return f"{counter}[{index}]= ({size} bytes, {packets} packets)"
+
+
+@command("COUNTER INDEX_OR_HANDLE PACKETS BYTES")
+def counter_write(target: Target, counter: str, index: str, packets: str, bytes: str) -> None:
+    """Sets a counter's cell; of a direct counter, that of an entry."""
+    found, cell = _counter(target, counter), _index(counter, index)
+    count = command_values.natural(packets, "packets"), command_values.natural(bytes, "bytes")
+    if isinstance(found, Counter):
+        found.write(cell, *count)
+    else:
+        direct = found.by_handle(cell).counter
+        direct.packets, direct.bytes = count
+
+
+@command("COUNTER")
+def counter_reset(target: Target, counter: str) -> None:
+    """Sets all cells of a counter to 0; of a direct counter, those of all entries."""
+    found = _counter(target, counter)
+    if isinstance(found, Counter):
+        found.clear()
+    else:
+        found.clear_counters()
+
+
+# -- meters --------------------------------------------------------------------------------------
+
+
+@command("METER INDEX_OR_HANDLE RATE:BURST RATE:BURST")
+def meter_set_rates(target: Target, meter: str, index: str, *rates: str) -> None:
+    """Sets a meter's committed and peak rate, in packets or bytes a microsecond."""
+    found, cell = _meter(target, meter), _index(meter, index)
+    config, now = _config(rates), target.switch.state.clock()
+    if isinstance(found, Meter):
+        found.write(cell, config, now)
+    else:
+        found.by_handle(cell).meter.configure(config, now)
+
+
+@command("METER RATE:BURST RATE:BURST")
+def meter_array_set_rates(target: Target, meter: str, *rates: str) -> None:
+    """Sets the rates of all of a meter's cells; of a direct meter, of all entries."""
+    found, config, now = _meter(target, meter), _config(rates), target.switch.state.clock()
+    if isinstance(found, Meter):
+        for cell in range(found.size):
+            found.write(cell, config, now)
+    else:
+        for entry in found.entries():
+            entry.meter.configure(config, now)
+
+
+@command("METER INDEX_OR_HANDLE")
+def meter_get_rates(target: Target, meter: str, index: str) -> str:
+    """Prints a meter's rates, in packets or bytes a microsecond, and its bursts."""
+    found, cell = _meter(target, meter), _index(meter, index)
+    config = found.read(cell) if isinstance(found, Meter) else found.by_handle(cell).meter.config
+    if config is None:
+        return "no rates: every packet is green"
+    rates = (config.cir, config.cburst), (config.pir, config.pburst)
+    return "\n".join(
+        f"{i}: info rate = {rate / MICROSECONDS}, burst size = {burst}"
+        for i, (rate, burst) in enumerate(rates)
+    )
+
+
+# -- what they share -----------------------------------------------------------------------------
+
+
+def _index(name: str, word: str) -> int:
+    return command_values.natural(word, f"{name}: index")
+
+
+def _counter(target: Target, name: str) -> Counter | MatchTable:
+    """An indirect counter, or the table whose entries have the direct one."""
+    indirect, tables = target.switch.state.counters, target.switch.state.tables.values()
+    direct = {t.table.counter.name: t for t in tables if t.table.counter}
+    known = resolve("counter", name, [*indirect, *direct])
+    return indirect[known] if known in indirect else direct[known]
+
+
+def _meter(target: Target, name: str) -> Meter | MatchTable:
+    indirect, tables = target.switch.state.meters, target.switch.state.tables.values()
+    direct = {t.table.meter.name: t for t in tables if t.table.meter}
+    known = resolve("meter", name, [*indirect, *direct])
+    return indirect[known] if known in indirect else direct[known]
+
+
+def _config(words: Sequence[str]) -> MeterConfig:
+    if len(words) != 2:
+        what = "committed and peak, each RATE:BURST"
+        raise CommandError(f"a meter has two rates, {what}; {len(words)} are given")
+    (cir, cburst), (pir, pburst) = map(_rate, words)
+    return MeterConfig(cir, cburst, pir, pburst)
+
+
+def _rate(word: str) -> tuple[int, int]:
+    """Of RATE:BURST, the rate a second and the burst."""
+    rate, _, burst = word.partition(":")
+    try:
+        exact = float(rate) * MICROSECONDS
+        whole, size = round(exact), int(burst)
+    except (ValueError, OverflowError):
+        text = "packets or bytes a microsecond, for example 0.0001:10"
+        raise CommandError(f"{word!r} is not RATE:BURST, with the rate in {text}") from None
+    if exact and not whole:
+        raise CommandError(f"{word}: a rate is at least 0.000001, one a second")
+    return whole, size

@@ -1,0 +1,62 @@
+"""Files of commands, line by line, and runtime JSON files, entry by entry.
+
+In the former `#` or `//` starts a comment, at the start of a line or after a blank. As with
+simple_switch_CLI, a command that fails changes nothing and the next ones are carried out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.commands.command_registry import Target, run_words
+from gradplane.switch.commands.runtime_json import is_runtime_json, steps
+from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.switch import Switch
+
+_COMMENT = re.compile(r"(?:^|\s)(?:#|//).*")
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Of one command, or one entry of a runtime JSON file. `where`: FILE:LINE, or FILE and the
+    entry. `error`: why it was not done, else ""."""
+
+    where: str
+    output: str = ""
+    error: str = ""
+
+
+def answers(target: Target, text: str, file: str) -> Iterator[Answer]:
+    """Carries out a file's commands, each when its answer is asked for."""
+    if is_runtime_json(text):
+        yield from (_answer(where, do) for where, do in steps(target.switch, text, file))
+        return
+    for number, line in enumerate(text.splitlines(), 1):
+        words = _COMMENT.sub("", line).split()
+        if words:
+            yield _answer(f"{file}:{number}", partial(run_words, target, words))
+
+
+def run(switch: Switch, text: str, file: str) -> str:
+    """Carries out all of a file; what it prints. Raises CommandError with all that failed."""
+    given = list(answers(Target(switch), text, file))
+    failed = failures(given)
+    if failed:
+        raise CommandError("\n".join(failed))
+    return "\n".join(answer.output for answer in given if answer.output)
+
+
+def failures(given: list[Answer]) -> list[str]:
+    """A line for each command that was not done."""
+    return [f"{answer.where}: {answer.error}" for answer in given if answer.error]
+
+
+def _answer(where: str, do: Callable[[], str]) -> Answer:
+    try:
+        return Answer(where, do())
+    except SwitchError as error:
+        return Answer(where, error=str(error))

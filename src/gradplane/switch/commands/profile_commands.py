@@ -1,0 +1,234 @@
+"""Commands on action profiles and selectors, and on the tables that use them.
+
+Members and groups are numbered from 0: a new one gets the lowest number that no other has, a
+controller's included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from gradplane.switch.commands import command_values, dumps
+from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.commands.command_registry import Target, also, command
+from gradplane.switch.commands.table_commands import (
+    ARROW,
+    action_named,
+    added,
+    entry_of,
+    entry_words,
+)
+from gradplane.switch.control_handles import Profile, Table
+from gradplane.switch.runtime.profiles import Weighted
+
+# -- members -------------------------------------------------------------------------------------
+
+
+@command("PROFILE ACTION [PARAMETER...]")
+def act_prof_create_member(target: Target, profile: str, action: str, *words: str) -> str:
+    """Adds a member to an action profile."""
+    found = target.switch.profile(profile)
+    name, params = _action(found, action, words)
+    member = _free(found.state.members)
+    found.add_member(member, name, params)
+    return f"Member has been created with handle {member}"
+
+
+@command("PROFILE ACTION MEMBER [PARAMETER...]")
+def act_prof_modify_member(
+    target: Target, profile: str, action: str, member: str, *words: str
+) -> None:
+    """Gives a member another action."""
+    found = target.switch.profile(profile)
+    name, params = _action(found, action, words)
+    found.modify_member(_handle("member", member), name, params)
+
+
+@command("PROFILE MEMBER")
+def act_prof_delete_member(target: Target, profile: str, member: str) -> None:
+    """Removes a member."""
+    target.switch.profile(profile).remove_member(_handle("member", member))
+
+
+# -- groups --------------------------------------------------------------------------------------
+
+
+@command("PROFILE")
+def act_prof_create_group(target: Target, profile: str) -> str:
+    """Adds an empty group to an action selector."""
+    found = target.switch.profile(profile)
+    group = _free(found.state.groups)
+    found.add_group(group, [])
+    return f"Group has been created with handle {group}"
+
+
+@command("PROFILE GROUP")
+def act_prof_delete_group(target: Target, profile: str, group: str) -> None:
+    """Removes a group."""
+    target.switch.profile(profile).remove_group(_handle("group", group))
+
+
+@command("PROFILE MEMBER GROUP")
+def act_prof_add_member_to_group(target: Target, profile: str, member: str, group: str) -> None:
+    """Adds a member to a group."""
+    found, number, there = _membership(target, profile, member, group)
+    if any(m.member == number for m in there):
+        raise CommandError(f"action profile {found.state.name}: group {group} has member {member}")
+    found.state.modify_group(_handle("group", group), [*there, Weighted(number)])
+
+
+@command("PROFILE MEMBER GROUP")
+def act_prof_remove_member_from_group(
+    target: Target, profile: str, member: str, group: str
+) -> None:
+    """Takes a member out of a group."""
+    found, number, there = _membership(target, profile, member, group)
+    left = [m for m in there if m.member != number]
+    if len(left) == len(there):
+        has = ", ".join(str(m.member) for m in there) or "none"
+        what = f"group {group} has no member {member}; its members: {has}"
+        raise CommandError(f"action profile {found.state.name}: {what}")
+    found.state.modify_group(_handle("group", group), left)
+
+
+# -- what there is -------------------------------------------------------------------------------
+
+
+@command("PROFILE")
+def act_prof_dump(target: Target, profile: str) -> str:
+    """Prints a profile's members and groups."""
+    found = target.switch.profile(profile)
+    return "\n".join([*dumps.profile_lines(found.state, found.table), dumps.LINE])
+
+
+@command("PROFILE MEMBER")
+def act_prof_dump_member(target: Target, profile: str, member: str) -> str:
+    """Prints a member."""
+    found, number = target.switch.profile(profile), _handle("member", member)
+    found.state.member(number)
+    return "\n".join(dumps.member_lines(found.state, found.table, number))
+
+
+@command("PROFILE GROUP")
+def act_prof_dump_group(target: Target, profile: str, group: str) -> str:
+    """Prints a group."""
+    found, number = target.switch.profile(profile), _handle("group", group)
+    found.state.group(number)
+    return "\n".join(dumps.group_lines(found.state, number))
+
+
+# -- entries -------------------------------------------------------------------------------------
+
+
+@command("TABLE MATCH... => MEMBER [PRIORITY]")
+def table_indirect_add(target: Target, table: str, *words: str) -> str:
+    """Adds an entry that runs a member."""
+    found = _indirect(target, table)
+    left, number, priority = _indirect_words(found, "member", words)
+    return added(
+        found.add(command_values.matches(found.state, left), priority=priority, member=number)
+    )
+
+
+@command("TABLE MATCH... => GROUP [PRIORITY]")
+def table_indirect_add_with_group(target: Target, table: str, *words: str) -> str:
+    """Adds an entry that runs a member of a group, by the hash of the selector's fields."""
+    found = _indirect(target, table)
+    left, number, priority = _indirect_words(found, "group", words)
+    return added(
+        found.add(command_values.matches(found.state, left), priority=priority, group=number)
+    )
+
+
+@command("TABLE HANDLE")
+def table_indirect_delete(target: Target, table: str, handle: str) -> None:
+    """Removes an entry."""
+    found = _indirect(target, table)
+    found.state.delete(entry_of(found.state, handle))
+
+
+@command("TABLE MEMBER")
+def table_indirect_set_default(target: Target, table: str, member: str) -> None:
+    """Sets the action for packets that no entry matches to a member's, as it is now."""
+    found = _indirect(target, table)
+    assert found.state.profile is not None
+    found.state.set_default(found.state.profile.member(_handle("member", member)))
+
+
+@command("TABLE GROUP")
+def table_indirect_set_default_with_group(target: Target, table: str, group: str) -> None:
+    """Refused: a table's default is an action here."""
+    found = _indirect(target, table)
+    raise CommandError(
+        f"table {found.state.table.name}: its default is an action, not a group: take a member"
+        " (table_indirect_set_default) or an action (table_set_default)"
+    )
+
+
+@command("TABLE")
+def table_indirect_reset_default(target: Target, table: str) -> None:
+    """Sets it back to what the source says."""
+    _indirect(target, table).set_default()
+
+
+# -- what they share -----------------------------------------------------------------------------
+
+
+def _indirect(target: Target, name: str) -> Table:
+    """A table that has a profile."""
+    table = target.switch.table(name)
+    if table.state.profile is None:
+        where = table.state.table.name
+        raise CommandError(f"table {where}: it has no action profile; use table_add and its like")
+    return table
+
+
+def _profile_name(target: Target, table: str) -> str:
+    profile = _indirect(target, table).state.profile
+    assert profile is not None
+    return profile.name
+
+
+def _indirect_words(
+    table: Table, kind: str, words: Sequence[str]
+) -> tuple[Sequence[str], int, int | None]:
+    """An entry's match values, its member or group, and its priority."""
+    left, right, priority = entry_words(table.state, words)
+    if len(right) != 1:
+        where = f"table {table.state.table.name}"
+        what = f"{kind}'s number and nothing else"
+        raise CommandError(
+            f"{where}: after => expected a {what}, got {' '.join(right) or 'nothing'}"
+        )
+    return left, _handle(kind, right[0]), priority
+
+
+def _action(profile: Profile, action: str, words: Sequence[str]) -> tuple[str, dict[str, str]]:
+    name = action_named(profile.table, action)
+    given = words[1:] if words[:1] == (ARROW,) else words
+    return name, command_values.parameters(profile.table, name, given)
+
+
+def _membership(
+    target: Target, profile: str, member: str, group: str
+) -> tuple[Profile, int, list[Weighted]]:
+    """The profile, the member's number, and who is in the group."""
+    found = target.switch.profile(profile)
+    number = _handle("member", member)
+    found.state.member(number)
+    return found, number, found.state.group(_handle("group", group)).members
+
+
+def _handle(kind: str, word: str) -> int:
+    return command_values.natural(word, f"{kind}'s handle")
+
+
+def _free(taken: Collection[int]) -> int:
+    return next(n for n in range(len(taken) + 1) if n not in taken)
+
+
+for _name in ("create_member", "modify_member", "delete_member", "create_group", "delete_group",
+              "add_member_to_group", "remove_member_from_group"):  # fmt: skip
+    also(f"table_indirect_{_name}", f"act_prof_{_name}", _profile_name, "TABLE")
+for _name in ("dump_member", "dump_group"):
+    also(f"table_{_name}", f"act_prof_{_name}", _profile_name, "TABLE")

@@ -1,0 +1,99 @@
+"""Commands on the switch as a whole, help, and those that have no meaning here."""
+
+from __future__ import annotations
+
+import time
+
+from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.commands.command_registry import COMMANDS, Run, Target, command, find
+
+_PUSH = (
+    "a program comes as P4 source: start the switch with it, or push the .p4 over P4Runtime"
+    " (SetForwardingPipelineConfig)"
+)
+_NO_QUEUES = "packets do not wait in queues of the switch; shape its interfaces with tc"
+
+# What simple_switch_CLI also knows, and why it is refused.
+_REFUSED = {
+    "load_new_config_file": _PUSH,
+    "swap_configs": _PUSH,
+    "write_config_to_file": "there is no BMv2 JSON: the program is its .p4 source",
+    "serialize_state": "tables are read over P4Runtime, registers by register_read",
+    "set_toeplitz_hash_key": "v1model has no Toeplitz hash",
+    "mc_set_lag_membership": "lags are not supported: name their ports",
+    "port_add": "interfaces are given at the start: gradplane switch -i PORT@INTERFACE",
+    "port_remove": "interfaces are given at the start; ip link set INTERFACE down stops one",
+    "shell": "it takes the switch's commands only",
+}
+
+
+@command("[COMMAND]")
+def help(target: Target, name: str | None = None) -> str:
+    """Lists the commands, or tells how one is written."""
+    if name is None:
+        return "\n".join(sorted(set(COMMANDS) - set(_REFUSED)))
+    found = find(name)
+    return f"{found}\n{found.help}"
+
+
+@command()
+def reset_state(target: Target) -> None:
+    """Sets tables, registers, counters, meters and groups back to how the program starts."""
+    target.switch.reset()
+
+
+@command()
+def show_ports(target: Target) -> str:
+    """Prints the switch's ports and whether their interfaces are up."""
+    lines = [f"{'port #':^10}{'iface name':^20}{'status':^10}", "=" * 50]
+    for port in target.ports():
+        lines.append(f"{port.number:^10}{port.interface:^20}{'UP' if port.up else 'DOWN':^10}")
+    return "\n".join(lines)
+
+
+@command()
+def switch_info(target: Target) -> str:
+    """Prints which program runs."""
+    main = target.switch.program.package
+    return f"package: {main.type}\nsource: {main.span.file}"
+
+
+@command()
+def get_time_elapsed(target: Target) -> str:
+    """Prints the microseconds since the switch started, which its timestamps count too."""
+    return str(target.switch.state.microseconds())
+
+
+@command()
+def get_time_since_epoch(target: Target) -> str:
+    """Prints the microseconds since 1970."""
+    return str(time.time_ns() // 1000)
+
+
+@command("PACKETS [PORT [PRIORITY]]")
+def set_queue_depth(
+    target: Target, packets: str, port: str | None = None, priority: str | None = None
+) -> str:
+    """Without effect: there are no queues."""
+    return f"note: {_NO_QUEUES}"
+
+
+@command("PACKETS_A_SECOND [PORT [PRIORITY]]")
+def set_queue_rate(
+    target: Target, rate: str, port: str | None = None, priority: str | None = None
+) -> str:
+    """Without effect: there are no queues."""
+    return f"note: {_NO_QUEUES}"
+
+
+def _refusal(name: str, why: str) -> Run:
+    def refuse(target: Target, *words: str) -> str:
+        """Not of this switch."""
+        raise CommandError(f"{name} is not of this switch: {why}")
+
+    refuse.__name__ = name
+    return refuse
+
+
+for _name, _why in _REFUSED.items():
+    command("...")(_refusal(_name, _why))

@@ -1,0 +1,88 @@
+"""Commands on parser value sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_values import natural
+from gradplane.switch.commands.dumps import hexadecimal
+from gradplane.switch.match_values import match_of, number
+from gradplane.switch.runtime.match_fields import Match
+from gradplane.switch.runtime.valuesets import ParserValueSet
+
+
+@command("VALUE_SET VALUE...")
+def pvs_add(target: Target, value_set: str, value: str, *more: str) -> None:
+    """Adds a member: one number with all fields after each other, or a number a field."""
+    found = target.switch.value_set(value_set)
+    member = _member(found, [value, *more])
+    if member not in found.members:
+        found.replace([*found.members, member])
+
+
+@command("VALUE_SET VALUE...")
+def pvs_remove(target: Target, value_set: str, value: str, *more: str) -> None:
+    """Removes a member, if it is there."""
+    found = target.switch.value_set(value_set)
+    member = _member(found, [value, *more])
+    found.replace([m for m in found.members if m != member])
+
+
+@command("VALUE_SET")
+def pvs_clear(target: Target, value_set: str) -> None:
+    """Removes all members."""
+    target.switch.value_set(value_set).replace([])
+
+
+@command("VALUE_SET")
+def pvs_get(target: Target, value_set: str) -> str:
+    """Prints the members, each as one number in hexadecimal."""
+    found = target.switch.value_set(value_set)
+    return "\n".join(_shown(found, member) for member in found.members)
+
+
+@command()
+def show_pvs(target: Target) -> str:
+    """Prints the program's parser value sets and the widths of their members."""
+    sets = target.switch.state.value_sets
+    return "\n".join(
+        f"{name:30} [compressed bitwidth:{_width(sets[name])}]" for name in sorted(sets)
+    )
+
+
+def _width(value_set: ParserValueSet) -> int:
+    return sum(field.width for field in value_set.fields)
+
+
+def _member(value_set: ParserValueSet, words: Sequence[str]) -> tuple[Match, ...]:
+    fields, where = value_set.fields, f"value set {value_set.name}"
+    if len(words) == len(fields):
+        values = [number(w, f"{where}: {f.name}") for f, w in zip(fields, words, strict=True)]
+    elif len(words) == 1:
+        values = _split(value_set, natural(words[0], where))
+    else:
+        what = f"{len(words)} values for {len(fields)} fields: give one a field, or one number"
+        raise CommandError(f"{where}: {what}")
+    return tuple(match_of(field, value) for field, value in zip(fields, values, strict=True))
+
+
+def _split(value_set: ParserValueSet, whole: int) -> list[int]:
+    """A number's parts by the fields' widths."""
+    left = _width(value_set)
+    if whole >> left:
+        raise CommandError(f"value set {value_set.name}: {whole:#x} does not fit {left} bits")
+    parts = []
+    for field in value_set.fields:
+        left -= field.width
+        parts.append(whole >> left & field.full)
+    return parts
+
+
+def _shown(value_set: ParserValueSet, member: tuple[Match, ...]) -> str:
+    """Masks and prefixes, which only a controller gives, are left out."""
+    whole = 0
+    for field, match in zip(value_set.fields, member, strict=True):
+        whole = whole << field.width | (match[0] if match else 0)
+    return hexadecimal(whole, _width(value_set))

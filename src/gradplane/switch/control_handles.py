@@ -1,0 +1,216 @@
+"""Tables and action profiles as `Switch.table(...)` and `Switch.profile(...)` hand them out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
+from typing import Any
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Bool
+from gradplane.switch.match_values import match_of, number
+from gradplane.switch.naming import resolve
+from gradplane.switch.runtime.control_errors import SwitchError, TableError
+from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, Target
+from gradplane.switch.runtime.match_fields import Match
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.profiles import ActionProfile, Weighted
+
+VALIDITY = "$valid$"  # what P4Info calls isValid() in a key's name
+
+
+class Table:
+    """One table's entries. Names may be suffixes; raises SwitchError with the way out.
+
+    `match` maps field names to values (fields left out match anything); see
+    gradplane.switch.match_values for the forms. A table with an action profile takes `member` or
+    `group` in place of `action`.
+    """
+
+    def __init__(self, table: MatchTable, lock: AbstractContextManager[Any]) -> None:
+        self.state = table
+        self._lock = lock
+        self._where = f"table {table.table.name}"
+
+    def __len__(self) -> int:
+        return len(self.state)
+
+    def add(
+        self,
+        match: Mapping[str, Any],
+        action: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        priority: int | None = None,
+        *,
+        member: int | None = None,
+        group: int | None = None,
+    ) -> Entry:
+        """Adds an entry. Where a priority is needed and none is given it is 1; larger wins."""
+        entry = self._entry(match, priority, self._target(action, params, member, group))
+        with self._lock:
+            self.state.insert(entry)
+        return entry
+
+    def modify(
+        self,
+        match: Mapping[str, Any],
+        action: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        priority: int | None = None,
+        *,
+        member: int | None = None,
+        group: int | None = None,
+    ) -> None:
+        """Gives the entry with this match (and priority) another action."""
+        entry = self._entry(match, priority, self._target(action, params, member, group))
+        with self._lock:
+            self.state.modify(entry)
+
+    def remove(self, match: Mapping[str, Any], priority: int | None = None) -> None:
+        """Removes the entry with this match (and priority)."""
+        with self._lock:
+            self.state.delete(self._entry(match, priority, ActionData(0)))
+
+    def clear(self) -> None:
+        """Removes all entries but those that are constant in the source."""
+        with self._lock:
+            self.state.clear()
+
+    def set_default(
+        self, action: str | None = None, params: Mapping[str, Any] | None = None
+    ) -> None:
+        """Sets the action on a miss; without arguments: back to the source's."""
+        data = None if action is None else action_data(self.state.table, action, params)
+        with self._lock:
+            self.state.set_default(data)
+
+    def entries(self) -> list[Entry]:
+        """All entries, oldest first."""
+        return list(self.state.entries())
+
+    def _entry(self, match: Mapping[str, Any], priority: int | None, target: Target) -> Entry:
+        if priority is None:
+            priority = int(self.state.with_priority)
+        return Entry(self._matches(match), target, priority)
+
+    def _matches(self, match: Mapping[str, Any]) -> tuple[Match, ...]:
+        given: dict[str, Any] = {}
+        names = [f.name for f in self.state.fields]
+        for name, value in match.items():
+            written = name.replace("isValid()", VALIDITY)
+            given[resolve("match field", written, names, self._where)] = value
+        return tuple(match_of(f, given.get(f.name)) for f in self.state.fields)
+
+    def _target(
+        self,
+        action: str | None,
+        params: Mapping[str, Any] | None,
+        member: int | None,
+        group: int | None,
+    ) -> Target:
+        given = [x for x in (action, member, group) if x is not None]
+        if len(given) != 1:
+            raise SwitchError(f"{self._where}: give one of action, member and group")
+        if action is not None:
+            return action_data(self.state.table, action, params)
+        return MemberRef(member) if member is not None else GroupRef(group or 0)
+
+
+class Profile:
+    """An action profile's members and an action selector's groups."""
+
+    def __init__(
+        self, profile: ActionProfile, tables: list[MatchTable], lock: AbstractContextManager[Any]
+    ) -> None:
+        self.state = profile
+        self._tables = tables
+        self._lock = lock
+
+    @property
+    def table(self) -> MatchTable:
+        """One of the tables that use the profile; they all list the same actions."""
+        if not self._tables:
+            raise SwitchError(f"action profile {self.state.name}: no table uses it")
+        return self._tables[0]
+
+    def add_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
+        """Adds a member; `action` is one of the tables' that use the profile."""
+        data = self._action(action, params)
+        with self._lock:
+            self.state.add_member(id, data)
+
+    def modify_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
+        """Gives a member another action."""
+        data = self._action(action, params)
+        with self._lock:
+            self.state.modify_member(id, data)
+
+    def remove_member(self, id: int) -> None:
+        """Removes a member, which no group and no entry may have."""
+        with self._lock:
+            self._check_unused("member", MemberRef(id))
+            self.state.delete_member(id)
+
+    def add_group(
+        self, id: int, members: Iterable[int | tuple[int, int] | tuple[int, int, int]]
+    ) -> None:
+        """Adds a group of members: a member, (member, weight) for one that gets more than its share
+        or (member, weight, port) for one that is left out while the port has no link."""
+        weighted = [_weighted(*m) if isinstance(m, tuple) else Weighted(m) for m in members]
+        with self._lock:
+            self.state.add_group(id, weighted)
+
+    def remove_group(self, id: int) -> None:
+        """Removes a group, which no entry may have."""
+        with self._lock:
+            self._check_unused("group", GroupRef(id))
+            self.state.delete_group(id)
+
+    def _action(self, action: str, params: Mapping[str, Any] | None) -> ActionData:
+        data = action_data(self.table.table, action, params)
+        self.table.check_action(data)
+        return data
+
+    def _check_unused(self, kind: str, target: MemberRef | GroupRef) -> None:
+        for table in self._tables:
+            for entry in table.entries():
+                if entry.action == target:
+                    user = f"table {table.table.name}, entry {table.describe(entry)}"
+                    what = f"{kind} {target.id} is used by {user}"
+                    raise TableError(
+                        "FAILED_PRECONDITION", f"action profile {self.state.name}: {what}"
+                    )
+
+
+def _weighted(member: int, weight: int, port: int | None = None) -> Weighted:
+    size = 0 if port is None else max(1, (port.bit_length() + 7) // 8)
+    return Weighted(member, weight, (port or 0).to_bytes(size, "big"))
+
+
+def action_data(
+    table: ir.Table, action: str, params: Mapping[str, Any] | None = None
+) -> ActionData:
+    """An action of a table with its parameters, by name. Raises SwitchError."""
+    where = f"table {table.name}"
+    names = [choice.action.name for choice in table.actions]
+    name = resolve("action", action, names, where)
+    index = names.index(name)
+    wanted = table.actions[index].action.params
+    where = f"{where}: action {name}"
+    given: dict[str, Any] = {}
+    for key, value in (params or {}).items():
+        given[resolve("parameter", key, [p.name for p in wanted], where)] = value
+    missing = [p.name for p in wanted if p.name not in given]
+    if missing:
+        raise SwitchError(f"{where}: no value for {', '.join(missing)}")
+    return ActionData(index, tuple(_argument(p, given[p.name], where) for p in wanted))
+
+
+def _argument(param: ir.Var, value: Any, where: str) -> int:
+    what = f"{where}: parameter {param.name}"
+    n = number(value, what)
+    width = param.type.width if isinstance(param.type, Bits) else 1
+    signed = isinstance(param.type, Bits) and param.type.signed
+    if isinstance(param.type, Bits | Bool) and isinstance(value, bytes) and signed:
+        n = n - (1 << width) if n >> (width - 1) & 1 else n
+    return n

@@ -1,0 +1,1 @@
+"""The live switch: a program on network interfaces, under P4Runtime."""

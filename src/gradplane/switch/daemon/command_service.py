@@ -1,0 +1,80 @@
+"""simple_switch_CLI's commands for a running switch: a gRPC service beside P4Runtime's.
+
+    /gradplane.Switch/Commands: a request, a stream of answers, each a JSON object.
+    request: {"text": "table_dump routes", "file": "s1-commands.txt"}, many lines or runtime JSON
+    answer:  {"where": "s1-commands.txt:1", "output": "...", "error": ""}, one a command
+    request: {"complete": "table_dump rou"}, an unfinished line
+    answer:  {"choices": ["MyIngress.routes"]}
+
+Each command has the switch for itself, as a controller's request has.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict
+from typing import Any, NoReturn
+
+import grpc
+
+from gradplane.switch.commands import PortStatus, Target, answers
+from gradplane.switch.commands.completion import complete
+from gradplane.switch.daemon.command_client import METHOD
+from gradplane.switch.daemon.json_client import SERVICE
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.switch import Switch
+
+_FORMS = '{"text": "COMMANDS", "file": "NAME"} or {"complete": "LINE"}'
+
+
+class CommandService:
+    """Carries out commands on what runs on `device`."""
+
+    def __init__(self, device: Device, ports: Callable[[], Sequence[PortStatus]]) -> None:
+        self._device = device
+        self._ports = ports
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """For P4RuntimeServer."""
+        method = grpc.unary_stream_rpc_method_handler(self._serve)
+        return grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
+
+    def _serve(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+        wanted = _parsed(request, context)
+        target = self._target(context)
+        if "complete" in wanted:
+            yield json.dumps({"choices": complete(target, wanted["complete"])}).encode()
+            return
+        given = answers(target, wanted["text"], wanted["file"])
+        while True:
+            with self._device.turn():
+                answer = next(given, None)
+            if answer is None:
+                return
+            yield json.dumps(asdict(answer)).encode()
+
+    def _target(self, context: grpc.ServicerContext) -> Target:
+        pipeline = self._device.pipeline
+        if pipeline is None or not isinstance(pipeline.switch, Switch):
+            _abort(context, "FAILED_PRECONDITION", "the switch runs no program yet")
+        return Target(pipeline.switch, self._ports)
+
+
+def _parsed(request: bytes, context: grpc.ServicerContext) -> dict[str, Any]:
+    try:
+        wanted = json.loads(request)
+    except (ValueError, RecursionError):
+        wanted = None
+    if (
+        not isinstance(wanted, dict)
+        or set(wanted) not in ({"text", "file"}, {"complete"})
+        or not all(isinstance(value, str) for value in wanted.values())
+    ):
+        _abort(context, "INVALID_ARGUMENT", f"expected a JSON object: {_FORMS}")
+    return wanted
+
+
+def _abort(context: grpc.ServicerContext, code: str, text: str) -> NoReturn:
+    context.abort(grpc.StatusCode[code], text)
+    raise AssertionError("abort raises")

@@ -1,0 +1,238 @@
+"""The live switch: a program on network interfaces, under P4Runtime. `gradplane switch` runs it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+from gradplane.switch.commands.command_registry import PortStatus
+from gradplane.switch.daemon.command_service import CommandService
+from gradplane.switch.daemon.garbage_collection import short_collections, visit_all
+from gradplane.switch.daemon.options import OptionError, SwitchOptions, parse_options
+from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
+from gradplane.switch.interp.trace_events import Trace
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.device_config import Source, parse_device_config
+from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.packet_tracing import Tracing
+from gradplane.switch.ports.link_state import LinkWatch
+from gradplane.switch.ports.packet_loop import Capture, PacketLoop
+from gradplane.switch.ports.pcap import PcapWriter
+from gradplane.switch.ports.port import Port
+from gradplane.switch.program_cache import load_program
+from gradplane.switch.runtime.control_errors import SwitchError, told
+from gradplane.switch.runtime.links import Links
+from gradplane.switch.source import CompileError
+from gradplane.switch.switch import DEFAULT_ENGINE, Switch
+from gradplane.switch.syntax.preprocess import preprocess
+from gradplane.switch.user_externs_file import load_externs
+
+log = logging.getLogger(__name__)
+
+SWITCH_INTERVAL = 0.0002
+"""Seconds after which a Python thread that waits gets its turn: a batch of packets comes round in
+less than Python's own 5 ms, and controllers' requests must not hold it up for longer."""
+
+USAGE = 2  # exit status of a wrong command line
+
+
+class ConsoleTracing(Tracing):
+    """Tells what happened to each packet, and its first bytes: on stderr, or in a file."""
+
+    def __init__(self, out: TextIO, dump_bytes: int) -> None:
+        super().__init__(None, None, None, end=lambda tracing: None)
+        self._out = out
+        self._dump_bytes = dump_bytes
+
+    def deliver(self, trace: Trace) -> None:
+        heading = f"port {trace.port}, {len(trace.packet)} bytes"
+        start = trace.packet[: self._dump_bytes].hex()
+        lines = [heading, *([start] if start else []), trace.text()]
+        print("\n".join(lines), file=self._out, flush=True)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a switch with a command line's options; the exit status."""
+    try:
+        options = parse_options(arguments)
+    except OptionError as error:
+        print(f"gradplane switch: {error}", file=sys.stderr)
+        return USAGE
+    logging.basicConfig(format="%(levelname)s: %(message)s", stream=sys.stderr)
+    for note in options.notes:
+        print(f"note: {note}", file=sys.stderr)
+    try:
+        serve(options)
+    except OSError as error:
+        print(f"gradplane switch: {told(error)}", file=sys.stderr)
+        return 1
+    except (CompileError, ServerError, SwitchError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def serve(options: SwitchOptions) -> None:
+    """Run a switch until SIGTERM or SIGINT.
+
+    One line of JSON on stdout says that packets and controllers are taken, and the P4Runtime
+    server's address. Raises CompileError, PortError, ServerError, SwitchError or
+    OSError where it cannot be started.
+    """
+    with ExitStack() as stack:
+        ports = {n: stack.enter_context(closing(Port(n, i))) for n, i in options.interfaces}
+        links = Links(ports or None)
+        device = make_device(options, links, _log_file(options, stack))
+        _run_commands(device, options.commands)
+        captures = _captures(options, stack)
+        watch = stack.enter_context(closing(LinkWatch(options.interfaces, links)))
+        loop = PacketLoop(ports, device.process_spans, captures, lambda: device.busy, watch)
+        stack.callback(loop.close)
+        device.transmit = loop.send
+        commands = CommandService(device, partial(_port_status, options, links))
+        server = stack.enter_context(
+            P4RuntimeServer(
+                device,
+                options.grpc_address,
+                [TraceService(device).handler(), commands.handler()],
+                MAX_TRACES,
+                [f"127.0.0.1:{options.thrift_port}"] if options.thrift_port else [],
+            )
+        )
+        stack.enter_context(_stopped_by_signals(loop))
+        stack.enter_context(_short_turns())
+        stack.enter_context(short_collections())
+        print(json.dumps(_ready(options, server)), flush=True)
+        loop.run()
+
+
+def make_device(
+    options: SwitchOptions, links: Links | None = None, log_file: TextIO | None = None
+) -> Device:
+    """The P4Runtime device of a switch, with the options' program loaded if there is one; `links`
+    says which of its ports are down; what happens to packets goes to `log_file` and, where the
+    options say so, to stderr."""
+
+    externs = load_externs(options.externs)
+
+    def start(program: ir.Program) -> Switch:
+        visit_all()  # the former program's
+        engine = options.engine or DEFAULT_ENGINE
+        switch = Switch(
+            program,
+            engine=engine,
+            seed=options.seed,
+            cpu_port=options.cpu_port,
+            drop_port=options.drop_port,
+            links=links,
+            externs=externs,
+        )
+        for out in (sys.stderr if options.log_console else None, log_file):
+            if out is not None:
+                switch.watch(ConsoleTracing(out, options.dump_bytes))
+        return switch
+
+    def compiled(source: Source) -> ir.Program:
+        # Whoever may push a program must not read this machine's files through it.
+        preprocess(source.file, defines=source.defines, text=source.text, shipped_only=True)
+        return load_program(source.file, defines=source.defines, text=source.text)
+
+    device = Device(compiled, start, options.device_id)
+    if options.program is not None:
+        device.load(_program(options, options.program))
+    return device
+
+
+def _program(options: SwitchOptions, file: Path) -> ir.Program:
+    """Of P4 source, or of what `gradplane p4 config` made of it."""
+    if file.suffix != ".json":
+        return load_program(file, options.include_dirs, options.defines)
+    try:
+        source = parse_device_config(file.read_bytes())
+    except RpcError as error:
+        source_file = file.with_suffix(".p4").name
+        raise SwitchError(f"{file}: {error.message}, {source_file}") from error
+    return load_program(source.file, defines=source.defines, text=source.text)
+
+
+def _run_commands(device: Device, files: Sequence[Path]) -> None:
+    """Raises CommandError with all that failed."""
+    for file in files:
+        pipeline = device.pipeline
+        assert pipeline is not None and isinstance(pipeline.switch, Switch)
+        for line in pipeline.switch.run_commands(_text(file), str(file)).splitlines():
+            if line.startswith("note: "):
+                print(line, file=sys.stderr)
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8-sig", errors="replace")
+
+
+def _port_status(options: SwitchOptions, links: Links) -> list[PortStatus]:
+    return [PortStatus(port, name, port not in links.down) for port, name in options.interfaces]
+
+
+def _log_file(options: SwitchOptions, stack: ExitStack) -> TextIO | None:
+    """As simple_switch names it."""
+    if options.log_file is None:
+        return None
+    return stack.enter_context(Path(f"{options.log_file}.txt").open("w", encoding="utf-8"))
+
+
+def _captures(options: SwitchOptions, stack: ExitStack) -> dict[int, Capture]:
+    if options.pcap is None:
+        return {}
+    options.pcap.mkdir(parents=True, exist_ok=True)
+
+    def writer(name: str) -> PcapWriter:
+        assert options.pcap is not None
+        return stack.enter_context(PcapWriter(options.pcap / name))
+
+    return {
+        number: Capture(writer(f"{name}_in.pcap"), writer(f"{name}_out.pcap"))
+        for number, name in options.interfaces
+    }
+
+
+@contextmanager
+def _stopped_by_signals(loop: PacketLoop) -> Iterator[None]:
+    def stop(number: int, frame: FrameType | None) -> None:
+        loop.stop()
+
+    former = {number: signal.signal(number, stop) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _short_turns() -> Iterator[None]:
+    former = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCH_INTERVAL)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(former)
+
+
+def _ready(options: SwitchOptions, server: P4RuntimeServer) -> dict[str, object]:
+    return {
+        "ready": True,
+        "grpc": server.address,
+        "device_id": options.device_id,
+        "program": str(options.program) if options.program else None,
+        "ports": {str(number): name for number, name in options.interfaces},
+    }

@@ -1,0 +1,108 @@
+"""Traces of a running switch for other processes: a gRPC service beside P4Runtime's.
+
+    /gradplane.Switch/Trace: a request, a stream of answers, each a JSON object.
+    request: {"port": 1, "where": "hdr.ipv4.ttl == 1", "count": 5}, each key may be left out
+    answer:  {"text": Trace.text(), "trace": Trace.json()}
+
+P4Runtime has no place for traces, and its server is where a switch is reached already; JSON needs
+no code made from a .proto file, by us or by those who write a client in another language. The
+initial metadata say `gradplane-trace: accepted` and are sent once the switch looks at packets.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any, NoReturn
+
+import grpc
+
+from gradplane.switch.daemon.json_client import SERVICE
+from gradplane.switch.daemon.trace_client import ACCEPTED, METHOD
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.pipeline import Pipeline
+from gradplane.switch.packet_tracing import Tracing
+from gradplane.switch.source import CompileError
+from gradplane.switch.switch import Switch
+
+MAX_TRACES = 8  # at the same time; each keeps a thread of the server
+
+_KEYS: dict[str, type] = {"port": int, "where": str, "count": int}
+_LOOK = 0.2  # seconds between looks whether the program is still the same
+_MOST = 1 << 32
+
+
+class TraceService:
+    """Serves the traces of what runs on `device`."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._free = threading.BoundedSemaphore(MAX_TRACES)
+
+    def handler(self) -> grpc.GenericRpcHandler:
+        """For P4RuntimeServer."""
+        method = grpc.unary_stream_rpc_method_handler(self._trace)
+        return grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
+
+    def _trace(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+        wanted = _parsed(request, context)
+        if not self._free.acquire(blocking=False):
+            _abort(context, "RESOURCE_EXHAUSTED", f"{MAX_TRACES} traces are under way: end one")
+        try:
+            pipeline = self._device.pipeline
+            with closing(_tracing(pipeline, wanted, context)) as tracing:
+                context.add_callback(tracing.close)
+                context.send_initial_metadata((ACCEPTED,))
+                yield from self._answers(tracing, pipeline, context)
+        finally:
+            self._free.release()
+
+    def _answers(
+        self, tracing: Tracing, pipeline: Pipeline | None, context: grpc.ServicerContext
+    ) -> Iterator[bytes]:
+        while True:
+            try:
+                trace = tracing.get(timeout=_LOOK)
+            except TimeoutError:
+                if self._device.pipeline is not pipeline:
+                    _abort(context, "ABORTED", "another program was pushed to the switch")
+                continue
+            if trace is None:
+                return
+            yield json.dumps({"text": trace.text(), "trace": trace.json()}).encode()
+
+
+def _parsed(request: bytes, context: grpc.ServicerContext) -> dict[str, Any]:
+    known = ", ".join(f"{key} ({kind.__name__})" for key, kind in _KEYS.items())
+    try:
+        wanted = json.loads(request)
+    except (ValueError, RecursionError):
+        wanted = None
+    if not isinstance(wanted, dict):
+        _abort(context, "INVALID_ARGUMENT", f"expected a JSON object with keys of {known}")
+    for key, value in wanted.items():
+        if type(value) is not _KEYS.get(key):
+            _abort(context, "INVALID_ARGUMENT", f"{key!r}: the keys are {known}")
+        if isinstance(value, int) and not 0 <= value < _MOST:
+            _abort(context, "INVALID_ARGUMENT", f"{key}: {value} is not within 0 to {_MOST - 1}")
+    return wanted
+
+
+def _tracing(
+    pipeline: Pipeline | None, wanted: dict[str, Any], context: grpc.ServicerContext
+) -> Tracing:
+    if pipeline is None or not isinstance(pipeline.switch, Switch):
+        _abort(context, "FAILED_PRECONDITION", "the switch runs no program yet")
+    try:
+        return pipeline.switch.tracing(**wanted)
+    except CompileError as error:
+        _abort(context, "INVALID_ARGUMENT", str(error))
+    except RecursionError:
+        _abort(context, "INVALID_ARGUMENT", "the filter is nested too deeply")
+
+
+def _abort(context: grpc.ServicerContext, code: str, text: str) -> NoReturn:
+    context.abort(grpc.StatusCode[code], text)
+    raise AssertionError("abort raises")

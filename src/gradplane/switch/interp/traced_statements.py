@@ -1,0 +1,157 @@
+"""Statements that also tell what they do: compiled only once a trace is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradplane.switch.interp import trace_events
+from gradplane.switch.interp.frame_layout import Env, Load
+from gradplane.switch.interp.interpreter_values import is_composite, plain
+from gradplane.switch.interp.statements import Code, Statements, TableObserver
+from gradplane.switch.interp.user_extern_values import to_python
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.printer import expression_text
+from gradplane.switch.ir.types import String, Type
+from gradplane.switch.runtime.entries import ActionData, Entry
+from gradplane.switch.runtime.match_table import MatchTable
+
+
+class TracedStatements(Statements):
+    """Appends to the packet's `events`, which must be a list."""
+
+    def compile(self, stmt: ir.Stmt) -> Code:
+        code = super().compile(stmt)
+        match stmt:
+            case ir.Assign(target=ir.Var()):
+                return code
+            case ir.Assign() | ir.Lookahead():
+                return self._assigned(stmt, code)
+            case ir.SetValid():
+                return self._validity(stmt, code)
+            case ir.Extract():
+                return self._extracted(stmt, code)
+            case ir.Exit():
+                return _before(code, trace_events.Exited(span=stmt.span))
+            case ir.CallExtern():
+                return self._called(stmt, code)
+            case ir.CallOwn():
+                return self._called_own(stmt, code)
+        return code
+
+    def state_body(self, state: ir.State) -> Code:
+        event = trace_events.StateEntered(state.name, span=state.span)
+        return _before(super().state_body(state), event)
+
+    def observer(self, s: ir.ApplyTable, table: MatchTable) -> TableObserver:
+        told = super().observer(s, table)
+        names = [field.name for field in table.fields]
+
+        def observe(env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData) -> None:
+            action = table.table.actions[data.index].action
+            params = {p.name: v for p, v in zip(action.params, data.args, strict=True)}
+            event = trace_events.Applied(
+                table.table.name,
+                dict(zip(names, key, strict=True)),
+                entry is not None,
+                None if entry is None else table.describe(entry),
+                action.name,
+                params,
+                span=s.span,
+            )
+            env[0].events.append(event)
+            if told is not None:
+                told(env, key, entry, data)
+
+        return observe
+
+    def _assigned(self, s: ir.Assign | ir.Lookahead, code: Code) -> Code:
+        text, read = expression_text(s.target), self._reader(s.target)
+
+        def run(env: Env) -> None:
+            code.run(env)
+            env[0].events.append(trace_events.Assigned(text, read(env), span=s.span))
+
+        return Code(run)
+
+    def _validity(self, s: ir.SetValid, code: Code) -> Code:
+        text = expression_text(s.target) + ".isValid()"
+        event = trace_events.Assigned(text, s.valid, span=s.span)
+
+        def run(env: Env) -> None:
+            code.run(env)
+            env[0].events.append(event)
+
+        return Code(run)
+
+    def _extracted(self, s: ir.Extract, code: Code) -> Code:
+        text, header, kind = expression_text(s.target), self.load(s.target), s.target.type
+
+        def run(env: Env) -> None:
+            packet, target = env[0], header(env)
+            start = packet.position
+            code.run(env)
+            fields = plain(kind, target)
+            size = packet.position - start
+            packet.events.append(trace_events.Extracted(text, start, size, fields, span=s.span))
+
+        return Code(run)
+
+    def _called(self, s: ir.CallExtern, code: Code) -> Code:
+        name = f"{s.instance.name}.{s.name}" if s.instance else s.name
+        pairs = list(zip(s.directions, s.args, strict=True))
+        before = [self._reader(arg) for direction, arg in pairs if direction != "out"]
+        after = [self._reader(a) for d, a in pairs if d in ("out", "inout")]
+        after += [self._reader(s.result)] if s.result else []
+
+        def run(env: Env) -> None:
+            args = [read(env) for read in before]
+            code.run(env)
+            results = [read(env) for read in after]
+            env[0].events.append(trace_events.Called(name, args, results, span=s.span))
+
+        return Code(run)
+
+    def _called_own(self, s: ir.CallOwn, code: Code) -> Code:
+        """With the values as the implementation has them, also where it fails."""
+        name = f"{s.instance.name}.{s.name}" if s.instance else s.name
+        before = [self._seen(a.value, a.type) for a in s.args if a.direction != "out"]
+        after = [self._seen(var, t) for var, t in s.places]
+
+        def run(env: Env) -> None:
+            args, results = [read(env) for read in before], []
+            try:
+                code.run(env)
+                results = [read(env) for read in after]
+            finally:
+                env[0].events.append(trace_events.Called(name, args, results, span=s.span))
+
+        return Code(run)
+
+    def _seen(self, e: ir.Expr | ir.ExternInstance | None, t: Type) -> Load:
+        if not isinstance(e, ir.Expr):
+            text = "_" if e is None else e.name
+            return lambda env: text
+        convert = to_python(t, list(self.errors))
+        if isinstance(e, ir.Const):
+            value = convert(e.value)
+            return lambda env: value
+        load = self.load(e)
+        return lambda env: convert(load(env))
+
+    def _reader(self, e: ir.Expr) -> Load:
+        """Evaluates to a plain value; a struct variable, often large, to its name."""
+        if isinstance(e, ir.Var) and is_composite(e.type):
+            name = e.name
+            return lambda env: name
+        load, kind = self.load(e), e.type
+        if isinstance(kind, String):
+            return load
+        return lambda env: plain(kind, load(env))
+
+
+def _before(code: Code, event: trace_events.Event) -> Code:
+    def run(env: Env) -> Any:
+        env[0].events.append(event)
+        return code.run(env)
+
+    return Code(run, code.jumps)

@@ -1,0 +1,187 @@
+"""The entry points of native code, and packets that come again.
+
+process(ptr ports, ptr data, ptr offsets, i64 count): packets with all that comes of them.
+once(ptr data, i64 size, i64 port, i64 kind, ptr meta, i64 passes): one pass.
+release(): frees what the code allocated.
+
+What leaves is appended to vector `out`, with a record (port, end in `out`, cause) in `sent`. What
+comes again is in vector `again`, as nodes: bytes (ptr, capacity, length), kind, port, passes,
+metadata.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gradplane.switch.arch.model import NO_SUCH_GROUP
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit.expressions import Unit
+from gradplane.switch.jit.externs import Externs, Site, tell
+from gradplane.switch.jit.llvm_text import Function, Operand
+
+NODE = {"data": 0, "capacity": 8, "length": 16, "kind": 24, "port": 32, "passes": 40}
+NODE_META = 48
+ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind"),
+          ("ptr", "%meta"), ("i64", "%passes")]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """What the engine must know of the code: sizes of a node and of the metadata in it, the
+    packets' memory (state word -> bytes), reasons of drops by the state words that count them."""
+
+    node_size: int
+    meta_size: int
+    memory: Mapping[str, int]
+    drops: Mapping[str, str]
+
+
+class Rounds(ABC):
+    """Writes the functions of a program. `passes`: the most that one injected packet may take."""
+
+    meta_size: int  # bytes that a packet that comes again brings along
+    drops: Mapping[str, str]  # places that count drops, and the reasons
+
+    def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
+        self.unit = unit
+        self.module = unit.module
+        self.program = program
+        self.externs = externs
+        self.passes = passes
+        self.storm = externs.site(Site("storm", ""))
+
+    def build(self) -> Pipeline:
+        self.blocks()
+        self._come_again()
+        self.arrive()
+        self._process()
+        self._again()
+        self._once()
+        self._release()
+        drops = {f"drops: {where}": reason for where, reason in self.all_drops().items()}
+        return Pipeline(self.node_size, self.meta_size, self.memory(), drops)
+
+    @abstractmethod
+    def blocks(self) -> None:
+        """Writes the functions of the program's blocks, and those that `arrive` calls."""
+
+    @abstractmethod
+    def arrive(self) -> None:
+        """void arrive(ARRIVE): one pass of a packet; the metadata may be null."""
+
+    @abstractmethod
+    def memory(self) -> dict[str, int]:
+        """The packets' memory: state word -> bytes."""
+
+    def all_drops(self) -> dict[str, str]:
+        return {**self.drops, "beyond": NO_SUCH_GROUP}
+
+    @property
+    def node_size(self) -> int:
+        return -(-(NODE_META + self.meta_size) // 16) * 16
+
+    # -- packets that come again ----------------------------------------------------------------
+
+    def node(
+        self, f: Function, room: Operand, kind: int, port: Operand | int, passes: Operand
+    ) -> Operand:
+        """A node with room for so many bytes; the caller fills in data and metadata, then takes it
+        in with `take_node`."""
+        args = (("i64", room), ("i64", kind), ("i64", port), ("i64", passes))
+        return f.call("ptr", "come_again", *args)
+
+    def take_node(self, f: Function, node: Operand, size: Operand) -> None:
+        f.store("i64", size, f.add(node, NODE["length"]), 8)
+        native_vectors.extend(f, "again", self.node_size)
+
+    def _come_again(self) -> None:
+        """ptr come_again(i64 bytes, i64 kind, i64 port, i64 passes)"""
+        params = [("i64", "%room"), ("i64", "%kind"), ("i64", "%port"), ("i64", "%passes")]
+        f = self.module.function("come_again", "ptr", params)
+        node = native_vectors.reserve(f, "again", self.node_size)
+        end = f.binary("add", "i64", native_vectors.length(f, "again"), self.node_size)
+        with f.when(f.compare("ugt", "i64", end, f.word("nodes made", "i64", fixed=False))):
+            f.store("ptr", "null", node, 8)
+            f.store("i64", 0, f.add(node, NODE["capacity"]), 8)
+            f.store("i64", end, f.word_address("nodes made"), 8)
+        capacity = f.load("i64", f.add(node, NODE["capacity"]), 8)
+        with f.when(f.compare("ult", "i64", capacity, "%room")):
+            data = f.load("ptr", node, 8)
+            bigger = f.binary("add", "i64", "%room", 512)
+            data = f.intrinsic("realloc", "ptr", ("ptr", data), ("i64", bigger))
+            f.store("ptr", data, node, 8)
+            f.store("i64", bigger, f.add(node, NODE["capacity"]), 8)
+        f.store("i64", "%kind", f.add(node, NODE["kind"]), 8)
+        f.store("i64", "%port", f.add(node, NODE["port"]), 8)
+        passes = f.binary("add", "i64", "%passes", 1)
+        f.store("i64", passes, f.add(node, NODE["passes"]), 8)
+        f.ret(node)
+
+    # -- entry points ---------------------------------------------------------------------------
+
+    def _process(self) -> None:
+        params = [("ptr", "%ports"), ("ptr", "%data"), ("ptr", "%starts"), ("ptr", "%ends"),
+                  ("i64", "%count")]  # fmt: skip
+        f = self.module.function("process", "void", params, exported=True)
+        with f.count("%count") as i:
+            f.store("i64", i, f.word_address("cause"), 8)
+            start = f.load("i64", f.item("%starts", "i64", i), 8)
+            end = f.load("i64", f.item("%ends", "i64", i), 8)
+            port = f.load("i64", f.item("%ports", "i64", i), 8)
+            native_vectors.set_length(f, "again", 0)
+            data, size = f.add("%data", start), f.binary("sub", "i64", end, start)
+            self._call_arrive(f, data, size, port, "0", "null", "0")
+            with f.when(f.compare("ne", "i64", native_vectors.length(f, "again"), 0)):
+                f.call("void", "again")
+        f.ret()
+
+    def _call_arrive(self, f: Function, *args: Operand) -> None:
+        pairs = zip(ARRIVE, args, strict=True)
+        f.call("void", "arrive", *((kind, arg) for (kind, _), arg in pairs))
+
+    def _again(self) -> None:
+        """void again(): runs the waiting packets until none is left, or too many passes are."""
+        f = self.module.function("again", "void", [], attributes="noinline ")
+        at, passes = f.variable("i64", 0), f.variable("i64", 1)
+        with f.loop() as end:
+            more = f.label()
+            f.branch(
+                f.compare("ult", "i64", at.get(), native_vectors.length(f, "again")), more, end
+            )
+            f.at(more)
+            full = f.compare("uge", "i64", passes.get(), self.passes)
+            with f.when(full):
+                left = f.binary("sub", "i64", native_vectors.length(f, "again"), at.get())
+                count = f.alloca(8)
+                f.store("i64", f.binary("udiv", "i64", left, self.node_size), count, 8)
+                tell(f, "messages", self.storm, count, 8)
+                f.ret()
+            node = f.add(native_vectors.data(f, "again"), at.get())
+            data = f.load("ptr", node, 8)
+            names = ("length", "port", "kind", "passes")
+            length, port, kind, passed = (f.load("i64", f.add(node, NODE[n]), 8) for n in names)
+            self._call_arrive(f, data, length, port, kind, f.add(node, NODE_META), passed)
+            at.increase(self.node_size)
+            passes.increase()
+        f.ret()
+
+    def _once(self) -> None:
+        f = self.module.function("once", "void", ARRIVE, exported=True)
+        f.store("i64", 0, f.word_address("cause"), 8)
+        native_vectors.set_length(f, "again", 0)
+        self._call_arrive(f, *(name for _, name in ARRIVE))
+        f.ret()
+
+    def _release(self) -> None:
+        f = self.module.function("release", "void", [], exported=True)
+        nodes = native_vectors.data(f, "again")
+        made = f.binary("udiv", "i64", f.word("nodes made", "i64", fixed=False), self.node_size)
+        with f.count(made) as i:
+            node = f.add(nodes, f.binary("mul", "i64", i, self.node_size))
+            f.intrinsic("free", "void", ("ptr", f.load("ptr", node, 8)))
+        for name in native_vectors.NAMES:
+            f.intrinsic("free", "void", ("ptr", native_vectors.data(f, name)))
+        f.ret()

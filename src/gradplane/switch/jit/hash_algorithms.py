@@ -1,0 +1,193 @@
+"""The hash algorithms of gradplane.switch.runtime.hashes as native functions of (ptr, i64 length).
+
+Each returns an i64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from gradplane.switch.jit.expressions import Unit
+from gradplane.switch.jit.headers import Codec
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.runtime.crcs import FINAL, ORDER, REVERSED, SHIFT, START
+
+_PARAMS = [("ptr", "%data"), ("i64", "%length")]
+
+
+def hash_function(unit: Unit, name: str) -> str:
+    """The name of the native function; it is written on first use."""
+    kind = _ALIASES.get(name, name)
+    function = f"hash.{kind}"
+    if not unit.module.has(function):
+        f = unit.module.function(function, "i64", _PARAMS, attributes="noinline ")
+        _WRITERS[kind](unit, f)
+    return function
+
+
+def known(name: str) -> bool:
+    return _ALIASES.get(name, name) in _WRITERS
+
+
+def step_function(unit: Unit, name: str) -> str:
+    """The name of the native i64 step(ptr, i64 length, i64 state), written on first use: one of
+    gradplane.switch.runtime.hashes.STEPS."""
+    kind = _ALIASES.get(name, name)
+    function = f"step.{kind}"
+    if not unit.module.has(function):
+        params = [*_PARAMS, ("i64", "%state")]
+        f = unit.module.function(function, "i64", params, attributes="noinline ")
+        _STEPS[kind](f)
+    return function
+
+
+def crc_word(name: str) -> str:
+    """Of a calculation's memory."""
+    return f"crc {name}"
+
+
+def custom_crc(unit: Unit) -> str:
+    """i64 crc(ptr, i64 length, ptr memory): gradplane.switch.runtime.crcs.CustomCrc."""
+    name = "hash.custom"
+    if unit.module.has(name):
+        return name
+    params = [*_PARAMS, ("ptr", "%crc")]
+    f = unit.module.function(name, "i64", params, attributes="noinline ")
+
+    def word(at: Operand | int) -> Operand:
+        return f.load("i32", f.item("%crc", "i32", at))
+
+    remainder = f.variable("i32", word(START))
+    with f.count("%length") as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        bits = word(f.binary("add", "i64", byte, ORDER))
+        at = f.binary("xor", "i32", bits, f.binary("lshr", "i32", remainder.get(), 24))
+        row = word(f.resize(at, 32, 64))
+        rest = f.binary("shl", "i32", remainder.get(), 8)
+        remainder.set(f.binary("xor", "i32", row, rest))
+    turned = f.intrinsic("llvm.bitreverse.i32", "i32", ("i32", remainder.get()))
+    moved = f.binary("lshr", "i32", remainder.get(), word(SHIFT))
+    chosen = f.select(f.compare("ne", "i32", word(REVERSED), 0), "i32", turned, moved)
+    f.ret(f.resize(f.binary("xor", "i32", chosen, word(FINAL)), 32, 64))
+    return name
+
+
+def folded(f: Function, total: Operand) -> Operand:
+    """The internet checksum of a sum of 16-bit words in an i64."""
+    return f.binary("xor", "i64", ones_sum(f, total), 0xFFFF)
+
+
+def ones_sum(f: Function, total: Operand) -> Operand:
+    """The ones' complement sum of a sum of 16-bit words in an i64."""
+    for _ in range(4):
+        low = f.binary("and", "i64", total, 0xFFFF)
+        total = f.binary("add", "i64", low, f.binary("lshr", "i64", total, 16))
+    return total
+
+
+def words_sum(unit: Unit, exact: bool = False) -> str:
+    """i64 sum(ptr, i64 length) of the big-endian 16-bit words; an odd last byte is a high half. If
+    it need not be exact, a number with the same ones' complement sum."""
+    name = "sum16.exact" if exact else "sum16"
+    if unit.module.has(name):
+        return name
+    f = unit.module.function(name, "i64", _PARAMS, attributes="noinline ")
+    codec, total = Codec(unit, f), f.variable("i64", 0)
+    rest: Operand = "0"
+    if not exact:
+        with f.count(f.binary("lshr", "i64", "%length", 2)) as i:
+            total.increase(codec.big_endian(f.add("%data", f.binary("shl", "i64", i, 2)), 4))
+        rest = f.binary("and", "i64", "%length", -4)
+    with f.count("%length", rest) as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        odd = f.binary("and", "i64", i, 1)
+        shift = f.binary("sub", "i64", 8, f.binary("shl", "i64", odd, 3))
+        total.increase(f.binary("shl", "i64", byte, shift))
+    f.ret(total.get())
+    return name
+
+
+def _csum16(unit: Unit, f: Function) -> None:
+    total = f.call("i64", words_sum(unit), ("ptr", "%data"), ("i64", "%length"))
+    f.ret(folded(f, total))
+
+
+def _xor16(unit: Unit, f: Function) -> None:
+    result = f.variable("i64", 0)
+    with f.count("%length") as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        odd = f.binary("and", "i64", i, 1)
+        shift = f.binary("sub", "i64", 8, f.binary("shl", "i64", odd, 3))
+        result.set(f.binary("xor", "i64", result.get(), f.binary("shl", "i64", byte, shift)))
+    f.ret(result.get())
+
+
+def _identity(unit: Unit, f: Function) -> None:
+    result = f.variable("i64", 0)
+    args = (("i64", "%length"), ("i64", 8))
+    with f.count(f.intrinsic("llvm.umin.i64", "i64", *args)) as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        result.set(f.binary("or", "i64", f.binary("shl", "i64", result.get(), 8), byte))
+    f.ret(result.get())
+
+
+def _identity_step(f: Function) -> None:
+    """The last eight bytes."""
+    result = f.variable("i64", "%state")
+    with f.count("%length") as i:
+        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+        result.set(f.binary("or", "i64", f.binary("shl", "i64", result.get(), 8), byte))
+    f.ret(result.get())
+
+
+def _crc_step(polynomial: int, final: int) -> Callable[[Function], None]:
+    """A reflected CRC, a byte a step; the state is the CRC of the data before, 0 for none."""
+
+    def write(f: Function) -> None:
+        rows = f.module.constant("i32", [_crc_row(byte, polynomial) for byte in range(256)])
+        start = f.binary("xor", "i32", f.resize("%state", 64, 32), final)
+        crc = f.variable("i32", start)
+        with f.count("%length") as i:
+            byte = f.resize(f.load("i8", f.add("%data", i)), 8, 32)
+            at = f.binary("and", "i32", f.binary("xor", "i32", crc.get(), byte), 0xFF)
+            row = f.load("i32", f.item(rows, "i32", f.resize(at, 32, 64)))
+            crc.set(f.binary("xor", "i32", row, f.binary("lshr", "i32", crc.get(), 8)))
+        f.ret(f.resize(f.binary("xor", "i32", crc.get(), final), 32, 64))
+
+    return write
+
+
+def _whole(name: str) -> Callable[[Unit, Function], None]:
+    """A hash that is one step."""
+
+    def write(unit: Unit, f: Function) -> None:
+        args = (("ptr", "%data"), ("i64", "%length"), ("i64", 0))
+        f.ret(f.call("i64", step_function(unit, name), *args))
+
+    return write
+
+
+def _crc_row(byte: int, polynomial: int) -> int:
+    for _ in range(8):
+        byte = (byte >> 1) ^ (polynomial if byte & 1 else 0)
+    return byte
+
+
+_ALIASES = {
+    "crc32_custom": "crc32",
+    "crc16_custom": "crc16",
+    "ones_complement16": "csum16",
+    "target_default": "crc32",
+}
+_STEPS: dict[str, Callable[[Function], None]] = {
+    "identity": _identity_step,
+    "crc16": _crc_step(0xA001, 0),
+    "crc32": _crc_step(0xEDB88320, -1),
+}
+_WRITERS: dict[str, Callable[[Unit, Function], None]] = {
+    "csum16": _csum16,
+    "xor16": _xor16,
+    "identity": _identity,
+    "crc16": _whole("crc16"),
+    "crc32": _whole("crc32"),
+}

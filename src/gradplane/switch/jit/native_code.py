@@ -1,0 +1,103 @@
+"""From LLVM assembly to machine code for this computer, with a cache on disk.
+
+A cached object's name is a hash of all that it depends on: the assembly, LLVM's and llvmlite's
+versions, the processor and its features.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import llvmlite
+import llvmlite.binding as llvm
+
+from gradplane.switch import disk_cache
+
+NEAR, FAR = 100, 2000  # instructions that LLVM looks back for what a load reads: its own, ours
+ALL, SOME = 200, 10  # and blocks: its own limit, ours for a large program, of whose time it is half
+LARGE = 1 << 20  # bytes of assembly
+FORMAT = 3  # to be raised when compiling the same assembly gives other code
+
+
+class Native:
+    """Loaded code. `function(name, ...)`: a callable that releases the GIL."""
+
+    def __init__(self, assembly: str, cached: bool = True) -> None:
+        self._machine = _target_machine()
+        object_code = _object_code(assembly, self._machine, cached)
+        # MCJIT wants a module of its own beside the object.
+        empty = llvm.parse_assembly("")
+        self._engine = llvm.create_mcjit_compiler(empty, self._machine)
+        self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
+        self._engine.finalize_object()
+
+    def function(self, name: str, *types: Any) -> Any:
+        """An exported function without result."""
+        address = self._engine.get_function_address(name)
+        return ctypes.CFUNCTYPE(None, *types)(address)
+
+    def address(self, name: str) -> int:
+        """Of an exported variable."""
+        found: int = self._engine.get_global_value_address(name)
+        return found
+
+
+def _target_machine() -> llvm.TargetMachine:
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    target = llvm.Target.from_default_triple()
+    return target.create_target_machine(
+        cpu=llvm.get_host_cpu_name(), features=_features(), opt=2, jit=True, reloc="pic",
+        codemodel="small",
+    )  # fmt: skip
+
+
+def _features() -> str:
+    """The processor's features. Vectors of 512 bits gain nothing here and cost compile time."""
+    features = llvm.get_host_cpu_features()
+    return str(features.flatten())
+
+
+def _object_code(assembly: str, machine: llvm.TargetMachine, cached: bool) -> bytes:
+    if not cached:
+        return _compiled(assembly, machine)
+    path = disk_cache.folder("jit") / f"{_key(assembly)}.o"
+    code = disk_cache.read(path)
+    if code is None:
+        code = _compiled(assembly, machine)
+        disk_cache.write(path, code)
+    return code
+
+
+def _key(assembly: str) -> str:
+    return disk_cache.name(
+        str(FORMAT), llvmlite.__version__, str(llvm.llvm_version_info),
+        llvm.get_default_triple(), llvm.get_host_cpu_name(), _features(), assembly,
+    )  # fmt: skip
+
+
+def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
+    module = llvm.parse_assembly(assembly)
+    module.triple = llvm.get_default_triple()
+    module.data_layout = str(machine.target_data)
+    tuning = llvm.create_pipeline_tuning_options(speed_level=2)
+    tuning.loop_vectorization = False
+    tuning.slp_vectorization = False  # it makes vectors of wide integers, which LLVM cannot lower
+    tuning.loop_unrolling = False
+    builder = llvm.create_pass_builder(machine, tuning)
+    passes = builder.getModulePassManager()
+    _look_back(FAR, ALL if len(assembly) < LARGE else SOME)
+    try:
+        passes.run(module, builder)
+    finally:
+        _look_back(NEAR, ALL)
+    code: bytes = machine.emit_object(module)
+    return code
+
+
+def _look_back(instructions: int, blocks: int) -> None:
+    """P4 controls are long stretches without a branch. LLVM's options are the process's, so these
+    are set back after use."""
+    llvm.set_option("gradplane", f"-memdep-block-scan-limit={instructions}")
+    llvm.set_option("gradplane", f"-memdep-block-number-limit={blocks}")

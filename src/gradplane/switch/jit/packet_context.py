@@ -1,0 +1,80 @@
+"""The memory of one packet on its way: what the parser left, notes for the traffic manager, and
+the values that pass from block to block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gradplane.switch.ir.types import Type
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.value_layout import Layouts
+from gradplane.switch.runtime.shared_memory import LINE
+
+NONE = -1  # in a note: not called
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    kind: str
+    offset: int
+
+
+# In the order of the memory. `bits`: of the input; `position`: of the parser, in bits; `grown`:
+# bits by which setValid and setInvalid made the packet longer.
+_SLOTS = {"data": "ptr", "bits": "i64", "position": "i64", "grown": "i64"}
+
+
+@dataclass(slots=True)
+class Context:
+    """Offsets: `slots` by name, the architecture's `notes` among them; `direct`: 8 bytes for each
+    direct counter or meter, with what the last lookup found; `values` by name, from `start` on."""
+
+    slots: dict[str, Slot]
+    direct: dict[str, int]
+    values: dict[str, int]
+    types: dict[str, Type]
+    start: int
+    size: int
+    sizes: dict[str, int]
+
+    def address(self, f: Function, context: Operand, name: str) -> Operand:
+        return f.add(context, self.slots[name].offset)
+
+    def get(self, f: Function, context: Operand, name: str) -> Operand:
+        return f.load(self.slots[name].kind, self.address(f, context, name), 8)
+
+    def set(self, f: Function, context: Operand, name: str, value: Operand | int) -> None:
+        f.store(self.slots[name].kind, value, self.address(f, context, name), 8)
+
+    def value(self, f: Function, context: Operand, name: str) -> Operand:
+        """Address of a value."""
+        return f.add(context, self.values[name])
+
+    def begin(self, f: Function, context: Operand, data: Operand, size: Operand) -> None:
+        """A packet of `size` bytes before it is parsed: all values are zero."""
+        f.clear(f.add(context, self.start), self.size - self.start)
+        self.set(f, context, "data", data)
+        self.set(f, context, "bits", f.binary("shl", "i64", size, 3))
+        self.set(f, context, "position", 0)
+        self.set(f, context, "grown", 0)
+
+
+def make_context(
+    layouts: Layouts, types: Mapping[str, Type], notes: Sequence[str], direct: Sequence[str]
+) -> Context:
+    """Lays out a packet's memory."""
+    slots, end = {}, 0
+    for name, kind in {**_SLOTS, **dict.fromkeys(notes, "i64")}.items():
+        slots[name] = Slot(kind, end)
+        end += 8
+    found = {name: end + 8 * i for i, name in enumerate(direct)}
+    end += 8 * len(found)
+    start = end = -(-end // LINE) * LINE
+    values, sizes = {}, {}
+    for name, t in types.items():
+        end = -(-end // LINE) * LINE
+        values[name] = end
+        sizes[name] = layouts.of(t).size
+        end += sizes[name]
+    return Context(slots, found, values, dict(types), start, -(-end // LINE) * LINE, sizes)

@@ -1,0 +1,280 @@
+"""How a table lies in native memory: the plan that compiled code and the mirror share.
+
+An entry's record is [key part][action part]. The action part: addresses of the entry's counter,
+meter and times (8 bytes each, where the table has them), a tag, the action's data. Tag: the
+action's number, the top bit set if an entry hit. Tables with an action profile have, in place of
+the tag and data, two 32-bit numbers: the first of the entry's choices and their number; choices
+are action parts in an array of their own: choice 0 is the default action, choice 1 what an entry
+with an empty group runs.
+
+direct   at most 16 bits of exact keys: records indexed by the key; all exist, and those of no
+         entry hold the default action. The records of all such tables are in one block, so that
+         the code has one address to keep.
+plain    the same for actions that only assign (small_exact_tables): the tags are apart.
+hash     exact keys: an index of record numbers, open addressing with linear probing.
+lpm      exact fields and an lpm one: the same index; the key is masked and looked up by prefix
+         length, the longest first, the length being a last word of the key. `order` has a row for
+         each length: the masks and the length. For the field's first bits, `guard` has bits for
+         the lengths that there are.
+tuples   ternary, range, optional: the same by groups of entries with equal masks, the group's
+         number being the last word of the key. `order` has a row for each: the masks, the number,
+         and the best rank in the group (0: no such group). Where there are more than a few,
+         `guard` tells which to try (tuple_space_filter), in rows of `row` bytes. The key
+         part goes on with the rank, the number of the next record with this key (plus 1; 0:
+         none), and the bounds of ranges.
+none     no key: the default action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.jit.small_exact_tables import Plain, plain_actions
+from gradplane.switch.jit.value_layout import Layouts
+from gradplane.switch.runtime.match_fields import KeyField, key_fields
+from gradplane.switch.runtime.shared_memory import LINE
+
+DIRECT_BITS = 16
+DIRECT_BYTES = 1 << 22
+TOMBSTONE = 0xFFFF_FFFF
+PLAIN_RECORD = 16  # where the record begins in a plain table's action part, behind the tag
+DIRECT = "direct tables"  # the state word
+EMPTY_GROUP = 1  # the choice of an entry with an empty group
+MULTIPLIER = 0x9E37_79B9_7F4A_7C15
+MASK64 = (1 << 64) - 1
+
+WORDS = ("default", "records", "index", "mask", "order", "count", "guard", "row", "choices")
+GUARD_BITS = 16  # of an lpm field
+GUARD_BYTES = 40  # of a ternary key: IPv6 addresses, ports and protocol
+FEW = 4  # groups that are all tried
+
+
+@dataclass(frozen=True, slots=True)
+class ActionPart:
+    """Offsets within an action part. `args`: for each action (offset, bytes) a parameter, no
+    bytes if it is not needed; `constants`: (offset, bytes, value) each."""
+
+    counter: int | None
+    meter: int | None
+    times: int | None
+    tag: int
+    tag_bits: int
+    args: tuple[tuple[tuple[int, int], ...], ...]
+    size: int
+    constants: tuple[tuple[tuple[int, int, int], ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`words`: 64-bit words of the key. `ranges`: positions of the range fields.
+
+    `records`, `tags`: where those of direct and plain tables begin in the memory they share.
+    """
+
+    name: str
+    kind: str
+    fields: tuple[KeyField, ...]
+    ranges: tuple[int, ...]
+    bits: int
+    words: int
+    entry: ActionPart
+    choice: ActionPart | None  # of tables with a profile
+    key_size: int
+    stride: int
+    plain: Plain | None = None
+    records: int = 0
+    tags: int = 0
+
+    @property
+    def hit(self) -> int:
+        """The tag's top bit."""
+        return 1 << (self.action.tag_bits - 1)
+
+    @property
+    def numbers(self) -> int:
+        """The mask of the action's number in the tag."""
+        return (1 << max(len(self.action.args) - 1, 0).bit_length()) - 1
+
+    @property
+    def action(self) -> ActionPart:
+        """The part that has tag and data."""
+        return self.choice or self.entry
+
+    def word(self, part: str) -> str:
+        """Name of a state word."""
+        return f"table {self.name}: {part}"
+
+    @property
+    def rank_at(self) -> int:
+        """Offset of the rank in a record of tuples."""
+        return 8 * (self.words + 1)
+
+    @property
+    def next_at(self) -> int:
+        """Offset of the next record's number there."""
+        return self.rank_at + 8
+
+    def range_at(self, position: int) -> int:
+        """Offset of a range field's bounds there: low, then high."""
+        at = self.next_at + 8
+        for i in self.ranges:
+            if i == position:
+                return at
+            at += 16 * _words(self.fields[i].width)
+        raise AssertionError(position)
+
+    @property
+    def lpm(self) -> int:
+        """Position of the lpm field, of which a table has one at most."""
+        return next(i for i, f in enumerate(self.fields) if f.kind == "lpm")
+
+    @property
+    def guard(self) -> tuple[int, int] | None:
+        """Of an lpm table: how many of the field's bits index the guard, and the 64-bit words of a
+        row there."""
+        if self.kind != "lpm":
+            return None
+        width = self.fields[self.lpm].width
+        return min(width, GUARD_BITS), _words(width + 1)
+
+    @property
+    def guarded(self) -> int:
+        """Of a table of tuples: how many bytes of the key the guard looks at, the lowest."""
+        return min(-(-self.bits // 8), GUARD_BYTES)
+
+    def same_lookup(self) -> tuple[object, ...]:
+        """Tables that agree in this share their lookup function."""
+        fields = tuple((f.width, f.kind, f.signed) for f in self.fields)
+        return self.kind, fields, self.key_size, self.stride
+
+
+def shape_of(table: ir.Table, layouts: Layouts) -> Shape:
+    """Plans a table's memory."""
+    fields = tuple(key_fields(f"table {table.name}", table.keys))
+    ranges = tuple(i for i, f in enumerate(fields) if f.kind == "range")
+    bits = sum(f.width for f in fields)
+    words = _words(bits)
+    if table.implementation is None:
+        choice, entry = None, _action_part(table, layouts, _heads(table))
+    else:
+        choice, entry = _action_part(table, layouts, ()), _profile_part(_heads(table))
+    kind = _kind(fields, bits, table, entry)
+    if kind == "direct" and not any(_heads(table)):
+        plain = plain_actions(table, layouts)
+        if plain is not None:
+            return _plain_shape(table, fields, bits, plain)
+    key_size = _key_size(kind, words, [fields[i].width for i in ranges])
+    stride = key_size + entry.size
+    if kind != "direct":
+        stride = -(-stride // 8) * 8
+    return Shape(table.name, kind, fields, ranges, bits, words, entry, choice, key_size, stride)
+
+
+def _plain_shape(table: ir.Table, fields: tuple[KeyField, ...], bits: int, plain: Plain) -> Shape:
+    args = tuple(tuple((at + PLAIN_RECORD, n) for at, n in row) for row in plain.args)
+    constants = tuple(tuple((at + PLAIN_RECORD, n, v) for at, n, v in r) for r in plain.constants)
+    size = PLAIN_RECORD + plain.size
+    entry = ActionPart(None, None, None, 0, 8, args, size, constants)
+    words = _words(bits)
+    return Shape(table.name, "plain", fields, (), bits, words, entry, None, 0, plain.size, plain)
+
+
+def with_places(shapes: Iterable[Shape]) -> tuple[dict[str, Shape], int]:
+    """Shapes by name, the direct and plain ones with their places in one block; its size.
+
+    The tags of plain tables, which are rarely read, come behind all records.
+    """
+    placed, end = {}, 0
+    for shape in shapes:
+        if shape.kind in ("direct", "plain"):
+            shape = replace(shape, records=end)
+            end += _lines(shape.stride << shape.bits)
+        placed[shape.name] = shape
+    for shape in placed.values():
+        if shape.kind == "plain":
+            placed[shape.name] = replace(shape, tags=end)
+            end += _lines(1 << shape.bits)
+    return placed, end
+
+
+def _kind(fields: Sequence[KeyField], bits: int, table: ir.Table, entry: ActionPart) -> str:
+    kinds = {f.kind for f in fields}
+    if not fields:
+        return "none"
+    if kinds & {"ternary", "range", "optional"}:
+        return "tuples"
+    if "lpm" in kinds:
+        return "lpm"
+    small = bits <= DIRECT_BITS and entry.size << bits <= DIRECT_BYTES
+    return "direct" if small and table.implementation is None else "hash"
+
+
+def _key_size(kind: str, words: int, ranges: Sequence[int]) -> int:
+    if kind in ("direct", "none"):
+        return 0
+    if kind == "tuples":
+        return 8 * (words + 3) + sum(16 * _words(width) for width in ranges)
+    return 8 * (words + (kind != "hash"))
+
+
+def _heads(table: ir.Table) -> tuple[bool, bool, bool]:
+    return table.counter is not None, table.meter is not None, table.support_timeout
+
+
+def _action_part(table: ir.Table, layouts: Layouts, heads: Sequence[bool]) -> ActionPart:
+    offsets, at = _head_offsets(heads)
+    tag_bits = 8 if len(table.actions) <= 127 else 16
+    start, most, align, args = at + tag_bits // 8, at + tag_bits // 8, tag_bits // 8, []
+    for choice in table.actions:
+        end, places = start, []
+        for param in choice.action.params:
+            place = layouts.of(param.type)
+            end = -(-end // place.align) * place.align
+            places.append((end, place.size))
+            end += place.size
+            align = max(align, place.align)
+        args.append(tuple(places))
+        most = max(most, end)
+    align = 8 if any(heads) else align
+    counter, meter, times = offsets
+    size = -(-most // align) * align
+    constants = tuple(() for _ in args)
+    return ActionPart(counter, meter, times, at, tag_bits, tuple(args), size, constants)
+
+
+def _profile_part(heads: Sequence[bool]) -> ActionPart:
+    offsets, at = _head_offsets(heads)
+    counter, meter, times = offsets
+    return ActionPart(counter, meter, times, at, 0, (), at + 8)
+
+
+def _head_offsets(heads: Sequence[bool]) -> tuple[list[int | None], int]:
+    offsets: list[int | None] = [None, None, None]
+    at = 0
+    for i, present in enumerate(heads):
+        if present:
+            offsets[i] = at
+            at += 8
+    return offsets, at
+
+
+def _lines(size: int) -> int:
+    """Rounded up to whole lines; of much memory to an odd number, lest equal places of many
+    tables compete for the same places in the processor's cache."""
+    lines = -(-size // LINE)
+    return (lines | 1 if size >= 1024 else lines) * LINE
+
+
+def _words(bits: int) -> int:
+    return -(-bits // 64)
+
+
+def hashed(words: Sequence[int]) -> int:
+    """The hash of a key's words, as the native code computes it."""
+    h = 0
+    for word in words:
+        h = ((h ^ word) * MULTIPLIER) & MASK64
+        h ^= h >> 32
+    return h

@@ -1,0 +1,172 @@
+"""What the architectures' traffic managers share as native code: faults and drops, groups and
+sessions, deparsing."""
+
+from __future__ import annotations
+
+from gradplane.switch.arch.model import (
+    CLONE_LIMIT,
+    CLONED_TOO_OFTEN,
+    GROUPS,
+    PASS_LIMIT,
+    TOO_MANY_CLONES,
+    TOO_OFTEN,
+)
+from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit.entry_points import Rounds
+from gradplane.switch.jit.headers import clear_rest, copy_bits
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.packet_context import Context
+
+SESSIONS = GROUPS  # clone sessions that can exist
+
+
+class Traffic(Rounds):
+    """What happens to a packet between its blocks."""
+
+    # -- small functions ------------------------------------------------------------------------
+
+    def fault(self, f: Function, site: Operand | int) -> None:
+        """Drops a packet and tells why."""
+        if not self.module.has("fault"):
+            made = self.module.function("fault", "void", [("i64", "%site")], attributes="cold ")
+            record = native_vectors.reserve(made, "messages", 24)
+            cause = made.word("cause", "i64", fixed=False)
+            for i, value in enumerate(("%site", cause, "0")):
+                made.store("i64", value, made.add(record, 8 * i), 1)
+            native_vectors.extend(made, "messages", 24)
+            made.ret()
+        f.call("void", "fault", ("i64", site))
+
+    def count_drop(self, f: Function, where: str) -> None:
+        address = f.word_address(f"drops: {where}")
+        f.store("i64", f.binary("add", "i64", f.load("i64", address, 8), 1), address, 8)
+
+    def run(self, f: Function, block: str, context: Operand, after: str) -> Operand:
+        """Calls a block; at a fault tells of it and goes to `after`."""
+        result = f.call("i32", block, ("ptr", context))
+        with f.when(f.compare("slt", "i32", result, 0)):
+            self.fault(f, f.resize(f.op(f"sub i32 0, {result}"), 32, 64))
+            f.go(after)
+        return result
+
+    def start_pass(self, f: Function) -> None:
+        """Ends at once for a packet that came round too often; nothing is queued yet."""
+        with f.when(f.compare("uge", "i64", "%passes", PASS_LIMIT)):
+            self.fault(f, self.externs.fault(TOO_OFTEN))
+            f.ret()
+        native_vectors.set_length(f, "queue", 0)
+        native_vectors.set_length(f, "digests", 0)
+        f.store("i64", 0, f.word_address("clones"), 8)
+
+    def tell_digests(self, f: Function) -> None:
+        size = native_vectors.length(f, "digests")
+        with f.when(f.compare("ne", "i64", size, 0)):
+            f.copy(
+                native_vectors.reserve(f, "messages", size), native_vectors.data(f, "digests"), size
+            )
+            native_vectors.extend(f, "messages", size)
+
+    # -- groups and sessions --------------------------------------------------------------------
+
+    def members(self, f: Function, group: Operand, after: str) -> tuple[Operand, Operand]:
+        """A multicast group's first replica and their number; if there are none, counts a drop and
+        goes to `after`."""
+        with f.when(f.compare("uge", "i64", group, GROUPS)):
+            self.count_drop(f, "beyond")
+            f.go(after)
+        row = f.add(f.word("groups"), f.binary("shl", "i64", group, 4))
+        first, count = f.load("i64", row, 8), f.load("i64", f.add(row, 8), 8)
+        with f.when(f.compare("eq", "i64", count, 0)):
+            lost = f.item(f.word("lost groups"), "i64", group)
+            f.store("i64", f.binary("add", "i64", f.load("i64", lost, 8), 1), lost, 8)
+            self.count_drop(f, "groups")
+            f.go(after)
+        return first, count
+
+    def replica(self, f: Function, number: Operand) -> tuple[Operand, Operand]:
+        """Port and instance."""
+        replica = f.add(f.word("replicas"), f.binary("shl", "i64", number, 4))
+        return f.load("i64", replica, 8), f.load("i64", f.add(replica, 8), 8)
+
+    def open_session(
+        self, f: Function, session: Operand, passes: Operand
+    ) -> tuple[Operand, Operand, Operand, Operand, Operand]:
+        """A clone session's first replica, their number, truncation and class of service, and the
+        clones' passes; returns from the function if there is none or the passes are too many."""
+        with f.unless(self.session_exists(f, session)):
+            f.ret()
+        more = f.binary("add", "i64", passes, 1)
+        with f.when(f.compare("uge", "i64", more, PASS_LIMIT)):
+            self.fault(f, self.externs.fault(CLONED_TOO_OFTEN))
+            f.ret()
+        row = self._session_row(f, session)
+        first, count, truncate, service = (f.load("i64", f.add(row, 8 * i), 8) for i in range(4))
+        clones = f.binary("add", "i64", f.word("clones", "i64", fixed=False), count)
+        f.store("i64", clones, f.word_address("clones"), 8)
+        with f.when(f.compare("ugt", "i64", clones, CLONE_LIMIT)):
+            self.fault(f, self.externs.fault(TOO_MANY_CLONES))
+            f.ret()
+        return first, count, truncate, f.binary("sub", "i64", service, 1), more
+
+    def session_exists(self, f: Function, session: Operand) -> Operand:
+        known = f.compare("ult", "i64", session, SESSIONS)
+        row = self._session_row(f, f.select(known, "i64", session, 0))
+        exists = f.compare("ne", "i64", f.load("i64", f.add(row, 24), 8), 0)
+        return f.binary("and", "i1", known, exists)
+
+    def _session_row(self, f: Function, session: Operand) -> Operand:
+        return f.add(f.word("sessions"), f.binary("shl", "i64", session, 5))
+
+    # -- the end of a pass ----------------------------------------------------------------------
+
+    def write_deparse(self, name: str, block: str, context: Context) -> None:
+        """i64 name(ptr context, ptr target): what the deparser emitted and the payload -> bytes,
+        or a negative fault."""
+        f = self.module.function(name, "i64", [("ptr", "%c"), ("ptr", "%target")])
+        result = f.call("i32", block, ("ptr", "%c"), ("ptr", "%target"))
+        with f.when(f.compare("slt", "i32", result, 0)):
+            f.ret(f.resize(result, 32, 64, True))
+        emitted = f.word("emitted", "i64", fixed=False)
+        position = context.get(f, "%c", "position")
+        left = f.binary("sub", "i64", context.get(f, "%c", "bits"), position)
+        data = context.get(f, "%c", "data")
+        odd = f.binary("and", "i64", f.binary("or", "i64", emitted, position), 7)
+        slow, fast, end = f.label(), f.label(), f.label()
+        f.branch(f.compare("ne", "i64", odd, 0), slow, fast)
+        f.at(fast)
+        source = f.add(data, f.binary("lshr", "i64", position, 3))
+        target = f.add("%target", f.binary("lshr", "i64", emitted, 3))
+        f.copy(target, source, f.binary("lshr", "i64", left, 3))
+        f.go(end)
+        f.at(slow)
+        copy_bits(f, "%target", emitted, data, position, left)
+        f.go(end)
+        f.at(end)
+        bits = f.binary("add", "i64", emitted, left)
+        clear_rest(f, "%target", bits)
+        f.ret(f.binary("lshr", "i64", f.binary("add", "i64", bits, 7), 3))
+
+    @staticmethod
+    def room(f: Function, context: Context, c: Operand, emitted: int) -> Operand:
+        """The most bytes that deparsing the packet at `c` can give, with so many emitted."""
+        size = f.binary("lshr", "i64", context.get(f, c, "bits"), 3)
+        return f.binary("add", "i64", size, emitted + 16)
+
+    def deparsed(
+        self, f: Function, deparse: str, context: Operand, target: Operand, after: str
+    ) -> Operand:
+        """Bytes written to `target`; at a fault tells of it and goes to `after`."""
+        size = f.call("i64", deparse, ("ptr", context), ("ptr", target))
+        with f.when(f.compare("slt", "i64", size, 0)):
+            self.fault(f, f.op(f"sub i64 0, {size}"))
+            f.go(after)
+        return size
+
+    def send(self, f: Function, port: Operand, size: Operand) -> None:
+        """Takes the bytes behind the end of `out` as a packet that leaves."""
+        native_vectors.extend(f, "out", size)
+        record = native_vectors.reserve(f, "sent", 24)
+        cause = f.word("cause", "i64", fixed=False)
+        for i, value in enumerate((port, native_vectors.length(f, "out"), cause)):
+            f.store("i64", value, f.add(record, 8 * i), 8)
+        native_vectors.extend(f, "sent", 24)

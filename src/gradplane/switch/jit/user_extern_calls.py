@@ -1,0 +1,127 @@
+"""Calls of the program's own externs: from machine code back to Python.
+
+The values of a call lie in one buffer, inputs first, then room for what comes back, each as in
+`layout`. Machine code finds the function to call in a state word, so that its text, and what is
+kept of it on disk, know no address.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradplane.switch.arch.user_externs import Invoke, OwnExterns, inputs
+from gradplane.switch.interp.packet import Abort
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Type
+from gradplane.switch.jit.expressions import is_scalar
+from gradplane.switch.jit.statements import Statements
+from gradplane.switch.jit.value_layout import Layouts
+from gradplane.switch.jit.value_transfer import reader, writer
+
+WORD = "own externs"
+_CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """Where a call's values lie, in bytes: inputs from the start, what comes back from `back`."""
+
+    call: ir.CallOwn
+    inputs: Sequence[tuple[Type, int]]
+    places: Sequence[tuple[Type, int]]
+    back: int
+    size: int
+    align: int
+
+    @staticmethod
+    def of(call: ir.CallOwn, layouts: Layouts) -> Buffer:
+        given = [value.type for value, _ in inputs(call)]
+        types = given + [var.type for var, _ in call.places]
+        end, offsets, align = 0, [], 8
+        for t in types:
+            place = layouts.of(t)
+            end = -(-end // place.align) * place.align
+            offsets.append(end)
+            end += place.size
+            align = max(align, place.align)
+        spots = list(zip(types, offsets, strict=True))
+        back = [*offsets, end][len(given)]
+        return Buffer(call, spots[: len(given)], spots[len(given) :], back, end, align)
+
+
+def call_own(call: ir.CallOwn, buffer: Buffer, site: int, fault: int, code: Statements) -> None:
+    """Writes a call; the packet's way ends with `fault` where the implementation fails."""
+    f = code.f
+    memory = f.alloca(buffer.size, buffer.align)
+    for (value, _), (_, offset) in zip(inputs(call), buffer.inputs, strict=True):
+        code.write(value, f.add(memory, offset))
+    failed = f.op(f"call i64 {f.word(WORD)}(i64 {site}, ptr {memory})")
+    with f.when(f.compare("ne", "i64", failed, 0)):
+        f.ret(-fault)
+    for (var, _), (t, offset) in zip(call.places, buffer.places, strict=True):
+        source = f.add(memory, offset)
+        if is_scalar(t):
+            code.store(var, code.load(t, source))
+        else:
+            f.copy(code.place(var), source, code.layouts.of(t).size)
+
+
+class Callback:
+    """What machine code calls, its `address` in the state word WORD.
+
+    `failures`: of packets, in order, until the engine has told of them. `raised`: what was not for
+    a packet to end with (KeyboardInterrupt, for example), to be raised when machine code is done.
+    """
+
+    def __init__(self, own: OwnExterns, buffers: Sequence[Buffer], layouts: Layouts) -> None:
+        self._sites = [_Site(buffer, own.invoke(buffer.call), layouts) for buffer in buffers]
+        self._function = _CALLBACK(self._call)
+        self.failures: deque[Abort] = deque()
+        self.raised: BaseException | None = None
+
+    @property
+    def address(self) -> int:
+        return ctypes.cast(self._function, ctypes.c_void_p).value or 0
+
+    def raise_again(self) -> None:
+        """Raises what was kept, once."""
+        raised, self.raised = self.raised, None
+        if raised is not None:
+            raise raised
+
+    def _call(self, site: int, address: int) -> int:
+        """-> 0, or 1 where the packet's way ends."""
+        try:
+            self._sites[site].call(address)
+        except Abort as abort:
+            self.failures.append(abort)
+            return 1
+        except BaseException as raised:
+            self.raised = raised
+            self.failures.append(Abort(f"{raised!r}"))
+            return 1
+        return 0
+
+
+class _Site:
+    """One call in the program: its values are read, the implementation called, its results written
+    back."""
+
+    def __init__(self, buffer: Buffer, invoke: Invoke, layouts: Layouts) -> None:
+        self._invoke = invoke
+        self._reads = [reader(layouts, t, at) for t, at in buffer.inputs]
+        self._writes = [writer(layouts, t, at - buffer.back) for t, at in buffer.places]
+        self._back = buffer.back
+        self._room = buffer.size - buffer.back
+
+    def call(self, address: int) -> None:
+        data = ctypes.string_at(address, self._back)
+        results = self._invoke([read(data) for read in self._reads])
+        if self._room:
+            written = bytearray(self._room)
+            for write, value in zip(self._writes, results, strict=True):
+                write(written, value)
+            ctypes.memmove(address + self._back, bytes(written), self._room)

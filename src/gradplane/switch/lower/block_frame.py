@@ -1,0 +1,124 @@
+"""What lowering keeps while it walks one top-level parser or control."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Type
+from gradplane.switch.lower.instance_scope import Env
+from gradplane.switch.lower.type_erasure import erase
+from gradplane.switch.source import NOWHERE, Span
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.lower.instances import Instances
+
+
+class Frame:
+    """`out` is where statements go; `locals` grows with every variable made."""
+
+    def __init__(self, lowering: Instances) -> None:
+        self.p = lowering
+        self.out: list[ir.Stmt] = []
+        self.locals: list[ir.Var] = []
+        self.env = Env(lowering.top)
+        self.repeats = False  # may this place run more than once a packet?
+        self._return: tuple[ir.Block, ir.Var | None] | None = None
+        self._loops: list[tuple[ir.Block, ir.Block]] = []  # (for break, for continue)
+        self._copy_outs: list[list[ir.Stmt]] = []  # of the calls around, for exit
+        self._nested = False  # inside a sub-control?
+        self._often = False  # inside a sub-control that several places apply?
+        self._exit: ir.Block | None = None  # a table's action, if nested: what an exit leaves
+        self._exiting: ir.Var | None = None
+        self._exit_bodies: list[list[ir.Stmt]] = []  # of the actions that may set it
+        self._span = NOWHERE
+
+    # -- helpers -------------------------------------------------------------------------------
+
+    def emit(self, s: ir.Stmt, span: Span | None = None) -> None:
+        s.span = span or self._span
+        self.out.append(s)
+
+    @contextmanager
+    def into(self, out: list[ir.Stmt]) -> Iterator[list[ir.Stmt]]:
+        saved, self.out = self.out, out
+        try:
+            yield out
+        finally:
+            self.out = saved
+
+    @contextmanager
+    def scope(self, env: Env | None = None) -> Iterator[Env]:
+        saved, self.env = self.env, env or self.env.inner()
+        try:
+            yield self.env
+        finally:
+            self.env = saved
+
+    @contextmanager
+    def repeating(self) -> Iterator[None]:
+        saved, self.repeats = self.repeats, True
+        try:
+            yield
+        finally:
+            self.repeats = saved
+
+    @contextmanager
+    def nesting(self) -> Iterator[None]:
+        saved, self._nested = self._nested, True
+        try:
+            yield
+        finally:
+            self._nested = saved
+
+    def variable(self, name: str, t: Type) -> ir.Var:
+        var = self.p.variable(name, t)
+        self.locals.append(var)
+        return var
+
+    def spill(self, e: ir.Expr, name: str = "tmp") -> ir.Var:
+        """A new variable holding the value `e` has now."""
+        var = self.variable(name, e.type)
+        self.emit(ir.Assign(var, e))
+        return var
+
+    def type_of(self, e: ast.Expr) -> Type:
+        assert e.type is not None, e
+        return erase(substitute(e.type, self.env.types))
+
+    @contextmanager
+    def returns(self, result: ir.Var | None) -> Iterator[None]:
+        """A body with its own `return`, emitted as a block."""
+        saved, loops = self._return, self._loops
+        block = ir.Block([], "return")
+        self._return, self._loops = (block, result), []
+        with self.into(block.body):
+            yield
+        self._return, self._loops = saved, loops
+        if leaves(block.body, block):
+            self.emit(block)
+        else:
+            self.out += block.body
+
+
+def leaves(statements: Sequence[ir.Stmt], block: ir.Block) -> bool:
+    """Whether a Leave of this block stands in the statements."""
+    for s in statements:
+        match s:
+            case ir.Leave(block=target):
+                if target is block:
+                    return True
+            case ir.If(then=then, other=other):
+                if leaves(then, block) or leaves(other, block):
+                    return True
+            case ir.Switch(cases=cases, default=default):
+                if leaves(default, block) or any(leaves(b, block) for _, b in cases):
+                    return True
+            case ir.Block(body=body) | ir.Loop(body=body):
+                if leaves(body, block):
+                    return True
+    return False

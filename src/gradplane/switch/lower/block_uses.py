@@ -1,0 +1,40 @@
+"""Who uses parsers and controls, over the whole syntax tree."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from gradplane.switch.check.ast_walk import walk
+from gradplane.switch.syntax import ast
+
+
+def apply_sites(program: ast.Program) -> Counter[ast.Decl]:
+    """How many `instance.apply(...)` there are for each Instantiation (or parameter)."""
+    count: Counter[ast.Decl] = Counter()
+    for node in walk(program.declarations):
+        if isinstance(node, ast.Call) and node.info is not None and node.info.kind == "block":
+            base = node.info.base
+            if isinstance(base, ast.Name) and isinstance(base.decl, ast.Decl):
+                count[base.decl] += 1
+    return count
+
+
+def used_blocks(program: ast.Program) -> set[ast.Decl]:
+    """The parsers and controls that are instantiated or applied somewhere."""
+    used: set[ast.Decl] = set()
+    for node in walk(program.declarations):
+        info = node.info if isinstance(node, ast.Call | ast.Instantiation) else None
+        if info is not None and info.kind in ("constructor", "block") and info.decl is not None:
+            used.add(info.decl)
+    return used
+
+
+def functions_beside_package(program: ast.Program) -> dict[str, list[ast.Decl]]:
+    """The extern functions, by name, in the file that declares the package of `main`."""
+    instances = [d for d in program.declarations if isinstance(d, ast.Instantiation)]
+    files = {d.info.decl.span.file for d in instances if d.name == "main"}
+    found: dict[str, list[ast.Decl]] = {}
+    for decl in program.declarations:
+        if isinstance(decl, ast.FunctionDecl) and decl.span.file in files:
+            found.setdefault(decl.name, []).append(decl)
+    return found

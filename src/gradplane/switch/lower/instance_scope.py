@@ -1,0 +1,100 @@
+"""What names mean in one instance of a block: the same declaration, instantiated twice, means two
+different variables, tables and externs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gradplane.switch.check.checker_types import TypeVar
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Annotation, Type
+from gradplane.switch.syntax import ast
+
+
+class Packet:
+    """What packet_in and packet_out parameters are bound to: a block has only one of them."""
+
+
+PACKET = Packet()
+
+
+@dataclass(slots=True, eq=False)
+class BlockInstance:
+    """A parser or control instance; `env` binds its constructor parameters."""
+
+    decl: ast.ParserDecl | ast.ControlDecl
+    name: str
+    env: Env
+    sites: int = 1  # places that apply it
+    elaborated: Env | None = None  # locals and parameters, from its first apply on
+
+
+@dataclass(slots=True, eq=False)
+class ActionInstance:
+    """An action in one control instance; its IR is made where a table uses it."""
+
+    decl: ast.ActionDecl
+    name: str
+    env: Env
+    made: ir.Action | None = None
+
+
+@dataclass(slots=True, eq=False)
+class PackageInstance:
+    """A package within a package."""
+
+    package: ir.Package
+
+
+Binding = (
+    ir.Expr
+    | ir.ExternInstance
+    | ir.Table
+    | ir.ValueSet
+    | BlockInstance
+    | ActionInstance
+    | PackageInstance
+    | Packet
+)
+
+
+@dataclass(slots=True, eq=False)
+class Env:
+    """Bindings of declarations; `path` is the control-plane name of the block around."""
+
+    parent: Env | None
+    path: str = ""
+    types: Mapping[TypeVar, Type] = field(default_factory=dict)
+    bindings: dict[ast.Decl, Binding] = field(default_factory=dict)
+
+    def find(self, decl: ast.Decl) -> Binding | None:
+        env: Env | None = self
+        while env is not None:
+            if decl in env.bindings:
+                return env.bindings[decl]
+            env = env.parent
+        return None
+
+    def block(self) -> Env:
+        """The environment of the whole block around."""
+        env = self
+        while env.parent is not None and env.parent.path == env.path:
+            env = env.parent
+        return env
+
+    def bind(self, decl: ast.Decl, value: Binding) -> None:
+        self.bindings[decl] = value
+
+    def inner(self, types: Mapping[TypeVar, Type] | None = None) -> Env:
+        return Env(self, self.path, types if types is not None else self.types)
+
+
+def control_plane_name(path: str, name: str, annotations: tuple[Annotation, ...]) -> str:
+    """The dotted name of an object: @name replaces the last part, or all if a dot starts it."""
+    for a in annotations:
+        if a.name == "name" and a.values and isinstance(a.values[0], str):
+            name = a.values[0]
+    if name.startswith("."):
+        return name[1:]
+    return f"{path}.{name}" if path else name

@@ -1,0 +1,344 @@
+"""Tables: keys, actions with bound arguments, entries and properties."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.arguments import CallInfo
+from gradplane.switch.check.checker_types import ExternType
+from gradplane.switch.check.keynames import given_name, key_name
+from gradplane.switch.check.scope import did_you_mean
+from gradplane.switch.check.table_declarations import MAX_PRIORITY, ActionUse
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Annotation, Annotations, Fields
+from gradplane.switch.ir.verify import MATCH_KINDS
+from gradplane.switch.lower.instance_scope import ActionInstance, Env, control_plane_name
+from gradplane.switch.lower.type_erasure import erase, type_name
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.lower.calls import CallLowering
+    from gradplane.switch.lower.instances import Instances
+
+PROPERTIES = (
+    "counters", "default_action", "idle_timeout", "implementation", "largest_priority_wins",
+    "meters", "priority_delta", "psa_direct_counter", "psa_direct_meter", "psa_empty_group_action",
+    "psa_idle_timeout", "psa_implementation", "size", "support_timeout",
+)  # fmt: skip
+DEFAULT_SIZE = 1024
+IMPLEMENTATION = ("implementation", "psa_implementation")
+IDLE_TIMEOUT = "PSA_IdleTimeout_t"
+
+
+class TableLowering:
+    """Makes the IR of one table in the environment of its control instance."""
+
+    def __init__(
+        self, lowering: Instances, decl: ast.TableDecl, env: Env, body: CallLowering
+    ) -> None:
+        self.p = lowering
+        self.decl = decl
+        self.env = env
+        self.body = body
+        self.annotations = lowering.checker.annotations(decl.annotations)
+        self.name = control_plane_name(env.path, decl.name, self.annotations)
+        self.actions: list[ir.TableAction] = []
+        self.codes: dict[str, int] = {}
+
+    def make(self) -> ir.Table:
+        with self.body.scope(self.env):
+            setup: list[ir.Stmt] = []
+            with self.body.into(setup):
+                values = self.body.exprs(*(k.expr for k in self.decl.key))
+            keys = [self._key(k, v) for k, v in zip(self.decl.key, values, strict=True)]
+            for ref in self._in_order():
+                self._add_action(ref)
+            default = self._default()
+            empty_group = self._for_empty_group()
+            entries = [self._entry(e, keys) for e in self.decl.entries]
+            self._fill_priorities(entries)
+        table = ir.Table(
+            name=self.name,
+            keys=keys,
+            key_setup=setup,
+            actions=self.actions,
+            default=default,
+            const_default=self.decl.const_default,
+            entries=entries,
+            const_entries=self.decl.const_entries,
+            size=DEFAULT_SIZE,
+            empty_group=empty_group,
+            annotations=self.annotations,
+            span=self.decl.span,
+        )
+        with self.body.scope(self.env):
+            for p in self.decl.properties:
+                self._property(table, p)
+        self.p.note_table(table, self.codes)
+        return table
+
+    # -- keys ----------------------------------------------------------------------------------
+
+    def _key(self, key: ast.KeyElement, value: ir.Expr) -> ir.Key:
+        assert key.expr.type is not None
+        annotations = self.p.checker.annotations(key.annotations)
+        name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
+        if key.match_kind not in MATCH_KINDS:
+            what = f"match kind {key.match_kind} has no meaning here"
+            self.p.no_meaning(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
+        return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
+
+    # -- actions -------------------------------------------------------------------------------
+
+    def _in_order(self) -> list[ast.ActionRef]:
+        """The listed actions, in the order of an earlier table that shares the action profile:
+        members are for both."""
+        shared = next((self._extern(p) for p in self._implementation() if _is_name(p)), None)
+        if shared is None:
+            return self.decl.actions
+        names = {ref.name: self._found(ref).name for ref in self.decl.actions}
+        order = self.p.profile_actions.setdefault(shared, list(names.values()))
+        known = {name: i for i, name in enumerate(order)}
+        return sorted(self.decl.actions, key=lambda ref: known.get(names[ref.name], len(known)))
+
+    def _found(self, ref: ast.ActionRef) -> ActionInstance:
+        use: ActionUse = ref.info
+        found = self.env.find(use.decl)
+        assert isinstance(found, ActionInstance), ref.name
+        return found
+
+    def _add_action(self, ref: ast.ActionRef) -> int:
+        action = self._action(self._found(ref), ref.info)
+        self.actions.append(ir.TableAction(action, self.p.checker.annotations(ref.annotations)))
+        self.codes[ref.name] = len(self.actions) - 1
+        return self.codes[ref.name]
+
+    def _action(self, instance: ActionInstance, use: ActionUse) -> ir.Action:
+        """The action's IR: one for all tables that bind no arguments, else one for this table."""
+        if instance.made is not None and not use.bound:
+            return instance.made
+        data: list[ir.Var] = []
+        body = self.body.action_body(instance, use.bound, data)
+        annotations = self.p.checker.annotations(instance.decl.annotations)
+        action = ir.Action(instance.name, data, body, annotations, instance.decl.span)
+        if not use.bound:
+            instance.made = action
+        self.p.note_action(action)
+        return action
+
+    def _call(self, ref: ast.ActionRef) -> ir.ActionCall:
+        index = self.codes.get(ref.name)
+        if index is None:
+            index = self._add_action(ref)
+        use: ActionUse = ref.info
+        return ir.ActionCall(index, [self._number(a) for a in use.data])
+
+    def _number(self, e: ast.Expr) -> int | bool:
+        value = self.body.expr(e)
+        if not isinstance(value, ir.Const) or isinstance(value.value, str):
+            self.p.reporter.error(e.span, "this must be a number, bool or enum member known here")
+            return 0
+        return value.value
+
+    def _default(self) -> ir.ActionCall:
+        if self.decl.default_action is not None:
+            return self._call(self.decl.default_action)
+        if "NoAction" in self.codes:
+            return ir.ActionCall(self.codes["NoAction"], [])
+        instance = self.p.no_action()
+        ref = ast.ActionRef("NoAction", None, [], span=self.decl.span)
+        ref.info = ActionUse(instance.decl, [], [])
+        self.actions.append(
+            ir.TableAction(self._action(instance, ref.info), (Annotation("defaultonly"),))
+        )
+        self.codes["NoAction"] = len(self.actions) - 1
+        return ir.ActionCall(self.codes["NoAction"], [])
+
+    def _for_empty_group(self) -> ir.ActionCall | None:
+        """What the source says, else in PSA NoAction, where the table has it; None: the default."""
+        if self.decl.empty_group_action is not None:
+            return self._call(self.decl.empty_group_action)
+        of_psa = any(p.name == "psa_implementation" for p in self._implementation())
+        code = self.codes.get("NoAction") if of_psa else None
+        return None if code is None else ir.ActionCall(code, [])
+
+    def _implementation(self) -> Iterator[ast.TableProperty]:
+        """The properties that name an action profile."""
+        return (p for p in self.decl.properties if p.name in IMPLEMENTATION)
+
+    # -- entries -------------------------------------------------------------------------------
+
+    def _entry(self, entry: ast.TableEntry, keys: list[ir.Key]) -> ir.Entry:
+        keyset = entry.keyset
+        parts = keyset.elements if isinstance(keyset, ast.TupleKey) else [keyset]
+        if isinstance(keyset, ast.DefaultKey):
+            parts = [keyset] * len(keys)
+        elif isinstance(keyset, ast.ListExpr) and len(keys) != 1:
+            parts = keyset.elements
+        priority = entry.priority.const if entry.priority is not None else None
+        return ir.Entry(
+            [match_of(self.body, p) for p in parts],
+            self._call(entry.action),
+            priority,
+            self.decl.const_entries or entry.const,
+            self.p.checker.annotations(entry.annotations),
+            entry.span,
+        )
+
+    def _fill_priorities(self, entries: list[ir.Entry]) -> None:
+        """Entries without priority among others, or where the step is given (14.2.1.4)."""
+        if any(a.name == "priority" for e in entries for a in e.annotations):
+            self._annotated_priorities(entries)
+        values = {p.name: p.value.const for p in self.decl.properties}
+        step = values.get("priority_delta", 1)
+        largest = values.get("largest_priority_wins", True)
+        if all(e.priority is None for e in entries):
+            if "priority_delta" not in values or self.decl.const_entries:
+                return
+            entries[0].priority = 1 + (len(entries) - 1) * step if largest else 1
+        for before, entry in itertools.pairwise(entries):
+            if entry.priority is None and before.priority is not None:
+                entry.priority = before.priority + (-step if largest else step)
+                if not 0 <= entry.priority <= MAX_PRIORITY:
+                    what = f"the priority of this entry comes out as {entry.priority}"
+                    self.p.reporter.error(entry.span, what, f"it must be 0 to {MAX_PRIORITY}")
+                    return
+        if any(e.priority is not None for e in self.decl.entries):
+            self._warn_priorities(entries, largest)
+
+    def _warn_priorities(self, entries: list[ir.Entry], largest: bool) -> None:
+        notes = self.p.checker.annotations(self.decl.entries_annotations)
+        silent = {v for a in notes if a.name == "noWarn" for v in a.values}
+        seen: dict[int, ir.Entry] = {}
+        for entry in entries:
+            if entry.priority in seen and "duplicate_priorities" not in silent:
+                what = f"a second entry has priority {entry.priority}: which one wins is open"
+                where = f"the other is at {seen[entry.priority].span}"
+                self.p.reporter.warning(entry.span, what, where, "duplicate_priorities")
+            if entry.priority is not None:
+                seen.setdefault(entry.priority, entry)
+        for one, two in itertools.pairwise(entries):
+            a, b = one.priority or 0, two.priority or 0
+            if (a < b if largest else a > b) and "entries_out_of_priority_order" not in silent:
+                what = f"this entry has priority {b} and stands after one of {a}"
+                kind = "entries_out_of_priority_order"
+                self.p.reporter.warning(two.span, what, "it is the one that wins", kind)
+
+    @staticmethod
+    def _annotated_priorities(entries: list[ir.Entry]) -> None:
+        """As in BMv2: the smallest @priority wins, an entry without one has its position."""
+        numbers = [
+            next((a.values[0] for a in e.annotations if a.name == "priority" and a.values), i)
+            for i, e in enumerate(entries, 1)
+        ]
+        known = [n for n in numbers if isinstance(n, int)]
+        for entry, number in zip(entries, numbers, strict=True):
+            if isinstance(number, int):
+                entry.priority = max(known) + 1 - number
+
+    # -- properties ----------------------------------------------------------------------------
+
+    def _property(self, table: ir.Table, p: ast.TableProperty) -> None:
+        match p.name:
+            case "size":
+                table.size = self._number(p.value)
+                if table.size < 0:
+                    what = f"a table's size cannot be negative: {table.size}"
+                    self.p.reporter.error(p.value.span, what)
+            case "largest_priority_wins":
+                table.largest_priority_wins = p.value.const
+            case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
+                table.support_timeout = self._flag(p)
+            case name if name in IMPLEMENTATION:
+                table.implementation = self._instance(p, "action_profile", "action_selector")
+            case "counters" | "psa_direct_counter":
+                table.counter = self._direct(p, "direct_counter")
+            case "meters" | "psa_direct_meter":
+                table.meter = self._direct(p, "direct_meter")
+            case name if name not in PROPERTIES and self.p.natives is not None:
+                near = did_you_mean(name, PROPERTIES)
+                what = f"no table here has a property {name}: it means nothing"
+                self.p.reporter.warning(p.span, what, near, "unknown")
+
+    def _flag(self, p: ast.TableProperty) -> bool:
+        """true or false; psa_idle_timeout: a member of PSA_IdleTimeout_t."""
+        value, of_psa = p.value.const, p.name == "psa_idle_timeout"
+        if str(p.value.type) != (IDLE_TIMEOUT if of_psa else "bool"):
+            known = f"a member of {IDLE_TIMEOUT}" if of_psa else "true or false"
+            self.p.no_meaning(p.value.span, f"property {p.name} is {known}")
+        return bool(getattr(value, "name", value) != "NO_TIMEOUT" and value)
+
+    def _direct(self, p: ast.TableProperty, kind: str) -> ir.ExternInstance | None:
+        """A counter or meter with a cell an entry: it cannot belong to a second table."""
+        found = self._instance(p, kind)
+        owner = self.p.direct_of.setdefault(found, self.name) if found is not None else self.name
+        if owner != self.name:
+            self.p.reporter.error(p.span, f"{p.name}: this {kind} belongs to table {owner}")
+        return found
+
+    def _instance(self, p: ast.TableProperty, *types: str) -> ir.ExternInstance | None:
+        """The extern instance a property names or makes, of one of the kinds."""
+        found = self._extern(p)
+        if found is not None and found.kind in types:
+            return found
+        self.p.no_meaning(p.span, f"property {p.name} must be {' or '.join(types)}")
+        return None
+
+    def _extern(self, p: ast.TableProperty) -> ir.ExternInstance | None:
+        if isinstance(p.value, ast.Call) and isinstance(p.value.type, ExternType):
+            info: CallInfo = p.value.info
+            annotations = self.p.checker.annotations(p.annotations)
+            name = control_plane_name(self.env.path, given_name(annotations) or "", ())
+            if not given_name(annotations):
+                name = f"{self.name}.{p.name}"
+            return self.p.extern_instance(info, name, annotations, self.env, p.span)
+        if isinstance(p.value, ast.Name):
+            found = self.env.find(p.value.decl)
+            if isinstance(found, ir.ExternInstance):
+                return found
+        return None
+
+
+def _is_name(p: ast.TableProperty) -> bool:
+    return isinstance(p.value, ast.Name)
+
+
+def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:
+    """One component of a keyset."""
+    match e:
+        case ast.DefaultKey():
+            return ir.MatchAny()
+        case ast.Range(low=low, high=high):
+            return ir.MatchRange(*body.exprs(low, high))
+        case ast.Mask(value=value, mask=mask):
+            return ir.MatchMask(*body.exprs(value, mask))
+    return ir.MatchValue(body.expr(e))
+
+
+def value_set(p: Instances, decl: ast.ValueSetDecl, env: Env) -> ir.ValueSet:
+    """A parser value set; the components of a struct are its match fields (@match, else exact)."""
+    t = decl.ref.type
+    assert t is not None
+    annotations = p.checker.annotations(decl.annotations)
+    name = control_plane_name(env.path, decl.name, annotations)
+    if isinstance(t, Fields):
+        fields = [
+            ir.Key(f.name, ir.Zero(erase(f.type)), _match_kind(f.annotations), f.annotations)
+            for f in t.fields
+        ]
+    else:
+        erased = erase(t)
+        parts = erased.fields if isinstance(erased, Fields) else ()
+        fields = [ir.Key(f.name, ir.Zero(f.type), "exact") for f in parts]
+        fields = fields or [ir.Key("", ir.Zero(erased), "exact", (), type_name(t))]
+    size = decl.size.const if isinstance(decl.size.const, int) else 0
+    return ir.ValueSet(name, fields, size, annotations, decl.span)
+
+
+def _match_kind(annotations: Annotations) -> str:
+    for a in annotations:
+        if a.name == "match" and a.body:
+            return a.body.strip()
+    return "exact"

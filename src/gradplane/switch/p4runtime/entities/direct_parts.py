@@ -1,0 +1,102 @@
+"""The counter and meter of one table entry, as parts of a TableEntry message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from finsy.proto import p4r
+
+from gradplane.switch.p4runtime.catalog import TableInfo
+from gradplane.switch.p4runtime.entities.counter_data import (
+    check_zero,
+    counter_values,
+    read_meter_config,
+    show_colours,
+    show_counter,
+    show_meter_config,
+)
+from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.entries import Count
+from gradplane.switch.runtime.meters import MeterCell
+
+_PARTS = {"counter_data": "counter", "meter_config": "meter", "meter_counter_data": "meter"}
+
+
+@dataclass(frozen=True, slots=True)
+class Direct:
+    """The direct resources of an entry, or of a table's default entry."""
+
+    counter: Count
+    meter: MeterCell
+
+    def set_counter(self, packets: int, nbytes: int) -> Undo:
+        counter, old = self.counter, (self.counter.packets, self.counter.bytes)
+        counter.packets, counter.bytes = packets, nbytes
+
+        def undo() -> None:
+            counter.packets, counter.bytes = old
+
+        return undo
+
+    def set_meter(
+        self, p: Pipeline, name: str, message: p4r.MeterConfig | None, clear: bool
+    ) -> Undo:
+        """No message: every packet is green. `clear`: the counts per colour too."""
+        meter, old = self.meter, self.meter.cells.tolist()
+        config = None if message is None else read_meter_config(p, name, message)
+        meter.configure(config, p.state.clock())
+        if clear:
+            meter.clear_counts()
+        return lambda: meter.restore(old)
+
+
+def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
+    """Refuse what the table does not have, and values that they cannot have."""
+    given = {part.name for part, _ in message.ListFields()}
+    for part, name in _PARTS.items():
+        if part in given and getattr(info.table, name) is None:
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"table {info.name}: {part} is set, but the table has no direct {name}",
+            )
+    if "counter_data" in given:
+        counter_values(message.counter_data, f"table {info.name}")
+    if "meter_counter_data" in given:
+        check_zero(message.meter_counter_data, f"table {info.name}")
+    if "meter_config" in given and info.table.meter is not None:
+        read_meter_config(p, info.table.meter.name, message.meter_config)
+
+
+def write_direct(
+    p: Pipeline, info: TableInfo, direct: Direct, message: p4r.TableEntry, insert: bool = False
+) -> Undo:
+    """Counter: as given, else 0 for a new entry and unchanged for others. Meter: as given; its
+    counts per colour are 0 for a new entry and where they are given, unchanged for others."""
+    undo: list[Undo] = []
+    if message.HasField("counter_data"):
+        undo.append(direct.set_counter(*counter_values(message.counter_data, f"table {info.name}")))
+    elif insert:
+        undo.append(direct.set_counter(0, 0))
+    if info.table.meter is not None:
+        config = message.meter_config if message.HasField("meter_config") else None
+        clear = insert or message.HasField("meter_counter_data")
+        undo.append(direct.set_meter(p, info.table.meter.name, config, clear))
+
+    def undo_all() -> None:
+        for step in reversed(undo):
+            step()
+
+    return undo_all
+
+
+def show_direct(
+    info: TableInfo, direct: Direct, query: p4r.TableEntry, shown: p4r.TableEntry
+) -> None:
+    """Tell counter and meter where the query asks and the table has them."""
+    if query.HasField("counter_data") and info.table.counter is not None:
+        shown.counter_data.CopyFrom(show_counter(direct.counter.packets, direct.counter.bytes))
+    if query.HasField("meter_config") and direct.meter.config is not None:
+        shown.meter_config.CopyFrom(show_meter_config(direct.meter.config))
+    if query.HasField("meter_counter_data") and info.table.meter is not None:
+        shown.meter_counter_data.CopyFrom(show_colours(direct.meter.counts))

@@ -1,0 +1,223 @@
+"""ActionProfileMember and ActionProfileGroup: shared actions, and groups that spread over them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator
+
+from finsy.proto import p4i, p4r
+
+from gradplane.switch.p4runtime.catalog import Extern, TableInfo, find
+from gradplane.switch.p4runtime.entities.table_actions import read_action, show_action, watch_port
+from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.entries import GroupRef, MemberRef, OneShot
+from gradplane.switch.runtime.profiles import ActionProfile, Weighted
+
+
+def write_member(p: Pipeline, kind: int, message: p4r.ActionProfileMember) -> Undo:
+    extern, profile = _profile(p, message.action_profile_id)
+    number = message.member_id
+    if number == 0:
+        raise _error(extern, "member id 0 stands for all members, it cannot be written")
+    former = profile.members.get(number)
+    if kind == p4r.Update.DELETE:
+        _check_unused(p, extern, MemberRef(number))
+        profile.delete_member(number)
+        assert former is not None
+        return lambda: profile.add_member(number, former)
+    if not message.HasField("action"):
+        raise _error(extern, f"member {number} is given without an action")
+    action = read_action(_table(p, extern), message.action)
+    if kind == p4r.Update.INSERT:
+        _check_not_one_shot(p, extern)
+        profile.add_member(number, action)
+        return lambda: profile.delete_member(number)
+    profile.modify_member(number, action)
+    assert former is not None
+    return lambda: profile.modify_member(number, former)
+
+
+def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo:
+    extern, profile = _profile(p, message.action_profile_id)
+    number = message.group_id
+    if number == 0:
+        raise _error(extern, "group id 0 stands for all groups, it cannot be written")
+    former = profile.groups.get(number)
+    if kind == p4r.Update.DELETE:
+        _check_unused(p, extern, GroupRef(number))
+        profile.delete_group(number)
+        assert former is not None
+        return lambda: profile.add_group(number, former.members, former.max_size)
+    members = [Weighted(m.member_id, m.weight, watch_port(m)) for m in message.members]
+    _check_members(p, extern, number, members)
+    told = _told(p, extern)
+    _check_max_size(extern, told, message.max_size)
+    _check_weights(extern, told, [m.weight for m in members], message.max_size)
+    if kind == p4r.Update.INSERT:
+        _check_not_one_shot(p, extern)
+        profile.add_group(number, members, message.max_size)
+        return lambda: profile.delete_group(number)
+    if former is not None and former.max_size != message.max_size:
+        raise _error(
+            extern,
+            f"group {number} has max_size {former.max_size}, which cannot be changed to"
+            f" {message.max_size}",
+        )
+    profile.modify_group(number, members, message.max_size)
+    assert former is not None
+    return lambda: profile.modify_group(number, former.members, former.max_size)
+
+
+def read_members(p: Pipeline, query: p4r.ActionProfileMember) -> Iterator[p4r.ActionProfileMember]:
+    for extern in _chosen(p, query.action_profile_id):
+        table = _table(p, extern)
+        for number, action in p.state.profiles[extern.name].members.items():
+            if query.member_id in (0, number):
+                yield p4r.ActionProfileMember(
+                    action_profile_id=extern.id,
+                    member_id=number,
+                    action=show_action(table, action),
+                )
+
+
+def read_groups(p: Pipeline, query: p4r.ActionProfileGroup) -> Iterator[p4r.ActionProfileGroup]:
+    for extern in _chosen(p, query.action_profile_id):
+        for number, group in p.state.profiles[extern.name].groups.items():
+            if query.group_id in (0, number):
+                shown = p4r.ActionProfileGroup(
+                    action_profile_id=extern.id, group_id=number, max_size=group.max_size
+                )
+                for m in group.members:
+                    one = shown.members.add(member_id=m.member, weight=m.weight)
+                    if m.watch_port:
+                        one.watch_port = m.watch_port
+                yield shown
+
+
+def check_one_shot(p: Pipeline, table: TableInfo, target: OneShot) -> None:
+    """Refuse a set of actions beyond the selector's limits, or beside members."""
+    implementation = table.table.implementation
+    assert implementation is not None
+    extern = next(e for e in p.catalog.profiles.values() if e.name == implementation.name)
+    profile = p.state.profiles[extern.name]
+    if profile.members or profile.groups:
+        raise _error(
+            extern,
+            "its tables are programmed with members and groups, so no entry takes a set of actions"
+            " (one shot)",
+        )
+    _check_weights(extern, _told(p, extern), [weight for _, weight, _ in target.actions], 0)
+    for _, _, port in target.actions:
+        _check_watched(p, extern, port)
+
+
+# -- rules ---------------------------------------------------------------------------------------
+
+
+def _check_members(p: Pipeline, extern: Extern, group: int, members: Iterable[Weighted]) -> None:
+    seen: set[int] = set()
+    for member in members:
+        if member.member in seen:
+            raise _error(
+                extern, f"group {group} has member {member.member} twice; use its weight instead"
+            )
+        if member.weight <= 0:
+            raise _error(
+                extern,
+                f"group {group}: member {member.member} has weight {member.weight}, expected at"
+                " least 1",
+            )
+        _check_watched(p, extern, member.watch_port)
+        seen.add(member.member)
+
+
+def _check_watched(p: Pipeline, extern: Extern, port: bytes) -> None:
+    """Refuse to watch a port that is not there, where it is known which are."""
+    there, number = p.state.links.ports, int.from_bytes(port, "big")
+    if port and there is not None and number not in (*there, p.switch.cpu_port):
+        known = ", ".join(map(str, sorted(there)))
+        raise _error(extern, f"watch_port {number} is no port of the switch; there are: {known}")
+
+
+def _check_max_size(extern: Extern, told: p4i.ActionProfile, size: int) -> None:
+    limit = told.max_group_size
+    if limit and not 0 < size <= limit:
+        raise _error(extern, f"max_size {size} is not within 1 to {limit}, its max_group_size")
+    if size < 0:
+        raise _error(extern, f"max_size {size} is below 0")
+
+
+def _check_weights(
+    extern: Extern, told: p4i.ActionProfile, weights: Collection[int], size: int
+) -> None:
+    """By the selector's size semantics: the sum of weights, or the number of members.
+
+    `size`: the group's own, 0 for a one shot, which has none.
+    """
+    by_members = told.WhichOneof("selector_size_semantics") == "sum_of_members"
+    largest = told.sum_of_members.max_member_weight
+    if by_members and largest and max(weights, default=0) > largest:
+        raise _error(extern, f"weight {max(weights)} is above its max_member_weight of {largest}")
+    limit = size or told.max_group_size
+    used, what = (len(weights), "members") if by_members else (sum(weights), "weights in sum")
+    if limit and used > limit:
+        code = "RESOURCE_EXHAUSTED" if size else "INVALID_ARGUMENT"
+        raise _error(extern, f"a group of {used} {what} is above its size of {limit}", code)
+
+
+def _check_unused(p: Pipeline, extern: Extern, target: MemberRef | GroupRef) -> None:
+    for number in extern.tables:
+        name = p.catalog.tables[number].name
+        table = p.state.tables[name]
+        for entry in table.entries():
+            if entry.action == target:
+                what = "member" if isinstance(target, MemberRef) else "group"
+                raise RpcError(
+                    "FAILED_PRECONDITION",
+                    f"action profile {extern.name}: {what} {target.id} is used by table {name},"
+                    f" entry {table.describe(entry)}",
+                )
+
+
+def _check_not_one_shot(p: Pipeline, extern: Extern) -> None:
+    profile = p.state.profiles[extern.name]
+    if profile.members or profile.groups:
+        return  # then no entry can be a one shot
+    for number in extern.tables:
+        table = p.state.tables[p.catalog.tables[number].name]
+        if any(isinstance(entry.action, OneShot) for entry in table.entries()):
+            raise _error(
+                extern,
+                "its tables are programmed with sets of actions (one shot): it takes no members"
+                " and no groups",
+            )
+
+
+# -- what they share -----------------------------------------------------------------------------
+
+
+def _profile(p: Pipeline, number: int) -> tuple[Extern, ActionProfile]:
+    extern = find(p.catalog.profiles, number, "action profile")
+    return extern, p.state.profiles[extern.name]
+
+
+def _chosen(p: Pipeline, number: int) -> Collection[Extern]:
+    profiles = p.catalog.profiles
+    return [find(profiles, number, "action profile")] if number else profiles.values()
+
+
+def _told(p: Pipeline, extern: Extern) -> p4i.ActionProfile:
+    profiles = p.catalog.p4info.action_profiles
+    told: p4i.ActionProfile = next(told for told in profiles if told.preamble.id == extern.id)
+    return told
+
+
+def _table(p: Pipeline, extern: Extern) -> TableInfo:
+    """One of the tables that share the profile; they all list the same actions."""
+    if not extern.tables:
+        raise _error(extern, "no table uses it, so it takes no members")
+    return p.catalog.tables[extern.tables[0]]
+
+
+def _error(extern: Extern, what: str, code: str = "INVALID_ARGUMENT") -> RpcError:
+    return RpcError(code, f"action profile {extern.name}: {what}")

@@ -1,0 +1,220 @@
+"""PacketReplicationEngineEntry: multicast groups and clone sessions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from typing import TypeVar
+
+from finsy.proto import p4r
+from google.protobuf.message import Message
+
+from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
+from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.replicas import CloneSession, Replica
+
+_Message = TypeVar("_Message", bound=Message)
+_Kept = TypeVar("_Kept")
+
+_ID_BITS = 16  # of multicast groups and replica instances
+_SESSION_BITS = {"v1model": 15}  # simple_switch's limit
+_SERVICES = 256  # classes of service
+
+
+def write_replication(p: Pipeline, kind: int, message: p4r.PacketReplicationEngineEntry) -> Undo:
+    match message.WhichOneof("type"):
+        case "multicast_group_entry":
+            return _write_group(p, kind, message.multicast_group_entry)
+        case "clone_session_entry":
+            return _write_session(p, kind, message.clone_session_entry)
+    raise _neither()
+
+
+def read_replication(
+    p: Pipeline, query: p4r.PacketReplicationEngineEntry
+) -> Iterator[p4r.PacketReplicationEngineEntry]:
+    match query.WhichOneof("type"):
+        case "multicast_group_entry":
+            for number in _chosen(
+                p.state.multicast, query.multicast_group_entry.multicast_group_id
+            ):
+                entry = _show_group(p, number)
+                yield p4r.PacketReplicationEngineEntry(multicast_group_entry=entry)
+        case "clone_session_entry":
+            for number in _chosen(p.state.clone_sessions, query.clone_session_entry.session_id):
+                session = _show_session(p, number)
+                yield p4r.PacketReplicationEngineEntry(clone_session_entry=session)
+        case _:
+            raise _neither()
+
+
+# -- multicast groups ----------------------------------------------------------------------------
+
+
+def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> Undo:
+    number, groups = message.multicast_group_id, p.state.multicast
+    what = f"multicast group {number}"
+    if not 0 < number < 1 << _ID_BITS:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to 65535")
+    _check_presence(kind, what, number in groups)
+    former, told = groups.get(number), p.groups.get(number)
+    if kind == p4r.Update.DELETE:
+        del groups[number]
+        p.groups.pop(number, None)
+    else:
+        groups[number] = _read_replicas(p, what, message.replicas)
+        p.groups[number] = _copy(message)
+    p.state.nodes.group_changed(number)
+
+    def undo() -> None:
+        _put(groups, number, former)
+        _put(p.groups, number, told)
+        p.state.nodes.group_changed(number)
+
+    return undo
+
+
+def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
+    """As it was written, unless it was set from elsewhere since."""
+    replicas, told = p.state.multicast[number], p.groups.get(number)
+    if told is not None and _read_replicas(p, "", told.replicas) == replicas:
+        return told
+    return p4r.MulticastGroupEntry(
+        multicast_group_id=number, replicas=[_show_replica(p, r) for r in replicas]
+    )
+
+
+# -- clone sessions ------------------------------------------------------------------------------
+
+
+def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Undo:
+    number, sessions = message.session_id, p.state.clone_sessions
+    what = f"clone session {number}"
+    most = (1 << _SESSION_BITS.get(p.catalog.p4info.pkg_info.arch, _ID_BITS)) - 1
+    if not 0 < number <= most:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
+    _check_presence(kind, what, number in sessions)
+    former, told = sessions.get(number), p.sessions.get(number)
+    if kind == p4r.Update.DELETE:
+        del sessions[number]
+        p.sessions.pop(number, None)
+    else:
+        sessions[number] = _read_session(p, what, message)
+        p.sessions[number] = _copy(message)
+
+    def undo() -> None:
+        _put(sessions, number, former)
+        _put(p.sessions, number, told)
+
+    return undo
+
+
+def _read_session(p: Pipeline, what: str, message: p4r.CloneSessionEntry) -> CloneSession:
+    length, service = message.packet_length_bytes, message.class_of_service
+    if length < 0:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: packet_length_bytes {length} is below 0")
+    if not 0 <= service < _SERVICES:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: class_of_service {service} is beyond 8 bits")
+    return CloneSession(_read_replicas(p, what, message.replicas), length, service)
+
+
+def _show_session(p: Pipeline, number: int) -> p4r.CloneSessionEntry:
+    session, told = p.state.clone_sessions[number], p.sessions.get(number)
+    if told is not None and _read_session(p, "", told) == session:
+        return told
+    return p4r.CloneSessionEntry(
+        session_id=number,
+        replicas=[_show_replica(p, r) for r in session.replicas],
+        class_of_service=session.class_of_service,
+        packet_length_bytes=session.truncate,
+    )
+
+
+# -- what they share -----------------------------------------------------------------------------
+
+
+def _read_replicas(p: Pipeline, what: str, messages: Iterable[p4r.Replica]) -> list[Replica]:
+    replicas = [_read_replica(p, what, message) for message in messages]
+    seen: set[tuple[int, int]] = set()
+    for replica in replicas:
+        if any(backup.port == replica.port for backup in replica.backups):
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"{what}: port {replica.port} is its own backup; name another port",
+            )
+        for one in (replica, *replica.backups):
+            if (one.port, one.instance) in seen:
+                raise RpcError(
+                    "INVALID_ARGUMENT",
+                    f"{what}: port {one.port}, instance {one.instance} is given twice",
+                )
+            seen.add((one.port, one.instance))
+    return replicas
+
+
+def _read_replica(p: Pipeline, what: str, message: p4r.Replica) -> Replica:
+    backups = [
+        Replica(_port(p, what, backup.port), _instance(what, backup.instance))
+        for backup in message.backup_replicas
+    ]
+    match message.WhichOneof("port_kind"):
+        case "port":
+            port = _port(p, what, message.port)
+        case "egress_port":
+            port = _port(p, what, to_bytes(message.egress_port, 32))
+        case _:
+            raise RpcError("INVALID_ARGUMENT", f"{what}: a replica has no port")
+    return Replica(port, _instance(what, message.instance), tuple(backups))
+
+
+def _port(p: Pipeline, what: str, data: bytes) -> int:
+    return from_bytes(data, p.port_bits, f"{what}: replica port")
+
+
+def _instance(what: str, number: int) -> int:
+    if number >> _ID_BITS:
+        raise RpcError(
+            "INVALID_ARGUMENT", f"{what}: replica instance {number} is not within 0 to 65535"
+        )
+    return number
+
+
+def _show_replica(p: Pipeline, replica: Replica) -> p4r.Replica:
+    shown = p4r.Replica(port=to_bytes(replica.port, p.port_bits), instance=replica.instance)
+    for backup in replica.backups:
+        port = to_bytes(backup.port, p.port_bits)
+        shown.backup_replicas.add(port=port, instance=backup.instance)
+    return shown
+
+
+def _check_presence(kind: int, what: str, present: bool) -> None:
+    if kind == p4r.Update.INSERT and present:
+        raise RpcError("ALREADY_EXISTS", f"{what} exists")
+    if kind != p4r.Update.INSERT and not present:
+        raise RpcError("NOT_FOUND", f"{what} does not exist")
+
+
+def _chosen(there: Iterable[int], number: int) -> list[int]:
+    """The one of this number if it is there, or all for 0 (PSA's own session 0 left out)."""
+    return [n for n in there if n and number in (0, n)]
+
+
+def _copy(message: _Message) -> _Message:
+    """Of our own: a message of a request is part of the request."""
+    copied: _Message = copy(message)
+    return copied
+
+
+def _put(there: dict[int, _Kept], number: int, former: _Kept | None) -> None:
+    if former is None:
+        there.pop(number, None)
+    else:
+        there[number] = former
+
+
+def _neither() -> RpcError:
+    return RpcError(
+        "INVALID_ARGUMENT",
+        "packet replication engine: neither a multicast group nor a clone session is given",
+    )

@@ -1,0 +1,135 @@
+"""Action and TableAction messages, and what the runtime's entries run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from finsy.proto import p4i, p4r
+
+from gradplane.switch.p4runtime.catalog import TableAction, TableInfo, find
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.entries import ActionData, GroupRef, MemberRef, OneShot, Target
+
+_FORMS = {
+    "action": "an action",
+    "action_profile_member_id": "a member of an action profile",
+    "action_profile_group_id": "a group of an action selector",
+    "action_profile_action_set": "a set of actions (one shot)",
+}
+
+
+def read_action(table: TableInfo, message: p4r.Action, default: bool = False) -> ActionData:
+    """An action of the table with all its parameters; `default`: to be its default action."""
+    choice = find(table.actions, message.action_id, "action", f"table {table.name}")
+    _check_scope(table, choice, default)
+    return ActionData(
+        choice.index, _read_params(choice, message, f"table {table.name}: action {choice.info}")
+    )
+
+
+def show_action(table: TableInfo, data: ActionData) -> p4r.Action:
+    choice = next(c for c in table.actions.values() if c.index == data.index)
+    message = p4r.Action(action_id=choice.info.id)
+    for param, value in zip(choice.info.params, data.args, strict=True):
+        bits = value & ((1 << param.width) - 1)  # int<W> is kept as a negative number
+        message.params.add(param_id=param.id, value=param.show(bits))
+    return message
+
+
+def read_target(table: TableInfo, message: p4r.TableAction, default: bool = False) -> Target:
+    """What an entry runs, in one of the forms that the table's implementation takes."""
+    form = message.WhichOneof("type")
+    allowed = _allowed_forms(table)
+    if form not in allowed:
+        given = _FORMS.get(form or "", "nothing")
+        choices = " or ".join(_FORMS[f] for f in allowed)
+        raise RpcError(
+            "INVALID_ARGUMENT", f"table {table.name}: an entry takes {choices}, not {given}"
+        )
+    match form:
+        case "action":
+            return read_action(table, message.action, default)
+        case "action_profile_member_id":
+            return MemberRef(message.action_profile_member_id)
+        case "action_profile_group_id":
+            return GroupRef(message.action_profile_group_id)
+    return _read_one_shot(table, message.action_profile_action_set)
+
+
+def show_target(table: TableInfo, target: Target) -> p4r.TableAction:
+    match target:
+        case ActionData():
+            return p4r.TableAction(action=show_action(table, target))
+        case MemberRef(id=number):
+            return p4r.TableAction(action_profile_member_id=number)
+        case GroupRef(id=number):
+            return p4r.TableAction(action_profile_group_id=number)
+        case OneShot(actions=actions):
+            message = p4r.TableAction()
+            message.action_profile_action_set.SetInParent()
+            for data, weight, port in actions:
+                one = message.action_profile_action_set.action_profile_actions.add(
+                    action=show_action(table, data), weight=weight
+                )
+                if port:
+                    one.watch_port = port
+            return message
+
+
+def _allowed_forms(table: TableInfo) -> Sequence[str]:
+    implementation = table.table.implementation
+    if implementation is None:
+        return ("action",)
+    if implementation.type in ("action_selector", "ActionSelector"):
+        return tuple(_FORMS)[1:]
+    return ("action_profile_member_id",)
+
+
+def _check_scope(table: TableInfo, choice: TableAction, default: bool) -> None:
+    wrong = p4i.ActionRef.TABLE_ONLY if default else p4i.ActionRef.DEFAULT_ONLY
+    if choice.scope == wrong:
+        place = "an entry" if default else "the default action"
+        raise RpcError(
+            "PERMISSION_DENIED", f"table {table.name}: action {choice.info} may only be {place}"
+        )
+
+
+def _read_params(choice: TableAction, message: p4r.Action, where: str) -> tuple[int, ...]:
+    params = {p.id: p for p in choice.info.params}
+    values: dict[int, int] = {}
+    for given in message.params:
+        param = params.get(given.param_id)
+        if param is None:
+            there = ", ".join(f"{p.name} ({p.id})" for p in params.values()) or "none"
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"{where}: no parameter has id {given.param_id}; there are: {there}",
+            )
+        if param.id in values:
+            raise RpcError("INVALID_ARGUMENT", f"{where}: parameter {param.name} is given twice")
+        bits = param.read(given.value, f"{where}: parameter {param.name}")
+        negative = param.signed and bits >> (param.width - 1)
+        values[param.id] = bits - (1 << param.width) if negative else bits
+    missing = [p.name for p in params.values() if p.id not in values]
+    if missing:
+        raise RpcError("INVALID_ARGUMENT", f"{where}: parameters missing: {', '.join(missing)}")
+    return tuple(values[number] for number in params)
+
+
+def _read_one_shot(table: TableInfo, message: p4r.ActionProfileActionSet) -> OneShot:
+    actions = []
+    for one in message.action_profile_actions:
+        if one.weight <= 0:
+            raise RpcError(
+                "INVALID_ARGUMENT",
+                f"table {table.name}: weight {one.weight} of an action is not above 0",
+            )
+        actions.append((read_action(table, one.action), one.weight, watch_port(one)))
+    return OneShot(tuple(actions))
+
+
+def watch_port(message: p4r.ActionProfileAction | p4r.ActionProfileGroup.Member) -> bytes:
+    """The port as sent; b"" for none. The older number form becomes its bytes."""
+    if message.WhichOneof("watch_kind") == "watch" and message.watch > 0:
+        return message.watch.to_bytes(4, "big").lstrip(b"\0")
+    return message.watch_port

@@ -1,0 +1,295 @@
+"""TableEntry: entries of tables and their default entries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from finsy.proto import p4r
+
+from gradplane.switch.p4runtime.catalog import TableInfo, find
+from gradplane.switch.p4runtime.entities.direct_parts import (
+    Direct,
+    check_direct,
+    show_direct,
+    write_direct,
+)
+from gradplane.switch.p4runtime.entities.field_matches import read_matches, show_matches
+from gradplane.switch.p4runtime.entities.profile_entries import check_one_shot
+from gradplane.switch.p4runtime.entities.table_actions import read_action, read_target, show_target
+from gradplane.switch.p4runtime.pipeline import EntryKey, Pipeline, Undo
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.entries import ActionData, Entry, OneShot
+from gradplane.switch.runtime.match_fields import Match
+from gradplane.switch.runtime.match_table import MatchTable
+
+
+def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> Undo:
+    info = find(p.catalog.tables, message.table_id, "table")
+    table = p.state.tables[info.name]
+    if message.is_const:
+        raise _error(info, "is_const cannot be set by a controller; leave it false")
+    if message.is_default_action:
+        return _write_default(p, info, table, kind, message)
+    matches = read_matches(info.fields, message.match, f"table {info.name}")
+    if kind == p4r.Update.DELETE:
+        return _delete(p, info, table, _plain(matches, message.priority))
+    check_direct(p, info, message)
+    _check_idle(info, message)
+    write = _insert if kind == p4r.Update.INSERT else _modify
+    return write(p, info, table, matches, message)
+
+
+def read_table_entries(p: Pipeline, query: p4r.TableEntry) -> Iterator[p4r.TableEntry]:
+    """Entries that match the query; each field of it that is not set matches all."""
+    if query.table_id == 0:
+        for info in p.catalog.tables.values():
+            yield from _all_entries(p, info, query)
+        return
+    info = find(p.catalog.tables, query.table_id, "table")
+    if query.HasField("time_since_last_hit"):
+        _need_timeout(info, "time_since_last_hit")
+    for shown in _all_entries(p, info, query):
+        if _selected(shown, query):
+            yield shown
+
+
+def show_key(info: TableInfo, entry: Entry) -> p4r.TableEntry:
+    """The fields that identify an entry."""
+    shown = p4r.TableEntry(table_id=info.id, priority=entry.priority)
+    matches: list[p4r.FieldMatch] = []
+    show_matches(info.fields, entry.matches, matches)
+    shown.match.extend(matches)
+    return shown
+
+
+def show_entry(p: Pipeline, info: TableInfo, entry: Entry) -> p4r.TableEntry:
+    """An entry without its direct resources."""
+    shown = show_key(info, entry)
+    shown.action.CopyFrom(show_target(info, entry.action))
+    shown.metadata = entry.metadata
+    shown.idle_timeout_ns = entry.idle_timeout_ns
+    shown.is_const = entry.is_const or info.table.const_entries
+    shown.controller_metadata = p.cookies.get(_key(info, entry), (0, b""))[0]
+    return shown
+
+
+# -- entries -------------------------------------------------------------------------------------
+
+
+def _insert(
+    p: Pipeline,
+    info: TableInfo,
+    table: MatchTable,
+    matches: tuple[Match, ...],
+    message: p4r.TableEntry,
+) -> Undo:
+    target = read_target(info, message.action)
+    if isinstance(target, OneShot):
+        check_one_shot(p, info, target)
+    entry = Entry(matches, target, message.priority, message.metadata, message.idle_timeout_ns)
+    write_direct(p, info, Direct(entry.counter, entry.meter), message, insert=True)
+    table.insert(entry)
+    _keep_cookie(p, _key(info, entry), message.controller_metadata, b"")
+    return lambda: _remove(p, info, table, entry)
+
+
+def _modify(
+    p: Pipeline,
+    info: TableInfo,
+    table: MatchTable,
+    matches: tuple[Match, ...],
+    message: p4r.TableEntry,
+) -> Undo:
+    found = table.find(matches, message.priority)
+    if found is None:
+        key = table.describe(_plain(matches, message.priority))
+        raise RpcError("NOT_FOUND", f"table {info.name}: it has no entry for {key}")
+    direct = Direct(found.counter, found.meter)
+    if found.is_const or info.table.const_entries:
+        _check_direct_only(info, table, found, message)
+        return write_direct(p, info, direct, message)
+    old = replace(found)
+    cookie = p.cookies.get(_key(info, found), (0, b""))
+    table.modify(_modified(p, info, found, message))
+    undo_direct = write_direct(p, info, direct, message)
+    _keep_cookie(p, _key(info, found), message.controller_metadata, b"")
+
+    def undo() -> None:
+        table.modify(old)
+        undo_direct()
+        _keep_cookie(p, _key(info, found), *cookie)
+
+    return undo
+
+
+def _modified(p: Pipeline, info: TableInfo, found: Entry, message: p4r.TableEntry) -> Entry:
+    """The entry with what the message says in place of all it had; without an action, its own."""
+    target = read_target(info, message.action) if message.HasField("action") else found.action
+    if isinstance(target, OneShot):
+        check_one_shot(p, info, target)
+    return Entry(found.matches, target, found.priority, message.metadata, message.idle_timeout_ns)
+
+
+def _check_direct_only(
+    info: TableInfo, table: MatchTable, found: Entry, message: p4r.TableEntry
+) -> None:
+    """Of an entry that is const, only the direct resources may change."""
+    given = {part.name for part, _ in message.ListFields()}
+    for part in ("action", "metadata", "controller_metadata", "idle_timeout_ns"):
+        if part in given:
+            what = "the action" if part == "action" else part
+            raise RpcError(
+                "PERMISSION_DENIED",
+                f"table {info.name}: its entry for {table.describe(found)} is const in the source;"
+                f" only its counter and meter may be changed, so leave {what} out",
+            )
+
+
+def _delete(p: Pipeline, info: TableInfo, table: MatchTable, entry: Entry) -> Undo:
+    found = table.find(entry.matches, entry.priority)
+    table.delete(entry)  # says why not
+    assert found is not None
+    key = _key(info, found)
+    cookie = p.cookies.pop(key, (0, b""))
+
+    def undo() -> None:
+        table.restore(found)
+        _keep_cookie(p, key, *cookie)
+
+    return undo
+
+
+def _remove(p: Pipeline, info: TableInfo, table: MatchTable, entry: Entry) -> None:
+    table.delete(entry)
+    p.cookies.pop(_key(info, entry), None)
+
+
+def _plain(matches: tuple[Match, ...], priority: int) -> Entry:
+    """An entry that only identifies another."""
+    return Entry(matches, ActionData(0), priority)
+
+
+# -- the default entry ---------------------------------------------------------------------------
+
+
+def _write_default(
+    p: Pipeline, info: TableInfo, table: MatchTable, kind: int, message: p4r.TableEntry
+) -> Undo:
+    if kind != p4r.Update.MODIFY:
+        raise _error(info, "the default entry always exists: it can only be changed (MODIFY)")
+    if message.match or message.priority:
+        raise _error(info, "the default entry has no match and no priority")
+    if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
+        raise _error(info, "the default entry has no idle timeout")
+    check_direct(p, info, message)
+    action = _default_action(info, message)
+    old, key = table.default, _default_key(info)
+    cookie = p.cookies.get(key, (0, b""))
+    table.set_default(action)
+    direct = Direct(table.default_counter, table.default_meter)
+    undo_direct = write_direct(p, info, direct, message, insert=action is None)
+    if action is None:
+        _keep_cookie(p, key, 0, b"")
+    else:
+        _keep_cookie(p, key, message.controller_metadata, message.metadata)
+
+    def undo() -> None:
+        table.set_default(old)
+        undo_direct()
+        _keep_cookie(p, key, *cookie)
+
+    return undo
+
+
+def _default_action(info: TableInfo, message: p4r.TableEntry) -> ActionData | None:
+    """None: back to the source's default action."""
+    if not message.HasField("action"):
+        return None
+    if message.action.WhichOneof("type") != "action":
+        raise _error(info, "the default entry takes an action")
+    return read_action(info, message.action.action, default=True)
+
+
+def _show_default(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> p4r.TableEntry:
+    table = p.state.tables[info.name]
+    shown = p4r.TableEntry(table_id=info.id, is_default_action=True)
+    shown.action.CopyFrom(show_target(info, table.default))
+    shown.controller_metadata, shown.metadata = p.cookies.get(_default_key(info), (0, b""))
+    shown.is_const = info.table.const_default
+    show_direct(info, Direct(table.default_counter, table.default_meter), query, shown)
+    return shown
+
+
+# -- reading -------------------------------------------------------------------------------------
+
+
+def _all_entries(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> Iterator[p4r.TableEntry]:
+    if query.is_default_action:
+        yield _show_default(p, info, query)
+        return
+    for entry in find_entries(p, info, query):
+        shown = show_entry(p, info, entry)
+        show_direct(info, Direct(entry.counter, entry.meter), query, shown)
+        if query.HasField("time_since_last_hit") and info.table.support_timeout:
+            elapsed = p.state.clock() - entry.last_hit_ns
+            shown.time_since_last_hit.elapsed_ns = elapsed
+        yield shown
+
+
+def find_entries(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> list[Entry]:
+    """The entries with the query's match and priority; all of them where it gives no match."""
+    table = p.state.tables[info.name]
+    if not query.match or query.table_id == 0:
+        return list(table.entries())
+    matches = read_matches(info.fields, query.match, f"table {info.name}")
+    if info.has_priority and not query.priority:
+        return [e for e in table.entries() if e.matches == matches]
+    found = table.find(matches, query.priority)
+    return [] if found is None else [found]
+
+
+def _selected(shown: p4r.TableEntry, query: p4r.TableEntry) -> bool:
+    if query.priority and shown.priority != query.priority:
+        return False
+    if query.action.action.action_id not in (0, shown.action.action.action_id):
+        return False
+    if query.controller_metadata not in (0, shown.controller_metadata):
+        return False
+    return not query.metadata or query.metadata == shown.metadata
+
+
+# -- what they share -----------------------------------------------------------------------------
+
+
+def _check_idle(info: TableInfo, message: p4r.TableEntry) -> None:
+    if message.HasField("time_since_last_hit"):
+        raise _error(info, "time_since_last_hit cannot be written")
+    if message.idle_timeout_ns < 0:
+        raise _error(info, f"idle timeout {message.idle_timeout_ns} is below 0")
+    if message.idle_timeout_ns:
+        _need_timeout(info, "idle_timeout_ns")
+
+
+def _need_timeout(info: TableInfo, what: str) -> None:
+    if not info.table.support_timeout:
+        raise _error(info, f"{what} is set, but the source does not say support_timeout = true")
+
+
+def _key(info: TableInfo, entry: Entry) -> EntryKey:
+    return info.name, entry.matches, entry.priority
+
+
+def _default_key(info: TableInfo) -> EntryKey:
+    return info.name, "default"
+
+
+def _keep_cookie(p: Pipeline, key: EntryKey, number: int, metadata: bytes) -> None:
+    if number or metadata:
+        p.cookies[key] = (number, metadata)
+    else:
+        p.cookies.pop(key, None)
+
+
+def _error(info: TableInfo, what: str) -> RpcError:
+    return RpcError("INVALID_ARGUMENT", f"table {info.name}: {what}")

@@ -1,0 +1,156 @@
+"""P4Data messages: values of any type, in registers and digests.
+
+In the switch a number (bits, bool, members of enums; negative for int<W>), (length in bits, value)
+for a varbit, a list of fields for a struct, tuple or union, and objects with `valid` and `fields`
+for a header, with `items` for a stack. Types are as controllers are told them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from finsy.proto import p4d
+
+from gradplane.switch.ir.nodes import Program
+from gradplane.switch.ir.types import (
+    Bits,
+    Bool,
+    Enum,
+    Error,
+    Header,
+    NewType,
+    SerEnum,
+    Stack,
+    Struct,
+    Type,
+    Union,
+    Varbit,
+    bit_width,
+)
+from gradplane.switch.p4runtime.bit_strings import from_bytes, to_bytes
+from gradplane.switch.p4runtime.catalog import Value
+from gradplane.switch.p4runtime.p4info import wire_width
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.p4runtime.typespec import is_tuple
+
+
+def show_data(t: Type, value: Any, program: Program) -> p4d.P4Data:
+    """The message of a value of type `t`."""
+    match t:
+        case NewType():
+            return p4d.P4Data(bitstring=_sdn_value(t, program).show(value))
+        case Enum(members=members):
+            return p4d.P4Data(enum=_name(members, value))
+        case Error():
+            return p4d.P4Data(error=_name(program.errors, value))
+        case SerEnum(underlying=underlying):
+            return p4d.P4Data(enum_value=_bitstring(underlying, value))
+        case Bits():
+            return p4d.P4Data(bitstring=_bitstring(t, value))
+        case Bool():
+            return p4d.P4Data(bool=bool(value))
+        case Varbit():
+            length, bits = value
+            varbit = p4d.P4Varbit(bitstring=to_bytes(bits, length), bitwidth=length)
+            return p4d.P4Data(varbit=varbit)
+        case Struct(fields=fields):
+            pairs = zip(fields, value, strict=True)
+            both = p4d.P4StructLike(members=[show_data(f.type, v, program) for f, v in pairs])
+            return p4d.P4Data(tuple=both) if is_tuple(t) else p4d.P4Data(struct=both)
+        case Header():
+            return p4d.P4Data(header=_header(t, value))
+        case Union():
+            return p4d.P4Data(header_union=_union(t, value))
+        case Stack(element=Header() as element):
+            entries = [_header(element, item) for item in value.items]
+            return p4d.P4Data(header_stack=p4d.P4HeaderStack(entries=entries))
+        case Stack(element=Union() as element):
+            unions = [_union(element, item) for item in value.items]
+            return p4d.P4Data(header_union_stack=p4d.P4HeaderUnionStack(entries=unions))
+    raise AssertionError(f"no P4Data for a {t}")
+
+
+def read_number(t: Type, message: p4d.P4Data, where: str, program: Program) -> int:
+    """The value of a message that must be of type `t`, one that the switch has a number for."""
+    form, given = _form(t), message.WhichOneof("data")
+    if given != form:
+        raise RpcError(
+            "INVALID_ARGUMENT", f"{where}: data is {given or 'not set'}, expected {form} ({t})"
+        )
+    match t:
+        case Bool():
+            return int(message.bool)
+        case Enum(members=members):
+            return _member(message.enum, members, f"{where}: {t}")
+        case Error():
+            return _member(message.error, program.errors, f"{where}: error")
+        case NewType():
+            return _sdn_value(t, program).read(message.bitstring, where)
+        case SerEnum(underlying=Bits(width=width, signed=signed)):
+            return from_bytes(message.enum_value, width, where, signed)
+    assert isinstance(t, Bits), t
+    return from_bytes(message.bitstring, t.width, where, t.signed)
+
+
+def _name(members: Sequence[str], code: int) -> str:
+    """Of an enum's member; a register that was never written may hold a number that is none's."""
+    return members[code] if code < len(members) else ""
+
+
+def _form(t: Type) -> str:
+    """The field of P4Data that a value of this type is in."""
+    match t:
+        case Bool():
+            return "bool"
+        case Enum():
+            return "enum"
+        case Error():
+            return "error"
+        case SerEnum():
+            return "enum_value"
+    return "bitstring"
+
+
+def _member(name: str, members: Sequence[str], where: str) -> int:
+    if name not in members:
+        known = ", ".join(members)
+        raise RpcError("INVALID_ARGUMENT", f"{where} has no member {name!r}; it has: {known}")
+    return members.index(name)
+
+
+def _sdn_value(t: NewType, program: Program) -> Value:
+    return Value(0, t.name, bit_width(t) or 0, wire_width(t, t.name, program.types))
+
+
+def _header(t: Header, value: Any) -> p4d.P4Header:
+    if not value.valid:
+        return p4d.P4Header()
+    return p4d.P4Header(is_valid=True, bitstrings=_bitstrings(t, value.fields))
+
+
+def _union(t: Union, values: Any) -> p4d.P4HeaderUnion:
+    for f, value in zip(t.fields, values, strict=True):
+        if value.valid and isinstance(f.type, Header):
+            return p4d.P4HeaderUnion(valid_header_name=f.name, valid_header=_header(f.type, value))
+    return p4d.P4HeaderUnion()
+
+
+def _bitstrings(t: Header | Struct, values: Any) -> Iterator[bytes]:
+    """A header's fields, those of nested structs in their place."""
+    for f, value in zip(t.fields, values, strict=True):
+        if isinstance(f.type, Struct):
+            yield from _bitstrings(f.type, value)
+        else:
+            yield _bitstring(f.type, value)
+
+
+def _bitstring(t: Type, value: Any) -> bytes:
+    match t:
+        case Bits(width=width, signed=signed):
+            return to_bytes(int(value), width, signed)
+        case Varbit():
+            return to_bytes(value[1], value[0])
+        case NewType(underlying=underlying) | SerEnum(underlying=underlying):
+            return _bitstring(underlying, value)
+    return to_bytes(int(value), 1)

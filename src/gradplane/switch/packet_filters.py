@@ -1,0 +1,137 @@
+"""Filters on packets: P4 expressions on what a program's parser makes of a packet.
+
+The compiler's own stages read them, so names, widths and errors are those of the language. What
+they do not take is text for addresses: each is given a name before, and that name its value.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+from gradplane.switch.arch.model import Arrival, Model
+from gradplane.switch.check.checker import Checked, Checker
+from gradplane.switch.interp.expressions import Expressions
+from gradplane.switch.interp.frame_layout import Frame
+from gradplane.switch.interp.packet import Reject
+from gradplane.switch.interp.statements import Abort
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import BOOL, INTEGER, Type
+from gradplane.switch.lower.body import Body
+from gradplane.switch.lower.program import Lowering
+from gradplane.switch.match_values import number
+from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.source import Reporter, Span
+from gradplane.switch.syntax import ast
+from gradplane.switch.syntax.lexer import tokenize
+from gradplane.switch.syntax.parser_declarations import DeclarationParser
+from gradplane.switch.syntax.parser_stream import SyntaxFailure
+from gradplane.switch.syntax.preprocess import Piece
+
+NAME = "filter"  # of the file in messages
+PLACE = Span(NAME, 1, 1, 2)
+LONGEST = 10_000  # characters
+
+# A MAC address, or what ipaddress may take; not a part of a name, a number or a field.
+_ADDRESS = re.compile(
+    r"(?<![\w.:])(?:[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}|\d+(?:\.\d+){3}"
+    r"|[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*)(?![\w.:])"
+)
+
+
+class PacketFilter:
+    """Whether an expression holds for a packet, after the parser ran; nothing else is run.
+
+    Raises CompileError for text that is not a P4 expression of type bool on the parser's
+    parameters. What the program's parser logs, it logs once more for each look.
+    """
+
+    def __init__(self, model: Model[Any], text: str) -> None:
+        self._model = model
+        params = model.parser.params
+        condition = compile_filter(text, params, model.program.errors)
+        frame = Frame()
+        self._slots = [frame.slot(p.var) for p in params]
+        self._holds = Expressions(frame, {}).load(condition)
+        self._env = frame.new()
+
+    def __call__(self, port: int, packet: bytes) -> bool:
+        try:
+            values = self._model.parsed(Arrival(port, packet))
+            for slot, value in zip(self._slots, values, strict=True):
+                self._env[slot] = value
+            return bool(self._holds(self._env))
+        except (Abort, Reject):  # an assertion in the parser; last or next of a stack without
+            return False
+
+
+def compile_filter(text: str, params: Sequence[ir.Param], errors: Sequence[str]) -> ir.Expr:
+    """A filter's text as an expression on the parameters' variables. Raises CompileError."""
+    reporter = Reporter({NAME: [text]})
+    if not (text.strip() and text.isprintable() and len(text) <= LONGEST):
+        reporter.error(PLACE, f"a filter is a line of 1 to {LONGEST} printable characters")
+        reporter.stop_on_errors()
+    named, addresses = _without_addresses(text)
+    expression = _parsed(named, reporter)
+    checker = Checker(reporter)
+    checker.errors += errors
+    decls = [_declared(p.name, p.var.type) for p in params]
+    for decl in decls:
+        checker.scopes.declare(decl)
+    for name, value in addresses.items():
+        checker.scopes.declare(_constant(name, value))
+    checker.exprs.check_as(expression, BOOL, "a filter")
+    reporter.diagnostics = [  # what only warns in a program, such as a value beyond the width
+        d.__class__(d.span, d.message, "error", d.hint) for d in reporter.diagnostics
+    ]
+    reporter.stop_on_errors()
+    lowering = Lowering(Checked(ast.Program([], span=PLACE), list(errors), checker), reporter)
+    for decl, param in zip(decls, params, strict=True):
+        lowering.top.bind(decl, param.var)
+    body = Body(lowering)
+    condition = body.expr(expression)
+    if body.out:
+        reporter.error(expression.span, "a filter must not change anything")
+    reporter.stop_on_errors()
+    return condition
+
+
+def _without_addresses(text: str) -> tuple[str, dict[str, int]]:
+    """With a name in the place of each address, as long as it, and the names' values."""
+    addresses: dict[str, int] = {}
+
+    def name(found: re.Match[str]) -> str:
+        try:
+            value = number(found[0], NAME)
+        except SwitchError:
+            return found[0]
+        made = f"_{len(addresses)}".ljust(len(found[0]), "_")
+        addresses[made] = value
+        return made
+
+    return _ADDRESS.sub(name, text), addresses
+
+
+def _parsed(text: str, reporter: Reporter) -> ast.Expr:
+    parser = DeclarationParser(tokenize([Piece(text, NAME, 1, 1)], reporter), reporter)
+    with suppress(SyntaxFailure):
+        expression = parser.expression()
+        parser.expect("end")
+    reporter.stop_on_errors()
+    return expression
+
+
+def _declared(name: str, t: Type) -> ast.VarDecl:
+    decl = ast.VarDecl(name, ast.NamedTypeRef(str(t), span=PLACE), span=PLACE)
+    decl.type = t
+    return decl
+
+
+def _constant(name: str, value: int) -> ast.ConstDecl:
+    literal = ast.IntLit(value, span=PLACE)
+    literal.type, literal.const = INTEGER, value
+    decl = ast.ConstDecl(name, ast.NamedTypeRef("int", span=PLACE), literal, span=PLACE)
+    decl.type = INTEGER
+    return decl

@@ -1,0 +1,81 @@
+"""Traces of chosen packets of a running switch: Switch.tracing makes them."""
+
+from __future__ import annotations
+
+import queue
+from collections.abc import Callable, Iterator
+from types import TracebackType
+
+from gradplane.switch.interp.trace_events import Trace
+
+WAITING = 1000  # traces that may wait to be read; while there are so many, none is made
+
+
+class Tracing:
+    """Traces as they come, for any thread to read: iterate over them.
+
+    Iteration waits for the next trace; it ends after `count` traces or, once `close` was called,
+    after those that were there. Packets that come while WAITING traces wait are not traced.
+    """
+
+    def __init__(
+        self,
+        port: int | None,
+        chooses: Callable[[int, bytes], bool] | None,
+        count: int | None,
+        end: Callable[[Tracing], None],
+    ) -> None:
+        self.port = port
+        self._chooses = chooses
+        self._left = count
+        self._end = end
+        self._traces: queue.SimpleQueue[Trace | None] = queue.SimpleQueue()
+        if count is not None and count <= 0:
+            self._traces.put(None)
+
+    # -- for the switch, under its lock ----------------------------------------------------------
+
+    def wants(self, port: int, packet: bytes) -> bool:
+        """Whether a packet is to be traced; then `deliver` must follow."""
+        if self.port not in (None, port) or self._left == 0 or self._traces.qsize() >= WAITING:
+            return False
+        return self._chooses is None or self._chooses(port, packet)
+
+    def deliver(self, trace: Trace) -> None:
+        self._traces.put(trace)
+        if self._left is not None:
+            self._left -= 1
+            if self._left == 0:
+                self.close()
+
+    # -- for who asked ---------------------------------------------------------------------------
+
+    def get(self, timeout: float | None = None) -> Trace | None:
+        """The next trace, None after the last. Raises TimeoutError after `timeout` seconds."""
+        try:
+            trace = self._traces.get(timeout=timeout)
+        except queue.Empty:
+            raise TimeoutError(f"no packet was traced within {timeout} s") from None
+        if trace is None:
+            self._traces.put(None)  # for the next who asks
+        return trace
+
+    def __iter__(self) -> Iterator[Trace]:
+        while (trace := self.get()) is not None:
+            yield trace
+
+    def close(self) -> None:
+        """Choose no more packets."""
+        self._end(self)
+        self._traces.put(None)
+
+    def __enter__(self) -> Tracing:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

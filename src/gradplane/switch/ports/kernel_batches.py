@@ -1,0 +1,144 @@
+"""Packets in memory as the kernel wants them for many at once: recvmmsg(2) and sendmmsg(2)."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.switch.jit.native_code import Native
+from gradplane.switch.ports.batch_kernels import BLOCK, MESSAGE, batches
+from gradplane.switch.ports.offload import NEEDS_CHECKSUM, VNET_HEADER
+from gradplane.switch.ports.vlan import AUXDATA, HAS_TAG, STATUS_AT
+
+Ints = npt.NDArray[np.int64]
+Bytes = npt.NDArray[np.uint8]
+
+BATCH = 1024  # packets read with one system call: the most that it takes
+MAX_PACKET = 1 << 16
+# Short packets lie close together, for memory is slow by the page. Of a longer one, what does not
+# fit its slot goes to an area of its own, and what did is copied to stand before that.
+_SLOT = 256
+_AREA = MAX_PACKET + 2 * _SLOT
+_COUNT, _MARKED = BLOCK.index("count"), BLOCK.index("marked")
+
+_VECTOR = np.dtype([("base", np.uint64), ("length", np.uint64)])  # struct iovec
+_MESSAGE = np.dtype(  # struct mmsghdr
+    {
+        "names": ["vectors", "vector count", "control", "control size", "length"],
+        "formats": [np.uint64, np.uint64, np.uint64, np.uint64, np.uint32],
+        "offsets": [16, 24, 32, 40, 56],
+        "itemsize": MESSAGE,
+    }
+)
+_libc = ctypes.CDLL(None, use_errno=True)
+_ARGUMENTS = (ctypes.c_int, ctypes.c_void_p, ctypes.c_uint, ctypes.c_int)
+_libc.sendmmsg.argtypes = _ARGUMENTS
+
+
+class Arrivals:
+    """Packets that arrived together, `count` of them: packet i is data[starts[i]:ends[i]]. Before
+    it is its virtio_net_hdr, in controls[i] what the kernel said of it (AUXDATA); `marked`:
+    whether a checksum is open or a tag was taken off."""
+
+    def __init__(self, slots: int = BATCH) -> None:
+        # From mmap, so that pages which no packet ever needed take no memory.
+        self._memory = memoryview(mmap.mmap(-1, slots * (_SLOT + _AREA)))
+        self.data: Bytes = np.frombuffer(self._memory, dtype=np.uint8)
+        self._slots = self.data[: slots * _SLOT].reshape(slots, _SLOT)
+        self._vectors, self._messages = _messages(slots, 2)
+        first = self.data.ctypes.data
+        behind = first + slots * _SLOT + _SLOT
+        self._vectors["base"][:, 0] = first + np.arange(slots, dtype=np.uint64) * _SLOT
+        self._vectors["base"][:, 1] = behind + np.arange(slots, dtype=np.uint64) * _AREA
+        self._vectors["length"] = _SLOT, MAX_PACKET + VNET_HEADER.size
+        self.controls = np.zeros(slots, dtype=AUXDATA)
+        controls = self.controls.ctypes.data + np.arange(slots) * AUXDATA.itemsize
+        self._messages["control"] = controls
+        self._messages["control size"] = AUXDATA.itemsize
+        self._starts, self._ends = np.zeros((2, slots), dtype=np.int64)
+        arrays = (self._messages, self.data, self._starts, self._ends, self.controls)
+        block = [*(array.ctypes.data for array in arrays), slots, 0, 0]
+        self._block = memoryview(np.array(block, dtype=np.int64))  # type: ignore[arg-type]
+        self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._block))
+        self._receive = _native().function("receive", ctypes.c_void_p, *[ctypes.c_int64] * 2)
+        self._show(0)
+
+    def receive(self, descriptor: int, flags: int) -> None:
+        """Take what waits at a socket. Raises OSError, EAGAIN where nothing does."""
+        self._show(0)
+        self._receive(self._address, descriptor, flags)
+        count = self._block[_COUNT]
+        if count < 0:
+            raise OSError(-count, os.strerror(-count))
+        self._show(count)
+        self.marked = bool(self._block[_MARKED])
+
+    def _show(self, count: int) -> None:
+        self.count = count
+        self.starts: Ints = self._starts[:count]
+        self.ends: Ints = self._ends[:count]
+        self.marked = False
+
+    def first_bytes(self) -> Bytes:
+        """The first byte of each header."""
+        return self._slots[: self.count, 0]
+
+    def __getitem__(self, i: int) -> memoryview:
+        """Header and packet of arrival i."""
+        return self._memory[self.starts[i] - VNET_HEADER.size : self.ends[i]]
+
+
+class Departures:
+    """Packets about to be sent, of any number."""
+
+    def __init__(self) -> None:
+        self._vectors, self._messages = _messages(BATCH, 1)
+        pointer, number = ctypes.c_void_p, ctypes.c_int64
+        self._put = _native().function("put", *[pointer] * 3, number, number, pointer)
+        self._mixed = ctypes.c_int64()
+
+    def put(self, rows: Ints, data: Bytes, order: Ints | None = None) -> bool:
+        """Packet i ends in `data` where row i (port, end, cause) says, and begins where the one
+        before it ends; they go in this order, or in that of the numbers in `order`. `data` must
+        live until they are sent. -> whether they are for several ports. At least one."""
+        if len(rows) > len(self._vectors):
+            self._vectors, self._messages = _messages(2 * len(rows), 1)
+        numbers = None if order is None else order.ctypes.data
+        arrays = self._vectors.ctypes.data, rows.ctypes.data, numbers
+        self._put(*arrays, len(rows), data.ctypes.data, ctypes.byref(self._mixed))
+        return self._mixed.value != 0
+
+    def length(self, i: int) -> int:
+        """Bytes of packet i."""
+        return int(self._vectors["length"][i, 0])
+
+    def send(self, descriptor: int, first: int, end: int) -> int:
+        """Send packets first to end - 1, in order; how many were. Raises OSError if the first
+        could not be."""
+        address = self._messages.ctypes.data + first * MESSAGE
+        count = _libc.sendmmsg(descriptor, address, end - first, 0)
+        if count < 0:
+            code = ctypes.get_errno()
+            raise OSError(code, os.strerror(code))
+        return int(count)
+
+
+def _native() -> Native:
+    return batches(
+        slot=_SLOT, area=_AREA, header=VNET_HEADER.size, mark=NEEDS_CHECKSUM,
+        control=AUXDATA.itemsize, status=STATUS_AT, status_mark=HAS_TAG,
+    )  # fmt: skip
+
+
+def _messages(count: int, parts: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """Messages, and the vectors of each."""
+    vectors, messages = np.zeros((count, parts), dtype=_VECTOR), np.zeros(count, dtype=_MESSAGE)
+    step = np.uint64(parts * _VECTOR.itemsize)
+    messages["vectors"] = np.uint64(vectors.ctypes.data) + np.arange(count, dtype=np.uint64) * step
+    messages["vector count"] = parts
+    return vectors, messages

@@ -1,0 +1,384 @@
+"""A table at run time: its entries, its default action, and their rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import Protocol
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.ops import limits
+from gradplane.switch.ir.types import Annotations, Bits
+from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.entries import (
+    ActionData,
+    Count,
+    Entry,
+    OneShot,
+    Target,
+)
+from gradplane.switch.runtime.handles import Handles
+from gradplane.switch.runtime.lookup import Index, index_for
+from gradplane.switch.runtime.match_fields import WITH_PRIORITY, Match, key_fields, source_match
+from gradplane.switch.runtime.match_masks import Key
+from gradplane.switch.runtime.meters import MeterCell
+from gradplane.switch.runtime.profiles import ActionProfile
+
+Identity = tuple[tuple[Match, ...], int]
+_SHOWN = 8  # handles, where a wrong one is told
+
+
+class Watcher(Protocol):
+    """Compiled code's copy of a table, told of every change after it was made."""
+
+    def inserted(self, entry: Entry) -> None: ...
+
+    def modified(self, entry: Entry) -> None: ...
+
+    def deleted(self, entry: Entry) -> None: ...
+
+    def default_set(self) -> None: ...
+
+
+class MatchTable:
+    """Entries of one table. Loaded with the source's entries; raises TableError on refusal.
+
+    `fields` are the match fields in order (selector keys left out); a key for `lookup` has one
+    unsigned number for each. The identity of an entry is its matches and, where a field is
+    ternary, range or optional, its priority.
+    """
+
+    def __init__(
+        self,
+        table: ir.Table,
+        profile: ActionProfile | None = None,
+        clock: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.table = table
+        self.profile = profile
+        self.clock = clock  # ns; the time of insertion counts as a hit for the idle timeout
+        self.fields = key_fields(f"table {table.name}", table.keys)
+        self.with_priority = any(f.kind in WITH_PRIORITY for f in self.fields)
+        self.default_counter = Count()
+        self.default_meter = MeterCell()
+        self._entries: dict[Identity, Entry] = {}
+        self._handles = Handles()
+        self._serial = 0
+        self._index: Index | None = None  # made for the first look-up: compiled code needs none
+        self.watcher: Watcher | None = None
+        self.default = self._source_default
+        self._load()
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def entries(self) -> Iterator[Entry]:
+        """All entries, oldest first."""
+        return iter(list(self._entries.values()))
+
+    def find(self, matches: Sequence[Match], priority: int = 0) -> Entry | None:
+        """The entry of this identity; raises TableError for matches the table cannot have."""
+        return self._entries.get(self._identity(self._canonical(matches), priority))
+
+    def lookup(self, key: Key) -> Entry | None:
+        """The entry that a key hits."""
+        if self._index is None:
+            self._index = index_for(self.fields)
+            for entry in self._entries.values():
+                self._index.insert(entry)
+        return self._index.find(key)
+
+    def by_handle(self, handle: int) -> Entry:
+        """The entry of this number (Entry.handle)."""
+        entry = self._handles.get(handle)
+        if entry is None:
+            known = ", ".join(str(e.handle) for e in islice(self._entries.values(), _SHOWN))
+            more = ", ..." if len(self) > _SHOWN else ""
+            what = f"it has no entry with handle {handle}; handles: {known or 'none'}{more}"
+            raise self._error("NOT_FOUND", what)
+        return entry
+
+    def insert(self, entry: Entry) -> None:
+        """Adds an entry (the table keeps the object)."""
+        self._changeable()
+        self._insert(entry)
+
+    def modify(self, entry: Entry) -> None:
+        """Gives the entry of the same identity this action, metadata and idle timeout.
+
+        Counter and meter are left alone.
+        """
+        self._changeable()
+        found = self._existing(entry)
+        self._check_target(entry.action)
+        found.action, found.metadata = entry.action, entry.metadata
+        found.idle_timeout_ns = entry.idle_timeout_ns
+        if self.watcher is not None:
+            self.watcher.modified(found)
+
+    def delete(self, entry: Entry) -> None:
+        """Removes the entry of the same identity."""
+        self._changeable()
+        found = self._existing(entry)
+        del self._entries[self._identity(found.matches, found.priority)]
+        self._handles.remove(found)
+        if self._index is not None:
+            self._index.remove(found)
+        if self.watcher is not None:
+            self.watcher.deleted(found)
+
+    def clear(self) -> None:
+        """Removes all entries but the constant ones."""
+        self._changeable()
+        for entry in self.entries():
+            if not entry.is_const:
+                self.delete(entry)
+        if not self._entries:
+            self._handles = Handles()
+
+    def reset(self) -> None:
+        """Entries, default action, counters and meters as the program starts with them."""
+        if not self.table.const_entries:
+            self.clear()
+            for entry in self._source_entries():
+                if self.find(entry.matches, entry.priority) is None:
+                    self._insert(entry)
+        if not self.table.const_default:
+            self.set_default(None)
+        self.clear_counters()
+        for meter in [self.default_meter, *(entry.meter for entry in self.entries())]:
+            meter.configure(None)
+
+    def clear_counters(self) -> None:
+        """Sets the direct counters of all entries and of the misses to 0."""
+        for count in [self.default_counter, *(entry.counter for entry in self.entries())]:
+            count.packets = count.bytes = 0
+
+    def set_default(self, action: ActionData | None) -> None:
+        """The action on a miss; None: back to the source's."""
+        if self.table.const_default:
+            raise self._error("PERMISSION_DENIED", "its default action is const in the source")
+        if action is not None:
+            self.check_action(action, forbidden="tableonly")
+        self.default = action or self._source_default
+        if self.watcher is not None:
+            self.watcher.default_set()
+
+    def resolve(self, target: Target, selection: int = 0) -> ActionData:
+        """What an entry runs; `selection` is the hash that chooses among a group's members.
+
+        For an empty group the action that the source gives for it, else the default action.
+        """
+        if type(target) is ActionData:
+            return target
+        assert self.profile is not None, target
+        choices = self.profile.choices(target)
+        return choices[selection % len(choices)] if choices else self.for_empty_group
+
+    @property
+    def for_empty_group(self) -> ActionData:
+        """What an entry with an empty group runs."""
+        given = self.table.empty_group
+        return self.default if given is None else ActionData(given.index, _numbers(given.args))
+
+    # -- rules ----------------------------------------------------------------------------------
+
+    def _insert(self, entry: Entry) -> None:
+        entry.matches = self._canonical(entry.matches)
+        self._check_priority(entry)
+        self._check_target(entry.action)
+        identity = self._identity(entry.matches, entry.priority)
+        if identity in self._entries:
+            raise self._error("ALREADY_EXISTS", f"it has an entry for {self.describe(entry)}")
+        if len(self._entries) >= self.table.size:
+            raise self._error("RESOURCE_EXHAUSTED", f"all {self.table.size} entries are in use")
+        self._serial += 1
+        entry.serial = self._serial
+        if self.table.support_timeout:
+            entry.last_hit_ns = self.clock()
+        self.restore(entry)
+
+    def restore(self, entry: Entry) -> None:
+        """Puts back an entry that was deleted: with its place among equals, and its last hit."""
+        self._entries[self._identity(entry.matches, entry.priority)] = entry
+        self._handles.add(entry)
+        if self._index is not None:
+            self._index.insert(entry)
+        if self.watcher is not None:
+            self.watcher.inserted(entry)
+
+    def _existing(self, entry: Entry) -> Entry:
+        found = self.find(entry.matches, entry.priority)
+        if found is None:
+            raise self._error("NOT_FOUND", f"it has no entry for {self.describe(entry)}")
+        if found.is_const:
+            what = self.describe(entry)
+            raise self._error("PERMISSION_DENIED", f"its entry for {what} is const in the source")
+        return found
+
+    def _canonical(self, matches: Sequence[Match]) -> tuple[Match, ...]:
+        if not self.fields:
+            raise self._error("INVALID_ARGUMENT", "it has no key, so it takes no entries")
+        if len(matches) != len(self.fields):
+            names = ", ".join(f.name for f in self.fields)
+            what = f"{len(matches)} matches given for its {len(self.fields)} fields ({names})"
+            raise self._error("INVALID_ARGUMENT", what)
+        pairs = zip(self.fields, matches, strict=True)
+        return tuple(f.canonical(match) for f, match in pairs)
+
+    def _identity(self, matches: tuple[Match, ...], priority: int) -> Identity:
+        return matches, priority if self.with_priority else 0
+
+    def _check_priority(self, entry: Entry) -> None:
+        if self.with_priority and not 0 < entry.priority < 1 << 31:
+            what = "ternary, range and optional fields need a priority of 1 to 2147483647"
+            raise self._error("INVALID_ARGUMENT", f"{what}, not {entry.priority}")
+        if not self.with_priority and entry.priority:
+            what = f"priority {entry.priority} given, but exact and lpm fields take none"
+            raise self._error("INVALID_ARGUMENT", what)
+
+    def _check_target(self, target: Target) -> None:
+        if isinstance(target, ActionData):
+            if self.profile is not None:
+                what = f"its actions are those of {self.profile.name}: give a member or a group"
+                raise self._error("INVALID_ARGUMENT", what)
+            self.check_action(target, forbidden="defaultonly")
+        elif self.profile is None:
+            raise self._error("INVALID_ARGUMENT", "it has no action profile: give an action")
+        elif isinstance(target, OneShot):
+            for action, _, _ in target.actions:
+                self.check_action(action, forbidden="defaultonly")
+        else:
+            self.profile.check(target)
+
+    def check_action(self, data: ActionData, forbidden: str = "defaultonly") -> None:
+        """Raises TableError unless the action is the table's, allowed here, and its data fits."""
+        actions = self.table.actions
+        if not 0 <= data.index < len(actions):
+            raise self._error("INVALID_ARGUMENT", f"no action {data.index}; {self._choices()}")
+        choice = actions[data.index]
+        name = choice.action.name
+        if _annotated(choice.annotations, forbidden):
+            role = "an entry's" if forbidden == "defaultonly" else "the default"
+            what = f"action {name} is @{forbidden}: it cannot be {role} action"
+            raise self._error("PERMISSION_DENIED", what)
+        check_args(f"table {self.table.name}", choice.action, data.args)
+
+    def _choices(self) -> str:
+        return "its actions: " + ", ".join(a.action.name for a in self.table.actions)
+
+    def _changeable(self) -> None:
+        if self.table.const_entries:
+            raise self._error("PERMISSION_DENIED", "its entries are const in the source")
+
+    def _error(self, code: str, what: str) -> TableError:
+        return TableError(code, f"table {self.table.name}: {what}")
+
+    def describe(self, entry: Entry) -> str:
+        """An entry's matches as text."""
+        pairs = zip(self.fields, entry.matches, strict=False)
+        parts = [f"{f.name} {_match_text(f.kind, match)}" for f, match in pairs]
+        if self.with_priority:
+            parts.append(f"priority {entry.priority}")
+        return ", ".join(parts)
+
+    # -- the source's entries -------------------------------------------------------------------
+
+    @property
+    def _source_default(self) -> ActionData:
+        default = self.table.default
+        return ActionData(default.index, _numbers(default.args))
+
+    def _load(self) -> None:
+        for entry in self._source_entries():
+            self._serial += 1
+            entry.serial = self._serial
+            self._load_one(entry)
+
+    def _source_entries(self) -> Iterator[Entry]:
+        for source, priority in zip(self.table.entries, self._priorities(), strict=True):
+            pairs = zip(self.fields, _padded(source.matches, len(self.fields)), strict=True)
+            yield Entry(
+                matches=tuple(source_match(f, match) for f, match in pairs),
+                action=ActionData(source.action.index, _numbers(source.action.args)),
+                priority=priority,
+                is_const=source.const,
+            )
+
+    def _load_one(self, entry: Entry) -> None:
+        """Of two source entries with one key the first wins, as matching in order has it."""
+        identity = self._identity(entry.matches, entry.priority)
+        if identity not in self._entries:
+            self._entries[identity] = entry
+            self._handles.add(entry)
+            if self._index is not None:
+                self._index.insert(entry)
+
+    def _priorities(self) -> list[int]:
+        """By P4_16 1.2.5, section 14.2.1.4, turned so that the larger wins."""
+        sources = self.table.entries
+        if not self.with_priority:
+            return [0] * len(sources)
+        if all(source.priority is None for source in sources):
+            return list(range(len(sources), 0, -1))
+        written = _filled([s.priority for s in sources], self.table.largest_priority_wins)
+        if self.table.largest_priority_wins:
+            return written
+        top = max(written)
+        return [top + 1 - priority for priority in written]
+
+
+def check_args(owner: str, action: ir.Action, args: Sequence[int]) -> None:
+    """Raises TableError unless there is one fitting number for each of the action's parameters."""
+    params = action.params
+    if len(args) != len(params):
+        names = ", ".join(p.name for p in params) or "none"
+        what = f"action {action.name} takes {len(params)} parameters ({names}), not {len(args)}"
+        raise TableError("INVALID_ARGUMENT", f"{owner}: {what}")
+    for param, value in zip(params, args, strict=True):
+        low, high = _limits(param)
+        if not low <= value <= high:
+            what = f"action {action.name}: parameter {param.name}: value {value}"
+            raise TableError(
+                "INVALID_ARGUMENT",
+                f"{owner}: {what} does not fit {param.type} ({low} to {high})",
+            )
+
+
+def _limits(param: ir.Var) -> tuple[int, int]:
+    return limits(param.type) if isinstance(param.type, Bits) else (0, 1)
+
+
+def _filled(priorities: list[int | None], largest_wins: bool) -> list[int]:
+    """An entry without priority takes its predecessor's, one step less important."""
+    step = -1 if largest_wins else 1
+    current = len(priorities) + 1 if largest_wins else 0
+    out = []
+    for priority in priorities:
+        current = current + step if priority is None else priority
+        out.append(current)
+    return out
+
+
+def _padded(matches: list[ir.Match], count: int) -> list[ir.Match]:
+    """A single `_` or default stands for all fields."""
+    if len(matches) == 1 and count > 1 and isinstance(matches[0], ir.MatchAny):
+        return matches * count
+    return matches
+
+
+def _numbers(args: Sequence[int | bool]) -> tuple[int, ...]:
+    return tuple(int(a) for a in args)
+
+
+def _annotated(annotations: Annotations, name: str) -> bool:
+    return any(a.name == name for a in annotations)
+
+
+def _match_text(kind: str, match: Match) -> str:
+    if match is None:
+        return "any"
+    signs = {"lpm": "/", "ternary": " &&& ", "range": ".."}
+    first = f"{match[0]:#x}" if kind != "range" else str(match[0])
+    second = (hex if kind == "ternary" else str)(match[1]) if len(match) > 1 else ""
+    return first + signs.get(kind, "") + second

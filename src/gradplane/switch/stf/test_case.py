@@ -1,0 +1,117 @@
+"""A program with its packet test, from files to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.source import CompileError
+from gradplane.switch.stf.stf_grammar import StfError, parse
+from gradplane.switch.stf.tester import Clock, Tester
+from gradplane.switch.switch import Switch
+
+if TYPE_CHECKING:
+    from gradplane.switch.arch.user_externs import Implementations
+
+ENGINE = "jit"
+
+
+@dataclass(frozen=True, slots=True)
+class StfResult:
+    """`message`: what failed; of a passed test, the commands that the switch refused, if any."""
+
+    name: str
+    passed: bool
+    message: str = ""
+
+    def __str__(self) -> str:
+        verdict = f"{'PASS' if self.passed else 'FAIL'} {self.name}"
+        return f"{verdict}: {self.message}" if self.message else verdict
+
+
+def run(
+    program: str | Path,
+    stf_path: str | Path | None = None,
+    engine: str = ENGINE,
+    include_dirs: Sequence[str | Path] = (),
+    defines: Mapping[str, str] | Sequence[str] | None = None,
+    externs: Implementations | str | Path | None = None,
+) -> StfResult:
+    """Runs a program's test: `stf_path`, or the file beside it that ends in .stf, which may also
+    be given for the program.
+
+    Never raises for what program and test contain: a program that does not compile, a test that
+    cannot be read and packets that are not as expected are failures. externs: as of Switch.
+    SwitchError for `engine` and `externs`.
+    """
+    source = Path(program)
+    if source.suffix == ".stf":
+        source = source.with_suffix(".p4")
+    test = Path(stf_path) if stf_path is not None else source.with_suffix(".stf")
+    try:
+        statements = parse(_text(test), str(test))
+        clock = Clock()
+        switch = Switch(
+            source,
+            engine=engine,
+            clock=clock,
+            include_dirs=include_dirs,
+            defines=defines,
+            externs=externs,
+        )
+        tester = Tester(switch, clock, str(test))
+        for statement in statements:
+            tester.run(statement)
+    except (StfError, CompileError, OSError) as error:
+        return StfResult(str(program), False, str(error))
+    failures = [*tester.expectations.failures(), *tester.problems]
+    refused = [f"{message} (passed over)" for message in tester.refused]
+    return StfResult(str(program), not failures, "\n".join([*failures, *refused]))
+
+
+def _text(test: Path) -> str:
+    if not test.is_file():
+        raise StfError(f"there is no packet test {test}")
+    return test.read_text(encoding="utf-8-sig", errors="replace")
+
+
+def main(
+    files: Iterable[str | Path],
+    engine: str = ENGINE,
+    include_dirs: Sequence[str | Path] = (),
+    defines: Mapping[str, str] | Sequence[str] | None = None,
+    externs: str | Path | None = None,
+) -> int:
+    """Runs the tests of several programs and prints a line each and how many passed.
+
+    externs: a Python file that implements the programs' own externs; each test has it anew.
+    -> exit status: 0 if all passed, else 1.
+    """
+    failed = total = 0
+    for file in files:
+        result = _guarded(file, engine, include_dirs, defines, externs)
+        print(result, flush=True)
+        total += 1
+        failed += not result.passed
+    print(f"{total - failed} passed, {failed} failed")
+    return int(failed > 0)
+
+
+def _guarded(
+    file: str | Path,
+    engine: str,
+    include_dirs: Sequence[str | Path],
+    defines: Mapping[str, str] | Sequence[str] | None,
+    externs: str | Path | None,
+) -> StfResult:
+    """As `run`, but a fault of the switch itself fails this test only, not all that follow."""
+    try:
+        return run(file, None, engine, include_dirs, defines, externs)
+    except SwitchError as error:
+        return StfResult(str(file), False, str(error))
+    except Exception as error:
+        what = f"fault in the switch: {type(error).__name__}: {error}"
+        return StfResult(str(file), False, what)

@@ -1,0 +1,112 @@
+"""A child process that ends with us: its answers, and what it said last when it fails."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from typing import IO, Any
+
+from gradplane.topologies.topology_errors import NetworkError
+
+PATIENCE = 5.0
+"""Seconds to end after being asked."""
+
+LEASH = ("setpriv", "--pdeathsig", "KILL", "--")
+"""Before a command line: the process is killed when we die."""
+
+Start = Callable[..., "subprocess.Popen[bytes]"]
+
+
+class Process:
+    """`argv` running. It answers in lines of JSON on stdout; stderr is kept for `last_words`.
+
+    name: for messages. start: subprocess.Popen, or a Mininet node's popen. A context manager: ends
+    the process.
+    """
+
+    def __init__(
+        self, name: str, argv: Sequence[str], start: Start = subprocess.Popen, **options: Any
+    ) -> None:
+        self.name = name
+        self._log: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed by close()
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": self._log}
+        self._popen = start(list(argv), **pipes, **options)
+        assert self._popen.stdin is not None and self._popen.stdout is not None
+        self._stdin, self._stdout = self._popen.stdin, self._popen.stdout
+        os.set_blocking(self._stdout.fileno(), False)
+        self._part = b""
+
+    def __enter__(self) -> Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def tell(self, line: str) -> None:
+        """A line on its stdin. Raises NetworkError if it has ended."""
+        try:
+            self._stdin.write(line.encode() + b"\n")
+            self._stdin.flush()
+        except BrokenPipeError:
+            self._popen.wait()
+            self.check()
+
+    def answers(self) -> list[dict[str, Any]]:
+        """What it has answered since the last call."""
+        try:
+            data = os.read(self._stdout.fileno(), 1 << 16)
+        except BlockingIOError:
+            return []
+        *lines, self._part = (self._part + data).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def check(self) -> None:
+        """Raises NetworkError, with its last words, if it has ended."""
+        status = self._popen.poll()
+        if status is not None:
+            raise NetworkError(f"{self.name} ended with status {status}: {self.last_words()}")
+
+    def last_words(self, lines: int = 40) -> str:
+        """The end of what it said on stderr."""
+        # Its position in the file is ours, too: no seek.
+        log = os.pread(self._log.fileno(), 1 << 20, 0)
+        said = log.decode(errors="replace").strip().splitlines()
+        return "\n".join(said[-lines:]) or "it said nothing"
+
+    def wait_for(self, key: str, seconds: float) -> dict[str, Any]:
+        """The first answer with that key; raises NetworkError when it ends, or takes longer."""
+        end = time.monotonic() + seconds
+        while True:
+            for answer in self.answers():
+                if key in answer:
+                    return answer
+            self.check()
+            if time.monotonic() > end:
+                raise NetworkError(
+                    f"{self.name} is not {key} after {seconds:g} s: {self.last_words()}"
+                )
+            time.sleep(0.02)
+
+    def end(self) -> None:
+        """Its stdin ends; wait until it does. Raises NetworkError where that is a failure."""
+        self._stdin.close()
+        if self._popen.wait() != 0:
+            self.check()
+
+    def close(self) -> None:
+        """Ask it to end (stdin ends, SIGTERM), then make it."""
+        with contextlib.suppress(BrokenPipeError):
+            self._stdin.close()
+        self._popen.terminate()
+        try:
+            self._popen.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._popen.kill()
+            self._popen.wait()
+        self._stdout.close()
+        self._log.close()

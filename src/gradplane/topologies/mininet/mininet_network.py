@@ -1,0 +1,213 @@
+"""The network for real: Mininet's namespaces and veth links, our switch, a process for each host.
+
+To be entered in namespaces of one's own (runner.isolation): the switches, and their ends of the
+links, are in the namespace of whoever enters.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import Any
+
+from gradplane.hosts.config import HostConfig
+from gradplane.topologies.description import Link, Topology
+from gradplane.topologies.mininet.host_runner import HostProcess
+from gradplane.topologies.mininet.netns import switch_off_offloads, within
+from gradplane.topologies.mininet.shaping import dropped, shape
+from gradplane.topologies.network import LinkCounters, OnRecord, SwitchConfig, check_hosts
+from gradplane.topologies.topology_errors import NetworkError
+
+_POLL = 0.02  # seconds between looks at the hosts' logs
+_PACKAGES = {"mnexec": "mininet", "ifconfig": "net-tools", "ip": "iproute2", "tc": "iproute2"}
+_IPV6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
+
+
+class MininetNetwork:
+    """A `gradplane.topologies.network.Network`. Takes root in its namespaces, and mnexec."""
+
+    def __init__(self, topology: Topology, config: SwitchConfig) -> None:
+        self.topology = topology
+        self._config = config
+        self._exit = ExitStack()
+        self._net: Any = None
+        self._before: list[LinkCounters] = []
+
+    def __enter__(self) -> MininetNetwork:
+        check_tools()
+        with ExitStack() as on_failure:
+            self._net = self._build()
+            on_failure.callback(self._stop)
+            for host in self._net.hosts:
+                self._set_neighbours(host)
+            for link in self.topology.links:
+                self._set_up(link)
+            for switch in self._net.switches:
+                switch.launch()  # they compile side by side
+            for switch in self._net.switches:
+                switch.wait_ready()
+            self._before = self._count()
+            self._exit = on_failure.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exit.close()
+
+    def _build(self) -> Any:
+        from mininet.net import Mininet
+
+        # Mininet would raise limits of the whole machine, and leave them so.
+        Mininet.inited = True
+        _disable_ipv6()
+        return Mininet(self._topo(), host=_host_class(), controller=None, ipBase="10.0.0.0/24")
+
+    def _topo(self) -> Any:
+        from mininet.topo import Topo
+
+        topo = Topo()
+        for host in self.topology.hosts:
+            topo.addHost(host.name, ip=f"{host.ip}/24", mac=host.mac)
+        for switch in self.topology.switches:
+            topo.addSwitch(switch.name, **self._switch_params(switch.name))
+        for link in self.topology.links:
+            topo.addLink(link.a, link.b, link.a_port, link.b_port)
+        return topo
+
+    def _switch_params(self, name: str) -> dict[str, Any]:
+        from gradplane.topologies.mininet.p4switch import P4Switch
+
+        config = self._config
+        options = ["--engine", config.engine, "--seed", str(config.seed)]
+        if config.pcap is not None:
+            options += ["--pcap", str(config.pcap)]
+        return {
+            "cls": P4Switch,
+            "program": config.program,
+            "include_dirs": config.include_dirs,
+            "defines": dict(config.defines),
+            "options": options,
+        }
+
+    def _set_neighbours(self, node: Any) -> None:
+        """Everybody's address is known from the start: nobody asks by ARP."""
+        lines = [
+            f"neigh replace {ip} lladdr {mac} nud permanent dev {node.name}-eth0\n"
+            for ip, mac in self.topology.arp.items()
+            if ip != self.topology.host[node.name].ip
+        ]
+        batch = node.popen(["ip", "-batch", "-"], stdin=subprocess.PIPE)
+        output, errors = batch.communicate("".join(lines).encode())
+        if batch.returncode != 0:
+            raise NetworkError(f"{node.name}: ip neigh: {(output + errors).decode().strip()}")
+
+    def _set_up(self, link: Link) -> None:
+        for pid, interface in self._ends(link):
+            switch_off_offloads(pid, interface)
+            shape(link, pid, interface)
+
+    def _ends(self, link: Link) -> list[tuple[int, str]]:
+        ends = ((link.a, link.a_port), (link.b, link.b_port))
+        return [(self._net[node].pid, f"{node}-eth{port}") for node, port in ends]
+
+    def _stop(self) -> None:
+        """Switches first: they need not see their interfaces go."""
+        for switch in self._net.switches:
+            switch.stop(deleteIntfs=False)
+        self._net.stop()
+
+    @property
+    def switch_addresses(self) -> Mapping[str, str]:
+        """See Network."""
+        return {switch.name: switch.address for switch in self._net.switches}
+
+    def run(
+        self, hosts: Sequence[HostConfig], on_record: OnRecord, deadline: float | None = None
+    ) -> None:
+        """See Network; the deadline is in seconds of the wall clock."""
+        check_hosts(self.topology, hosts)
+        with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
+            processes = [
+                running.enter_context(HostProcess(c, Path(folder), self._net[c.name].popen))
+                for c in hosts
+            ]
+            for process in processes:
+                process.wait_ready()
+            origin = time.monotonic_ns()
+            for process in processes:
+                process.go(origin)
+            self._follow(processes, on_record, deadline)
+            for process in processes:
+                process.end(on_record)
+
+    def _follow(
+        self, processes: Sequence[HostProcess], on_record: OnRecord, deadline: float | None
+    ) -> None:
+        """Until all have finished."""
+        end = None if deadline is None else time.monotonic() + deadline
+        while not all(process.finished for process in processes):
+            time.sleep(_POLL)
+            for process in processes:
+                process.poll(on_record)
+            for switch in self._net.switches:
+                switch.process.check()
+            if end is not None and time.monotonic() > end:
+                names = "; ".join(p.name for p in processes if not p.finished)
+                raise NetworkError(f"the deadline has passed at {deadline:g} s, not done: {names}")
+
+    def link_counters(self) -> list[LinkCounters]:
+        """See Network; counted by the kernel, since the network was started."""
+        return [now - before for now, before in zip(self._count(), self._before, strict=True)]
+
+    def _count(self) -> list[LinkCounters]:
+        return [self._counters(link) for link in self.topology.links]
+
+    def _counters(self, link: Link) -> LinkCounters:
+        (pid_a, a), (pid_b, b) = self._ends(link)
+        up, down = _received(pid_b, b), _received(pid_a, a)
+        return LinkCounters(link.name, *up, dropped(pid_a, a), *down, dropped(pid_b, b))
+
+    def cli(self) -> None:
+        """Mininet's prompt; the hosts can be pinged, and run anything."""
+        from mininet.cli import CLI
+
+        CLI(self._net)
+
+
+def check_tools() -> None:
+    """Raises NetworkError, with what to install, where Mininet lacks a program."""
+    missing = {package for tool, package in _PACKAGES.items() if shutil.which(tool) is None}
+    if missing:
+        names = " ".join(sorted(missing))
+        raise NetworkError(f"Mininet needs programs that are missing here: apt-get install {names}")
+
+
+def _host_class() -> type[Any]:
+    """Mininet's host without IPv6, set before it has interfaces."""
+    from mininet.node import Host
+
+    class QuietHost(Host):  # type: ignore[misc]  # mininet has no types
+        def __init__(self, name: str, **params: Any) -> None:
+            super().__init__(name, **params)
+            within(self.pid, _disable_ipv6)
+
+    return QuietHost
+
+
+def _disable_ipv6() -> None:
+    """New interfaces of this network namespace speak no IPv6 (it would advertise itself)."""
+    with suppress(FileNotFoundError):  # a kernel without it
+        _IPV6.write_text("1")
+
+
+def _received(pid: int, interface: str) -> tuple[int, int]:
+    """Packets and bytes that have arrived at an interface."""
+    show = ["ip", "-s", "-j", "link", "show", "dev", interface]
+    output = within(pid, lambda: subprocess.run(show, capture_output=True, check=True).stdout)
+    counts = json.loads(output)[0]["stats64"]["rx"]
+    return counts["packets"], counts["bytes"]

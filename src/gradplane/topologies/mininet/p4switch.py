@@ -1,0 +1,124 @@
+"""gradplane's switch in Mininet, for our own networks and for anybody's script:
+
+from functools import partial
+from mininet.net import Mininet
+from gradplane.topologies import P4Switch
+
+net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None)
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mininet.node import Switch
+
+from gradplane.controller.targets import embedded
+from gradplane.topologies.mininet.child_process import LEASH, Process
+from gradplane.topologies.mininet.netns import switch_off_offloads
+
+START_TIME = 120.0
+"""Seconds for the program to be compiled and the interfaces to be opened."""
+
+
+class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
+    """A switch that runs `program` (P4 source); port N is the interface NAME-ethN.
+
+    address: of its P4Runtime server, complete once it is started; port 0: a free one. commands: a
+    file of simple_switch_CLI's commands, or a runtime JSON file. externs: a Python file that
+    implements the program's own externs. options: further ones of `gradplane switch`. `start`
+    raises NetworkError, with the switch's words, where the program or a command is wrong. batch:
+    the network's switches start at the same time; Mininet sets it where a topology's switches are
+    of this class.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        program: Path | str,
+        include_dirs: Iterable[Path | str] = (),
+        defines: Mapping[str, str] | None = None,
+        address: str = "127.0.0.1:0",
+        options: Sequence[str] = (),
+        commands: Path | str | None = None,
+        externs: Path | str | None = None,
+        batch: bool = False,
+        **params: Any,
+    ) -> None:
+        _check_spelling(params)
+        super().__init__(name, **params)
+        self.batch = batch
+        self.program = Path(program)
+        self.address = address
+        self.options = list(options)
+        for folder in include_dirs:
+            self.options += ["-I", str(folder)]
+        for key, value in (defines or {}).items():
+            self.options += ["-D", f"{key}={value}"]
+        if externs is not None:
+            self.options += ["--externs", str(externs)]
+        if commands is not None:
+            self.options += ["--commands", str(commands)]
+        self.process: Process | None = None
+
+    def start(self, controllers: object = ()) -> None:
+        """Run the switch; returns when it takes packets and controllers. None are connected."""
+        self.launch()
+        if not self.batch:
+            self.wait_ready()
+
+    @classmethod
+    def batchStartup(cls, switches: Sequence[P4Switch]) -> Sequence[P4Switch]:  # noqa: N802 - Mininet's
+        """Wait for the switches that Mininet started together."""
+        for switch in switches:
+            if switch.batch:
+                switch.wait_ready()
+                switch.batch = False  # another start is its own
+        return switches
+
+    def launch(self) -> None:
+        """Begin to run it."""
+        for interface in self._links():
+            link = interface.link
+            for end in (link.intf1, link.intf2):
+                switch_off_offloads(end.node.pid, end.name)
+        # A session of its own, so that Ctrl-C at Mininet's prompt does not end it.
+        argv = [*LEASH, *self.command()]
+        self.process = Process(f"switch {self.name}", argv, start_new_session=True)
+
+    def wait_ready(self) -> None:
+        """Until it takes packets and controllers. Raises NetworkError where it cannot."""
+        assert self.process is not None, f"switch {self.name} was not launched"
+        self.address = self.process.wait_for("ready", START_TIME)["grpc"]
+
+    def command(self) -> list[str]:
+        """The command line that runs it."""
+        ports = [f"{self.ports[interface]}@{interface.name}" for interface in self._links()]
+        interfaces = [word for port in ports for word in ("-i", port)]
+        grpc = ["--", "--grpc-server-addr", self.address]
+        device = ["--device-id", str(embedded.DEVICE_ID)]
+        run = [sys.executable, "-m", "gradplane", "switch", str(self.program)]
+        return [*run, *interfaces, *device, *self.options, *grpc]
+
+    def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
+        """Stop it."""
+        if self.process is not None:
+            self.process.close()
+            self.process = None
+        super().stop(deleteIntfs)
+
+    def _links(self) -> list[Any]:
+        return [interface for interface in self.intfList() if interface.link is not None]
+
+
+def _check_spelling(params: Iterable[str]) -> None:
+    """Mininet takes parameters of any name; one that is nearly ours is a slip."""
+    ours = list(inspect.signature(P4Switch.__init__).parameters)[2:-1]
+    for name in params:
+        if near := difflib.get_close_matches(name, ours, 1, 0.75):
+            raise TypeError(f"P4Switch has no parameter {name}; did you mean {near[0]}?")

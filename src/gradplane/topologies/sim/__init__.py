@@ -1,0 +1,1 @@
+"""The simulated network, under virtual time."""

@@ -1,0 +1,93 @@
+"""A host of the simulated network: UDP over Ethernet, and the environment of the programs on it."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from gradplane.hosts.drivers.environment import Datagram
+from gradplane.topologies import description
+from gradplane.topologies.network import OnRecord
+from gradplane.topologies.sim import frames
+from gradplane.topologies.sim.events import Event, EventQueue
+from gradplane.topologies.topology_errors import NetworkError
+
+Receive = Callable[[int, str, int, bytes], None]  # (local port, ip, source port, payload)
+
+
+class Stack:
+    """A host's network stack. `transmit` puts a frame on its link.
+
+    arp: everybody's MAC address by IP address. `rejected` counts what arrived and was dropped, by
+    reason.
+    """
+
+    def __init__(
+        self, host: description.Host, arp: Mapping[str, str], transmit: Callable[[bytes], None]
+    ) -> None:
+        self._host, self._arp, self._transmit = host, arp, transmit
+        self._listeners: dict[int, Receive] = {}
+        self.rejected: Counter[str] = Counter()
+
+    def listen(self, port: int, receive: Receive) -> None:
+        """Datagrams for `port` go to `receive`. Raises NetworkError where the port is taken."""
+        if port in self._listeners:
+            raise NetworkError(f"{self._host.name}: UDP port {port} is taken")
+        self._listeners[port] = receive
+
+    def close(self) -> None:
+        """Nobody listens any more."""
+        self._listeners.clear()
+
+    def send(self, datagram: Datagram) -> None:
+        """Put a datagram on the link. Raises NetworkError for an address that nobody has."""
+        if datagram.ip not in self._arp:
+            raise NetworkError(f"{self._host.name} sends to {datagram.ip}, which nobody has")
+        source = frames.Address(self._host.mac, self._host.ip, datagram.source_port)
+        to = frames.Address(self._arp[datagram.ip], datagram.ip, datagram.port)
+        self._transmit(frames.build(source, to, datagram.payload, datagram.tos))
+
+    def receive(self, frame: bytes) -> None:
+        """A frame from the link."""
+        try:
+            datagram = frames.parse(frame, self._host.mac)
+        except frames.FrameError as error:
+            self.rejected[str(error)] += 1
+            return
+        if datagram.ip != self._host.ip or datagram.port not in self._listeners:
+            self.rejected[f"nobody at {datagram.ip} port {datagram.port}"] += 1
+            return
+        listener = self._listeners[datagram.port]
+        listener(datagram.port, datagram.source_ip, datagram.source_port, datagram.payload)
+
+
+class SimEnvironment:
+    """What `gradplane.hosts` needs of the world, under virtual time; time 0 is its creation."""
+
+    def __init__(self, events: EventQueue, stack: Stack, on_record: OnRecord) -> None:
+        self._events, self._stack, self._on_record = events, stack, on_record
+        self._origin = events.now
+
+    def now(self) -> int:
+        """See gradplane.hosts.drivers.environment."""
+        return self._events.now - self._origin
+
+    def send(self, datagram: Datagram) -> None:
+        """See gradplane.hosts.drivers.environment."""
+        self._stack.send(datagram)
+
+    def call_at(self, at: int, callback: Callable[[], None]) -> Event:
+        """See gradplane.hosts.drivers.environment."""
+        return self._events.at(self._origin + at, callback)
+
+    def record(self, kind: str, **fields: Any) -> None:
+        """Hands on what a log file would hold: JSON's kinds of values, lists for tuples."""
+        line = json.dumps({"kind": kind} | fields, default=_plain)
+        self._on_record(json.loads(line))
+
+
+def _plain(value: Any) -> Any:
+    """A NumPy value as JSON has it."""
+    return value.tolist()

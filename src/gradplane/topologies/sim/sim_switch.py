@@ -1,0 +1,121 @@
+"""A switch of the simulated network: the engine under virtual time, and its P4Runtime server."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
+from functools import partial
+
+from gradplane.controller.targets import embedded
+from gradplane.switch.arch.model import Output
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.device_config import Source
+from gradplane.switch.p4runtime.server import P4RuntimeServer
+from gradplane.switch.ports.pcap import PcapWriter
+from gradplane.switch.program_cache import load_program
+from gradplane.switch.switch import Recirculated, Switch
+from gradplane.topologies.description import QUEUE
+from gradplane.topologies.network import SwitchConfig
+from gradplane.topologies.sim.channel import Channel
+from gradplane.topologies.sim.events import EventQueue
+
+Transmit = Callable[[int, bytes], None]
+
+
+def compiled(config: SwitchConfig) -> ir.Program:
+    """The program that all switches of a network run. Raises CompileError."""
+    return load_program(config.program, config.include_dirs, dict(config.defines))
+
+
+class SimSwitch:
+    """Runs `program`: frames in by `receive`, out by `transmit(port, frame)`, `config.latency` ns
+    later a pass.
+
+    What the program recirculates waits for a port of its own with a rate of its own; QUEUE frames
+    may wait there, more are dropped and counted. A context manager: the P4Runtime server runs
+    inside, at `address`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        ports: Iterable[int],
+        config: SwitchConfig,
+        program: ir.Program,
+        events: EventQueue,
+        transmit: Transmit,
+    ) -> None:
+        self._name, self._ports, self._config = name, tuple(ports), config
+        self._program = program
+        self._events, self._transmit = events, transmit
+        self._recirculation: Channel[Recirculated] = Channel(
+            events, config.recirculation_rate, 0, QUEUE, partial(self._pass, 0)
+        )
+        self._device = Device(_compile, self._start, id=embedded.DEVICE_ID)
+        self._server = P4RuntimeServer(self._device, "127.0.0.1:0")
+        self._captures: dict[tuple[int, str], PcapWriter] = {}
+        self._exit = ExitStack()
+
+    @property
+    def address(self) -> str:
+        """Of the P4Runtime server."""
+        return self._server.address
+
+    @property
+    def recirculation_dropped(self) -> int:
+        """Frames that found the recirculation port's queue full."""
+        return self._recirculation.dropped
+
+    def __enter__(self) -> SimSwitch:
+        self._device.load(self._program)
+        with ExitStack() as on_failure:
+            for port in self._ports if self._config.pcap is not None else ():
+                for way in ("in", "out"):
+                    self._captures[port, way] = self._writer(port, way, on_failure)
+            on_failure.enter_context(self._server)
+            self._exit = on_failure.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exit.close()
+
+    def _start(self, program: ir.Program) -> Switch:
+        clock = partial(getattr, self._events, "now")
+        return Switch(program, engine=self._config.engine, seed=self._config.seed, clock=clock)
+
+    def _writer(self, port: int, way: str, closing: ExitStack) -> PcapWriter:
+        """The file that the real switch would write."""
+        assert self._config.pcap is not None
+        path = self._config.pcap / f"{self._name}-eth{port}_{way}.pcap"
+        return closing.enter_context(PcapWriter(path, lambda: self._events.now))
+
+    def _capture(self, port: int, way: str, frame: bytes) -> None:
+        if (port, way) in self._captures:
+            self._captures[port, way].write(frame)
+
+    def receive(self, port: int, frame: bytes) -> None:
+        """A frame from the link at `port`."""
+        self._capture(port, "in", frame)
+        self._pass(port, frame)
+
+    def _pass(self, port: int, frame: bytes | Recirculated) -> None:
+        """Once through the program. There always is one: it is loaded before the server starts."""
+        pipeline = self._device.pipeline
+        assert pipeline is not None and isinstance(pipeline.switch, Switch)
+        outputs, again = pipeline.switch.run_once(port, frame)
+        if outputs or again:
+            leave = partial(self._leave, outputs, again)
+            self._events.at(self._events.now + self._config.latency, leave)
+
+    def _leave(self, outputs: list[Output], again: list[Recirculated]) -> None:
+        for port, frame in outputs:
+            if port in self._ports:
+                self._capture(port, "out", frame)
+                self._transmit(port, frame)
+        for arrival in again:
+            self._recirculation.send(arrival, len(arrival.packet))
+
+
+def _compile(source: Source) -> ir.Program:
+    return load_program(source.file, defines=source.defines, text=source.text)
