@@ -64,7 +64,7 @@ def test_a_script_that_fails_says_so(run, server, pipeline, capfd):
 def test_the_prompt(server, pipeline):
     """What a user types, on the stock shell's own prompt."""
     configure(server.address, pipeline, Setup("10.0.0.254", "00:00:00:00:00:fe", (), ()))
-    call = f"from gradplane import shell; shell.open_shell({server.address!r})"
+    call = f"from gradplane.cli import p4runtime_shell as p; p.open_shell({server.address!r})"
     typed = "print([t.name for t in tables][:1])\nexit\n"
     done = subprocess.run(
         [sys.executable, "-c", call], input=typed, capture_output=True, text=True, check=True

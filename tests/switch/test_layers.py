@@ -19,10 +19,10 @@ BELOW = {
     "jit": {"ir", "runtime", "interp", "arch"},
     "ports": {"runtime", "jit"},
     "p4runtime": {"ir", "runtime", "syntax"},
-    "commands": {"ir", "runtime", "switch", "control"},
-    "stf": {"ir", "runtime", "switch", "control", "commands"},
+    "commands": {"ir", "runtime", "switch", "control_handles"},
+    "stf": {"ir", "runtime", "switch", "control_handles", "commands"},
 }
-ANYWHERE = {"source", "naming", "matching", "cache"}
+ANYWHERE = {"source", "naming", "match_values", "disk_cache"}
 
 
 def imported(module: Path) -> set[str]:

@@ -16,11 +16,11 @@ from gradplane.runner import isolation
 NET = "/proc/self/ns/net"
 VICTIM = """
 import subprocess
-from gradplane import isolate
+from gradplane.runner import isolation
 script = '''ip link add veth-victim type veth
 mnexec -n sleep 1000 &
 readlink /proc/self/ns/net /proc/self/ns/pid; mktemp; exec sleep 1000'''
-isolate.call(subprocess.call, ["sh", "-c", script])
+isolation.call(subprocess.call, ["sh", "-c", script])
 """
 
 
@@ -55,7 +55,7 @@ def test_nested_calls_stay_in_the_same_namespaces():
 _NESTED = (
     "(lambda iso, os: (os.readlink('/proc/self/ns/net'),"
     " iso.call(os.readlink, '/proc/self/ns/net')))"
-    "(__import__('gradplane.runner.isolation').isolate, __import__('os'))"
+    "(__import__('importlib').import_module('gradplane.runner.isolation'), __import__('os'))"
 )
 
 

@@ -149,7 +149,8 @@ def test_missing_programs_are_named(monkeypatch):
 
 def test_a_kill_in_the_middle_of_a_run_leaves_nothing():
     """No process, no namespace (hence no veth link), no temporary file."""
-    code = "import mininet_cases; from gradplane import isolate; isolate.call(mininet_cases.stay)"
+    code = "import mininet_cases as cases; from gradplane.runner import isolation; "
+    code += "isolation.call(cases.stay)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}
     before = set(os.listdir("/tmp")) | set(os.listdir("/dev/shm"))
     victim = subprocess.Popen(

@@ -41,7 +41,11 @@ ctypes.CDLL(None).prctl(1, 9)
 if os.getppid() == int(sys.argv[1]):
     os.execvp(sys.argv[2], sys.argv[2:])
 """
-_ANSWER = "import sys; from gradplane import isolate; isolate.answer(*map(int, sys.argv[1:]))"
+_ANSWER = """
+import sys
+from gradplane.runner import isolation
+isolation.answer(*map(int, sys.argv[1:]))
+"""
 _PATIENCE = 5.0  # seconds for the inside to end by itself after Ctrl-C
 
 

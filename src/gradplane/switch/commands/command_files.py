@@ -11,6 +11,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
+from gradplane.switch.commands import (  # noqa: F401 - each makes its commands known
+    array_commands,
+    crc_commands,
+    profile_commands,
+    replication_commands,
+    switch_commands,
+    table_commands,
+    value_set_commands,
+)
 from gradplane.switch.commands.command_error import CommandError
 from gradplane.switch.commands.command_registry import Target, run_words
 from gradplane.switch.commands.runtime_json import is_runtime_json, steps
