@@ -28,8 +28,14 @@ class Document:
     values: dict[str, Any]
     places: dict[Key, str] = field(default_factory=dict)
 
-    def place(self, key: Key) -> str:
-        """The place of the key, or of what is nearest around it."""
+    def place(self, *keys: Key) -> str:
+        """Return the place of the first key that a setting changed, else of the first one.
+
+        Where it has none, the place of what is nearest around it."""
+        places = [self._place(key) for key in keys]
+        return next((place for place in places if place.startswith("--set ")), places[0])
+
+    def _place(self, key: Key) -> str:
         for end in range(len(key), 0, -1):
             if key[:end] in self.places:
                 return self.places[key[:end]]

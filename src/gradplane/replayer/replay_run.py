@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradplane.experiment import p4_programs, placement
-from gradplane.experiment.loading import Experiment, load
+from gradplane.aggregations.aggregation import WrongSum
+from gradplane.experiment.deployment import DeployedJob
+from gradplane.experiment.loading import Experiment, load, load_deployment
 from gradplane.replayer import outcomes
-from gradplane.replayer.reenactment import Reenactment, WrongSum
+from gradplane.replayer.reenactment import Reenactment
 from gradplane.replayer.replay_network import ReplayNetwork
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.runner.run_data import RunData
@@ -128,25 +129,23 @@ class _Replay:
 
     def __init__(self, recorded: RunData, on_round: Callable[[int], None] | None) -> None:
         self._recorded, self._on_round = recorded, on_round
-        self._experiment = load(recorded.folder / EXPERIMENT)
+        self._deployment = load_deployment(recorded.folder / EXPERIMENT)
         self._outcomes = outcomes.read(recorded.arrivals)
         self._lines = _digests(recorded.metrics)
         self._rounds = 0
         self._weights: dict[str, dict[str, str]] = {}
 
     def result(self) -> ReplayResult:
-        program = p4_programs.find(self._experiment.switch.program)
-        pipeline = p4_programs.pipeline(program, placement.defines(self._experiment))
         difference = None
-        with ReplayNetwork(self._experiment, pipeline) as network:
-            for number in range(len(self._experiment.job)):
-                difference = difference or self._job(number, network)
+        with ReplayNetwork(self._deployment) as network:
+            for deployed in self._deployment.jobs:
+                difference = difference or self._job(deployed, network)
         machine = _differing(self._recorded.machine, describe())
         return ReplayResult(self._recorded.folder, self._rounds, difference, machine, self._weights)
 
-    def _job(self, number: int, network: ReplayNetwork) -> Difference | None:
-        hosts = [c for c in placement.host_configs(self._experiment) if c.job.number == number]
-        job = Reenactment(hosts[0].job, hosts, self._outcomes[number], network)
+    def _job(self, deployed: DeployedJob, network: ReplayNetwork) -> Difference | None:
+        number = deployed.config.number
+        job = Reenactment(deployed, self._outcomes[number], network)
         compare: dict[str, Callable[[dict[str, Any]], Difference | None]] = {
             "epoch": lambda line: self._epoch(line, number),
             "done": lambda line: self._done(line, number),
@@ -156,7 +155,7 @@ class _Replay:
             if line["kind"] == "round":
                 waiting.append(line)
                 found = None
-                if len(waiting) == hosts[0].job.workers:
+                if len(waiting) == deployed.config.workers:
                     found = self._round(waiting, number, job.wrong_sum)
                     waiting = []
             else:
