@@ -78,7 +78,7 @@ def test_a_host_for_servers_is_there_where_the_job_or_its_baseline_has_one(
     tmp_path: Path, name: str, hosts: int
 ) -> None:
     path = tmp_path / "e.toml"
-    path.write_text(f"[[job]]\n{RING if name == 'ring' else str()}")
+    path.write_text(f"[[job]]\n{RING if name == 'ring' else ''}")
     deployment = load_deployment(path, [f"job.aggregation={name}"])
     assert len(deployment.topology.hosts) == hosts
     assert [config.worker for config in deployment.hosts][:4] == [0, 1, 2, 3]
