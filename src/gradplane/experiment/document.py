@@ -205,7 +205,8 @@ def inline(value: Any) -> str:
 
 @lru_cache(4096, typed=True)
 def _scalar(value: Any) -> str:
-    return tomlkit.item(value).as_string()
+    text: str = tomlkit.item(value).as_string()
+    return text
 
 
 @lru_cache(4096)
