@@ -215,6 +215,7 @@ def test_a_job_is_summed_where_all_its_workers_are_attached(
     assert {name: len(setup.jobs) for name, setup in deployment.setups.items()} == {
         "s1": 0,
         "s2": 1,
+        "s3": 0,
     }
     run = run_experiment.run(
         deployment.experiment, tmp_path / "run", net="sim", settings=["output.baseline=false"]

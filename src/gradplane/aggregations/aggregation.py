@@ -140,6 +140,10 @@ class Aggregation(ABC):
                 ' under one codec: use aggregation = "ps", or one codec',
             )
 
+    def advise(self, placed: PlacedJob) -> Iterator[Keyed]:
+        """Yield what works and can hardly be meant, by key. Recorded runs are not asked."""
+        yield from ()
+
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for what the scheme's hosts refuse."""
         push_codec(config)

@@ -57,8 +57,10 @@ def shipped() -> list[str]:
 
 
 def include_dirs(program: Path) -> tuple[Path, ...]:
-    """Where a program's includes are looked for: beside it, then among ours."""
-    return (program.parent, INCLUDE)
+    """Return where a program's includes are looked for: beside it, then among the shipped ones.
+
+    A copy of a shipped program therefore finds its "include/headers.p4"."""
+    return tuple(dict.fromkeys((program.parent, SHIPPED, INCLUDE)))
 
 
 def compiled(

@@ -25,6 +25,27 @@ def explain(document: Document, model: type[BaseModel], error: ValidationError) 
     return "\n".join(_line(document, model, dict(item)) for item in error.errors())
 
 
+def completed(model: type[BaseModel], key: Key, value: Any) -> Any:
+    """Return the value of a model's key as a table or list, plain, for settings to reach into.
+
+    A missing one has its default, a name in quotes stands for a table with that name."""
+    field = _field(model, key)
+    if field is None:
+        return {} if value is None else value
+    if value is None:
+        return _plain(field.get_default(call_default_factory=True))
+    named = any("name" in kind.model_fields for kind in _models(field.annotation))
+    return {"name": value} if named and isinstance(value, str) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return {} if value is None else value
+
+
 def _line(document: Document, model: type[BaseModel], item: dict[str, Any]) -> str:
     key: Key = item["loc"]
     return f"{document.place(key)}: {_say(model, key, item['type'], item)}"
@@ -35,6 +56,8 @@ def _say(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any]) -> s
     if kind == "extra_forbidden":
         section = _model(model, key[:-1])
         return f"unknown key {name}: {nearest(str(key[-1]), section.model_fields)}"
+    if kind == "tuple_type" and isinstance(item["input"], dict):
+        return f"[{name}] is a single table: write [[{name}]], as there may be several"
     if kind == "missing":
         return f"{name} is missing"
     return f"{name} = {inline(item['input'])}: expected {_expected(model, key, kind, item)}"

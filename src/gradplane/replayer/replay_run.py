@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from gradplane.aggregations.aggregation import WrongSum
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.loading import Experiment, load, load_deployment
@@ -95,20 +97,29 @@ def replay(
     settings: Sequence[str] = (),
     *,
     out: str | Path | None = None,
+    net: str | None = None,
     console: bool = False,
     on_round: Callable[[int], None] | None = None,
 ) -> ReplayResult | Summary:
     """Re-enact the run in a folder and compare every digest with the recorded one.
 
-    With settings (`KEY=VALUE`): run the changed experiment on the simulated network under the
-    recorded losses instead, into a run folder of its own, `out`; returns its summary. `on_round` is
-    called with the number of rounds found equal so far. Raises FolderError if there is no finished
-    run, ExperimentError for wrong settings, ReplayError for records that cannot be re-enacted.
+    With settings (`KEY=VALUE`): run the changed experiment under the recorded losses instead, into
+    a run folder of its own, `out`; returns its summary. net: "sim", the default, or "mininet"; with
+    `console` a line says where the recorded run was on another network. `on_round` is called with
+    the number of rounds found equal so far. Raises FolderError if there is no finished run,
+    ExperimentError for wrong settings, ReplayError for records that cannot be re-enacted.
     """
     recorded = RunData.read(folder)
     if settings:
         changed = under_recorded_losses(recorded, settings)
-        return run(changed, out, net="sim", console=console)
+        network = net or "sim"
+        if console and network != recorded.summary["network"]:
+            text = (
+                f"The recorded run was on {recorded.summary['network']}, this one is on {network}:"
+                f" its times differ; --net {recorded.summary['network']} runs it as recorded"
+            )
+            Console(highlight=False).print(text, soft_wrap=True, markup=False)
+        return run(changed, out, net=network, console=console)
     with OneBlasThread():
         return _Replay(recorded, on_round).result()
 
@@ -129,7 +140,7 @@ class _Replay:
 
     def __init__(self, recorded: RunData, on_round: Callable[[int], None] | None) -> None:
         self._recorded, self._on_round = recorded, on_round
-        self._deployment = load_deployment(recorded.folder / EXPERIMENT)
+        self._deployment = load_deployment(recorded.folder / EXPERIMENT, recorded=True)
         self._outcomes = outcomes.read(recorded.arrivals)
         self._lines = _digests(recorded.metrics)
         self._rounds = 0

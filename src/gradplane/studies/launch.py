@@ -11,6 +11,7 @@ from typing import Any
 
 from pydantic import Field, ValidationError, create_model
 
+from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
 from gradplane.experiment.schema import Experiment, Section
 from gradplane.experiment.validation_text import explain
@@ -46,7 +47,7 @@ class Done:
 
 def is_study(path: str | Path) -> bool:
     """Whether the file has a [study] table; ExperimentError if it is no TOML file."""
-    return "study" in read(Path(path)).values
+    return "study" in read(shipped.find(path)).values
 
 
 def is_folder(folder: str | Path) -> bool:
@@ -94,8 +95,9 @@ def run(
 
 def load(path: str | Path, settings: Sequence[str] = (), seed: int | None = None) -> StudyFile:
     """The checked file; ExperimentError has a line for each thing that is wrong."""
-    document = read(Path(path))
-    document.values.setdefault("name", Path(path).stem)
+    path = shipped.find(path)
+    document = read(path)
+    document.values.setdefault("name", path.stem)
     override(document, [*settings, *([] if seed is None else [f"seed={seed}"])])
     model = create_model("StudyFile", __base__=StudyFile, study=(_kind(document), ...))
     try:
