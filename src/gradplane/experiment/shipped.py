@@ -29,7 +29,7 @@ def summary(name: str) -> str:
     comment = re.match(r"(?:#.*\n)*", (FOLDER / f"{name}.toml").read_text("utf-8"))
     assert comment is not None
     text = " ".join(line.lstrip("# ") for line in comment[0].splitlines())
-    return re.split(r"(?<=\w\w\.)\s+(?=[A-Z])", text)[0]
+    return re.split(r"(?<=[a-z]\.)\s+", text)[0]
 
 
 def copy(name: str, destination: Path | None = None) -> Path:
