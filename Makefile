@@ -1,6 +1,6 @@
 PYTHON := .venv/bin/python
 
-.PHONY: install demo test lint bench fuzz clean
+.PHONY: install demo test lint types docs bench fuzz clean
 
 install:
 	@scripts/install
@@ -12,11 +12,19 @@ demo: install
 test: lint
 	$(PYTHON) -m pytest -q -n 2 --dist loadgroup
 
-# mypy runs in src/, where the link `codecs` does not hide the standard library's module of that name.
 lint: install
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	@$(MAKE) --no-print-directory types
+
+# mypy runs in src/, where the link `codecs` does not hide the standard library's module of that name.
+types: install
 	cd src && ../$(PYTHON) -m mypy --config-file ../pyproject.toml -p gradplane
+
+# The documentation as a site, in site/. Warnings, such as a link to nowhere, are errors.
+docs: install
+	$(PYTHON) -m mkdocs build --strict --quiet
+	@echo "site/index.html"
 
 # Ratios against baselines taken in the same run.
 bench: install
@@ -34,4 +42,4 @@ fuzz: install
 	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120
 
 clean:
-	rm -rf .venv .cache .mypy_cache .ruff_cache runs *.egg-info build
+	rm -rf .venv .cache .mypy_cache .ruff_cache .hypothesis runs site build dist src/*.egg-info
