@@ -23,8 +23,8 @@ types: install
 
 # The documentation as a site, in site/. Warnings, such as a link to nowhere, are errors.
 docs: install
-	$(PYTHON) -m mkdocs build --strict --quiet
-	@echo "site/index.html"
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+	@echo "built site/; to read it: .venv/bin/mkdocs serve"
 
 # Ratios against baselines taken in the same run.
 bench: install
