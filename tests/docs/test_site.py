@@ -1,4 +1,4 @@
-"""The documentation as a site builds without a warning, is complete, and loads nothing from elsewhere."""
+"""The site builds without a warning, has every document, and loads nothing from elsewhere."""
 
 import html
 import importlib
