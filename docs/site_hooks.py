@@ -1,4 +1,4 @@
-"""Hooks of the site: pages from the files at the top of the tree, and file names over code blocks."""
+"""Hooks of the site: its pages from the top of the tree, its links and its code blocks' titles."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Turn links that lead out of the site into text, and a code block's second word into its title."""
+    """Turn links out of the site into text, and a code block's second word into its title."""
     return TITLED.sub(r'```\1 title="\2"', OUTSIDE.sub(r"\1", markdown))
 
 
