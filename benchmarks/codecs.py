@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from obvious import FORMS
+from numpy_codecs import FORMS
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
