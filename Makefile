@@ -5,7 +5,7 @@ PYTHON := .venv/bin/python
 install:
 	@scripts/install
 
-# The main job: four workers on Mininet train through a P4 switch that sums their gradients.
+# The demo: four workers on Mininet train through a P4 switch that sums their gradients.
 demo: install
 	@$(PYTHON) -m gradplane run experiments/thc-star.toml
 
@@ -26,7 +26,7 @@ docs: install
 	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
 	@echo "built site/; to read it: .venv/bin/mkdocs serve"
 
-# Ratios against baselines taken in the same run.
+# Speeds, as ratios against baselines measured in the same run.
 bench: install
 	$(PYTHON) benchmarks/switch_memory.py
 	$(PYTHON) benchmarks/switch_tables.py
@@ -35,7 +35,7 @@ bench: install
 	$(PYTHON) benchmarks/codecs.py
 	$(PYTHON) benchmarks/thc_accuracy.py
 
-# Interpreter against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC.
+# Compare interpreter and JIT on random programs, tables and packets; hostile P4 source; hostile gRPC.
 fuzz: install
 	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 900
 	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
