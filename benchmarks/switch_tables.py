@@ -175,9 +175,8 @@ def inserts(name: str, key: str) -> None:
     stop.set()
     thread.join()
     assert len(device.target.switch.table("routes")) == INSERTS
-    print(
-        f"{name}: {INSERTS} inserts over P4Runtime, {BATCH} per request, in {float(seconds):.2f} s"
-    )
+    taken = f"{float(seconds):.2f} s"
+    print(f"{name}: {INSERTS} inserts over P4Runtime, {BATCH} per request, in {taken}")
 
 
 def client(address: str, name: str) -> None:
