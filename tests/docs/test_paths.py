@@ -14,7 +14,15 @@ NAMED = re.compile(r"`((?:[\w.-]+/)+(?:[\w.-]+\.(?:py|p4|toml|md|svg|json|lua))?
 LINK = re.compile(r"\]\(([^):#]+)(?:#[^)]*)?\)")
 FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # Folders that a command writes, and files of worked examples.
-MADE = {"baseline/", "pcap/", "runs/", "site/", "codecs/int16.py", "build/router.json"}
+MADE = {
+    "baseline/",
+    "build/router.json",
+    "codecs/int16.py",
+    "pcap/",
+    "runs/",
+    "site/",
+    "topologies/dumbbell.py",
+}
 
 
 def prose(document: str) -> str:
