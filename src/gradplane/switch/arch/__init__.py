@@ -1,1 +1,4 @@
-"""Architectures: how a package's blocks are strung together, and what its externs do."""
+"""Architectures: the path of a packet through a package's blocks, and their externs.
+
+May import: ir, runtime, interp.
+"""

@@ -1,1 +1,1 @@
-"""The entities of Write and Read: for each, its messages, its changes and its queries."""
+"""The entities of Write and Read: the messages, changes and queries of each."""

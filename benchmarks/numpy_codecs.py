@@ -1,6 +1,6 @@
-"""The most obvious NumPy form of a codec, to see what its kernels are worth.
+"""Plain NumPy implementations of codecs, to compare the compiled kernels with.
 
-Each takes and gives what the codec does; the benchmark checks that the bytes are the same.
+Each has the input and output of its codec; the benchmark checks that the bytes are equal.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from gradplane.codecs._random import words
 
 @dataclass(frozen=True)
 class Form:
-    """encode(x, params) -> bytes and decode(data, n, params) -> float32[n]; None: a Python loop."""
+    """encode(x, params) -> bytes; decode(data, n, params) -> float32[n], None for a Python loop."""
 
     encode: Callable[[np.ndarray, dict[str, Any]], bytes]
     decode: Callable[[bytes, int, dict[str, Any]], np.ndarray] | None
