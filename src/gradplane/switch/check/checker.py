@@ -18,7 +18,7 @@ from gradplane.switch.check.parsers import ParserChecker
 from gradplane.switch.check.scope import Scopes
 from gradplane.switch.check.statements import StatementChecker
 from gradplane.switch.check.table_declarations import TableChecker
-from gradplane.switch.check.typerefs import TypeResolver
+from gradplane.switch.check.type_resolution import TypeResolver
 from gradplane.switch.check.uninitialized_warnings import warn_unset
 from gradplane.switch.check.unused_warnings import warn_unused
 from gradplane.switch.ir.types import Annotations

@@ -15,7 +15,7 @@ from gradplane.switch.check.checker_types import (
     free_variables,
 )
 from gradplane.switch.check.expression_text import describe, written_alike
-from gradplane.switch.check.keynames import given_name, key_name
+from gradplane.switch.check.key_names import given_name, key_name
 from gradplane.switch.check.keyset_coverage import Earlier, known_sets
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import did_you_mean

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.checker_types import BlockType, TypeName
-from gradplane.switch.check.typerefs import leaves
+from gradplane.switch.check.type_resolution import leaves
 from gradplane.switch.check.uninitialized_warnings import holds_header, writes
 from gradplane.switch.syntax import ast
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Void
-from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.instance_scope import Env
+from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.type_erasure import erase, told
 from gradplane.switch.syntax import ast
 

@@ -15,7 +15,6 @@ from gradplane.switch.ir.verify import CORE_ERRORS
 from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.abstract_methods import method
 from gradplane.switch.lower.block_uses import apply_sites, functions_beside_package
-from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.instance_scope import (
     ActionInstance,
@@ -24,6 +23,7 @@ from gradplane.switch.lower.instance_scope import (
     PackageInstance,
     control_plane_name,
 )
+from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.table_lowering import TableLowering, value_set
 from gradplane.switch.lower.type_erasure import erase, erase_but_named, told
 from gradplane.switch.source import Reporter, Span

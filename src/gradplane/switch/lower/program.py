@@ -11,7 +11,6 @@ from gradplane.switch.check.checker_types import ExternType
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Header, NewType, bit_width
 from gradplane.switch.lower.block_uses import used_blocks
-from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.id_annotations import check_numbers
 from gradplane.switch.lower.instance_scope import (
     PACKET,
@@ -23,6 +22,7 @@ from gradplane.switch.lower.instance_scope import (
 )
 from gradplane.switch.lower.instances import Instances, Natives
 from gradplane.switch.lower.parsers import ParserLowering
+from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.type_erasure import erase, erase_but_named, several_varbits, type_name
 from gradplane.switch.source import Reporter
 from gradplane.switch.syntax import ast

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import ExternType
-from gradplane.switch.check.keynames import given_name, key_name
+from gradplane.switch.check.key_names import given_name, key_name
 from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.check.table_declarations import MAX_PRIORITY, ActionUse
 from gradplane.switch.ir import nodes as ir
