@@ -122,7 +122,7 @@ def test_found_and_expected(errors, program, wanted):
         (
             "struct s { bit<«N»> a; }",
             'found "N", expected one of: "(", an integer',
-            "a width that is not a plain integer stands in parentheses: <(N)>",
+            "put a width that is not a plain integer in parentheses: <(N)>",
         ),
         (
             "struct «select» { }",
@@ -138,7 +138,7 @@ def test_found_and_expected(errors, program, wanted):
         (
             "extern E { «F»(); }",
             '"F" has no result type',
-            'a constructor is named "E", a method has a result type before its name',
+            'a constructor is named "E"; a method has a result type before its name',
         ),
         ("parser P() { state s { «exit»; } }", 'a parser state cannot contain "exit"', ""),
         ("parser P() { state s { «for» (;a;) { } } }", 'a parser state cannot contain "for"', ""),
@@ -155,7 +155,7 @@ def test_found_and_expected(errors, program, wanted):
         (
             "control C() { apply { «f(1)» = 1; } }",
             "this cannot be assigned to",
-            "a variable, field, element or slice can stand here",
+            "only a variable, field, element or slice can be assigned to",
         ),
         (
             "control C() { apply { if (a) «bit<8> y»; } }",

@@ -164,7 +164,7 @@ def test_a_define_without_a_value_is_one():
 
 def test_a_bad_define_from_outside(errors):
     assert errors("", defines=["8=1"]) == (
-        "t.p4:1:1: error: a define given from outside: "
+        "t.p4:1:1: error: in the given defines: "
         "#define needs a name, then a blank or parameters in parentheses\n    \n    ^"
     )
 
@@ -226,21 +226,21 @@ def test_warnings_do_not_stop():
         ("#elif 1", "#elif without an #if before it"),
         ("#if 1", "this condition has no #endif"),
         ("#if", "a condition is missing"),
-        ("#if 1 +", "this condition has no value: it ends too early"),
-        ("#if 8w5", "this condition has no value: unexpected 8w5"),
-        ("#if 1 2", "this condition has no value: unexpected 2"),
-        ("#if 09", "this condition has no value: unexpected 09"),
-        ("#if $", "this condition has no value: unexpected $"),
-        ("#if (1", 'this condition has no value: ")" is missing'),
-        ("#if 1 ? 2", 'this condition has no value: ":" is missing'),
-        ("#if 1 / 0", "this condition has no value: division by zero"),
+        ("#if 1 +", "this condition cannot be evaluated: unexpected end of the condition"),
+        ("#if 8w5", "this condition cannot be evaluated: unexpected 8w5"),
+        ("#if 1 2", "this condition cannot be evaluated: unexpected 2"),
+        ("#if 09", "this condition cannot be evaluated: unexpected 09"),
+        ("#if $", "this condition cannot be evaluated: unexpected $"),
+        ("#if (1", 'this condition cannot be evaluated: ")" is missing'),
+        ("#if 1 ? 2", 'this condition cannot be evaluated: ":" is missing'),
+        ("#if 1 / 0", "this condition cannot be evaluated: division by zero"),
         (
             "#if 1 << 99999999999",
-            "this condition has no value: a shift by 99999999999, where 0 to 63 is possible",
+            "this condition cannot be evaluated: a shift by 99999999999; the amount must be 0 to 63",
         ),
         (
             "#if " + "(" * 31 + "1",
-            "this condition has no value: it is nested deeper than 30 levels",
+            "this condition cannot be evaluated: it is nested deeper than 30 levels",
         ),
         ("#ifdef", "#ifdef needs a name"),
         ("#ifndef 3", "#ifndef needs a name"),
@@ -338,7 +338,7 @@ def test_macros_that_explode_are_stopped(errors, monkeypatch):
 
 def test_an_unclosed_comment(errors):
     assert errors("a\nb /* c\n") == (
-        "t.p4:2:3: error: this comment is never closed\n    b /* c\n      ^^"
+        "t.p4:2:3: error: this comment is not closed\n    b /* c\n      ^^"
     )
 
 
