@@ -35,9 +35,7 @@ class Diagnostic:
     kind: str = ""  # of a warning: the name by which @noWarn("...") silences it
 
     def render(self, lines: dict[str, list[str]]) -> str:
-        """Return the text: file:line:column, the message, the source line and a caret under the
-        place.
-        """
+        """Return "file:line:column: level: message", the source line and a caret under it."""
         kind = f" [{self.kind}]" if self.kind else ""
         out = [f"{self.span}: {self.level}: {self.message}{kind}"]
         text = lines.get(self.span.file, [])
@@ -95,8 +93,10 @@ class Reporter:
         self._add(Diagnostic(span, message, "warning", hint, kind))
 
     def _add(self, diagnostic: Diagnostic) -> None:
-        """Add a diagnostic, but only the first error at a place: later ones there usually follow
-        from it. The stage ends when MAX_ERRORS is reached.
+        """Add a diagnostic; of several errors at one place only the first.
+
+        Later errors at a place usually follow from the first. The stage ends when MAX_ERRORS is
+        reached.
         """
         known = diagnostic in self.diagnostics
         if diagnostic.level == "error":

@@ -236,7 +236,8 @@ def test_warnings_do_not_stop():
         ("#if 1 / 0", "this condition cannot be evaluated: division by zero"),
         (
             "#if 1 << 99999999999",
-            "this condition cannot be evaluated: a shift by 99999999999; the amount must be 0 to 63",
+            "this condition cannot be evaluated: "
+            "a shift by 99999999999; the amount must be 0 to 63",
         ),
         (
             "#if " + "(" * 31 + "1",
