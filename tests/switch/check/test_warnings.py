@@ -1,4 +1,4 @@
-"""What is legal and surely wrong is told, with its place, and does not stop the compiler."""
+"""Legal programs that are probably wrong get a warning, with its place, and compile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 
 
 def warnings(body: str = "", kind: str = "", **parts: str) -> list[str]:
-    """What is told, of one kind; without one, all but of what is declared and not used."""
+    """Return the warnings of one kind; without a kind, all but those about unused declarations."""
     slots = {"top": "", "locals": "", "states": "", "transition": "accept;"}
     text = TEMPLATE.format(body=body, **(slots | parts))
     found = compile_source("case.p4", text=text).warnings

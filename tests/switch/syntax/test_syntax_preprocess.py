@@ -1,4 +1,4 @@
-"""Preprocessing: what is read, and that every token has its place in the user's own text."""
+"""Preprocessing: which text is read, and the place of every token in the user's own text."""
 
 import pytest
 
@@ -170,7 +170,7 @@ def test_a_bad_define_from_outside(errors):
 
 
 def test_strings_over_lines_hold_comments_macros_and_conditions():
-    """As a constraint of a table's entries is written: `@entry_restriction("...")`."""
+    """Constraints on a table's entries are written so: `@entry_restriction("...")`."""
     text = """#define LOW 7
 x("
   // LOW: don't
@@ -256,7 +256,7 @@ def test_warnings_do_not_stop():
     ],
 )
 def test_a_wrong_directive(errors, text, told):
-    """The message stands at the directive, which is underlined."""
+    """The message is at the directive, which is underlined."""
     ifs = text.startswith("#if") and told != "this condition has no #endif"
     source = text + ("\n#endif" if ifs else "")
     assert errors(source) == f"t.p4:1:1: error: {told}\n    {text}\n    {'^' * len(text)}"
