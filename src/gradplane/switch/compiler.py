@@ -16,7 +16,7 @@ from gradplane.switch.syntax import parse_file
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A program and what the compiler had to say about it (warnings)."""
+    """A compiled program and the compiler's diagnostics (its warnings)."""
 
     program: ir.Program
     reporter: Reporter
@@ -33,11 +33,11 @@ def compile_source(
     text: str | None = None,
     library: bool = False,
 ) -> Compiled:
-    """Compiles a P4_16 file, or `text` (then `path` is the name it goes by in messages).
+    """Compile a P4_16 file, or `text`; then `path` is the file name that messages show.
 
-    library: accept a program without a main, too. What is compiled may be for another architecture
-    than ours: gradplane.switch.arch.registry tells. Raises CompileError with every error of the
-    stage that failed.
+    library: also accept a program without a `main`. The program may be written for an architecture
+    that this package does not implement; gradplane.switch.arch.registry reports that. Raises
+    CompileError with every error of the stage that failed.
     """
     tree, reporter = parse_file(path, include_dirs, defines, text)
     try:
@@ -56,5 +56,5 @@ def compile_program(
     defines: Mapping[str, str] | Sequence[str] | None = None,
     text: str | None = None,
 ) -> ir.Program:
-    """`compile_source` without the warnings."""
+    """Compile as `compile_source` does, and return the IR only."""
     return compile_source(path, include_dirs, defines, text).program

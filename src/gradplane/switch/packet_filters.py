@@ -19,8 +19,8 @@ from gradplane.switch.interp.packet import Reject
 from gradplane.switch.interp.statements import Abort
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, INTEGER, Type
-from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.program import Lowering
+from gradplane.switch.lower.statements import Body
 from gradplane.switch.match_values import number
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.source import Reporter, Span

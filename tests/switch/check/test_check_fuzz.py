@@ -1,4 +1,4 @@
-"""Whatever stands in a program, the compiler answers with IR that is legal or with errors."""
+"""For any program the compiler gives legal IR or errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keysets of select cases, table entries and value sets (section 13.6)."""
+"""Check the keysets of select cases, table entries and value sets (section 13.6)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradplane.switch.syntax import ast
 if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
 
-# What a table's key of each kind may be matched with, besides a single value.
+# The forms that entries allow for a key of each match kind, besides a single value.
 _FORMS = {
     "exact": (),
     "lpm": (ast.Mask, ast.DefaultKey),
@@ -27,7 +27,7 @@ class KeysetChecker:
         self.c = checker
 
     def select(self, keyset: ast.Expr, types: Sequence[Type]) -> None:
-        """The keyset of a select case, against the types of the select's expressions."""
+        """Check the keyset of a select case against the types of the select's expressions."""
         if isinstance(keyset, ast.DefaultKey):
             return
         if isinstance(keyset, ast.Name) and self._value_set(keyset, types):
@@ -36,7 +36,7 @@ class KeysetChecker:
             self._element(element, t)
 
     def entry(self, keyset: ast.Expr, types: Sequence[Type], kinds: Sequence[str]) -> None:
-        """The keyset of a table entry: constants, in the forms the match kinds allow."""
+        """Check the keyset of a table entry: constants, in the forms its match kinds allow."""
         if isinstance(keyset, ast.DefaultKey) and len(types) != 1:
             return
         for i, (element, t) in enumerate(self._elements(keyset, types)):
@@ -123,8 +123,10 @@ class KeysetChecker:
 
 
 def matched(e: ast.Expr, t: Type) -> Type:
-    """What a checked value must be to be matched with one of type t: of a serializable enum a
-    member, or a number, since the enum is converted (8.12.2)."""
+    """Return the type that a checked value must have to match one of type t.
+
+    For a serializable enum that is a member or a number, since the enum is converted (8.12.2).
+    """
     return t if e.type == t else _number(t)
 
 
@@ -142,7 +144,7 @@ def _parts(e: ast.Expr) -> list[ast.Expr]:
 
 
 def components(t: Type) -> list[Type]:
-    """The components of a value set's type: of a struct or tuple one each."""
+    """Return the types of a value set's components: the fields of a struct or tuple."""
     fields = getattr(t, "fields", None)
     if fields is not None:
         return [f.type for f in fields]

@@ -1,4 +1,4 @@
-"""Parsers: states, transitions, select (specification, chapter 13)."""
+"""Check parsers: states, transitions, select (specification, chapter 13)."""
 
 from __future__ import annotations
 
@@ -91,20 +91,20 @@ class ParserChecker:
         self._covered(select.cases, types)
 
     def _covered(self, cases: Sequence[ast.SelectCase], types: Sequence[Type]) -> None:
-        """Cases that an earlier one leaves nothing to; after a default the first of them."""
+        """Warn of cases that are never reached because an earlier one includes them."""
         earlier = Earlier()
         for case in cases:
             at = earlier.cover(known_sets(case.keyset, types))
             if at is not None and isinstance(cases[at].keyset, ast.DefaultKey):
-                what = "this case is never reached: default is before it"
+                what = "this case is never reached: it follows default"
                 self.c.warn(case, "unreachable", what)
                 return
             if at is not None:
-                what = "this case is never reached: an earlier one takes all of it"
+                what = "this case is never reached: an earlier case matches all its values"
                 self.c.warn(case, "unreachable", what, f"the one at {cases[at].span}")
 
     def _select_types(self, exprs: Sequence[ast.Expr]) -> list[Type]:
-        """What each part of a keyset is matched with; a single tuple is so by its elements."""
+        """Return the types that the parts of a keyset match; those of a tuple are its elements."""
         types = [self.c.exprs.value(e) for e in exprs]
         if len(types) == 1 and isinstance(types[0], Tuple):
             return [self._select_type(exprs[0], t) for t in types[0].elements]
@@ -133,7 +133,7 @@ class ParserChecker:
 
 
 def successors(s: ast.ParserState) -> list[str]:
-    """The states a state's transition names."""
+    """Return the states that a state's transition names."""
     if isinstance(s.transition, ast.Select):
         return [case.state for case in s.transition.cases]
     return [s.transition] if s.transition is not None else []

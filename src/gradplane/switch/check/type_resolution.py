@@ -1,4 +1,4 @@
-"""From types as written to types."""
+"""Resolve types as written to types."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ _PLAIN = {
     "void": VOID,
 }
 MAX_STACK = 1 << 12
-MAX_FIELDS = 1 << 14  # of a struct, those of its structs and stacks included
+MAX_FIELDS = 1 << 14  # limit on a struct's fields, nested structs and stacks included
 
 
 class TypeResolver:
-    """Resolves TypeRefs in the checker's current scope; declared types are made once."""
+    """Resolves TypeRefs in the checker's current scope; each declared type is made once."""
 
     def __init__(self, checker: Checker) -> None:
         self.c = checker
@@ -75,7 +75,7 @@ class TypeResolver:
         return TypeVar(name, next(self._serial))
 
     def variables(self, decl: ast.Decl) -> tuple[TypeVar, ...]:
-        """The type variables of a generic declaration, made at first use."""
+        """Return the type variables of a generic declaration, made at first use."""
         if decl not in self._variables:
             names: list[str] = getattr(decl, "type_params", [])
             self._variables[decl] = tuple(self.fresh(n) for n in names)
@@ -118,10 +118,10 @@ class TypeResolver:
         return t
 
     def value_type(self, ref: ast.TypeRef) -> Type:
-        """A type that a variable, field or element may have."""
+        """Resolve the type of a variable, field or element."""
         t = self.resolve(ref)
         if isinstance(t, Void | BlockType | ExternType):
-            self.c.error(ref, f"{t} cannot be the type of a value here")
+            self.c.error(ref, f"{t} cannot be the type of a value")
             return ANY
         return t
 
@@ -203,7 +203,7 @@ class TypeResolver:
     # -- declarations --------------------------------------------------------------------------
 
     def declared(self, decl: ast.Decl) -> Type | None:
-        """The type a declaration makes (generic ones with their variables); None if it is none."""
+        """Return the type that a declaration makes, with its type variables, or None."""
         if decl not in self._declared:
             made = self._make(decl)
             if made is None:
@@ -230,7 +230,7 @@ class TypeResolver:
         return None
 
     def params(self, decl: ast.Decl) -> tuple[ParamType, ...]:
-        """The parameters of a declaration, its type parameters in scope."""
+        """Return the parameters of a declaration, its type parameters in scope."""
         with self.c.scopes.nested():
             self.declare_variables(decl)
             params: list[ast.Param] = getattr(decl, "params", [])
@@ -242,11 +242,13 @@ class TypeResolver:
             return tuple(self.param(p) for p in params)
 
     def _no_blocks(self, params: Sequence[ast.Param]) -> None:
-        """Parsers, controls and packages are arguments of constructors only (7.2.12)."""
+        """Report blocks as parameters of anything but constructors (7.2.12)."""
         for p in params:
             t = self.param(p).type
             if isinstance(t, BlockType):
-                self.c.error(p, f"parameter {p.name} cannot be a {t.kind}: only constructors' can")
+                self.c.error(
+                    p, f"parameter {p.name} cannot be a {t.kind}: only constructors take one"
+                )
 
     def param(self, p: ast.Param) -> ParamType:
         if p.type is None:
@@ -261,11 +263,11 @@ class TypeResolver:
             self.c.annotations(p.annotations)
         optional = any(a.name == "optional" for a in p.annotations)
         if optional and p.default is not None:
-            self.c.error(p, f"parameter {p.name} is @optional: it has no default value")
+            self.c.error(p, f"parameter {p.name} is @optional: it cannot have a default value")
         return ParamType(p.name, p.direction, p.type, optional, p.default, p)
 
     def _direction(self, p: ast.Param, t: Type) -> None:
-        """Objects are passed without a direction, and so are int and string (6.8)."""
+        """Check directions: objects, int and string are passed without one (6.8)."""
         if p.direction and isinstance(t, ExternType):
             what = f"{t} cannot be a parameter with direction {p.direction}"
             self.c.error(p, what, "extern objects are passed without direction")
@@ -276,15 +278,15 @@ class TypeResolver:
     def _typedef(self, decl: ast.TypedefDecl) -> Type:
         underlying = self.resolve(decl.ref)
         if underlying in (VOID, STRING, MATCH_KIND):
-            self.c.error(decl.ref, f"there cannot be another name for {underlying}")
+            self.c.error(decl.ref, f"{underlying} cannot be given another name")
             return ANY
         if not decl.new:
             return underlying
         if not isinstance(underlying, Bits | NewType) and underlying not in (BOOL, ANY):
             self.c.error(
                 decl.ref,
-                f"type {decl.name} cannot be made of {underlying}",
-                "it takes bit, int, bool or another `type`",
+                f"type {decl.name} cannot be based on {underlying}",
+                "allowed are bit, int, bool and another `type`",
             )
             return ANY
         return NewType(decl.name, underlying, self.c.annotations(decl.annotations))
@@ -301,7 +303,7 @@ class TypeResolver:
             return ANY
         values: dict[str, int] = {}
         enum = SerEnum(decl.name, underlying, values)
-        self._declared[decl] = enum  # members may refer to earlier ones
+        self._declared[decl] = enum  # the value of a member may refer to earlier ones
         for name, expr, span in decl.members:
             values[name] = self._enum_value(decl, underlying, name, expr, span)
         return enum
@@ -370,12 +372,12 @@ def _allowed_field(kind: str, t: Type) -> bool:
 
 
 def leaves(t: Type) -> int:
-    """Fields, down to numbers."""
+    """Count fields, down to numbers."""
     return _leaves(t, {})
 
 
 def _leaves(t: Type, known: dict[int, int]) -> int:
-    """`known`: of types by identity, which occur more than once in others."""
+    """Count fields; `known` holds the counts of types by identity, as types may recur."""
     if id(t) not in known:
         count = 1
         match t:

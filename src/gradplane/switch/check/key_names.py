@@ -1,6 +1,6 @@
-"""Names that the control plane knows table keys by, where no @name gives one.
+"""Control-plane names of table keys that have no @name.
 
-As p4c has them: field names are followed through @name, isValid() is `$valid$`.
+They are p4c's: @name on fields is applied, isValid() becomes `$valid$`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ import re
 from gradplane.switch.ir.types import Annotations, Fields
 from gradplane.switch.syntax import ast
 
-Lines = dict[str, list[str]]  # of each source file
+Lines = dict[str, list[str]]  # of each source file, by its name
 
 _LITERAL = re.compile(r"(?:\d+[ws])?(0[xXbBoOdD])?[0-9a-fA-F_]+")
 _BASES = {"0x": hex, "0b": bin, "0o": oct}
 
 
 def key_name(e: ast.Expr, lines: Lines) -> str | None:
-    """The name of a key's expression; None where it is too complex and needs a @name."""
+    """Return the name of a key's expression; None if it is too complex and needs a @name."""
     match e:
         case ast.Name(name=name, dot=dot):
             return ("." if dot else "") + name
@@ -47,7 +47,7 @@ def _member(base: str | None, name: str) -> str | None:
 
 
 def _field_name(base: ast.Expr, name: str) -> str:
-    """A field's name, from its @name if it has one."""
+    """Return a field's name, from its @name if it has one."""
     at = base.type.index(name) if isinstance(base.type, Fields) else None
     if at is None or not isinstance(base.type, Fields):
         return name
@@ -55,7 +55,7 @@ def _field_name(base: ast.Expr, name: str) -> str:
 
 
 def given_name(annotations: Annotations) -> str:
-    """What @name says; empty without one."""
+    """Return the text of @name; empty if there is none."""
     for a in annotations:
         if a.name == "name" and a.values and isinstance(a.values[0], str):
             return a.values[0]
@@ -63,7 +63,7 @@ def given_name(annotations: Annotations) -> str:
 
 
 def _number(e: ast.IntLit, lines: Lines) -> str:
-    """In the base it was written in, without width and underscores."""
+    """Return a number in the base it was written in, without width and underscores."""
     source = lines.get(e.span.file, [])
     line = source[e.span.line - 1] if 0 < e.span.line <= len(source) else ""
     found = _LITERAL.fullmatch(line[e.span.column - 1 : e.span.end - 1])

@@ -1,6 +1,6 @@
-"""Statements, and with them the whole of a body: the last layer of the lowering of code.
+"""Lower statements: the last layer of the class that lowers code.
 
-frame (what is kept) <- expressions <- externs <- calls <- statements: each layer is a class that
+block_frame (state) <- expressions <- externs <- calls <- statements: each layer is a class that
 extends the one before.
 """
 
@@ -41,7 +41,7 @@ class Body(CallLowering):
         self.declare(s.decl)
 
     def declare(self, decl: ast.Decl) -> None:
-        """A local variable or instance. Constants need nothing: their uses are folded."""
+        """Lower a local variable or instance. Constants need nothing: their uses are folded."""
         if isinstance(decl, ast.VarDecl):
             assert decl.type is not None
             t = erase(substitute(decl.type, self.env.types))
@@ -126,7 +126,7 @@ class Body(CallLowering):
         update: Callable[[], None],
         enter: Callable[[], None] = lambda: None,
     ) -> None:
-        """while (cond()) { enter(); body; update() }"""
+        """Emit while (cond()) { enter(); body; update() }."""
         leave, again = ir.Block([], "break"), ir.Block([], "continue")
         round_: list[ir.Stmt] = []
         with self.repeating(), self.into(round_):
@@ -160,7 +160,7 @@ class Body(CallLowering):
                 self._for_each(s, var)
 
     def _for_range(self, s: ast.ForIn, var: ir.LValue, bounds: ast.Range) -> None:
-        """Counts in a wider type, so that a..max ends."""
+        """Lower a loop over a range; it counts in a wider type, so that a..max ends."""
         low, high = self.exprs(bounds.low, bounds.high)
         assert isinstance(var.type, Bits)
         wide = Bits(var.type.width + 1, var.type.signed)
@@ -180,7 +180,7 @@ class Body(CallLowering):
         self._loop_stmt(s.body, lambda: expression_builder.binary("<=", count, last), step, enter)
 
     def _for_each(self, s: ast.ForIn, var: ir.LValue) -> None:
-        """Over a list, or the elements of a stack: the loop is unrolled."""
+        """Unroll a loop over a list or the elements of a stack."""
         leave = ir.Block([], "break")
         with self.repeating(), self.into(leave.body):
             for value in self._collection(s.collection):
@@ -194,7 +194,7 @@ class Body(CallLowering):
         self.emit(leave)
 
     def _collection(self, e: ast.Expr) -> list[ir.Expr]:
-        """The elements, as they are before the first round."""
+        """Return the elements, with their values before the first iteration."""
         whole = self.expr(e)
         if isinstance(whole.type, Stack):
             copy = self.spill(whole, "elements")
@@ -226,7 +226,7 @@ class Body(CallLowering):
 
 
 def _grouped(cases: Sequence[ast.SwitchCase]) -> Iterator[tuple[list[ast.Expr], ast.Block | None]]:
-    """Labels that share a body: one without a body falls through to the next."""
+    """Group labels that share a body: one without a body falls through to the next."""
     labels: list[ast.Expr] = []
     for case in cases:
         labels.append(case.label)
