@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradplane import codecs
-from gradplane.codecs import Codec, CodecError
+from gradplane.codecs import Codec, CodecError, Context
 from gradplane.hosts.protocols.results import Floats
 
 
@@ -20,9 +20,7 @@ class Marked(Codec):
         """4 n."""
         return 4 * n
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: None, worker: int
-    ) -> tuple[bytes, None]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, None]:
         return x.astype(">f4").tobytes(), None
 
     def _decode(self, data: bytes, n: int) -> Floats:
