@@ -14,7 +14,7 @@ import pytest
 from host_configs import make_hosts, make_job
 from virtual_network import Network, make_switch
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from gradplane.hosts.protocols.switch_states import (
     diagrams,
 )
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "architecture.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "architecture.md"
 
 
 @pytest.mark.parametrize("table, states", [(PARTITION, PartitionState), (CHUNK, ChunkState)])

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gradplane import codecs
 from gradplane.codecs import Codec, CodecError, Context
-from gradplane.hosts.protocols.results import Floats
+
+Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
