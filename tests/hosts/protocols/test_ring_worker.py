@@ -25,7 +25,7 @@ def vectors(workers, size, seed=0, scale=1.0):
     return [(scale * rng.normal(size=size)).astype(np.float32) for _ in range(workers)]
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(1, 9), st.integers(0, 40), st.integers(1, 3), st.integers(0, 2**32))
 def test_every_worker_has_the_same_exact_sums(workers, size, tickets, seed):
     mail = Mail(ring_job(workers=workers), seed)
@@ -44,7 +44,7 @@ def test_every_worker_has_the_same_exact_sums(workers, size, tickets, seed):
             assert result.sums == digest(expected)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(2, 6), st.integers(1, 30), st.integers(0, 2**32))
 def test_workers_that_begin_late_find_what_came_early(workers, size, seed):
     mail = Mail(ring_job(workers=workers), seed)

@@ -109,7 +109,7 @@ def check_sums(network, exact_bitmaps=True):
             assert np.array_equal(aggregation.unpack_sums(body, header.sum_bits), sums)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(JOBS, CHAOS, SIZES)
 def test_retransmission_with_a_full_quorum_is_exact(changes, chaos, sizes):
     job = make_job(**changes)
@@ -151,7 +151,7 @@ def rebuilt(network, worker, ticket, n):
     return counts, codec.decode_sum(sums.ravel()[:lanes], n, per_lane, shared, seed)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(JOBS, CHAOS, SIZES, st.sampled_from(["lossy", "retransmit"]), st.integers(1, 5))
 def test_every_reduce_ends_and_is_what_its_packets_say(changes, chaos, sizes, reliability, quorum):
     quorum = min(quorum, changes["workers"])
@@ -168,7 +168,7 @@ def test_every_reduce_ends_and_is_what_its_packets_say(changes, chaos, sizes, re
             assert np.array_equal(result.mean, mean)
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(CHAOS, st.integers(0, 3))
 def test_a_worker_that_never_speaks(chaos, mute):
     """Left out at a quorum of all others, it follows them; the sums are theirs."""
@@ -205,7 +205,7 @@ def test_partitions_of_a_large_vector(monkeypatch, quorum, reliability):
     assert quorum < 4 or np.square(error).sum() < 0.03 * np.square(exact).sum()
 
 
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 @given(CHAOS)
 def test_runs_repeat(chaos):
     again = Chaos(0, chaos.loss, chaos.repeats, chaos.jitter)
@@ -234,7 +234,7 @@ EVENTS = st.one_of(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 @given(st.sampled_from(["lossy", "retransmit"]), st.integers(1, 4), st.lists(EVENTS, max_size=40))
 def test_no_event_harms_a_worker(reliability, quorum, events):
     """Whatever the switch says and whichever timer fires, it delivers finite values, once."""

@@ -13,7 +13,7 @@ from gradplane.hosts.stream.segments import SEGMENT, Ack, Data, Values
 from gradplane.hosts.stream.stream import Stream, StreamError
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(0, 2**32),
     st.sampled_from([0, 0.01, 0.2]),
@@ -34,7 +34,7 @@ def test_messages_arrive_whole_once_and_in_order(seed, loss, repeats, jitter, si
     assert not net.timers
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(0, 2**32),
     st.sampled_from([0, 0.01, 0.2]),

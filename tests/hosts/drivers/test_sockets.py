@@ -2,6 +2,7 @@
 
 import io
 import json
+import os
 import select
 import socket
 
@@ -10,6 +11,9 @@ import pytest
 
 from gradplane.hosts.drivers.environment import Datagram
 from gradplane.hosts.drivers.socket_environment import SocketEnvironment
+
+ADDRESS = f"127.{os.getpid() >> 14 & 255}.{os.getpid() >> 6 & 255}.{os.getpid() % 64 + 100}"
+"""A loopback address that no other test process uses: its ports are free."""
 
 
 class Clock:
@@ -22,7 +26,7 @@ class Clock:
 
 def free_port():
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((ADDRESS, 0))
         return probe.getsockname()[1]
 
 
@@ -38,7 +42,7 @@ def log():
 
 @pytest.fixture
 def env(clock, log):
-    with SocketEnvironment("127.0.0.1", log, clock) as env:
+    with SocketEnvironment(ADDRESS, log, clock) as env:
         yield env
 
 
@@ -48,20 +52,20 @@ def test_datagrams_carry_ports_addresses_and_bytes(env):
     for port in ports:
         env.listen(port, lambda *datagram: got.append(datagram))
     for payload in (b"one", b"", b"x" * 1500):
-        env.send(Datagram(ports[0], "127.0.0.1", ports[1], payload))
+        env.send(Datagram(ports[0], ADDRESS, ports[1], payload))
         env.step()
-    assert got == [(ports[1], "127.0.0.1", ports[0], p) for p in (b"one", b"", b"x" * 1500)]
+    assert got == [(ports[1], ADDRESS, ports[0], p) for p in (b"one", b"", b"x" * 1500)]
 
 
 def test_the_type_of_service_is_the_datagrams(env):
     port = free_port()
     env.listen(port, lambda *_: None)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
-        peer.bind(("127.0.0.1", 0))
+        peer.bind((ADDRESS, 0))
         peer.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         seen = []
         for tos in (0x28, 0):
-            env.send(Datagram(port, "127.0.0.1", peer.getsockname()[1], b"", tos))
+            env.send(Datagram(port, ADDRESS, peer.getsockname()[1], b"", tos))
             select.select([peer], [], [])
             _, ancillary, _, _ = peer.recvmsg(100, 100)
             seen.append(ancillary[0][2][0])
@@ -71,7 +75,7 @@ def test_the_type_of_service_is_the_datagrams(env):
 def test_what_the_kernel_refuses_is_counted(env):
     port = free_port()
     env.listen(port, lambda *_: None)
-    env.send(Datagram(port, "127.0.0.1", 9, b"x" * 70_000))
+    env.send(Datagram(port, ADDRESS, 9, b"x" * 70_000))
     assert env.unsent == 1
 
 

@@ -23,7 +23,7 @@ def totals(network, ticket):
     return [network.delivered[peer, ticket].total for peer in network.plan.peers]
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(
     st.integers(1, 6),
     st.sampled_from([0, 1, 5, 300, 3000]),
@@ -42,7 +42,7 @@ def test_sums_are_exact_on_any_network(workers, size, loss, repeats, jitter, see
     assert not any(network.marked)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.integers(2, 6),
     st.sampled_from([1, 7, 300, 3001]),
