@@ -10,7 +10,7 @@ from psaprograms import packet, source, switch
 
 import gradplane.switch
 from gradplane.switch import CompileError, MeterConfig, Switch, SwitchError
-from gradplane.switch.arch.model import PASS_LIMIT
+from gradplane.switch.runtime.packet_passes import PASS_LIMIT
 from gradplane.switch.interp.trace_events import Copied, Dropped, Entered
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.runtime.control_messages import Digest, Fault, IdleNotice, PacketIn
@@ -33,8 +33,8 @@ def test_the_package_says_which_architecture_runs() -> None:
         Switch("x.p4", text=source(), arch="v1model")
     with pytest.raises(SwitchError, match="psa runs a PSA_Switch, but .* is a V1Switch"):
         Switch("x.p4", text=v1programs.source(), arch="psa")
-    with pytest.raises(SwitchError, match="no architecture 'tna'; architectures: v1model, psa"):
-        Switch("x.p4", text=source(), arch="tna")
+    with pytest.raises(SwitchError, match="no architecture 'x'; architectures: .*psa, .*v1model"):
+        Switch("x.p4", text=source(), arch="x")
 
 
 def test_a_package_of_no_known_architecture_is_refused() -> None:

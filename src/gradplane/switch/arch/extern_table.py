@@ -1,63 +1,65 @@
-"""What the architectures' tables of externs are made of.
-
-A builder takes a call and gives the closure that executes it. Where the architectures differ in the
-order of arguments only, a builder here takes them besides.
-"""
+"""The table of an architecture's externs, and how the interpreter compiles calls by it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
-from gradplane.switch.arch.direct_resources import Step, observer, selection
-from gradplane.switch.arch.extern_call import Builder, Call, refuse
-from gradplane.switch.arch.user_externs import OwnExterns, inputs
-from gradplane.switch.interp.expressions import Store
+from gradplane.switch.arch.externs.direct_resources import DirectResources
+from gradplane.switch.interp.extern_call import Call, Parts, collector
 from gradplane.switch.interp.frame_layout import Env, Load, Run
-from gradplane.switch.interp.statements import Abort, Observer, Statements
+from gradplane.switch.interp.statements import Observer, Statements
+from gradplane.switch.interp.user_externs import UserExterns, inputs
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.hashes import HASHES
+from gradplane.switch.jit.externs import NativeCall
+from gradplane.switch.runtime.hashes import HASHES, pack_bits
 from gradplane.switch.runtime.match_table import MatchTable
 
 
 @dataclass(frozen=True, slots=True)
 class Extern:
-    """`places`: the blocks that may call it, by their package parameters; None: all."""
+    """An extern function or method, implemented for both engines.
 
-    build: Builder
+    interpret: returns the closure that executes a call. compile: writes a call's machine code.
+    numbers: the positions of arguments that must be numbers, though the checker takes any type
+    there; they are checked where the call has them. needs_packet: False if it may be called where
+    there is no packet, in abstract methods of user-defined externs. places: the blocks that may
+    call it, by package parameter; None: all.
+    """
+
+    interpret: Callable[[Call], Run]
+    compile: Callable[[NativeCall], None]
+    numbers: tuple[int, ...] = ()
+    needs_packet: bool = True
     places: frozenset[str] | None = None
 
+    def within(self, *places: str) -> Extern:
+        """The same, callable in these blocks only."""
+        return replace(self, places=frozenset(places))
 
-Externs = dict[tuple[str, str], Extern]
+
+Externs = Mapping[tuple[str, str], Extern]
 """By the type of the instance ("" for a function) and the name."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExternCompiler:
-    """What the statements' compiler asks of an architecture (interp.statements.Externs).
+    """Compiles calls of externs for the interpreter (interp.statements.Externs).
 
-    `instances`: the types that can be instantiated. `counter`, `meter`: what a table's direct
-    counter and meter do on each lookup. `own`: of a loaded program that has externs of its own.
+    user_externs: those of a loaded program that has any.
     """
 
     externs: Externs
-    instances: frozenset[str]
-    counter: Step
-    meter: Step
-    own: OwnExterns | None = None
-
-    @property
-    def natives(self) -> frozenset[tuple[str, str]]:
-        """What there is: ("", function), (type, method) and (type, "")."""
-        return frozenset(self.externs) | {(t, "") for t in self.instances}
+    direct: DirectResources
+    user_externs: UserExterns | None = None
 
     def call(self, call: ir.CallExtern, statements: Statements) -> Run:
         owner = call.instance.type if call.instance else ""
-        return self.externs[owner, call.name].build(Call(call, statements))
+        return self.externs[owner, call.name].interpret(Call(call, statements))
 
-    def call_own(self, call: ir.CallOwn, statements: Statements) -> Run:
-        assert self.own is not None, call.name
-        invoke = self.own.invoke(call)
+    def call_user_extern(self, call: ir.CallUserExtern, statements: Statements) -> Run:
+        assert self.user_externs is not None, call.name
+        invoke = self.user_externs.invoke(call)
         loads = [statements.load(value) for value, _ in inputs(call)]
         stores = [statements.store(var) for var, _ in call.places]
 
@@ -69,80 +71,25 @@ class ExternCompiler:
         return run
 
     def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
-        return observer(table, statements, self.counter, self.meter)
+        return self.direct.observer(table, statements)
 
     def selection(self, table: ir.Table, statements: Statements) -> Load:
-        return selection(table, statements)
+        """The action selector's hash over the table's selector keys, cut to its output width."""
+        profile = statements.state.tables[table.name].profile
+        assert profile is not None, table.name
+        keys = [k.expr for k in table.keys if k.match_kind == "selector"]
+        if not profile.algorithm or not keys:
+            return lambda env: 0
+        if profile.algorithm == "random":
+            draw = statements.state.rng.draw
+            return lambda env: draw()
+        compute, mask = HASHES[profile.algorithm], (1 << profile.output_width) - 1
+        collectors = [collector(key, statements) for key in keys]
 
+        def select(env: Env) -> int:
+            parts: Parts = []
+            for collect in collectors:
+                collect(env, parts)
+            return compute(pack_bits(parts)) & mask
 
-# -- arrays -------------------------------------------------------------------------------------
-
-
-def register_read(call: Call, store: Store, index: Load) -> Run:
-    register = call.state.registers[call.instance.name]
-    cells, size = register.cells, register.size
-
-    def run(env: Env) -> None:
-        at = index(env)
-        store(env, cells[at] if 0 <= at < size else 0)
-
-    return run
-
-
-def register_write(call: Call) -> Run:
-    register = call.state.registers[call.instance.name]
-    cells, size, index, value = register.cells, register.size, call.arg(0), call.arg(1)
-
-    def run(env: Env) -> None:
-        at = index(env)
-        if 0 <= at < size:
-            cells[at] = value(env)
-
-    return run
-
-
-def count(call: Call) -> Run:
-    counter, index = call.state.counters[call.instance.name], call.arg(0)
-    return lambda env: counter.add(index(env), env[0].length)
-
-
-# -- numbers ------------------------------------------------------------------------------------
-
-
-def scaled(store: Store, compute: Load, base: Load, limit: Load) -> Run:
-    """base + hash % limit; base where the limit is 0."""
-
-    def run(env: Env) -> None:
-        most = limit(env)
-        store(env, base(env) + (compute(env) % most if most else 0))
-
-    return run
-
-
-def algorithm(call: Call, name: str) -> Callable[[bytes], int]:
-    """A hash algorithm by its name; refuses the call if there is none."""
-    if name not in HASHES:
-        raise refuse(
-            call.stmt.span,
-            f"{call.stmt.name}: algorithm {name} is not implemented",
-            f"implemented: {', '.join(sorted(HASHES))}",
-        )
-    return HASHES[name]
-
-
-# -- checks -------------------------------------------------------------------------------------
-
-
-def check_that(call: Call) -> Run:
-    """assert and assume."""
-    check, what = call.arg(0), f"{call.stmt.span}: {call.stmt.name} failed"
-
-    def run(env: Env) -> None:
-        if not check(env):
-            raise Abort(what)
-
-    return run
-
-
-def nothing(call: Call) -> Run:
-    return lambda env: None
+        return select

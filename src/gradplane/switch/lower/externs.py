@@ -10,7 +10,7 @@ from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
 from gradplane.switch.lower.instance_scope import PACKET, Binding
 from gradplane.switch.lower.type_erasure import CODE, erase, erase_but_named, without_headers
-from gradplane.switch.lower.user_externs import OwnCall
+from gradplane.switch.lower.user_externs import UserExternCall
 from gradplane.switch.syntax import ast
 
 
@@ -100,8 +100,12 @@ class ExternLowering(ExpressionLowering):
             if info.name == "static_assert":
                 return self._static_assert(e, info)
         assert instance is None or isinstance(instance, ir.ExternInstance), instance
-        if instance.own is not None if instance is not None else self.p.is_own(info):
-            return OwnCall(self, e, info).lower(instance)
+        if (
+            instance.user_extern is not None
+            if instance is not None
+            else self.p.is_user_extern(info)
+        ):
+            return UserExternCall(self, e, info).lower(instance)
         args, directions, copies = self._extern_arguments(info)
         result = None
         if not isinstance(info.signature.result, Void):
@@ -175,7 +179,7 @@ class ExternLowering(ExpressionLowering):
                 self.emit(ir.PacketLength(target))
                 return target
         self.p.no_meaning(e.span, f"packet method {info.name} has no meaning here")
-        return OwnCall(self, e, info).lower(None)
+        return UserExternCall(self, e, info).lower(None)
 
     def _lookahead(self, target: ir.Var) -> None:
         """Engines look ahead at numbers, headers and structs of numbers; what holds headers is

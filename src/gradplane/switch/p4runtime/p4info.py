@@ -109,7 +109,9 @@ class _Builder:
         self.info = p4i.P4Info()
         self.symbols = Symbols()
         self.digests = digest_calls(program)
-        self.externs = [e for e in program.externs if e.own is None]  # others are not its kinds
+        self.externs = [
+            e for e in program.externs if e.user_extern is None
+        ]  # others are not its kinds
         self.tables = _applied(program)
         used = {ref.action.name for table in self.tables for ref in table.actions}
         self.actions = [action for action in program.actions if action.name in used]

@@ -15,7 +15,7 @@ def mix(value: int) -> int:
     return value ^ (value >> 31)
 
 
-class Chance:
+class Rng:
     """A stream of 64-bit numbers; `state` (uint64: seed, draws so far) is all there is to it."""
 
     def __init__(self, seed: int) -> None:

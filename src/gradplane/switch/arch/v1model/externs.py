@@ -1,119 +1,95 @@
-"""v1model's externs: one row each, with where it may be called and what it does.
+"""v1model's externs: a row each, with both engines' implementations and where it may be called.
 
-A builder takes a call and gives the closure that executes it. What has effects later (clone,
-resubmit, ...) is noted on the packet, which the traffic manager reads.
+What has effects later (clone, resubmit, ...) is noted on the packet, which the traffic manager
+reads. Functions whose names end in `_native` write machine code.
 """
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable
-from typing import Any
+from typing import NoReturn
 
-from gradplane.switch.arch.direct_resources import counting, metering
-from gradplane.switch.arch.extern_call import Call, refuse
-from gradplane.switch.arch.externs import (
-    Extern,
-    ExternCompiler,
-    Externs,
-    algorithm,
-    check_that,
-    count,
-    nothing,
-    register_read,
-    register_write,
-    scaled,
-)
-from gradplane.switch.arch.fieldlists import NO_LIST
-from gradplane.switch.arch.v1packet import V1Packet
+from gradplane.switch.arch.extern_table import Extern, Externs
+from gradplane.switch.arch.externs import arrays, checksums, messages, numbers
+from gradplane.switch.arch.v1model.field_lists import NO_LIST
+from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Load, Run
-from gradplane.switch.interp.interpreter_values import copier, plain
-from gradplane.switch.interp.trace_events import Logged, value_text
 from gradplane.switch.ir.types import Fields, Type
-from gradplane.switch.runtime.control_messages import Digest
-from gradplane.switch.runtime.hashes import HASHES
+from gradplane.switch.jit.externs import NativeCall, hashed
+from gradplane.switch.jit.fields import FieldList
+from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.jit.statements import Statements
+from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
+from gradplane.switch.source import refuse
 
-log = logging.getLogger("gradplane.switch")
+COLOUR_CODES = {GREEN: 0, YELLOW: 1, RED: 2}  # V1MODEL_METER_COLOR_*
 
-# -- arrays -------------------------------------------------------------------------------------
-
-
-def _register_read(call: Call) -> Run:
-    return register_read(call, call.out(0), call.arg(1))
-
-
-def _execute_meter(call: Call) -> Run:
-    meter, index, store = call.state.meters[call.instance.name], call.arg(0), call.out(1)
-    clock = call.state.clock
-    return lambda env: store(env, meter.execute(index(env), clock(), env[0].length))
+# -- checksums ----------------------------------------------------------------------------------
 
 
-def _read_direct_meter(call: Call) -> Run:
-    store, name = call.out(0), call.instance.name
-    return lambda env: store(env, env[0].colours.get(name, 0))
+def _verify_checksum(with_payload: bool) -> Extern:
+    """verify_checksum(condition, data, checksum, algorithm)"""
 
+    def interpret(call: Call) -> Run:
+        cond, compute, expected = call.arg(0), _computed(call, with_payload), call.arg(2)
+        width = call.stmt.args[2].type
 
-# -- numbers ------------------------------------------------------------------------------------
-
-
-def _random(call: Call) -> Run:
-    store, low, high = call.out(0), call.arg(1), call.arg(2)
-    between = call.state.chance.between
-    return lambda env: store(env, between(low(env), high(env)))
-
-
-def _hash(call: Call) -> Run:
-    compute = _hasher(call, name=1, data=3)
-    return scaled(call.out(0), compute, call.arg(2), call.bits(4))
-
-
-def _hasher(call: Call, name: int, data: int) -> Load:
-    chosen, fields = call.name(name), call.data(data)
-    if chosen == "random":
-        draw = call.state.chance.draw
-        return lambda env: draw()
-    compute = call.state.crcs.get(call.stmt) or algorithm(call, chosen)
-    return lambda env: compute(fields(env))
-
-
-def _verify_checksum(call: Call) -> Run:
-    return _verify(call, lambda packet: b"")
-
-
-def _verify_with_payload(call: Call) -> Run:
-    return _verify(call, lambda packet: packet.payload())
-
-
-def _verify(call: Call, payload: Callable[[V1Packet], bytes]) -> Run:
-    cond, data, expected = call.arg(0), call.data(1), call.arg(2)
-    compute, width = algorithm(call, call.name(3)), call.stmt.args[2].type
-
-    def run(env: Env) -> None:
-        if cond(env):
-            computed = compute(data(env) + payload(env[0]))
-            if _fit(width, computed) != expected(env):
+        def run(env: Env) -> None:
+            if cond(env) and _fit(width, compute(env)) != expected(env):
                 env[0].checksum_error = True
 
-    return run
+        return run
+
+    def compile_native(call: NativeCall) -> None:
+        f, code = call.f, call.code
+        with f.when(code.value(call.args[0])):
+            computed = _computed_native(call, with_payload)
+            expected, width = code.value(call.args[2]), scalar_width(call.args[2].type)
+            fitted = f.resize(computed, 64, width)
+            with f.when(f.compare("ne", f"i{width}", fitted, expected)):
+                code.note("checksum_error", 1)
+
+    return Extern(interpret, compile_native, numbers=(2,)).within("vr")
 
 
-def _update_checksum(call: Call) -> Run:
-    return _update(call, lambda packet: b"")
+def _update_checksum(with_payload: bool) -> Extern:
+    """update_checksum(condition, data, checksum, algorithm)"""
+
+    def interpret(call: Call) -> Run:
+        cond, compute, store = call.arg(0), _computed(call, with_payload), call.out(2)
+
+        def run(env: Env) -> None:
+            if cond(env):
+                store(env, compute(env))
+
+        return run
+
+    def compile_native(call: NativeCall) -> None:
+        with call.f.when(call.code.value(call.args[0])):
+            call.give(_computed_native(call, with_payload), 64, 2)
+
+    return Extern(interpret, compile_native, numbers=(2,)).within("ck")
 
 
-def _update_with_payload(call: Call) -> Run:
-    return _update(call, lambda packet: packet.payload())
+def _computed(call: Call, with_payload: bool) -> Load:
+    data, compute = call.data(1), numbers.algorithm(call, call.name(3))
+    if with_payload:
+        return lambda env: compute(data(env) + env[0].payload())
+    return lambda env: compute(data(env))
 
 
-def _update(call: Call, payload: Callable[[V1Packet], bytes]) -> Run:
-    cond, data, store = call.arg(0), call.data(1), call.out(2)
-    compute = algorithm(call, call.name(3))
+def _computed_native(call: NativeCall, with_payload: bool) -> Operand:
+    payload = _payload(call.code) if with_payload else None
+    return hashed(call.code, call.name(3), FieldList(call.code, [call.args[1]]), payload)
 
-    def run(env: Env) -> None:
-        if cond(env):
-            store(env, compute(data(env) + payload(env[0])))
 
-    return run
+def _payload(code: Statements) -> tuple[Operand, Operand]:
+    """Address and length of the bytes that the parser left; a begun byte counts as parsed."""
+    f, context = code.f, code.context
+    at = f.binary("add", "i64", context.get(f, "%c", "position"), 7)
+    start = f.binary("lshr", "i64", at, 3)
+    size = f.binary("lshr", "i64", context.get(f, "%c", "bits"), 3)
+    return f.add(context.get(f, "%c", "data"), start), f.binary("sub", "i64", size, start)
 
 
 def _fit(t: Type, number: int) -> int:
@@ -121,12 +97,7 @@ def _fit(t: Type, number: int) -> int:
     return number & ((1 << width) - 1)
 
 
-def _checksum16(call: Call) -> Run:
-    store, data, compute = call.result(), call.data(0), HASHES["csum16"]
-    return lambda env: store(env, compute(data(env)))
-
-
-# -- the packet's way ---------------------------------------------------------------------------
+# -- the packet's path --------------------------------------------------------------------------
 
 
 def _mark_to_drop(call: Call) -> Run:
@@ -143,7 +114,16 @@ def _mark_to_drop(call: Call) -> Run:
     return run
 
 
-def _field(call: Call, name: str) -> int:
+def _mark_to_drop_native(call: NativeCall) -> None:
+    t, code = call.args[0].type, call.code
+    assert isinstance(t, Fields), t
+    metadata, offsets = code.place(call.target(0)), code.layouts.of(t).offsets
+    for name, value in (("egress_spec", code.unit.drop_port), ("mcast_grp", 0)):
+        index = _field(call, name)
+        code.put(t.fields[index].type, str(value), code.f.add(metadata, offsets[index]))
+
+
+def _field(call: Call | NativeCall, name: str) -> int:
     t = call.stmt.args[0].type
     index = t.index(name) if isinstance(t, Fields) else None
     if index is None:
@@ -151,34 +131,52 @@ def _field(call: Call, name: str) -> int:
     return index
 
 
-def _clone(call: Call) -> Run:
-    return _note_clone(call, lambda env: NO_LIST)
+def _clone(field_list: int | None) -> Extern:
+    """clone(type, session), or with a field list at this position. The last call counts."""
+
+    def interpret(call: Call) -> Run:
+        session = call.arg(1)
+        number = call.arg(field_list) if field_list is not None else lambda env: NO_LIST
+
+        def run(env: Env) -> None:
+            env[0].clone = session(env), number(env)
+
+        return run
+
+    def compile_native(call: NativeCall) -> None:
+        call.code.note("clone", call.number(1))
+        call.code.note("clone_list", NO_LIST if field_list is None else call.number(field_list))
+
+    return Extern(interpret, compile_native).within("ig", "eg")
 
 
-def _clone_preserving(call: Call) -> Run:
-    return _note_clone(call, call.arg(2))
+def _noted(name: str) -> Extern:
+    """Note argument 0, a field list, on the packet. The last call counts."""
+
+    def interpret(call: Call) -> Run:
+        field_list = call.arg(0)
+        return lambda env: setattr(env[0], name, field_list(env))
+
+    def compile_native(call: NativeCall) -> None:
+        call.code.note(name, call.number(0))
+
+    return Extern(interpret, compile_native)
 
 
-def _note_clone(call: Call, field_list: Load) -> Run:
-    """The last call counts."""
-    session = call.arg(1)
+def _without_metadata() -> Extern:
+    """The older calls: where they name metadata only, `field_lists` has made newer ones of them."""
 
-    def run(env: Env) -> None:
-        env[0].clone = session(env), field_list(env)
+    def refused(call: Call | NativeCall) -> NoReturn:
+        raise refuse(
+            call.stmt.span,
+            f"{call.stmt.name} can only preserve fields of the metadata parameters",
+            "copy what is to be kept to metadata before",
+        )
 
-    return run
-
-
-def _resubmit_preserving(call: Call) -> Run:
-    return _noted("resubmit", call.arg(0))
-
-
-def _recirculate_preserving(call: Call) -> Run:
-    return _noted("recirculate", call.arg(0))
+    return Extern(refused, refused)
 
 
 def _truncate(call: Call) -> Run:
-    """The smallest of all lengths counts."""
     length = call.arg(0)
 
     def run(env: Env) -> None:
@@ -188,105 +186,43 @@ def _truncate(call: Call) -> Run:
     return run
 
 
-def _noted(what: str, value: Load) -> Run:
-    return lambda env: setattr(env[0], what, value(env))
+def _truncate_native(call: NativeCall) -> None:
+    """ "Not truncated" is -1, the greatest number unsigned."""
+    f, code = call.f, call.code
+    args = (("i64", code.context.get(f, "%c", "truncate")), ("i64", call.number(0)))
+    code.note("truncate", f.intrinsic("llvm.umin.i64", "i64", *args))
 
 
-def _no_metadata(call: Call) -> Run:
-    """The older calls: where they name metadata only, `fieldlists` has made newer ones of them."""
-    raise refuse(
-        call.stmt.span,
-        f"{call.stmt.name} can only preserve fields of the metadata parameters",
-        "copy what is to be kept to metadata before",
-    )
-
-
-# -- messages -----------------------------------------------------------------------------------
-
-
-def _digest(call: Call) -> Run:
-    load, kind = call.arg(1), call.stmt.args[1].type
-    copy, name = copier(kind), str(kind)
-
-    def run(env: Env) -> None:
-        env[0].digests.append(Digest(name, kind, copy(load(env))))
-
-    return run
-
-
-def _log_msg(call: Call) -> Run:
-    form, kind, load = call.name(0), None, None
-    if len(call.stmt.args) > 1:
-        load, kind = call.arg(1), call.stmt.args[1].type
-
-    def run(env: Env) -> None:
-        events = env[0].events
-        if events is not None or log.isEnabledFor(logging.INFO):
-            message = log_message(form, kind, None if load is None else load(env))
-            log.info("%s", message)
-            if events is not None:
-                events.append(Logged(message, span=call.stmt.span))
-
-    return run
-
-
-def log_message(form: str, kind: Type | None, value: Any) -> str:
-    """What log_msg says; `kind` None: without data."""
-    if kind is None:
-        return _formatted(form, [])
-    found = plain(kind, value)
-    if isinstance(found, dict):
-        found = list(found.values())
-    values = found if isinstance(found, list) else [found]
-    return _formatted(form, [value_text(v) for v in values])
-
-
-def _formatted(form: str, values: list[str]) -> str:
-    """Each {} in turn becomes a value; those left over are added at the end."""
-    pieces = form.split("{}")
-    out = pieces[0]
-    for i, piece in enumerate(pieces[1:]):
-        out += (values[i] if i < len(values) else "{}") + piece
-    return " ".join([out, *values[len(pieces) - 1 :]])
-
+TRUNCATE = Extern(_truncate, _truncate_native)
+"""Cut off what leaves behind argument 0 bytes. The smallest of all lengths counts."""
 
 # -- the table ----------------------------------------------------------------------------------
 
-VERIFY, INGRESS, EGRESS = frozenset({"vr"}), frozenset({"ig"}), frozenset({"eg"})
-COMPUTE = frozenset({"ck"})
-
 EXTERNS: Externs = {
-    ("register", "read"): Extern(_register_read),
-    ("register", "write"): Extern(register_write),
-    ("counter", "count"): Extern(count),
-    ("direct_counter", "count"): Extern(nothing),  # the table counts each hit, called or not
-    ("meter", "execute_meter"): Extern(_execute_meter),
-    ("direct_meter", "read"): Extern(_read_direct_meter),
-    ("Checksum16", "get"): Extern(_checksum16),
-    ("", "random"): Extern(_random),
-    ("", "hash"): Extern(_hash),
-    ("", "verify_checksum"): Extern(_verify_checksum, VERIFY),
-    ("", "verify_checksum_with_payload"): Extern(_verify_with_payload, VERIFY),
-    ("", "update_checksum"): Extern(_update_checksum, COMPUTE),
-    ("", "update_checksum_with_payload"): Extern(_update_with_payload, COMPUTE),
-    ("", "mark_to_drop"): Extern(_mark_to_drop, frozenset({"p"}) | INGRESS | EGRESS),
-    ("", "clone"): Extern(_clone, INGRESS | EGRESS),
-    ("", "clone_preserving_field_list"): Extern(_clone_preserving, INGRESS | EGRESS),
-    ("", "clone3"): Extern(_no_metadata, INGRESS | EGRESS),
-    ("", "resubmit"): Extern(_no_metadata, INGRESS),
-    ("", "resubmit_preserving_field_list"): Extern(_resubmit_preserving, INGRESS),
-    ("", "recirculate"): Extern(_no_metadata, EGRESS),
-    ("", "recirculate_preserving_field_list"): Extern(_recirculate_preserving, EGRESS),
-    ("", "truncate"): Extern(_truncate),
-    ("", "digest"): Extern(_digest, INGRESS),
-    ("", "assert"): Extern(check_that),
-    ("", "assume"): Extern(check_that),
-    ("", "log_msg"): Extern(_log_msg),
+    ("register", "read"): arrays.register_read(index=1, result=0),
+    ("register", "write"): arrays.REGISTER_WRITE,
+    ("counter", "count"): arrays.COUNT,
+    ("direct_counter", "count"): arrays.NOTHING,  # the table counts each hit, called or not
+    ("meter", "execute_meter"): arrays.meter_execute(index=0, result=1, codes=COLOUR_CODES),
+    ("direct_meter", "read"): arrays.direct_meter_read(result=0),
+    ("Checksum16", "get"): checksums.CHECKSUM16,
+    ("", "random"): numbers.RANDOM_FUNCTION,
+    ("", "hash"): numbers.HASH_FUNCTION,
+    ("", "verify_checksum"): _verify_checksum(with_payload=False),
+    ("", "verify_checksum_with_payload"): _verify_checksum(with_payload=True),
+    ("", "update_checksum"): _update_checksum(with_payload=False),
+    ("", "update_checksum_with_payload"): _update_checksum(with_payload=True),
+    ("", "mark_to_drop"): Extern(_mark_to_drop, _mark_to_drop_native).within("p", "ig", "eg"),
+    ("", "clone"): _clone(field_list=None),
+    ("", "clone_preserving_field_list"): _clone(field_list=2),
+    ("", "clone3"): _without_metadata().within("ig", "eg"),
+    ("", "resubmit"): _without_metadata().within("ig"),
+    ("", "resubmit_preserving_field_list"): _noted("resubmit").within("ig"),
+    ("", "recirculate"): _without_metadata().within("eg"),
+    ("", "recirculate_preserving_field_list"): _noted("recirculate").within("eg"),
+    ("", "truncate"): TRUNCATE,
+    ("", "digest"): messages.digest(data=1).within("ig"),
+    ("", "assert"): messages.ASSERT,
+    ("", "assume"): messages.ASSERT,
+    ("", "log_msg"): messages.LOG_MSG,
 }
-
-INSTANCES = frozenset(
-    {"register", "counter", "direct_counter", "meter", "direct_meter", "action_profile",
-     "action_selector", "Checksum16"}
-)  # fmt: skip
-
-COMPILER = ExternCompiler(EXTERNS, INSTANCES, counting, metering)
