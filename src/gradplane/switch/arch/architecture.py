@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.replicas import CloneSession
+from gradplane.switch.runtime.replicas import GROUPS, CloneSession
 from gradplane.switch.source import CompileError, Diagnostic, source_lines
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Architecture:
     load: Callable[[], Implementation]
     ports: int
     sessions: int = 1 << 16
-    groups: int = 1 << 16
+    groups: int = GROUPS
     cpu_port: int | None = None
     clone_sessions: Mapping[int, CloneSession] = field(default_factory=dict)
 
