@@ -200,7 +200,7 @@ def check(program: Program, include: Includes = [], define: Defines = []) -> Non
     """Compile a program and say what is wrong with it; it may be for any architecture."""
     from gradplane.experiment import p4_programs as programs
     from gradplane.switch.arch.registry import why_not
-    from gradplane.switch.arch.user_externs import needed
+    from gradplane.switch.interp.user_externs import needed
 
     compiled = programs.compiled(program, include, define, library=True)
     for warning in compiled.warnings:

@@ -1,74 +1,62 @@
-"""v1model's way of a packet as native code: gradplane.switch.arch.v1model, step by step."""
+"""v1model as machine code: gradplane.switch.arch.v1model.pipeline, step by step."""
 
 from __future__ import annotations
 
-from gradplane.switch.arch.fieldlists import FieldLists, Path
-from gradplane.switch.arch.model import control_of, parser_of
-from gradplane.switch.arch.v1packet import InstanceType
-from gradplane.switch.arch.v1prepare import COPYING
+from gradplane.switch.arch.native_blocks import NativeBlocks
+from gradplane.switch.arch.v1model.field_lists import FieldLists, Path
+from gradplane.switch.arch.v1model.packet import COPYING, PIPELINE, InstanceType
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 from gradplane.switch.jit import native_vectors
-from gradplane.switch.jit.blocks import control_function, deparser_function
-from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, Pipeline
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.metadata_access import StructFields
-from gradplane.switch.jit.packet_context import NONE, make_context
-from gradplane.switch.jit.parsers import parser_function
+from gradplane.switch.jit.packet_context import NONE
 from gradplane.switch.jit.traffic_manager import Traffic
 
-VALUES = ("hdr", "meta", "standard")  # of each block as many as it has parameters
 NOTES = ("truncate", "clone", "resubmit", "recirculate")  # of calls
 DEPARTURE = {"port": 0, "rid": 8, "passes": 16}
 DEPARTURE_CONTEXT = 64
 
 
-def build(unit: Unit, program: ir.Program, externs: Externs, passes: int) -> Pipeline:
-    """Compiles a v1model program."""
-    return _V1Traffic(unit, program, externs, passes).build()
+class V1Traffic(Traffic):
+    """The functions of a v1model program."""
 
-
-class _V1Traffic(Traffic):
     def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
         super().__init__(unit, program, externs, passes)
         self.drops = {
             place: f"{place}: egress_spec is {unit.drop_port}" for place in ("ingress", "egress")
         }
-        parser = parser_of(program.package, "p")
-        types = {n: p.var.type for n, p in zip(VALUES, parser.params, strict=True)}
-        meters = [i.name for i in program.externs if i.kind == "direct_meter"]
         notes = (*NOTES, "clone_list", "checksum_error")
-        self.context = make_context(unit.layouts, types, notes, meters)
-        self.standard = StructFields(unit, self.context, "standard")
-        self.put, self.get = self.standard.put, self.standard.get
+        self.pipeline = NativeBlocks(self, program.package, PIPELINE, notes)
+        self.context = self.pipeline.context
         self.lists = FieldLists(
-            types["meta"], [control_of(program.package, name) for name in COPYING]
+            self.context.types["meta"], [program.package.control(name) for name in COPYING]
         )
         # The standard metadata lie behind the metadata: both are kept as one.
         last = "standard" if self.lists.standard else "meta"
         self.meta_size = self._kept_at(last) + self.context.sizes[last]
         self.record_size = DEPARTURE_CONTEXT + self.context.size
-        self.most = 0
 
     def memory(self) -> dict[str, int]:
         names = ("first packet", "second packet", "third packet")
         return dict.fromkeys(names, self.context.size)
 
     def blocks(self) -> None:
-        package, calls = self.program.package, self.externs
-        context = self.context
-        parser_function(self.unit, "parser", parser_of(package, "p"), context, calls, VALUES)
-        for name in ("vr", "ig", "eg", "ck"):
-            control_function(self.unit, name, control_of(package, name), context, calls, VALUES)
-        dep = control_of(package, "dep")
-        self.most = deparser_function(self.unit, "dep", dep, context, calls, VALUES)
-        self.write_deparse("deparse", "dep", context)
+        self.pipeline.write()
         self._preserve()
         self._replicate()
         self._clone()
         self._egress()
+
+    def put(self, f: Function, c: Operand, name: str, value: Operand | int) -> None:
+        """Set a field of the standard metadata."""
+        self.pipeline.put(f, c, "standard", **{name: value})
+
+    def get(self, f: Function, c: Operand, name: str) -> Operand:
+        """A field of the standard metadata, as i64."""
+        return self.pipeline.get(f, c, "standard", name)
 
     def _clear_notes(self, f: Function, c: Operand, keep: tuple[str, ...] = ()) -> None:
         """As a packet is before any extern was called."""
@@ -112,12 +100,9 @@ class _V1Traffic(Traffic):
         return offset
 
     def _push(self, f: Function, context: Operand, replica: dict[str, Operand]) -> None:
-        """Queues a copy for egress."""
-        record = native_vectors.reserve(f, "queue", self.record_size)
-        for name, value in replica.items():
-            f.store("i64", value, f.add(record, DEPARTURE[name]), 8)
+        """Queue a replica for egress."""
+        record = self.enqueue(f, self.record_size, DEPARTURE, replica)
         f.copy(f.add(record, DEPARTURE_CONTEXT), context, self.context.size)
-        native_vectors.extend(f, "queue", self.record_size)
 
     def _replicate(self) -> None:
         """void replicate(ptr context, i64 first replica, i64 count, i64 passes)"""
@@ -183,7 +168,7 @@ class _V1Traffic(Traffic):
             self.count_drop(f, "egress")
             f.go(end)
         self.run(f, "ck", "%c", end)
-        room = self.room(f, self.context, "%c", self.most)
+        room = self.pipeline.room(f, "%c")
         again = f.compare("ne", "i64", self.context.get(f, "%c", "recirculate"), NONE)
         with f.when(again):
             node = self._node_of(f, room, InstanceType.RECIRCULATED, "recirculate", "%c")
@@ -195,7 +180,7 @@ class _V1Traffic(Traffic):
         f.ret()
 
     def _deparsed(self, f: Function, target: Operand, after: str) -> Operand:
-        size = self.deparsed(f, "deparse", "%c", target, after)
+        size = self.pipeline.deparse(f, "%c", target, after)
         # "Not truncated" is -1, the greatest number when compared unsigned.
         most = self.context.get(f, "%c", "truncate")
         return f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", most))
@@ -230,8 +215,7 @@ class _V1Traffic(Traffic):
         self.start_pass(f)
         c, depart = f.word("first packet"), f.label()
         self._begin(f, c)
-        error = self.run(f, "parser", c, depart)
-        self.put(f, c, "parser_error", f.resize(error, 32, 64))
+        self.put(f, c, "parser_error", self.pipeline.run(f, "p", c, depart))
         self.run(f, "vr", c, depart)
         self.put(f, c, "checksum_error", self.context.get(f, c, "checksum_error"))
         self.run(f, "ig", c, depart)
@@ -266,7 +250,7 @@ class _V1Traffic(Traffic):
             copy, which = f.word("second packet"), self.context.get(f, c, "clone_list")
             self._fresh(f, copy)
             self.put(f, copy, "ingress_port", "%port")
-            self.run(f, "parser", copy, after)
+            self.run(f, "p", copy, after)
             kind = InstanceType.INGRESS_CLONE
             self._call_clone(f, copy, c, session, which, kind, "%passes")
 
@@ -294,7 +278,7 @@ class _V1Traffic(Traffic):
         """Through egress at once, unless clones are to go before."""
         self.put(f, c, "instance_type", int(InstanceType.NORMAL))
         rid = self.get(f, c, "egress_rid")
-        with f.when(f.compare("ne", "i64", native_vectors.length(f, "queue"), 0)):
+        with f.unless(self.queue_is_empty(f)):
             self._push(f, c, {"port": port, "rid": rid, "passes": "%passes"})
             f.go(depart)
         args = (("ptr", c), ("i64", port), ("i64", rid), ("i64", "%passes"))
@@ -303,16 +287,9 @@ class _V1Traffic(Traffic):
 
     def _departures(self, f: Function) -> None:
         """All that is queued for egress, and what egress queues."""
-        at, c = f.variable("i64", 0), f.word("first packet")
-        with f.loop() as end:
-            more = f.label()
-            f.branch(
-                f.compare("ult", "i64", at.get(), native_vectors.length(f, "queue")), more, end
-            )
-            f.at(more)
-            record = f.add(native_vectors.data(f, "queue"), at.get())
+        c = f.word("first packet")
+        with self.queued(f, self.record_size) as record:
             row = {n: f.load("i64", f.add(record, o), 8) for n, o in DEPARTURE.items()}
             f.copy(c, f.add(record, DEPARTURE_CONTEXT), self.context.size)
             args = (("ptr", c), *(("i64", row[n]) for n in DEPARTURE))
             f.call("void", "egress", *args)
-            at.increase(self.record_size)

@@ -1,4 +1,4 @@
-"""PSA's way of a packet as native code: gradplane.switch.arch.psa, step by step.
+"""PSA as machine code: gradplane.switch.arch.psa.pipeline, step by step.
 
 Bytes of packets between the pipelines are in vector `between`, and records of the packets that
 wait for egress, with their metadata, in `queue`.
@@ -6,84 +6,33 @@ wait for egress, with their metadata, in `queue`.
 
 from __future__ import annotations
 
-from gradplane.switch.arch.model import control_of, parser_of
-from gradplane.switch.arch.psapacket import (
-    BROUGHT,
-    EGRESS,
-    INGRESS,
-    PORT_RECIRCULATE,
-    PacketPath,
-    pipelines,
-    value_types,
-)
+from gradplane.switch.arch.native_blocks import NativeBlocks
+from gradplane.switch.arch.psa import PORT_RECIRCULATE
+from gradplane.switch.arch.psa.packet import BROUGHT, EGRESS, INGRESS, PacketPath, pipelines
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_vectors
-from gradplane.switch.jit.blocks import control_function, deparser_function
-from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, Pipeline
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.metadata_access import StructFields
-from gradplane.switch.jit.packet_context import Context, make_context
-from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.traffic_manager import Traffic
 
 # A record in the queue; `at` and `size` are of the packet's bytes in `between`.
 DEPARTURE = {"at": 0, "size": 8, "port": 16, "instance": 24, "path": 32, "service": 40,
              "passes": 48}  # fmt: skip
 DEPARTURE_META = 64
-DIRECT = ("direct_counter", "direct_meter")
-
-Values = tuple[str, ...]  # of a block, by name
 
 
-def build(unit: Unit, program: ir.Program, externs: Externs, passes: int) -> Pipeline:
-    """Compiles a PSA program."""
-    return _PsaTraffic(unit, program, externs, passes).build()
+class PsaTraffic(Traffic):
+    """The functions of a PSA program."""
 
-
-class _Side:
-    """One of the two pipelines: its packet's memory and the metadata in it."""
-
-    def __init__(
-        self,
-        unit: Unit,
-        program: ir.Program,
-        package: ir.Package,
-        values: dict[str, tuple[str, ...]],
-    ) -> None:
-        self.package = package
-        self.values = values
-        direct = [i.name for i in program.externs if i.kind in DIRECT]
-        types = value_types(package, values)
-        self.context: Context = make_context(unit.layouts, types, (), direct)
-        self.fields = {
-            name: StructFields(unit, self.context, name)
-            for name in types
-            if name.endswith(("istd", "ostd"))
-        }
-        self.most = 0  # bytes that the deparser can emit
-
-    def put(self, f: Function, c: Operand, struct: str, **fields: Operand | int) -> None:
-        for name, value in fields.items():
-            self.fields[struct].put(f, c, name, value)
-
-    def get(self, f: Function, c: Operand, name: str) -> Operand:
-        """A field of the output metadata, as i64."""
-        return self.fields["ostd"].get(f, c, name)
-
-    def is_set(self, f: Function, c: Operand, name: str) -> Operand:
-        return f.compare("ne", "i64", self.get(f, c, name), 0)
-
-
-class _PsaTraffic(Traffic):
     drops = {"ingress": "ingress: drop is set", "egress": "egress: drop is set"}
 
     def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
         super().__init__(unit, program, externs, passes)
         ingress, egress = pipelines(program)
-        self.ingress = _Side(unit, program, ingress, INGRESS)
-        self.egress = _Side(unit, program, egress, EGRESS)
+        self.ingress = NativeBlocks(self, ingress, INGRESS)
+        self.egress = NativeBlocks(self, egress, EGRESS)
         into = self.ingress.context.sizes
         self.meta_size = max(into["resubmit"], into["recirculate"])
         across = self.egress.context.sizes
@@ -97,18 +46,8 @@ class _PsaTraffic(Traffic):
         }
 
     def blocks(self) -> None:
-        for side in (self.ingress, self.egress):
-            (parser, of_parser), (control, of_control), (deparser, of_deparser) = (
-                side.values.items()
-            )
-            unit, package, context, calls = self.unit, side.package, side.context, self.externs
-            code = parser_of(package, parser)
-            parser_function(unit, parser, code, context, calls, of_parser)
-            body = control_of(package, control)
-            control_function(unit, control, body, context, calls, of_control)
-            body = control_of(package, deparser)
-            side.most = deparser_function(unit, deparser, body, context, calls, of_deparser)
-            self.write_deparse(f"deparse.{deparser}", deparser, context)
+        self.ingress.write()
+        self.egress.write()
         self._clone()
         self._egress()
 
@@ -116,11 +55,8 @@ class _PsaTraffic(Traffic):
 
     def _push(self, f: Function, meta: Operand, most: int, **fields: Operand | int) -> None:
         """Queues a packet for egress, with so many bytes of metadata."""
-        record = native_vectors.reserve(f, "queue", self.record_size)
-        for name, value in fields.items():
-            f.store("i64", value, f.add(record, DEPARTURE[name]), 8)
+        record = self.enqueue(f, self.record_size, DEPARTURE, fields)
         f.copy(f.add(record, DEPARTURE_META), meta, most)
-        native_vectors.extend(f, "queue", self.record_size)
 
     def _clone(self) -> None:
         """void clone(i64 session, i64 path, ptr data, i64 size, ptr meta, i64 passes)"""
@@ -146,17 +82,23 @@ class _PsaTraffic(Traffic):
         f.ret()
 
     def _clone_if_set(
-        self, f: Function, side: _Side, c: Operand, path: PacketPath, data: Operand, size: Operand
+        self,
+        f: Function,
+        side: NativeBlocks,
+        c: Operand,
+        path: PacketPath,
+        data: Operand,
+        size: Operand,
     ) -> None:
-        with f.when(side.is_set(f, c, "clone")):
-            session = side.get(f, c, "clone_session_id")
+        with f.when(_is_set(f, side, c, "clone")):
+            session = side.get(f, c, "ostd", "clone_session_id")
             meta = side.context.value(f, c, f"to {BROUGHT[path]}")
             args = (("i64", session), ("i64", int(path)), ("ptr", data), ("i64", size),
                     ("ptr", meta), ("i64", "%passes"))  # fmt: skip
             f.call("void", "clone", *args)
 
     def _come(
-        self, f: Function, side: _Side, c: Operand, path: PacketPath, port: Operand | int,
+        self, f: Function, side: NativeBlocks, c: Operand, path: PacketPath, port: Operand | int,
         data: Operand, size: Operand,
     ) -> None:  # fmt: skip
         """Makes a packet come again."""
@@ -176,14 +118,14 @@ class _PsaTraffic(Traffic):
         side.context.begin(f, c, "%data", "%size")
         self._take_meta(f, side, c, "%kind", (PacketPath.RESUBMIT, PacketPath.RECIRCULATE))
         side.put(f, c, "parser istd", ingress_port="%port", packet_path="%kind")
-        error = f.resize(self.run(f, "ip", c, depart), 32, 64)
+        error = side.run(f, "ip", c, depart)
         now = f.word("microseconds", "i64")
         side.put(f, c, "istd", ingress_port="%port", packet_path="%kind", ingress_timestamp=now,
                  parser_error=error)  # fmt: skip
         side.put(f, c, "ostd", drop=1)
         self.run(f, "ig", c, depart)
-        target = native_vectors.reserve(f, "between", self.room(f, side.context, c, side.most))
-        size = self.deparsed(f, "deparse.id", c, target, depart)
+        target = native_vectors.reserve(f, "between", side.room(f, c))
+        size = side.deparse(f, c, target, depart)
         native_vectors.extend(f, "between", size)
         self.tell_digests(f)
         self._after_ingress(f, c, size, depart)
@@ -192,7 +134,12 @@ class _PsaTraffic(Traffic):
         f.ret()
 
     def _take_meta(
-        self, f: Function, side: _Side, c: Operand, kind: Operand, paths: tuple[PacketPath, ...]
+        self,
+        f: Function,
+        side: NativeBlocks,
+        c: Operand,
+        kind: Operand,
+        paths: tuple[PacketPath, ...],
     ) -> None:
         """Copies what the packet brings along (%meta) to the value for its path."""
         end, labels = f.label(), {path: f.label() for path in paths}
@@ -207,15 +154,15 @@ class _PsaTraffic(Traffic):
     def _after_ingress(self, f: Function, c: Operand, size: Operand, depart: str) -> None:
         side = self.ingress
         self._clone_if_set(f, side, c, PacketPath.CLONE_I2E, "%data", "%size")
-        with f.when(side.is_set(f, c, "drop")):
+        with f.when(_is_set(f, side, c, "drop")):
             self.count_drop(f, "ingress")
             f.go(depart)
-        with f.when(side.is_set(f, c, "resubmit")):
+        with f.when(_is_set(f, side, c, "resubmit")):
             self._come(f, side, c, PacketPath.RESUBMIT, "%port", "%data", "%size")
             f.go(depart)
         meta, most = side.context.value(f, c, "to normal"), side.context.sizes["to normal"]
-        service = side.get(f, c, "class_of_service")
-        group = side.get(f, c, "multicast_group")
+        service = side.get(f, c, "ostd", "class_of_service")
+        group = side.get(f, c, "ostd", "multicast_group")
         with f.when(f.compare("ne", "i64", group, 0)):
             first, count = self.members(f, group, depart)
             with f.count(count) as i:
@@ -224,9 +171,9 @@ class _PsaTraffic(Traffic):
                            path=int(PacketPath.NORMAL_MULTICAST), service=service,
                            passes="%passes")  # fmt: skip
             f.go(depart)
-        port = side.get(f, c, "egress_port")
+        port = side.get(f, c, "ostd", "egress_port")
         path = int(PacketPath.NORMAL_UNICAST)
-        with f.when(f.compare("ne", "i64", native_vectors.length(f, "queue"), 0)):
+        with f.unless(self.queue_is_empty(f)):
             self._push(f, meta, most, at=0, size=size, port=port, instance=0, path=path,
                        service=service, passes="%passes")  # fmt: skip
             f.go(depart)
@@ -242,18 +189,10 @@ class _PsaTraffic(Traffic):
 
     def _departures(self, f: Function) -> None:
         """All that is queued for egress, and what egress queues."""
-        at = f.variable("i64", 0)
-        with f.loop() as end:
-            more = f.label()
-            f.branch(
-                f.compare("ult", "i64", at.get(), native_vectors.length(f, "queue")), more, end
-            )
-            f.at(more)
-            record = f.add(native_vectors.data(f, "queue"), at.get())
+        with self.queued(f, self.record_size) as record:
             start, *rest = (f.load("i64", f.add(record, o), 8) for o in DEPARTURE.values())
             data = f.add(native_vectors.data(f, "between"), start)
             self._call_egress(f, f.add(record, DEPARTURE_META), data, *rest)
-            at.increase(self.record_size)
 
     def _egress(self) -> None:
         """void egress(ptr meta, ptr data, i64 size, i64 port, i64 instance, i64 path, i64 class of
@@ -267,17 +206,17 @@ class _PsaTraffic(Traffic):
                  PacketPath.CLONE_E2E)  # fmt: skip
         self._take_meta(f, side, c, "%path", paths)
         side.put(f, c, "parser istd", egress_port="%port", packet_path="%path")
-        error = f.resize(self.run(f, "ep", c, end), 32, 64)
+        error = side.run(f, "ep", c, end)
         now = f.word("microseconds", "i64")
         side.put(f, c, "istd", class_of_service="%service", egress_port="%port",
                  packet_path="%path", instance="%instance", egress_timestamp=now,
                  parser_error=error)  # fmt: skip
         self.run(f, "eg", c, end)
         side.put(f, c, "deparser istd", egress_port="%port")
-        target = native_vectors.reserve(f, "out", self.room(f, side.context, c, side.most))
-        size = self.deparsed(f, "deparse.ed", c, target, end)
+        target = native_vectors.reserve(f, "out", side.room(f, c))
+        size = side.deparse(f, c, target, end)
         self._clone_if_set(f, side, c, PacketPath.CLONE_E2E, target, size)
-        with f.when(side.is_set(f, c, "drop")):
+        with f.when(_is_set(f, side, c, "drop")):
             self.count_drop(f, "egress")
             f.go(end)
         with f.when(f.compare("eq", "i64", "%port", PORT_RECIRCULATE)):
@@ -286,3 +225,8 @@ class _PsaTraffic(Traffic):
         self.send(f, "%port", size)
         f.at(end)
         f.ret()
+
+
+def _is_set(f: Function, side: NativeBlocks, c: Operand, name: str) -> Operand:
+    """Whether a flag of the output metadata is set."""
+    return f.compare("ne", "i64", side.get(f, c, "ostd", name), 0)

@@ -12,15 +12,13 @@ import inspect
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from keyword import iskeyword
-from threading import get_ident
+from threading import RLock, get_ident
 from types import ModuleType
 from typing import Any, TypeGuard
 
-from gradplane.switch.arch.abstract_methods import PythonMethod
-from gradplane.switch.arch.extern_call import source_lines
 from gradplane.switch.interp.frame_layout import Frame
 from gradplane.switch.interp.interpreter_values import Value
-from gradplane.switch.interp.packet import Abort
+from gradplane.switch.interp.packet import Abort, Packet
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.user_extern_values import (
     FromPython,
@@ -33,7 +31,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.state import State
-from gradplane.switch.source import CompileError, Diagnostic, Span
+from gradplane.switch.source import CompileError, Diagnostic, Span, source_lines
 
 Implementations = Mapping[str, Any] | ModuleType
 Invoke = Callable[[Sequence[Value]], list[Value]]
@@ -46,8 +44,8 @@ log = logging.getLogger("gradplane.switch")
 
 def needed(program: ir.Program) -> Diagnostic | None:
     """A warning where a program uses externs of its own: it runs with an implementation only."""
-    found = {e.type: e.span for e in program.externs if e.own is not None}
-    for call in program.own_calls:
+    found = {e.type: e.span for e in program.externs if e.user_extern is not None}
+    for call in program.user_extern_calls:
         if call.instance is None:
             found.setdefault(call.name, call.span)
     if not found:
@@ -56,7 +54,7 @@ def needed(program: ir.Program) -> Diagnostic | None:
     return Diagnostic(next(iter(found.values())), what, "warning")
 
 
-def inputs(call: ir.CallOwn) -> list[tuple[ir.Expr, Type]]:
+def inputs(call: ir.CallUserExtern) -> list[tuple[ir.Expr, Type]]:
     """The arguments with values that are known only when the call is made."""
     return [(a.value, a.type) for a in call.args if a.direction != "out" and _unknown(a.value)]
 
@@ -65,7 +63,7 @@ def _unknown(value: ir.Expr | ir.ExternInstance | None) -> TypeGuard[ir.Expr]:
     return isinstance(value, ir.Expr) and not isinstance(value, ir.Const)
 
 
-class OwnExterns:
+class UserExterns:
     """The implementations of one loaded program's externs, their objects among them.
 
     Raises CompileError where one is missing, or does not take the program's arguments.
@@ -77,20 +75,22 @@ class OwnExterns:
         self._given = _by_name(given)
         self._objects: dict[ir.ExternInstance, Any] = {}
         self._problems: list[Diagnostic] = []
-        self._logged: set[ir.CallOwn] = set()
+        self._logged: set[ir.CallUserExtern] = set()
         self.thread: int | None = None  # that one of them runs in
         for instance in program.externs:
-            if instance.own is not None:
+            if instance.user_extern is not None:
                 self._objects[instance] = self._made(instance)
-        self._calls = {c: (self._function(c), self._arguments(c)) for c in program.own_calls}
+        self._calls = {
+            c: (self._function(c), self._arguments(c)) for c in program.user_extern_calls
+        }
         if self._problems:
             raise CompileError(self._problems, source_lines([p.span for p in self._problems]))
 
     def give_methods(self, compiler: Callable[[Frame], Statements]) -> None:
         """Sets the abstract methods; `compiler` makes what compiles them."""
         for instance, made in self._objects.items():
-            assert instance.own is not None
-            for method in instance.own.methods:
+            assert instance.user_extern is not None
+            for method in instance.user_extern.methods:
                 run = PythonMethod(method, compiler(Frame()), self.program.errors)
                 try:
                     setattr(made, _spelled(method.name), run)
@@ -109,8 +109,8 @@ class OwnExterns:
         if not callable(kind):
             self._missing(f"extern {instance.type}", instance.type, "class", instance.span)
             return None
-        assert instance.own is not None
-        pairs = zip(instance.args, instance.own.types, strict=True)
+        assert instance.user_extern is not None
+        pairs = zip(instance.args, instance.user_extern.types, strict=True)
         args = [self._argument(a, t, instance.span) for a, t in pairs]
         if not self._fits(kind, args, f"extern {instance.type}", instance.span):
             return None
@@ -128,7 +128,7 @@ class OwnExterns:
 
     def _object(self, instance: ir.ExternInstance, span: Span) -> Any:
         """What an extern object is in Python: of the architecture's, the state it keeps."""
-        if instance.own is not None:
+        if instance.user_extern is not None:
             return self._objects[instance]
         state = self.state
         kept = {**state.registers, **state.counters, **state.meters}
@@ -151,7 +151,7 @@ class OwnExterns:
             return True
         return True
 
-    def _function(self, call: ir.CallOwn) -> Any:
+    def _function(self, call: ir.CallUserExtern) -> Any:
         """What a call calls, checked to take its arguments."""
         name = call.name
         if call.instance is None:
@@ -164,7 +164,7 @@ class OwnExterns:
             if made is None:
                 return None
             function = getattr(made, _spelled(name), None)
-            given = call.instance.own
+            given = call.instance.user_extern
             if given is not None and any(m.name == name for m in given.methods):
                 return lambda *args: getattr(made, _spelled(name))(*args)  # set later
             if not callable(function):
@@ -175,7 +175,7 @@ class OwnExterns:
         self._fits(function, args, what, call.span)
         return function
 
-    def _arguments(self, call: ir.CallOwn) -> list[Callable[[Sequence[Value]], Any]]:
+    def _arguments(self, call: ir.CallUserExtern) -> list[Callable[[Sequence[Value]], Any]]:
         """Each argument as a function of the input values."""
         positions = iter(range(len(inputs(call))))
         return [
@@ -186,7 +186,7 @@ class OwnExterns:
             if a.direction != "out"
         ]
 
-    def _known(self, a: ir.OwnArgument, span: Span) -> Any:
+    def _known(self, a: ir.UserExternArgument, span: Span) -> Any:
         """An argument that is the same in every call; None for one that was left out."""
         if isinstance(a.value, ir.ExternInstance):
             return self._object(a.value, span)
@@ -196,7 +196,7 @@ class OwnExterns:
 
     # -- at run time ----------------------------------------------------------------------------
 
-    def invoke(self, call: ir.CallOwn) -> Invoke:
+    def invoke(self, call: ir.CallUserExtern) -> Invoke:
         """The function that makes a call."""
         function, arguments = self._calls[call]
         results = _results(call, self.program.errors)
@@ -225,7 +225,7 @@ class OwnExterns:
 
         return invoke
 
-    def _log(self, call: ir.CallOwn, error: Exception) -> None:
+    def _log(self, call: ir.CallUserExtern, error: Exception) -> None:
         """Tells where an implementation raised, the first time that a call's did."""
         if call not in self._logged:
             self._logged.add(call)
@@ -233,6 +233,63 @@ class OwnExterns:
             assert trace is not None
             found = (type(error), error, trace.tb_next or trace)
             log.error("%s: %s", call.span, failure(call), exc_info=found)
+
+
+class PythonMethod:
+    """A method that the program gives: run by the interpreter, on the state of the switch, with
+    variables of its own in each call.
+
+    Takes the in and inout arguments in order, and gives what a function that implements an extern
+    would. Raises TypeError for their number, ValueError for what does not fit them.
+    """
+
+    def __init__(self, method: ir.Method, compiler: Statements, errors: Sequence[str]) -> None:
+        self.name = method.name
+        self._frame = frame = compiler.frame
+        params = [(p, t) for p, t in zip(method.params, method.types, strict=True)]
+        outs = [(p.var, t) for p, t in params if p.direction in ("out", "inout")]
+        if method.result is not None:
+            outs.insert(0, (method.result, method.type))
+        variables = {**dict.fromkeys(p.var for p in method.params), **dict.fromkeys(method.locals)}
+        if method.result is not None:
+            variables[method.result] = None
+        self._zero = frame.zeroing([*variables])
+        self._takes = [
+            (frame.slot(p.var), labelled(f"argument {p.name} of {method.name}", t, errors))
+            for p, t in params
+            if p.direction != "out"
+        ]
+        self._gives = [(frame.slot(var), to_python(t, errors)) for var, t in outs]
+        self._run = compiler.body(method.body).run
+
+    def __call__(self, *args: Any) -> Any:
+        if len(args) != len(self._takes):
+            raise TypeError(f"{self.name}() takes {len(self._takes)} arguments, not {len(args)}")
+        env = self._frame.new()
+        env[0] = Packet(b"")
+        self._zero(env)
+        for (slot, convert), arg in zip(self._takes, args, strict=True):
+            env[slot] = convert(arg, None)
+        self._run(env)
+        given = [convert(env[slot]) for slot, convert in self._gives]
+        return tuple(given) if len(given) > 1 else given[0] if given else None
+
+
+class UserExternLock:
+    """A switch's lock that an extern of its program cannot take: it runs in the middle of a packet,
+    where nothing may change. Raises SwitchError then."""
+
+    def __init__(self, own: UserExterns) -> None:
+        self._own = own
+        self._lock = RLock()
+
+    def __enter__(self) -> None:
+        if self._own.thread == get_ident():
+            raise SwitchError("an extern cannot use the switch that is calling it")
+        self._lock.acquire()
+
+    def __exit__(self, *raised: object) -> None:
+        self._lock.release()
 
 
 def _spelled(name: str) -> str:
@@ -250,7 +307,7 @@ def _by_name(given: Implementations | None) -> Mapping[str, Any]:
     return given or {}
 
 
-def failure(call: ir.CallOwn) -> str:
+def failure(call: ir.CallUserExtern) -> str:
     """The reason of a drop."""
     if call.instance is None:
         return f"extern {call.name} failed"
@@ -265,12 +322,12 @@ def _always(known: Any) -> Callable[[Sequence[Value]], Any]:
     return lambda values: known
 
 
-def _failed(call: ir.CallOwn, error: Exception) -> Abort:
+def _failed(call: ir.CallUserExtern, error: Exception) -> Abort:
     what = failure(call)
     return Abort(what, f"{what}: {_told(error)}")
 
 
-def _results(call: ir.CallOwn, errors: Sequence[str]) -> list[tuple[FromPython, int | None]]:
+def _results(call: ir.CallUserExtern, errors: Sequence[str]) -> list[tuple[FromPython, int | None]]:
     """Of each place: what converts its value, and the position of its input, if it is inout."""
     names = {a.value: a.name for a in call.args if isinstance(a.value, ir.Var)}
     at = {value: i for i, (value, _) in enumerate(inputs(call))}

@@ -1,4 +1,4 @@
-"""An extern call, as the code that implements externs sees it."""
+"""An extern call, as the interpreter's implementations of externs see it."""
 
 from __future__ import annotations
 
@@ -6,34 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from gradplane.switch.interp.expressions import Store
-from gradplane.switch.interp.frame_layout import Env, Load, Run
+from gradplane.switch.interp.frame_layout import Env, Load
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import header_of
 from gradplane.switch.ir.ops import wrap
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
 from gradplane.switch.runtime.hashes import pack_bits
-from gradplane.switch.source import CompileError, Diagnostic, Span
+from gradplane.switch.source import refuse
 
 Parts = list[tuple[int, int]]  # (value, width) pairs
 Collect = Callable[[Env, Parts], None]
-
-
-def refuse(span: Span, message: str, hint: str = "") -> CompileError:
-    """The error for what an architecture does not do, with the source line if it can be read."""
-    return CompileError([Diagnostic(span, message, hint=hint)], source_lines([span]))
-
-
-def source_lines(spans: list[Span]) -> dict[str, list[str]]:
-    """The lines of the files that spans point into, as far as they can be read."""
-    lines: dict[str, list[str]] = {}
-    for span in spans:
-        try:
-            with open(span.file, encoding="utf-8", errors="replace") as file:
-                lines[span.file] = file.read().splitlines()
-        except OSError:
-            continue
-    return lines
 
 
 class Call:
@@ -61,17 +44,15 @@ class Call:
         mask = (1 << t.width) - 1
         return lambda env: load(env) & mask
 
-    def out(self, position: int) -> Store:
-        """The function that assigns a number to an out argument, cut to its width."""
-        target = self.stmt.args[position]
-        assert isinstance(target, ir.LValue), target
-        return self._cut(target)
-
-    def result(self) -> Store:
-        """The function that assigns the return value."""
-        if self.stmt.result is None:
-            return lambda env, value: None
-        return self._cut(self.stmt.result)
+    def out(self, position: int | None) -> Store:
+        """The function that assigns a number to an out argument, or to the return value (None),
+        cut to its width."""
+        if position is None:
+            target = self.stmt.result
+            return (lambda env, value: None) if target is None else self._cut(target)
+        arg = self.stmt.args[position]
+        assert isinstance(arg, ir.LValue), arg
+        return self._cut(arg)
 
     def name(self, position: int) -> str:
         """An argument that must be a constant: an enum member's name or a string."""
@@ -80,14 +61,6 @@ class Call:
             what = f"argument {position + 1} of {self.stmt.name} must be a constant"
             raise refuse(self.stmt.span, what)
         return arg.value
-
-    def number(self, position: int) -> int:
-        """An argument that must be a constant number."""
-        arg = self.stmt.args[position]
-        if not isinstance(arg, ir.Const) or isinstance(arg.value, str):
-            what = f"argument {position + 1} of {self.stmt.name} must be a constant"
-            raise refuse(self.stmt.span, what)
-        return int(arg.value)
 
     def data(self, position: int) -> Callable[[Env], bytes]:
         """The bits of an argument's fields; those of invalid headers are left out."""
@@ -105,9 +78,6 @@ class Call:
         if isinstance(target.type, Bool):
             return lambda env, value: store(env, bool(value))
         return lambda env, value: store(env, into(value))
-
-
-Builder = Callable[[Call], Run]
 
 
 def collector(e: ir.Expr, statements: Statements) -> Collect:
