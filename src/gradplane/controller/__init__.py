@@ -1,6 +1,6 @@
 """The control plane: P4Runtime to every switch, and nothing else.
 
-`plan` says what a job needs and refuses what cannot work; `Controller` installs it; `configure` and
+`plan` describes a job and refuses what cannot work; `Controller` installs it; `configure` and
 `read_counters` do so in one call.
 """
 

@@ -1,6 +1,6 @@
 """A P4_16 switch in Python: compiler, engines, P4Runtime.
 
-`Switch` runs a program; what goes wrong is a CompileError, TableError or SwitchError.
+`Switch` runs a program; errors are a CompileError, TableError or SwitchError.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CompileError", "MeterConfig", "Recirculated", "Switch", "SwitchError", "TableError"]
 
-# Loaded on first use, so that one part of the package does not import all others.
+# Loaded on first use, so that importing one part of the package does not import all others.
 _HOMES = {
     "CompileError": "source",
     "MeterConfig": "runtime.meters",

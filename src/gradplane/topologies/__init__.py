@@ -1,6 +1,6 @@
 """Networks: one description (`star`, ...), two ways to run it (Mininet, simulated).
 
-`P4Switch` is there for one's own Mininet scripts:
+`P4Switch` is the switch for any Mininet script:
 
     from gradplane.topologies import P4Switch
     net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None)
@@ -30,7 +30,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "P4Switch":  # mininet is imported only by those who use it
+    if name == "P4Switch":  # imports mininet
         from gradplane.topologies.mininet.p4switch import P4Switch
 
         return P4Switch

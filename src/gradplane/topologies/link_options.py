@@ -1,4 +1,4 @@
-"""The options of links, as the functions that describe networks take them: one value or a list."""
+"""The options of links as the topologies' functions take them: one value or a list."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ class LinkOptions:
         queue: int | Sequence[int] = QUEUE,
         prefix: str = "",
     ) -> LinkOptions:
-        """Of `count` links, from `PREFIXrate` and so on: a value for all, or a list with one each.
+        """Parse the options of `count` links, `PREFIXrate` and so on: a value for all, or a list of
+        values.
 
-        what: whom a list has a value for, in plural. Raises TopologyError.
+        what: the things that a list has a value for, in plural. Raises TopologyError.
         """
         rates: Sequence[int | None] = [None] * count
         if rate is not None:
@@ -41,12 +42,12 @@ class LinkOptions:
         return cls(rates, delays, queues)
 
     def of(self, link: int) -> tuple[int | None, int, int]:
-        """Rate, delay and queue, as `Link` takes them."""
+        """Return rate, delay and queue, in the order of `Link`."""
         return self.rates[link], self.delays[link], self.queues[link]
 
 
 def check_hosts(workers: int, servers: int, kind: str) -> int:
-    """How many hosts there are. Raises TopologyError where that is none, or too many."""
+    """Return the number of hosts. Raises TopologyError where it is zero, or too large."""
     count = workers + servers
     if workers < 1 or servers < 0 or count > MAX_HOSTS:
         raise TopologyError(
@@ -57,7 +58,7 @@ def check_hosts(workers: int, servers: int, kind: str) -> int:
 
 
 def check_count(name: str, value: Any, what: str) -> int:
-    """`value` if it is a whole number of 1 or more. Raises TopologyError."""
+    """Return `value` if it is a whole number of 1 or more. Raises TopologyError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise TopologyError(f"{name} = {value!r}: {what}, 1 or more")
     return value
@@ -66,7 +67,7 @@ def check_count(name: str, value: Any, what: str) -> int:
 def _each(
     value: Any, count: int, what: str, where: str, parse: Callable[[Any, str], int]
 ) -> list[int]:
-    """`value` parsed, once for each of `count` links; a list has one value for each already."""
+    """Parse `value` for each of `count` links; a list has one value for each already."""
     if not isinstance(value, (list, tuple)):
         return [parse(value, where)] * count
     if len(value) != count:

@@ -1,4 +1,4 @@
-"""Shortest paths between nodes: which ports lead nearer to one."""
+"""Shortest paths between nodes, and the ports that lead to them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ from collections import deque
 from collections.abc import Mapping
 
 Neighbours = Mapping[str, Mapping[int, str]]
-"""By node: what is at the other end of each of its ports."""
+"""For each node, the node at the other end of each of its ports."""
 
 
 def distances(neighbours: Neighbours, to: str, through: frozenset[str]) -> dict[str, int]:
-    """Links between each node and `to`, by way of nodes of `through`; without whom none leads."""
+    """Return the number of links from each node to `to`, on paths through nodes of `through`
+    only.
+    """
     found, waiting = {to: 0}, deque([to])
     while waiting:
         node = waiting.popleft()
@@ -23,6 +25,6 @@ def distances(neighbours: Neighbours, to: str, through: frozenset[str]) -> dict[
 
 
 def nearer(neighbours: Neighbours, node: str, distance: Mapping[str, int]) -> list[int]:
-    """The ports of `node` whose other end is one link nearer, in order."""
+    """Return the ports of `node` whose other end is one link nearer, in order."""
     ports = neighbours[node].items()
     return sorted(p for p, other in ports if distance.get(other) == distance[node] - 1)

@@ -1,4 +1,4 @@
-"""Rates and times as people write them: `10Mbit`, `2ms`; a plain number is bit/s, or ns."""
+"""Rates and times with units: `10Mbit`, `2ms`; a plain number is bit/s, or ns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Quantity = int | str
 
 
 def parse_rate(value: Quantity, where: str) -> int:
-    """Bits per second of `value`; `where` names the option in the TopologyError of a wrong one."""
+    """Return `value` in bits per second; `where` names the option in a TopologyError."""
     rate = _parse(value, _RATES, where, "100Mbit")
     if rate <= 0:
         raise TopologyError(
@@ -25,7 +25,7 @@ def parse_rate(value: Quantity, where: str) -> int:
 
 
 def parse_time(value: Quantity, where: str) -> int:
-    """Nanoseconds of `value`; `where` names the option in the TopologyError of a wrong one."""
+    """Return `value` in nanoseconds; `where` names the option in a TopologyError."""
     return _parse(value, _TIMES, where, "2ms")
 
 

@@ -201,10 +201,10 @@ def test_what_the_switch_refuses_is_passed_over_and_told(stf: Check) -> None:
         "expect 2 01",
     ) == (
         True,
-        "t.stf:2: table I.exactly: it has an entry for h.d.x 0x1 (passed over)\n"
+        "t.stf:2: table I.exactly: it has an entry for h.d.x 0x1 (skipped)\n"
         "t.stf:3: table I.exactly: field h.d.x: value 256 does not fit 8 bits (0 to 255) "
-        "(passed over)\n"
-        "t.stf:4: table I.fixed: its default action is const in the source (passed over)",
+        "(skipped)\n"
+        "t.stf:4: table I.fixed: its default action is const in the source (skipped)",
     )
 
 
@@ -272,10 +272,10 @@ def test_groups_and_sessions_that_do_not_exist_are_passed_over(stf: Check) -> No
         "register_read cells 7",
     ) == (
         True,
-        "t.stf:3: there is no multicast group 2: mc_mgrp_create 2 first (passed over)\n"
-        "t.stf:4: there is no multicast node 0; nodes: none (passed over)\n"
-        "t.stf:5: there is no mirroring session 3; sessions: none (passed over)\n"
-        "t.stf:6: register I.cells: index 7 is not within 0 to 1 (passed over)",
+        "t.stf:3: there is no multicast group 2: mc_mgrp_create 2 first (skipped)\n"
+        "t.stf:4: there is no multicast node 0; nodes: none (skipped)\n"
+        "t.stf:5: there is no mirroring session 3; sessions: none (skipped)\n"
+        "t.stf:6: register I.cells: index 7 is not within 0 to 1 (skipped)",
     )
 
 

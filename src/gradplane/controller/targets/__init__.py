@@ -1,4 +1,6 @@
-"""Targets: what differs between the switches we speak to. A file here is a target, by its name."""
+"""Targets: the differences between the kinds of switch. Each module here is a target of its
+name.
+"""
 
 from __future__ import annotations
 
@@ -10,25 +12,25 @@ from gradplane.controller.controller_errors import ControllerError
 
 
 class Target(Protocol):
-    """A module of this folder: `embedded`, ..."""
+    """The interface of a module of this folder: `embedded`, ..."""
 
     DEVICE_ID: int
-    """The device id when none is given."""
+    """The default device id."""
     BATCH: int
-    """How many updates one write request may carry."""
+    """The maximum number of updates in one write request."""
 
     def device_config(self, config: bytes) -> bytes:
-        """What goes into SetForwardingPipelineConfig, from what the caller has of the program."""
+        """Convert a compiled program to the device config for SetForwardingPipelineConfig."""
 
 
 def names() -> list[str]:
-    """All targets there are."""
+    """Return the names of all targets."""
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def get(name: str) -> Target:
-    """The target of that name. Raises ControllerError, with the names there are."""
+    """Return the target of that name; raise ControllerError with the known names."""
     if name not in names():
-        raise ControllerError(f"no target {name!r}: there is {', '.join(names())}")
+        raise ControllerError(f"no target {name!r}: targets: {', '.join(names())}")
     target: Target = importlib.import_module(f"{__name__}.{name}")
     return target

@@ -1,4 +1,4 @@
-"""What is wrong with a command."""
+"""The error of a command."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from gradplane.switch.runtime.control_errors import SwitchError
 
 
 class CommandError(SwitchError):
-    """A command that is not understood, or commands of a file that failed, a line each."""
+    """A command is not understood, or commands of a file failed, one line each."""

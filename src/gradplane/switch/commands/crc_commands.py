@@ -18,7 +18,7 @@ def set_crc16_parameters(
     target: Target, calculation: str, polynomial: str, initial: str, final: str, data: str,
     remainder: str,
 ) -> None:  # fmt: skip
-    """Sets the CRC of a call of hash with crc16_custom: calc, calc_0, calc_1 ... in their order."""
+    """Set the CRC of a hash call with crc16_custom: calc, calc_0, calc_1 ... in source order."""
     _set_crc(target, 16, calculation, (polynomial, initial, final), (data, remainder))
 
 
@@ -27,7 +27,7 @@ def set_crc32_parameters(
     target: Target, calculation: str, polynomial: str, initial: str, final: str, data: str,
     remainder: str,
 ) -> None:  # fmt: skip
-    """Sets the CRC of a call of hash with crc32_custom: calc, calc_0, calc_1 ... in their order."""
+    """Set the CRC of a hash call with crc32_custom: calc, calc_0, calc_1 ... in source order."""
     _set_crc(target, 32, calculation, (polynomial, initial, final), (data, remainder))
 
 

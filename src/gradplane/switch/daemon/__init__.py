@@ -1,1 +1,1 @@
-"""The live switch: a program on network interfaces, under P4Runtime."""
+"""The live switch: a program on network interfaces, controlled over P4Runtime."""

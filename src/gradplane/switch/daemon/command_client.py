@@ -10,9 +10,9 @@ METHOD = "Commands"
 
 
 class CommandClient:
-    """Simple_switch_CLI's commands for the switch at `address` ("127.0.0.1:9559").
+    """simple_switch_CLI's commands for the switch at `address` ("127.0.0.1:9559").
 
-    Its methods raise live_client.Refused where the switch cannot be reached.
+    Its methods raise Refused where the switch cannot be reached.
     """
 
     def __init__(self, address: str) -> None:
@@ -20,15 +20,15 @@ class CommandClient:
         self._channel = connect(address)
 
     def run(self, text: str, file: str) -> Iterator[dict[str, str]]:
-        """Has a text of commands carried out, or a runtime JSON file, which is called `file`.
+        """Run a text of commands, or a runtime JSON file; `file` names it in answers.
 
-        -> an answer each: {"where": "FILE:LINE", "output": ..., "error": why it was not done or ""}
+        Yields an answer for each: {"where": "FILE:LINE", "output": ..., "error": the reason or ""}.
         """
         call = open_call(self._channel, METHOD, {"text": text, "file": file})
         yield from received(self.address, call)
 
     def complete(self, line: str) -> list[str]:
-        """The words that the last word of an unfinished line may become."""
+        """Return the completions of the last word of an unfinished line."""
         call = open_call(self._channel, METHOD, {"complete": line})
         return [choice for answer in received(self.address, call) for choice in answer["choices"]]
 

@@ -1,5 +1,7 @@
-"""How other processes ask a running switch for what P4Runtime has no place for: JSON objects over
-gRPC, on the address of its P4Runtime server (trace_service.py, command_service.py)."""
+"""Clients of a running switch's services beside P4Runtime: JSON objects over gRPC.
+
+They are on the address of its P4Runtime server (trace_service.py, command_service.py).
+"""
 
 from __future__ import annotations
 
@@ -15,21 +17,21 @@ SERVICE = "gradplane.Switch"
 
 
 class Refused(SwitchError):
-    """A running switch does not answer, or does not do what it was asked; the text says why."""
+    """A running switch does not answer or refuses a request; the message gives the reason."""
 
 
 def connect(address: str) -> grpc.Channel:
-    """A channel to a switch; answers may be of any length."""
+    """Open a channel to a switch; answers may be of any length."""
     return grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)])
 
 
 def open_call(channel: grpc.Channel, method: str, request: dict[str, Any]) -> Any:
-    """A call of one of the service's methods, whose answers are bytes of JSON."""
+    """Call one of the service's methods, whose answers are JSON."""
     return channel.unary_stream(f"/{SERVICE}/{method}")(json.dumps(request).encode())
 
 
 def received(address: str, call: Any) -> Iterator[dict[str, Any]]:
-    """A call's answers. Raises Refused."""
+    """Yield a call's answers. Raises Refused."""
     try:
         for answer in call:
             yield json.loads(answer)
@@ -38,7 +40,7 @@ def received(address: str, call: Any) -> Iterator[dict[str, Any]]:
 
 
 def refused(address: str, error: Any) -> Refused:
-    """What a call failed with, as text for people."""
+    """Convert a call's error to a message for people."""
     code, details = error.code(), error.details()
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
         return Refused(f"no switch answers at {address}, or no longer: {details}")

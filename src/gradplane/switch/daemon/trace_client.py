@@ -10,18 +10,17 @@ import grpc
 from gradplane.switch.daemon.json_client import connect, open_call, received, refused
 
 METHOD = "Trace"
-ACCEPTED = ("gradplane-trace", "accepted")  # in the initial metadata, once packets are looked at
+ACCEPTED = ("gradplane-trace", "accepted")  # in the initial metadata, once packets are examined
 
 
 def traces(
     address: str, port: int | None = None, where: str | None = None, count: int | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Traces of a switch at `address` ("127.0.0.1:9559"), as Switch.tracing chooses them; each
-    {"text": ..., "trace": ...}.
+    """Return an iterator of traces of a switch at `address` ("127.0.0.1:9559"), chosen as by
+    Switch.tracing; each is {"text": ..., "trace": ...}.
 
-    Returns when the switch looks at packets; what is returned waits for them and ends after
-    `count`. Raises live_client.Refused, then or later, where the switch cannot be reached or
-    refuses.
+    The function returns when the switch has started to examine packets; the iterator waits for them
+    and ends after `count`. Both raise Refused where the switch cannot be reached or refuses.
     """
     wanted = {"port": port, "where": where, "count": count}
     request = {key: value for key, value in wanted.items() if value is not None}
@@ -29,7 +28,7 @@ def traces(
     call = open_call(channel, METHOD, request)
     try:
         if ACCEPTED not in call.initial_metadata():
-            next(call)  # raises what the switch says instead
+            next(call)  # raises the switch's refusal
     except grpc.RpcError as error:
         channel.close()
         raise refused(address, error) from None

@@ -1,4 +1,4 @@
-"""What cannot be done with a network interface, and the way out."""
+"""The error of a network interface that cannot be a port."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ from gradplane.switch.runtime.control_errors import SwitchError
 
 
 class PortError(SwitchError):
-    """A port cannot be opened; the text names the interface and what to do."""
+    """A port cannot be opened; the message names the interface and the remedy."""

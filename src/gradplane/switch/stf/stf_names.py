@@ -1,7 +1,7 @@
-"""Tables, actions, fields and so on by the names that test writers give them.
+"""Tables, actions, fields and other objects by the names that test writers use.
 
-Beside what the switch accepts (the whole control-plane name, or a suffix of whole parts), BMv2's
-reader takes any suffix that fits one name only; for key fields it has several spellings.
+Beside the names that the switch accepts (the full control-plane name, or a suffix of whole parts),
+BMv2's reader accepts any suffix that fits only one name; key fields have several spellings.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _VALID = "$valid$"
 
 
 def named(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
-    """The known name that is meant. Raises SwitchError."""
+    """Return the known name that `name` stands for. Raises SwitchError."""
     names = list(known)
     try:
         return resolve(kind, name, names, where)
@@ -29,9 +29,10 @@ def named(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
 
 
 def field_named(name: str, known: list[str], where: str) -> str:
-    """A key field: `h$0.x` is `h[0].x`; `h.valid`, `h.$valid$` and `h` are `h.isValid()`.
+    """Return a key field: `h$0.x` is `h[0].x`; `h.valid`, `h.$valid$` and `h` are `h.isValid()`.
 
-    Raises SwitchError."""
+    Raises SwitchError.
+    """
     element = _ELEMENT.sub(r"[\1]", name)
     for spelling in (name, element, f"{element}$", _validity(element)):
         fitting = [n for n in known if n == spelling or n.endswith(f".{spelling}")]
@@ -41,7 +42,7 @@ def field_named(name: str, known: list[str], where: str) -> str:
 
 
 def _validity(name: str) -> str:
-    """The name of a header's validity, from `h`, `h.isValid()`, `h.valid` or `valid`."""
+    """Return the name of a header's validity, from `h`, `h.isValid()`, `h.valid` or `valid`."""
     name = name.removesuffix("()")
     for ending in ("valid", "isValid"):
         if name == ending or name.endswith(f".{ending}"):

@@ -1,7 +1,7 @@
-"""Carries out the commands of an STF file on a switch.
+"""Execution of the commands of an STF file on a switch.
 
-A command that the switch refuses (an entry twice, an entry for a table whose entries are const) is
-noted and passed over, as BMv2's runner does; a name that does not exist ends the test.
+A command that the switch refuses (a duplicate entry, an entry for a table whose entries are const)
+is noted and skipped, as BMv2's runner does; a name that does not exist ends the test.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gradplane.switch.stf.stf_grammar import Statement, StfError, arguments, pai
 from gradplane.switch.stf.stf_names import field_named, named
 from gradplane.switch.switch import Switch
 
-PACKET_NS, WAIT_NS = 1_000_000, 1_000_000_000  # how long a packet and a `wait` take
+PACKET_NS, WAIT_NS = 1_000_000, 1_000_000_000  # the time that a packet and a `wait` take
 SIGNS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt,
     "<=": operator.le, ">": operator.gt, ">=": operator.ge,
@@ -30,7 +30,7 @@ SIGNS: dict[str, Callable[[int, int], bool]] = {
 
 
 class Clock:
-    """Time as the test has it: it passes with packets and waits only, so that tests repeat."""
+    """The time of a test: it advances with packets and waits only, so that tests are repeatable."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -40,9 +40,9 @@ class Clock:
 
 
 class Tester:
-    """Runs statements one by one: for each command of the grammar the method of its name.
+    """Runs statements one by one, each with the method named after its command.
 
-    `expectations` has what came of the packets.
+    `expectations` holds the resulting packets.
     """
 
     def __init__(self, switch: Switch, clock: Clock, file: str) -> None:
@@ -50,13 +50,13 @@ class Tester:
         self.clock = clock
         self.file = file
         self.expectations = Expectations(file)
-        self.problems: list[str] = []  # counters that are not as they should be
+        self.problems: list[str] = []  # counters with unexpected values
         self.refused: list[str] = []
         self._target = Target(switch)
         self._handles: dict[str, Entry] = {}
 
     def run(self, statement: Statement) -> None:
-        """Raises StfError for what cannot be run."""
+        """Run a statement; raise StfError if it cannot be run."""
         place = f"{self.file}:{statement.line}"
         try:
             getattr(self, statement.command)(statement.line, **statement.args)
@@ -141,7 +141,7 @@ class Tester:
 
     @staticmethod
     def _priority(table: Table, priority: str) -> int | None:
-        """The larger wins; the switch's start at 1, those of STF at 0."""
+        """Convert a priority: the larger wins, the switch's start at 1 and those of STF at 0."""
         return int(priority or 0) + 1 if table.state.with_priority else None
 
     def _entry(self, handle: str) -> Entry:
@@ -151,7 +151,7 @@ class Tester:
             raise StfError(f"there is no entry handle {handle!r}; handles: {known}")
         return self._handles[name]
 
-    # -- groups, as simple_switch's command line has them ----------------------------------------
+    # -- groups, with simple_switch_CLI's commands ----------------------------------------------
 
     def mirroring_add(self, line: int, session: str, port: str) -> None:
         self._command("mirroring_add", session, port)
@@ -186,7 +186,7 @@ class Tester:
         return named("register", name, self.switch.state.registers)
 
     def command_line(self, line: int, words: str) -> None:
-        """One of simple_switch's commands that the format has not itself."""
+        """Run one of simple_switch's commands that are not part of the format itself."""
         self._command(*words.split())
 
     def _command(self, *words: str) -> None:
@@ -205,7 +205,9 @@ class Tester:
             )
 
     def _count(self, name: str, index: str) -> tuple[int, int]:
-        """Packets and bytes of an indirect counter's cell, or of a direct counter's entry."""
+        """Return packets and bytes of an indirect counter's cell, or of a direct counter's
+        entry.
+        """
         indirect = self.switch.state.counters
         direct = {
             t.table.counter.name: t for t in self.switch.state.tables.values() if t.table.counter
@@ -221,7 +223,7 @@ class Tester:
     def _cell(counter: Counter, index: int) -> tuple[int, int]:
         try:
             return counter.read(index)
-        except TableError as error:  # not passed over: it would look like a check that holds
+        except TableError as error:  # not skipped, which would look like a check that holds
             raise StfError(str(error)) from error
 
     def _direct(self, index: str, entries: list[Entry]) -> Count:

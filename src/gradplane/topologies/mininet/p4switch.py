@@ -1,4 +1,4 @@
-"""gradplane's switch in Mininet, for our own networks and for anybody's script:
+"""gradplane's switch in Mininet, for our own networks and for any script:
 
 from functools import partial
 from mininet.net import Mininet
@@ -23,18 +23,17 @@ from gradplane.topologies.mininet.child_process import LEASH, Process
 from gradplane.topologies.mininet.netns import switch_off_offloads
 
 START_TIME = 120.0
-"""Seconds for the program to be compiled and the interfaces to be opened."""
+"""Seconds in which the program must be compiled and the interfaces opened."""
 
 
 class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
     """A switch that runs `program` (P4 source); port N is the interface NAME-ethN.
 
-    address: of its P4Runtime server, complete once it is started; port 0: a free one. commands: a
-    file of simple_switch_CLI's commands, or a runtime JSON file. externs: a Python file that
-    implements the program's own externs. options: further ones of `gradplane switch`. `start`
-    raises NetworkError, with the switch's words, where the program or a command is wrong. batch:
-    the network's switches start at the same time; Mininet sets it where a topology's switches are
-    of this class.
+    address: of its P4Runtime server, complete after the start; port 0: a free one. commands: a file
+    of simple_switch_CLI's commands, or a runtime JSON file. externs: a Python file that implements
+    user-defined externs. options: further ones of `gradplane switch`. `start` raises NetworkError,
+    with the switch's messages, where the program or a command is wrong. batch: the network's
+    switches start at the same time; Mininet sets it where a topology's switches are of this class.
     """
 
     def __init__(
@@ -67,7 +66,9 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         self.process: Process | None = None
 
     def start(self, controllers: object = ()) -> None:
-        """Run the switch; returns when it takes packets and controllers. None are connected."""
+        """Run the switch; return when it accepts packets and controllers. `controllers` is
+        ignored.
+        """
         self.launch()
         if not self.batch:
             self.wait_ready()
@@ -78,11 +79,11 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         for switch in switches:
             if switch.batch:
                 switch.wait_ready()
-                switch.batch = False  # another start is its own
+                switch.batch = False  # a later start is not part of this batch
         return switches
 
     def launch(self) -> None:
-        """Begin to run it."""
+        """Start the process without waiting for it."""
         for interface in self._links():
             link = interface.link
             for end in (link.intf1, link.intf2):
@@ -92,12 +93,12 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         self.process = Process(f"switch {self.name}", argv, start_new_session=True)
 
     def wait_ready(self) -> None:
-        """Until it takes packets and controllers. Raises NetworkError where it cannot."""
+        """Wait until it accepts packets and controllers. Raises NetworkError where it cannot."""
         assert self.process is not None, f"switch {self.name} was not launched"
         self.address = self.process.wait_for("ready", START_TIME)["grpc"]
 
     def command(self) -> list[str]:
-        """The command line that runs it."""
+        """Return the command line of the switch."""
         ports = [f"{self.ports[interface]}@{interface.name}" for interface in self._links()]
         interfaces = [word for port in ports for word in ("-i", port)]
         grpc = ["--", "--grpc-server-addr", self.address]
@@ -106,7 +107,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         return [*run, *interfaces, *device, *self.options, *grpc]
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
-        """Stop it."""
+        """Stop the switch."""
         if self.process is not None:
             self.process.close()
             self.process = None
@@ -117,7 +118,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
 
 
 def _check_spelling(params: Iterable[str]) -> None:
-    """Mininet takes parameters of any name; one that is nearly ours is a slip."""
+    """Refuse misspelt parameters: Mininet accepts any name, so one near to ours is a mistake."""
     ours = list(inspect.signature(P4Switch.__init__).parameters)[2:-1]
     for name in params:
         if near := difflib.get_close_matches(name, ours, 1, 0.75):

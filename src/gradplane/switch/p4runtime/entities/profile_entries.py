@@ -1,4 +1,4 @@
-"""ActionProfileMember and ActionProfileGroup: shared actions, and groups that spread over them."""
+"""ActionProfileMember and ActionProfileGroup: shared actions, and groups that select among them."""
 
 from __future__ import annotations
 
@@ -50,9 +50,9 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo
         return lambda: profile.add_group(number, former.members, former.max_size)
     members = [Weighted(m.member_id, m.weight, watch_port(m)) for m in message.members]
     _check_members(p, extern, number, members)
-    told = _told(p, extern)
-    _check_max_size(extern, told, message.max_size)
-    _check_weights(extern, told, [m.weight for m in members], message.max_size)
+    shape = _described(p, extern)
+    _check_max_size(extern, shape, message.max_size)
+    _check_weights(extern, shape, [m.weight for m in members], message.max_size)
     if kind == p4r.Update.INSERT:
         _check_not_one_shot(p, extern)
         profile.add_group(number, members, message.max_size)
@@ -95,7 +95,7 @@ def read_groups(p: Pipeline, query: p4r.ActionProfileGroup) -> Iterator[p4r.Acti
 
 
 def check_one_shot(p: Pipeline, table: TableInfo, target: OneShot) -> None:
-    """Refuse a set of actions beyond the selector's limits, or beside members."""
+    """Refuse a one-shot action set beyond the selector's limits, or in use beside members."""
     implementation = table.table.implementation
     assert implementation is not None
     extern = next(e for e in p.catalog.profiles.values() if e.name == implementation.name)
@@ -106,7 +106,7 @@ def check_one_shot(p: Pipeline, table: TableInfo, target: OneShot) -> None:
             "its tables are programmed with members and groups, so no entry takes a set of actions"
             " (one shot)",
         )
-    _check_weights(extern, _told(p, extern), [weight for _, weight, _ in target.actions], 0)
+    _check_weights(extern, _described(p, extern), [weight for _, weight, _ in target.actions], 0)
     for _, _, port in target.actions:
         _check_watched(p, extern, port)
 
@@ -132,15 +132,15 @@ def _check_members(p: Pipeline, extern: Extern, group: int, members: Iterable[We
 
 
 def _check_watched(p: Pipeline, extern: Extern, port: bytes) -> None:
-    """Refuse to watch a port that is not there, where it is known which are."""
+    """Refuse to watch a port that does not exist, where the ports are known."""
     there, number = p.state.links.ports, int.from_bytes(port, "big")
     if port and there is not None and number not in (*there, p.switch.cpu_port):
         known = ", ".join(map(str, sorted(there)))
         raise _error(extern, f"watch_port {number} is no port of the switch; there are: {known}")
 
 
-def _check_max_size(extern: Extern, told: p4i.ActionProfile, size: int) -> None:
-    limit = told.max_group_size
+def _check_max_size(extern: Extern, shape: p4i.ActionProfile, size: int) -> None:
+    limit = shape.max_group_size
     if limit and not 0 < size <= limit:
         raise _error(extern, f"max_size {size} is not within 1 to {limit}, its max_group_size")
     if size < 0:
@@ -148,17 +148,17 @@ def _check_max_size(extern: Extern, told: p4i.ActionProfile, size: int) -> None:
 
 
 def _check_weights(
-    extern: Extern, told: p4i.ActionProfile, weights: Collection[int], size: int
+    extern: Extern, shape: p4i.ActionProfile, weights: Collection[int], size: int
 ) -> None:
-    """By the selector's size semantics: the sum of weights, or the number of members.
+    """Check the selector's size semantics: the sum of weights, or the number of members.
 
-    `size`: the group's own, 0 for a one shot, which has none.
+    `size`: the group's own limit, 0 for a one shot, which has none.
     """
-    by_members = told.WhichOneof("selector_size_semantics") == "sum_of_members"
-    largest = told.sum_of_members.max_member_weight
+    by_members = shape.WhichOneof("selector_size_semantics") == "sum_of_members"
+    largest = shape.sum_of_members.max_member_weight
     if by_members and largest and max(weights, default=0) > largest:
         raise _error(extern, f"weight {max(weights)} is above its max_member_weight of {largest}")
-    limit = size or told.max_group_size
+    limit = size or shape.max_group_size
     used, what = (len(weights), "members") if by_members else (sum(weights), "weights in sum")
     if limit and used > limit:
         code = "RESOURCE_EXHAUSTED" if size else "INVALID_ARGUMENT"
@@ -182,7 +182,7 @@ def _check_unused(p: Pipeline, extern: Extern, target: MemberRef | GroupRef) -> 
 def _check_not_one_shot(p: Pipeline, extern: Extern) -> None:
     profile = p.state.profiles[extern.name]
     if profile.members or profile.groups:
-        return  # then no entry can be a one shot
+        return  # no entry can be a one shot beside them
     for number in extern.tables:
         table = p.state.tables[p.catalog.tables[number].name]
         if any(isinstance(entry.action, OneShot) for entry in table.entries()):
@@ -193,7 +193,7 @@ def _check_not_one_shot(p: Pipeline, extern: Extern) -> None:
             )
 
 
-# -- what they share -----------------------------------------------------------------------------
+# -- shared by all ------------------------------------------------------------------------------
 
 
 def _profile(p: Pipeline, number: int) -> tuple[Extern, ActionProfile]:
@@ -206,16 +206,17 @@ def _chosen(p: Pipeline, number: int) -> Collection[Extern]:
     return [find(profiles, number, "action profile")] if number else profiles.values()
 
 
-def _told(p: Pipeline, extern: Extern) -> p4i.ActionProfile:
+def _described(p: Pipeline, extern: Extern) -> p4i.ActionProfile:
+    """Return the profile's description in P4Info."""
     profiles = p.catalog.p4info.action_profiles
-    told: p4i.ActionProfile = next(told for told in profiles if told.preamble.id == extern.id)
-    return told
+    shape: p4i.ActionProfile = next(found for found in profiles if found.preamble.id == extern.id)
+    return shape
 
 
 def _table(p: Pipeline, extern: Extern) -> TableInfo:
-    """One of the tables that share the profile; they all list the same actions."""
+    """Return one of the tables that share the profile; they all list the same actions."""
     if not extern.tables:
-        raise _error(extern, "no table uses it, so it takes no members")
+        raise _error(extern, "no table uses it, so it cannot have members")
     return p.catalog.tables[extern.tables[0]]
 
 
