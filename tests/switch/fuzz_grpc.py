@@ -25,7 +25,7 @@ from google.protobuf.message import DecodeError, Message
 from gradplane.switch import commands
 from gradplane.switch.daemon import command_client
 from gradplane.switch.daemon.command_service import CommandService
-from gradplane.switch.daemon.json_client import SERVICE as LIVE
+from gradplane.switch.daemon.clients import SERVICE as LIVE
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.daemon.trace_client import ACCEPTED, METHOD

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from gradplane.switch.daemon.json_client import connect, open_call, received
+from gradplane.switch.daemon.clients import connect, open_call, received
 
 METHOD = "Commands"
 

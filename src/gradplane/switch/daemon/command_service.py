@@ -21,7 +21,7 @@ import grpc
 from gradplane.switch.commands import PortStatus, Target, answers
 from gradplane.switch.commands.completion import complete
 from gradplane.switch.daemon.command_client import METHOD
-from gradplane.switch.daemon.json_client import SERVICE
+from gradplane.switch.daemon.clients import SERVICE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.switch import Switch
 

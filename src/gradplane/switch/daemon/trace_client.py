@@ -7,7 +7,7 @@ from typing import Any
 
 import grpc
 
-from gradplane.switch.daemon.json_client import connect, open_call, received, refused
+from gradplane.switch.daemon.clients import connect, open_call, received, refused
 
 METHOD = "Trace"
 ACCEPTED = ("gradplane-trace", "accepted")  # in the initial metadata, once packets are examined

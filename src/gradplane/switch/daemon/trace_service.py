@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 
 import grpc
 
-from gradplane.switch.daemon.json_client import SERVICE
+from gradplane.switch.daemon.clients import SERVICE
 from gradplane.switch.daemon.trace_client import ACCEPTED, METHOD
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.pipeline import Pipeline
