@@ -296,7 +296,7 @@ def _trace_live(
 ) -> None:
     from json import dumps
 
-    from gradplane.switch.daemon.trace_client import traces
+    from gradplane.switch.daemon.clients import traces
 
     with suppress(KeyboardInterrupt):
         found = traces(address, port, where, count)

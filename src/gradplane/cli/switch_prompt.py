@@ -15,7 +15,7 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
-from gradplane.switch.daemon.command_client import CommandClient
+from gradplane.switch.daemon.clients import CommandClient
 from gradplane.switch.runtime.control_errors import SwitchError
 
 PROMPT = "RuntimeCmd: "

@@ -10,12 +10,12 @@ import importlib
 import inspect
 import ipaddress
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gradplane.topologies import paths
 from gradplane.topologies.topology_errors import TopologyError, nearest
 
 MAX_HOSTS = 253
@@ -25,6 +25,9 @@ SWITCH_IP = "10.0.0.254"
 SWITCH_MAC = "00:00:00:00:00:fe"
 QUEUE = 1000
 """Packets that a link queues in each direction: Linux's txqueuelen for Ethernet."""
+
+Neighbours = Mapping[str, Mapping[int, str]]
+"""For each node, the node at the other end of each of its ports."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,7 @@ class Topology:
         """
         found = {}
         for number, (host, distance) in enumerate(self._distances.items()):
-            ports = paths.nearer(self._neighbours, switch, distance)
+            ports = _nearer(self._neighbours, switch, distance)
             found[host] = ports[number % len(ports)]
         return found
 
@@ -173,7 +176,7 @@ class Topology:
     def _distances(self) -> dict[str, dict[str, int]]:
         """For each host, the distance of every node from which a path leads to it."""
         switches = frozenset(node.name for node in self.switches)
-        return {h.name: paths.distances(self._neighbours, h.name, switches) for h in self.hosts}
+        return {h.name: _distances(self._neighbours, h.name, switches) for h in self.hosts}
 
     @cached_property
     def _neighbours(self) -> dict[str, dict[int, str]]:
@@ -244,3 +247,24 @@ def _check_unique(what: str, values: Sequence[str]) -> None:
             raise TopologyError(
                 f"{what} {value} is used {values.count(value)} times, once is allowed"
             )
+
+
+def _distances(neighbours: Neighbours, to: str, through: frozenset[str]) -> dict[str, int]:
+    """Return the number of links from each node to `to`, on paths through nodes of `through`
+    only.
+    """
+    found, waiting = {to: 0}, deque([to])
+    while waiting:
+        node = waiting.popleft()
+        for other in neighbours[node].values():
+            if other not in found:
+                found[other] = found[node] + 1
+                if other in through:
+                    waiting.append(other)
+    return found
+
+
+def _nearer(neighbours: Neighbours, node: str, distance: Mapping[str, int]) -> list[int]:
+    """Return the ports of `node` whose other end is one link nearer, in order."""
+    ports = neighbours[node].items()
+    return sorted(p for p, other in ports if distance.get(other) == distance[node] - 1)

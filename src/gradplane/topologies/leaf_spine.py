@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
-from gradplane.topologies.link_options import LinkOptions, check_count, check_hosts
+from gradplane.topologies.link_options import LinkOptions, Quantity, check_count, check_hosts
 from gradplane.topologies.topology_errors import TopologyError
-from gradplane.topologies.units import Quantity
 
 
 def leaf_spine(

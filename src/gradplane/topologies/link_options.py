@@ -1,14 +1,23 @@
-"""The options of links as the topologies' functions take them: one value or a list."""
+"""The options of links as the topologies' functions take them: one value or a list.
+
+Rates and times have units: `10Mbit`, `2ms`; a plain number is bit/s, or ns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gradplane.topologies.description import MAX_HOSTS, QUEUE
 from gradplane.topologies.topology_errors import TopologyError
-from gradplane.topologies.units import Quantity, parse_rate, parse_time
+
+_RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+_TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
+
+Quantity = int | str
 
 
 @dataclass(frozen=True)
@@ -81,3 +90,30 @@ def _parse_queue(value: int, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise TopologyError(f"{where} = {value!r}: a queue holds 1 packet or more")
     return value
+
+
+def parse_rate(value: Quantity, where: str) -> int:
+    """Return `value` in bits per second; `where` names the option in a TopologyError."""
+    rate = _parse(value, _RATES, where, "100Mbit")
+    if rate <= 0:
+        raise TopologyError(
+            f"{where} = {value!r}: a rate is more than 0 bit/s; leave it out for no limit"
+        )
+    return rate
+
+
+def parse_time(value: Quantity, where: str) -> int:
+    """Return `value` in nanoseconds; `where` names the option in a TopologyError."""
+    return _parse(value, _TIMES, where, "2ms")
+
+
+def _parse(value: Quantity, units: Mapping[str, int], where: str, example: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match[2].lower() not in units:
+        raise TopologyError(
+            f"{where} = {value!r}: expected a number with a unit ({', '.join(units)}),"
+            f" such as {example!r}"
+        )
+    return round(float(match[1]) * units[match[2].lower()])

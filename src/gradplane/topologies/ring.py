@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
-from gradplane.topologies.link_options import LinkOptions, check_count, check_hosts
-from gradplane.topologies.units import Quantity
+from gradplane.topologies.link_options import LinkOptions, Quantity, check_count, check_hosts
 
 
 def ring(

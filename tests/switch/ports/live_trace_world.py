@@ -23,7 +23,7 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from gradplane.switch.daemon.clients import SERVICE
-from gradplane.switch.daemon.trace_client import METHOD
+from gradplane.switch.daemon.clients import TRACE as METHOD
 from gradplane.switch.daemon.trace_service import MAX_TRACES
 
 HEAD = (

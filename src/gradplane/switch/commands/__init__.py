@@ -4,10 +4,10 @@ The commands follow p4lang/behavioral-model, docs/runtime_CLI.md; their output h
 scripts parse.
 """
 
-from gradplane.switch.commands.command_error import CommandError
 from gradplane.switch.commands.command_files import Answer, answers, failures, run
 from gradplane.switch.commands.command_registry import (
     COMMANDS,
+    CommandError,
     PortStatus,
     Target,
     no_ports,

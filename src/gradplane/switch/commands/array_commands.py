@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.switch.commands import command_values
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_registry import CommandError, Target, command
 from gradplane.switch.match_values import number
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.arrays import Counter

@@ -20,8 +20,7 @@ from gradplane.switch.commands import (  # noqa: F401 - each registers its comma
     table_commands,
     value_set_commands,
 )
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, run_words
+from gradplane.switch.commands.command_registry import CommandError, Target, run_words
 from gradplane.switch.commands.runtime_json import is_runtime_json, steps
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.switch import Switch

@@ -12,8 +12,12 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import NamedTuple
 
-from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.switch import Switch
+
+
+class CommandError(SwitchError):
+    """A command is not understood, or commands of a file failed, one line each."""
 
 
 class PortStatus(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.match_values import match_of, number
 from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable

@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from gradplane.switch.commands import command_values, dumps
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, also, command
+from gradplane.switch.commands.command_registry import CommandError, Target, also, command
 from gradplane.switch.commands.table_commands import (
     ARROW,
     action_named,

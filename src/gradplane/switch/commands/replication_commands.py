@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.switch.commands import dumps
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_registry import CommandError, Target, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.runtime.control_errors import TableError
 

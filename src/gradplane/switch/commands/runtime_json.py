@@ -17,7 +17,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.switch import Switch
 
 Entry = Mapping[str, Any]

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import time
 
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import COMMANDS, Run, Target, command, find
+from gradplane.switch.commands.command_registry import (
+    COMMANDS,
+    CommandError,
+    Run,
+    Target,
+    command,
+    find,
+)
 
 _PUSH = (
     "a program comes as P4 source: start the switch with it, or push the .p4 over P4Runtime"

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradplane.switch.commands import command_values, dumps
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_registry import CommandError, Target, command
 from gradplane.switch.control_handles import action_data
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.entries import Entry

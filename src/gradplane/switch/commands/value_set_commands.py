@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_registry import CommandError, Target, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.commands.dumps import hexadecimal
 from gradplane.switch.match_values import match_of, number

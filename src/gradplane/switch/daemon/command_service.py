@@ -20,8 +20,7 @@ import grpc
 
 from gradplane.switch.commands import PortStatus, Target, answers
 from gradplane.switch.commands.completion import complete
-from gradplane.switch.daemon.command_client import METHOD
-from gradplane.switch.daemon.clients import SERVICE
+from gradplane.switch.daemon.clients import COMMANDS, SERVICE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.switch import Switch
 
@@ -38,7 +37,7 @@ class CommandService:
     def handler(self) -> grpc.GenericRpcHandler:
         """Return the handler for P4RuntimeServer."""
         method = grpc.unary_stream_rpc_method_handler(self._serve)
-        return grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
+        return grpc.method_handlers_generic_handler(SERVICE, {COMMANDS: method})
 
     def _serve(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         wanted = _parsed(request, context)

@@ -19,8 +19,7 @@ from typing import Any, NoReturn
 
 import grpc
 
-from gradplane.switch.daemon.clients import SERVICE
-from gradplane.switch.daemon.trace_client import ACCEPTED, METHOD
+from gradplane.switch.daemon.clients import ACCEPTED, SERVICE, TRACE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.packet_tracing import Tracing
@@ -44,7 +43,7 @@ class TraceService:
     def handler(self) -> grpc.GenericRpcHandler:
         """Return the handler for P4RuntimeServer."""
         method = grpc.unary_stream_rpc_method_handler(self._trace)
-        return grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
+        return grpc.method_handlers_generic_handler(SERVICE, {TRACE: method})
 
     def _trace(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         wanted = _parsed(request, context)

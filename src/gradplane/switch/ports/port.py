@@ -11,8 +11,8 @@ from contextlib import ExitStack
 
 from gradplane.switch.ports.kernel_batches import Arrivals, Departures
 from gradplane.switch.ports.offload import complete_open, switch_off
-from gradplane.switch.ports.port_error import PortError
 from gradplane.switch.ports.vlan import restore_tags
+from gradplane.switch.runtime.control_errors import SwitchError
 
 _RECEIVE_QUEUE = _SEND_QUEUE = 8 << 20  # bytes; the socket's queue must not overflow before tc's
 
@@ -34,6 +34,10 @@ _TOO_LONG = (
 )
 
 log = logging.getLogger(__name__)
+
+
+class PortError(SwitchError):
+    """A port cannot be opened; the message names the interface and the remedy."""
 
 
 class Port:

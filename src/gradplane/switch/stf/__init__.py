@@ -2,7 +2,7 @@
 
 `run` tests one program, `main` several with a line for each. The modules explain the commands and
 where they follow BMv2's own reader of the format: stf_grammar (the lines), stf_values (match
-values), expectations (the packets that must leave), tester (the commands).
+values), expectations (the packets that must leave), tester (the commands, and names).
 """
 
 from gradplane.switch.stf.stf_grammar import StfError

@@ -2,16 +2,21 @@
 
 A command that the switch refuses (a duplicate entry, an entry for a table whose entries are const)
 is noted and skipped, as BMv2's runner does; a name that does not exist ends the test.
+
+Beside the names that the switch accepts (the full control-plane name, or a suffix of whole parts),
+BMv2's reader accepts any suffix that fits only one name; key fields have several spellings.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradplane.switch.commands import Target, run_words
 from gradplane.switch.control_handles import Table
+from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.arrays import Counter
 from gradplane.switch.runtime.control_errors import SwitchError, TableError
 from gradplane.switch.runtime.control_messages import PacketIn
@@ -19,7 +24,6 @@ from gradplane.switch.runtime.entries import Count, Entry
 from gradplane.switch.stf import stf_values
 from gradplane.switch.stf.expectations import Expectations
 from gradplane.switch.stf.stf_grammar import Statement, StfError, arguments, pairs
-from gradplane.switch.stf.stf_names import field_named, named
 from gradplane.switch.switch import Switch
 
 PACKET_NS, WAIT_NS = 1_000_000, 1_000_000_000  # the time that a packet and a `wait` take
@@ -27,6 +31,8 @@ SIGNS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt,
     "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+_ELEMENT = re.compile(r"\$(\d+)")
+_VALID = "$valid$"
 
 
 class Clock:
@@ -121,21 +127,21 @@ class Tester:
                 self.switch.table(table).clear()
 
     def _table(self, name: str) -> Table:
-        return self.switch.table(named("table", name, self.switch.state.tables))
+        return self.switch.table(_named("table", name, self.switch.state.tables))
 
     @staticmethod
     def _action(table: Table, action: str, args: str) -> tuple[str, dict[str, Any]]:
         names = [choice.action.name for choice in table.state.table.actions]
         where = f"table {table.state.table.name}"
         params = {name: stf_values.number(value) for name, value in arguments(args)}
-        return named("action", action, names, where), params
+        return _named("action", action, names, where), params
 
     @staticmethod
     def _match(table: Table, matches: str) -> dict[str, Any]:
         fields = {f.name: f for f in table.state.fields}
         match = {name: stf_values.absent(field) for name, field in fields.items()}
         for name, value in pairs(matches):
-            field = fields[field_named(name, list(fields), f"table {table.state.table.name}")]
+            field = fields[_field_named(name, list(fields), f"table {table.state.table.name}")]
             match[field.name] = stf_values.match(field, value)
         return match
 
@@ -183,7 +189,7 @@ class Tester:
         self._command("register_reset", self._register(name))
 
     def _register(self, name: str) -> str:
-        return named("register", name, self.switch.state.registers)
+        return _named("register", name, self.switch.state.registers)
 
     def command_line(self, line: int, words: str) -> None:
         """Run one of simple_switch's commands that are not part of the format itself."""
@@ -212,7 +218,7 @@ class Tester:
         direct = {
             t.table.counter.name: t for t in self.switch.state.tables.values() if t.table.counter
         }
-        full = named("counter", name, [*indirect, *direct])
+        full = _named("counter", name, [*indirect, *direct])
         if full in indirect:
             return self._cell(indirect[full], _index(index or "0"))
         entries = list(direct[full].entries())
@@ -246,3 +252,37 @@ def _index(text: str) -> int:
     if not isinstance(value, int):
         raise StfError(f"{text!r} is not a number")
     return value
+
+
+def _named(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
+    """Return the known name that `name` stands for. Raises SwitchError."""
+    names = list(known)
+    try:
+        return resolve(kind, name, names, where)
+    except SwitchError:
+        fitting = [n for n in names if n.endswith(name)]
+        if len(fitting) != 1:
+            raise
+        return fitting[0]
+
+
+def _field_named(name: str, known: list[str], where: str) -> str:
+    """Return a key field: `h$0.x` is `h[0].x`; `h.valid`, `h.$valid$` and `h` are `h.isValid()`.
+
+    Raises SwitchError.
+    """
+    element = _ELEMENT.sub(r"[\1]", name)
+    for spelling in (name, element, f"{element}$", _validity(element)):
+        fitting = [n for n in known if n == spelling or n.endswith(f".{spelling}")]
+        if spelling in fitting or len(fitting) == 1:
+            return spelling if spelling in fitting else fitting[0]
+    return resolve("match field", name, known, where)
+
+
+def _validity(name: str) -> str:
+    """Return the name of a header's validity, from `h`, `h.isValid()`, `h.valid` or `valid`."""
+    name = name.removesuffix("()")
+    for ending in ("valid", "isValid"):
+        if name == ending or name.endswith(f".{ending}"):
+            return name[: -len(ending)] + _VALID
+    return f"{name}.{_VALID}"
