@@ -125,6 +125,7 @@ class Switch:
         """Process a packet; return all packets that leave because of it: (port, packet) each, in
         order.
         """
+        self._check_port(port)
         with self.lock:
             if self._tracings and (wanting := self._wanting(port, packet)):
                 return self._traced(port, packet, wanting)
@@ -141,6 +142,7 @@ class Switch:
         if len(ports) != len(packets):
             raise SwitchError(f"{len(ports)} ports for {len(packets)} packets: give one for each")
         numbers, data, offsets = pack(ports, packets)
+        self._check_ports(numbers)
         return outputs(*self.process_spans(numbers, data, offsets[:-1], offsets[1:]))
 
     def process_buffer(
@@ -160,6 +162,7 @@ class Switch:
         whole = np.ascontiguousarray(data, dtype=np.uint8)
         at = np.ascontiguousarray(offsets, dtype=np.int64)
         check_offsets(len(where), len(whole), at)
+        self._check_ports(where)
         starts, ends = at[:-1], at[1:]
         parts = []
         for first in range(0, len(where), BATCH):
@@ -174,7 +177,7 @@ class Switch:
         data[starts[i]:ends[i]].
 
         Returns rows of (port, end of its bytes, index of its cause), and the bytes. The arrays must
-        be contiguous and the packets within the data: neither is checked.
+        be contiguous, the packets within the data, the ports the architecture's: none is checked.
         """
         with self.lock:
             if self._engine is None:
@@ -199,7 +202,11 @@ class Switch:
         Returns the packets that leave and those that are processed again, to be passed in later as
         `packet`; `port` is ignored for them.
         """
-        arrival = packet if isinstance(packet, Arrival) else Arrival(port, bytes(packet))
+        if isinstance(packet, Arrival):
+            arrival = packet
+        else:
+            self._check_port(port)
+            arrival = Arrival(port, bytes(packet))
         with self.lock:
             result = (self._engine or self._model).run(arrival)
             return self._leaving(result.outputs), result.again
@@ -210,6 +217,7 @@ class Switch:
         """Process a packet, with all its effects, and return a trace of everything that happened to
         it.
         """
+        self._check_port(port)
         events: list[Event] = []
         with self.lock:
             leaving = self._process(port, packet, events)
@@ -392,11 +400,19 @@ class Switch:
         ]
 
     def _replica(self, port: int, instance: int = 0, backups: Iterable[Copy] = ()) -> Replica:
-        if not 0 <= port < self._model.ports:
-            raise SwitchError(f"port {port} is not within 0 to {self._model.ports - 1}")
+        self._check_port(port)
         if not 0 <= instance < 1 << 16:
             raise SwitchError(f"egress_rid {instance} is not within 0 to 65535")
         return Replica(port, instance, tuple(self.replicas(backups)))
+
+    def _check_port(self, port: int) -> None:
+        if not 0 <= port < self._model.ports:
+            raise SwitchError(f"port {port} is not within 0 to {self._model.ports - 1}")
+
+    def _check_ports(self, ports: Ints) -> None:
+        if len(ports):
+            self._check_port(int(ports.min()))
+            self._check_port(int(ports.max()))
 
     def reset(self) -> None:
         """Reset tables, registers, counters, meters and groups to their initial state."""

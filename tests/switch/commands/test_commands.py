@@ -248,6 +248,16 @@ def test_groups_are_made_of_nodes(sw: Switch) -> None:
     sw.run_commands("mc_mgrp_create 12\nmc_node_associate 12 1")
 
 
+def test_mc_dump_shows_backup_replicas(sw: Switch) -> None:
+    sw.multicast(11, [(4, 1, [(5, 2), 6]), (7, 1)])
+    assert sw.run_commands("mc_dump") == (
+        "==========\nMC ENTRIES\n**********\nmgrp(11)\n"
+        "  -> (rid=1) -> (ports=[4, 7], lags=[])\n"
+        "     backups of port 4: 5 (rid=2), 6 (rid=0)\n"
+        "==========\nLAGS\n=========="
+    )
+
+
 def test_groups_and_sessions_are_the_controllers_too(sw: Switch) -> None:
     sw.multicast(11, [(4, 1), (5, 1)])
     sw.run_commands("mc_node_create 2 6\nmc_node_associate 11 0\nmirroring_add_mc 5 11")

@@ -755,6 +755,47 @@ def test_refused_members_and_groups(kind: int, text: str, code: str, message: st
     assert control.refused(kind, text) == (code, message)
 
 
+def test_a_selectors_size_limits_all_groups_together() -> None:
+    control = selecting()  # of size 8
+    for number in (1, 2):
+        control.write(INSERT, MEMBER % (number, number))
+    other = SEL_GROUP.replace("group_id: 1", "group_id: 2").replace("weight: 2", "weight: 3")
+    beyond = SEL_GROUP.replace("group_id: 1", "group_id: 3")
+    control.write(INSERT, SEL_GROUP)  # 3
+    control.write(INSERT, other)  # 4
+    assert control.refused(INSERT, beyond) == (
+        "RESOURCE_EXHAUSTED",
+        "action profile I.sel: 10 weights in sum in all groups are above its size of 8",
+    )
+    control.write(MODIFY, changed(SEL_GROUP, "weight: 2", "weight: 3"))  # 4
+    control.write(DELETE, other)
+    control.write(INSERT, beyond)
+
+
+def test_a_selectors_size_limits_one_shots_together() -> None:
+    control = selecting()
+    for number in (1, 2, 3, 4):
+        control.write(INSERT, SEL_ENTRY % (number, ONE_SHOT))
+    assert control.refused(INSERT, SEL_ENTRY % (5, ONE_SHOT)) == (
+        "RESOURCE_EXHAUSTED",
+        "action profile I.sel: 10 weights in sum in all groups are above its size of 8",
+    )
+    control.write(MODIFY, SEL_ENTRY % (1, changed(ONE_SHOT, "weight: 2", "weight: 1")))
+    control.write(INSERT, SEL_ENTRY % (5, changed(ONE_SHOT, "weight: 2", "weight: 1")))
+
+
+def test_a_selectors_size_may_count_members() -> None:
+    control = selecting(selector_size_semantics="sum_of_members")
+    for number in (1, 2):
+        control.write(INSERT, MEMBER % (number, number))
+    for number in (1, 2, 3, 4):
+        control.write(INSERT, SEL_GROUP.replace("group_id: 1", f"group_id: {number}"))
+    assert control.refused(INSERT, SEL_GROUP.replace("group_id: 1", "group_id: 5")) == (
+        "RESOURCE_EXHAUSTED",
+        "action profile I.sel: 10 members in all groups are above its size of 8",
+    )
+
+
 def test_a_groups_max_size_stays() -> None:
     control = selecting()
     control.write(INSERT, MEMBER % (1, 1))

@@ -58,6 +58,7 @@ def main(folder: Path) -> None:
             _, told = switch.communicate(timeout=TIMEOUT)
     seen["notes"] = told.splitlines()
     seen["nobody"] = cli("register_read x")
+    seen["nobody, no commands"] = cli("")
     print(json.dumps(seen))
 
 

@@ -138,8 +138,16 @@ def test_ports_that_the_file_does_not_name_are_looked_at_for_no_packet_only(stf:
     )
 
 
-def test_an_odd_digit_at_the_end_is_a_byte() -> None:
-    assert packet_bytes("01 02 3") == b"\x01\x02\x03"
+def test_a_packet_has_whole_bytes(stf: Check) -> None:
+    assert packet_bytes("01 02 3f") == b"\x01\x02\x3f"
+    assert stf("packet 0 01 02 3") == (
+        False,
+        "t.stf:1: the packet has 5 digits, which is not a whole number of bytes",
+    )
+
+
+def test_a_packet_comes_in_through_a_port_that_there_is(stf: Check) -> None:
+    assert stf("packet 512 010000") == (False, "t.stf:1: port 512 is not within 0 to 511")
 
 
 # -- entries ------------------------------------------------------------------------------------

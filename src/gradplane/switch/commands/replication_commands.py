@@ -8,6 +8,7 @@ from gradplane.switch.commands import dumps
 from gradplane.switch.commands.command_registry import CommandError, Target, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.replicas import Replica
 
 # -- multicast groups and their nodes ------------------------------------------------------------
 
@@ -67,8 +68,9 @@ def mc_dump(target: Target) -> str:
         nodes, rest = target.switch.state.nodes.members(group)
         lines += [_member(f"L1h={handle}, rid={node.rid}", node.ports) for handle, node in nodes]
         for rid in sorted({replica.instance for replica in rest}):
-            ports = [replica.port for replica in rest if replica.instance == rid]
-            lines.append(_member(f"rid={rid}", ports))
+            of_rid = [replica for replica in rest if replica.instance == rid]
+            lines.append(_member(f"rid={rid}", [replica.port for replica in of_rid]))
+            lines += [_backups(replica) for replica in of_rid if replica.backups]
     return "\n".join([*lines, dumps.LINE, "LAGS", dumps.LINE])
 
 
@@ -132,6 +134,11 @@ def _need_session(target: Target, session: int) -> None:
 
 def _member(names: str, ports: Sequence[int]) -> str:
     return f"  -> ({names}) -> (ports=[{', '.join(map(str, ports))}], lags=[])"
+
+
+def _backups(replica: Replica) -> str:
+    backups = ", ".join(f"{backup.port} (rid={backup.instance})" for backup in replica.backups)
+    return f"     backups of port {replica.port}: {backups}"
 
 
 def _group(word: str) -> int:

@@ -25,8 +25,8 @@ Write = Callable[[Switch, Entry], None]
 
 
 def is_runtime_json(text: str) -> bool:
-    """Return True for a runtime JSON file; no command starts with a brace."""
-    return text.lstrip().startswith("{")
+    """Return True for a JSON file, also one of another form: no command starts with a bracket."""
+    return text.lstrip().startswith(("{", "["))
 
 
 def steps(switch: Switch, text: str, file: str) -> Iterator[tuple[str, Callable[[], str]]]:
@@ -37,6 +37,10 @@ def steps(switch: Switch, text: str, file: str) -> Iterator[tuple[str, Callable[
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
         yield file, partial(_refuse, f"not JSON: {error}")
+        return
+    if not isinstance(whole, dict):
+        keys = ", ".join(_ENTRIES)
+        yield file, partial(_refuse, f"not runtime JSON: expected an object with keys {keys}")
         return
     for key, value in whole.items():
         if key in _PROGRAM:

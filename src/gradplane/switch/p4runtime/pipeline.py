@@ -49,6 +49,7 @@ class Pipeline:
     groups: dict[int, p4r.MulticastGroupEntry] = field(default_factory=dict)
     sessions: dict[int, p4r.CloneSessionEntry] = field(default_factory=dict)
     digests: dict[int, p4r.DigestEntry.Config] = field(default_factory=dict)
+    selector_use: dict[int, int] = field(default_factory=dict)  # an upper bound, by profile id
 
     @property
     def state(self) -> State:

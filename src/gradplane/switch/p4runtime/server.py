@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -173,8 +174,9 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     def _listen_on(self, address: str) -> int:
         try:
+            _check_free(address)
             port: int = self._server.add_insecure_port(address)
-        except RuntimeError as error:
+        except (OSError, RuntimeError) as error:
             option = "--grpc-server-addr HOST:PORT (port 0: any free one)"
             if address in self._also:
                 option = "--thrift-port PORT"
@@ -235,6 +237,26 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
                 _deliver(source(*message, time.time_ns()))
         except Exception:
             log.exception("a message of the switch could not be passed on: %s", message)
+
+
+def _check_free(address: str) -> None:
+    """Raise OSError where nothing can listen; grpc would print a message of its own as well."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        return  # another kind of address, such as unix:PATH
+    failure: OSError | None = None
+    for family, kind, _, _, place in socket.getaddrinfo(
+        host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        with socket.socket(family, kind) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind(place)
+                return
+            except OSError as error:
+                failure = error
+    if failure is not None:
+        raise failure
 
 
 def _deliver(deliveries: Iterable[Delivery]) -> None:

@@ -242,9 +242,11 @@ class Tester:
 
 
 def packet_bytes(data: str) -> bytes:
-    """Bytes of hexadecimal digits; a digit left over at the end is a byte, as for BMv2's reader."""
+    """Convert hexadecimal digits; raise StfError for half a byte, as BMv2's runner does."""
     digits = "".join(data.split())
-    return bytes(int(digits[i : i + 2], 16) for i in range(0, len(digits), 2))
+    if len(digits) % 2:
+        raise StfError(f"the packet has {len(digits)} digits, which is not a whole number of bytes")
+    return bytes.fromhex(digits)
 
 
 def _index(text: str) -> int:

@@ -10,7 +10,7 @@ from gradplane.switch.p4runtime.catalog import Extern, TableInfo, find
 from gradplane.switch.p4runtime.entities.table_actions import read_action, show_action, watch_port
 from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.entries import GroupRef, MemberRef, OneShot
+from gradplane.switch.runtime.entries import Entry, GroupRef, MemberRef, OneShot
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 
 
@@ -52,7 +52,9 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo
     _check_members(p, extern, number, members)
     shape = _described(p, extern)
     _check_max_size(extern, shape, message.max_size)
-    _check_weights(extern, shape, [m.weight for m in members], message.max_size)
+    weights = [m.weight for m in members]
+    _check_weights(extern, shape, weights, message.max_size)
+    _check_total(p, extern, shape, weights, GroupRef(number))
     if kind == p4r.Update.INSERT:
         _check_not_one_shot(p, extern)
         profile.add_group(number, members, message.max_size)
@@ -94,8 +96,13 @@ def read_groups(p: Pipeline, query: p4r.ActionProfileGroup) -> Iterator[p4r.Acti
                 yield shown
 
 
-def check_one_shot(p: Pipeline, table: TableInfo, target: OneShot) -> None:
-    """Refuse a one-shot action set beyond the selector's limits, or in use beside members."""
+def check_one_shot(
+    p: Pipeline, table: TableInfo, target: OneShot, replaced: Entry | None = None
+) -> None:
+    """Refuse a one-shot action set beyond the selector's limits, or in use beside members.
+
+    replaced: the entry that is to have it.
+    """
     implementation = table.table.implementation
     assert implementation is not None
     extern = next(e for e in p.catalog.profiles.values() if e.name == implementation.name)
@@ -106,7 +113,9 @@ def check_one_shot(p: Pipeline, table: TableInfo, target: OneShot) -> None:
             "its tables are programmed with members and groups, so no entry takes a set of actions"
             " (one shot)",
         )
-    _check_weights(extern, _described(p, extern), [weight for _, weight, _ in target.actions], 0)
+    shape, weights = _described(p, extern), [weight for _, weight, _ in target.actions]
+    _check_weights(extern, shape, weights, 0)
+    _check_total(p, extern, shape, weights, replaced)
     for _, _, port in target.actions:
         _check_watched(p, extern, port)
 
@@ -154,15 +163,66 @@ def _check_weights(
 
     `size`: the group's own limit, 0 for a one shot, which has none.
     """
-    by_members = shape.WhichOneof("selector_size_semantics") == "sum_of_members"
+    by_members = _by_members(shape)
     largest = shape.sum_of_members.max_member_weight
     if by_members and largest and max(weights, default=0) > largest:
         raise _error(extern, f"weight {max(weights)} is above its max_member_weight of {largest}")
     limit = size or shape.max_group_size
-    used, what = (len(weights), "members") if by_members else (sum(weights), "weights in sum")
+    used, what = _size(shape, weights), "members" if by_members else "weights in sum"
     if limit and used > limit:
         code = "RESOURCE_EXHAUSTED" if size else "INVALID_ARGUMENT"
         raise _error(extern, f"a group of {used} {what} is above its size of {limit}", code)
+
+
+def _check_total(
+    p: Pipeline,
+    extern: Extern,
+    shape: p4i.ActionProfile,
+    weights: Collection[int],
+    replaced: GroupRef | Entry | None,
+) -> None:
+    """Check the selector's size, which limits all groups and one shots together.
+
+    Deletions do not lower `selector_use`; it is computed anew only when it reaches the size.
+    """
+    if not shape.size:
+        return
+    used = p.selector_use.get(extern.id, 0) + _size(shape, weights)
+    if used > shape.size:
+        used = _selector_use(p, extern, shape, replaced) + _size(shape, weights)
+    if used > shape.size:
+        what = "members" if _by_members(shape) else "weights in sum"
+        raise _error(
+            extern, f"{used} {what} in all groups are above its size of {shape.size}",
+            "RESOURCE_EXHAUSTED",
+        )  # fmt: skip
+    p.selector_use[extern.id] = used
+
+
+def _selector_use(
+    p: Pipeline, extern: Extern, shape: p4i.ActionProfile, replaced: GroupRef | Entry | None
+) -> int:
+    """Return the sum of the sizes of all groups and one shots but the replaced one."""
+    groups = p.state.profiles[extern.name].groups
+    used = sum(
+        _size(shape, [m.weight for m in group.members])
+        for number, group in groups.items()
+        if replaced != GroupRef(number)
+    )
+    for table in extern.tables:
+        for entry in p.state.tables[p.catalog.tables[table].name].entries():
+            if isinstance(entry.action, OneShot) and entry is not replaced:
+                used += _size(shape, [weight for _, weight, _ in entry.action.actions])
+    return used
+
+
+def _by_members(shape: p4i.ActionProfile) -> bool:
+    return shape.WhichOneof("selector_size_semantics") == "sum_of_members"
+
+
+def _size(shape: p4i.ActionProfile, weights: Collection[int]) -> int:
+    """Return a group's size in the selector's unit."""
+    return len(weights) if _by_members(shape) else sum(weights)
 
 
 def _check_unused(p: Pipeline, extern: Extern, target: MemberRef | GroupRef) -> None:

@@ -127,7 +127,7 @@ def _modified(p: Pipeline, info: TableInfo, found: Entry, message: p4r.TableEntr
     """Return the entry with all its parts replaced; without an action it keeps the old one."""
     target = read_target(info, message.action) if message.HasField("action") else found.action
     if isinstance(target, OneShot):
-        check_one_shot(p, info, target)
+        check_one_shot(p, info, target, found)
     return Entry(found.matches, target, found.priority, message.metadata, message.idle_timeout_ns)
 
 
