@@ -35,8 +35,10 @@ bench: install
 	$(PYTHON) benchmarks/codecs.py
 	$(PYTHON) benchmarks/thc_accuracy.py
 
-# Compare interpreter and JIT on random programs, tables and packets; hostile P4 source; hostile gRPC.
+# With random seeds, which are printed: the property tests, whose failures are shrunk; interpreter
+# against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC.
 fuzz: install
+	$(PYTHON) tests/fuzz_properties.py --seconds 300
 	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 900
 	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
 	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120

@@ -1,6 +1,5 @@
 """Experiment files as text: places of keys, `--set` overrides, nearest names, writing TOML."""
 
-import difflib
 import json
 import re
 import tomllib
@@ -8,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from gradplane import _suggestions
 
 Key = tuple[str | int, ...]
 
@@ -132,9 +133,7 @@ def dotted(key: Key) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`did you mean "x"?` where a known name is near, else the list of the known ones."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, 1, 0.5)
-    return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(names)}"
+    return _suggestions.hint(name, sorted(known), lambda near: f'"{near}"')
 
 
 def dumps(values: dict[str, Any]) -> str:

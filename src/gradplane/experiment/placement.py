@@ -11,10 +11,10 @@ from gradplane.controller.plan import JobPlan, Member, Route
 from gradplane.experiment.schema import Experiment, Job, NamedModel, Output
 from gradplane.experiment.tensor_codecs import host_codec
 from gradplane.hosts.config import HostConfig, JobConfig
+from gradplane.hosts.wire.aggregation import UDP_PORT
 from gradplane.topologies import description
 from gradplane.topologies.description import SWITCH_IP, Topology
 
-AGGREGATION_PORT = 18256
 WORKER_PORT = 20_000  # + the job's number
 STREAM_PORT = 21_000
 VALUES_HEADER = 16  # bytes before the values in a marked segment of a stream
@@ -110,7 +110,7 @@ def job_config(experiment: Experiment, number: int) -> JobConfig:
         sum_bits=job.sum_bits,
         timeout_ns=round(job.timeout_ms * 1e6),
         retries=job.retries,
-        aggregator=(SWITCH_IP, AGGREGATION_PORT),
+        aggregator=(SWITCH_IP, UDP_PORT),
         worker_addresses=tuple((host.ip, WORKER_PORT + number) for host in members),
         server_address=_server(job, hosts[-1], number),
         model=job.model.name,

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
-MAX_WORKERS = 64  # the aggregation header's bitmap has one bit a worker
+from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
 class Section(BaseModel):

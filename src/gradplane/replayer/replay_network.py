@@ -13,7 +13,7 @@ from gradplane.experiment import placement
 from gradplane.experiment.schema import Experiment
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.hosts.stream import segments
-from gradplane.runner.run_experiment import aside, switch_config
+from gradplane.runner.run_experiment import switch_config
 from gradplane.switch.ir import nodes as ir
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.events import EventQueue
@@ -53,7 +53,7 @@ class ReplayNetwork:
         with ExitStack() as on_failure:
             for name, setup in placement.setups(self._experiment).items():
                 switch = on_failure.enter_context(self._switches[name])
-                aside(configure, switch.address, self._pipeline, setup)
+                configure(switch.address, self._pipeline, setup)
             self._exit = on_failure.pop_all()
         return self
 

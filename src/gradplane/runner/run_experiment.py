@@ -1,13 +1,12 @@
-"""Runs an experiment: checks, network, controller, hosts, baseline, and the run folder."""
+"""Run an experiment: checks, network, controller, hosts, baseline, and the run folder."""
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 
@@ -16,17 +15,17 @@ from gradplane.controller.connection import Pipeline
 from gradplane.experiment import p4_programs, placement
 from gradplane.experiment.loading import Experiment, ExperimentError, load
 from gradplane.experiment.schema import Output
-from gradplane.hosts.training import datasets as datasets
-from gradplane.hosts.training import models
 from gradplane.report import page
-from gradplane.runner import isolation, run_folder, traffic_counters
+from gradplane.runner import isolation, manifest, run_folder, traffic_counters
 from gradplane.runner.machine import OneBlasThread, describe
+from gradplane.runner.manifest import Manifest, planned_jobs
 from gradplane.runner.progress import Show, show
 from gradplane.runner.recorder import Recorder
+from gradplane.runner.run_data import RunData
+from gradplane.runner.run_folder import FolderError
 from gradplane.runner.summary import Summary, outcome
 from gradplane.topologies.network import Network, SwitchConfig
 
-T = TypeVar("T")
 NETWORKS = ("mininet", "sim")
 
 
@@ -47,8 +46,10 @@ def run(
     the experiment's. cli: open Mininet's prompt on the network before the hosts start. console:
     show progress on standard output. Several may run at once, in threads or processes.
 
-    Raises ExperimentError or CompileError before anything is started or written, and what network,
-    controller and hosts raise; then the run folder has a failure.txt that says why.
+    Raises ExperimentError or CompileError before anything is started or written, and the errors of
+    network, controller and hosts; then the run folder has a failure.txt that says why. Such an
+    error, KeyboardInterrupt too, has a note that names the folder: what was recorded is there for
+    `replay`, for reports and for `resume`.
     """
     resolved = load(experiment, settings, seed)
     pipeline = _compiled(resolved)
@@ -56,16 +57,52 @@ def run(
     if cli and network != "mininet":
         raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
     folder = run_folder.create(out, resolved.name)
-    run_folder.write_experiment(folder, resolved)
-    task = _Task(resolved, pipeline, folder.resolve(), network, cli, console)
-    try:
-        values = _isolated(task)
-    except BaseException as error:
-        run_folder.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
-        raise
-    run_folder.write_summary(folder, values)
+    return _carry_out(_Task(resolved, pipeline, folder.resolve(), network, cli, console), folder)
+
+
+def resume(folder: str | Path, *, net: str | None = None, console: bool = False) -> Summary:
+    """Finish the run in a folder that was stopped, and return its summary.
+
+    A finished training is kept and only the baseline is run; one that was stopped is run anew from
+    its experiment.toml. net: for folders that do not say which network it was. Raises FolderError
+    where nothing is missing, or the run is still running, and everything that `run` raises."""
+    path = Path(folder)
+    recorded = RunData.opened(path)
+    if recorded.complete:
+        raise FolderError(f"{folder}: the run is finished, there is nothing to resume")
+    if recorded.network and net not in (None, recorded.network):
+        raise ExperimentError(f"{folder}: the run is on the network {recorded.network!r}")
+    network = choose_network(recorded.network or net, _console(console))
+    experiment = recorded.experiment
+    task = _Task(experiment, _compiled(experiment), path.resolve(), network, False, console)
+    return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
+
+
+def _carry_out(task: "_Task", folder: Path) -> Summary:
+    """Run what the task has left to do; `folder` is how the user calls its folder."""
+    with run_folder.in_use(folder):
+        run_folder.clear(folder, training=task.trained is None)
+        if task.trained is None:
+            plan = Manifest(
+                network=task.network, machine=describe(), jobs=planned_jobs(task.experiment)
+            )
+            manifest.start(folder, task.experiment, plan)
+        try:
+            values = _isolated(task)
+        except BaseException as error:
+            reason = "interrupted" if isinstance(error, KeyboardInterrupt) else _reason(error)
+            run_folder.write_failure(folder, reason)
+            error.add_note(
+                f"{folder} has what was recorded: `gradplane report` and `gradplane replay` read"
+                f" it, `gradplane run --resume {folder}` finishes it"
+            )
+            raise
     page.write([folder])
     return Summary(folder, values)
+
+
+def _reason(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
@@ -131,6 +168,7 @@ class _Task:
     network: str
     cli: bool
     console: bool
+    trained: dict[str, Any] | None = None  # the finished training's summary, if there is one
 
     def baseline(self) -> "_Task":
         """The same, without compression and losses, into a folder inside this one."""
@@ -140,44 +178,48 @@ class _Task:
 
 
 def _execute(task: _Task) -> dict[str, Any]:
-    """All of the run that needs the network; returns summary.json's values."""
+    """Train, then train the baseline; each is in summary.json as soon as it is finished."""
     experiment = task.experiment
     with OneBlasThread():
-        values = _train(task, "run")
+        values = task.trained
+        if values is None:
+            about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
+            values = _train(task, "run") | about | describe()
+            manifest.finish(task.folder, values)
         if experiment.output.baseline:
             base = task.baseline()
             base.folder.mkdir()
             # The accuracies come first in the file, as they are what one looks for.
             first = {"test_accuracy": values["test_accuracy"], "baseline": _train(base, "baseline")}
             values = first | values
-    about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
-    return values | about | describe()
+            manifest.finish(task.folder, values)
+    return values
 
 
 def _train(task: _Task, title: str) -> dict[str, Any]:
     """Train once, on a network of its own: what it came to."""
     experiment, target = task.experiment, task.experiment.switch.target
-    scales = [scale(experiment, n) for n in range(len(experiment.job))]
-    screen = show(_console(task.console), title, [rounds for rounds, _ in scales])
+    planned = planned_jobs(experiment)
+    screen = show(_console(task.console), title, [job.rounds for job in planned])
     with ExitStack() as stack:
         if not task.cli:
             stack.enter_context(screen)
         net = stack.enter_context(_network(task))
         for name, setup in placement.setups(experiment).items():
-            aside(configure, net.switch_addresses[name], task.pipeline, setup, target)
+            configure(net.switch_addresses[name], task.pipeline, setup, target)
         if task.cli:
             net.cli()
             stack.enter_context(screen)
         recorder = _record(task, net, screen)
         switches = {
-            name: traffic_counters.of_switch(aside(read_counters, address, target), task.pipeline)
+            name: traffic_counters.of_switch(read_counters(address, target), task.pipeline)
             for name, address in net.switch_addresses.items()
         }
         links = net.link_counters()
     found = {"switches": switches} | traffic_counters.of_links(links, net.topology)
-    values = outcome(experiment, recorder, found)
-    for job, (_, size) in zip(values["jobs"], scales, strict=True):
-        job["values"] = size
+    values = outcome(experiment, recorder.jobs, recorder.verdicts, found)
+    for job, plan in zip(values["jobs"], planned, strict=True):
+        job["values"] = plan.values
     return values
 
 
@@ -222,19 +264,3 @@ def switch_config(
         recirculation_rate=round(section.recirculation_mbit * 1e6),
         pcap=pcap,
     )
-
-
-def scale(experiment: Experiment, number: int) -> tuple[int, int]:
-    """How many rounds a job trains, and how many values its gradient has."""
-    job = placement.job_config(experiment, number)
-    data = datasets.build(job.data, job.data_args, job.seed)
-    batches = datasets.batches(len(data.train_y), job.workers, 0, job.batch, job.seed, 0)
-    model = models.build(job.model, job.model_args, data.features, data.classes)
-    return job.epochs * len(batches), len(model.parameters(job.seed))
-
-
-def aside(function: Callable[..., T], *args: Any) -> T:
-    """function(*args) in a thread of its own: the caller's may have an event loop, as notebooks do,
-    and the controller's calls start one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(function, *args).result()

@@ -9,9 +9,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import NamedTuple
 
+from gradplane._suggestions import nearest
 from gradplane.switch.commands.command_error import CommandError
 from gradplane.switch.switch import Switch
 
@@ -98,7 +98,7 @@ def run_words(target: Target, words: Sequence[str]) -> str:
 def find(name: str) -> Command:
     """The command of a name. Raises CommandError with the nearest ones."""
     if name not in COMMANDS:
-        near = get_close_matches(name, COMMANDS, n=3)
+        near = nearest(name, COMMANDS, count=3)
         hint = f"did you mean {' or '.join(near)}?" if near else "help lists them"
         raise CommandError(f"there is no command {name!r}; {hint}")
     return COMMANDS[name]

@@ -9,7 +9,6 @@ net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,6 +17,7 @@ from typing import Any
 
 from mininet.node import Switch
 
+from gradplane._suggestions import nearest
 from gradplane.controller.targets import embedded
 from gradplane.topologies.mininet.child_process import LEASH, Process
 from gradplane.topologies.mininet.netns import switch_off_offloads
@@ -120,5 +120,5 @@ def _check_spelling(params: Iterable[str]) -> None:
     """Mininet takes parameters of any name; one that is nearly ours is a slip."""
     ours = list(inspect.signature(P4Switch.__init__).parameters)[2:-1]
     for name in params:
-        if near := difflib.get_close_matches(name, ours, 1, 0.75):
+        if near := nearest(name, ours, similarity=0.75):
             raise TypeError(f"P4Switch has no parameter {name}; did you mean {near[0]}?")

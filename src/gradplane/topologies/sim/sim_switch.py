@@ -7,13 +7,13 @@ from contextlib import ExitStack
 from functools import partial
 
 from gradplane.controller.targets import embedded
-from gradplane.switch.arch.model import Output
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.program_cache import load_program
+from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.switch import Recirculated, Switch
 from gradplane.topologies.description import QUEUE
 from gradplane.topologies.network import SwitchConfig
