@@ -34,7 +34,7 @@ class Controller:
     ) -> None:
         chosen = targets.get(target)
         self._connection = Connection(
-            address, chosen.DEVICE_ID if device_id is None else device_id, chosen
+            address, chosen.device_id if device_id is None else device_id, chosen
         )
         self._local: tuple[str, str] | None = None
 

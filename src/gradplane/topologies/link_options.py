@@ -51,7 +51,8 @@ def check_hosts(workers: int, servers: int, kind: str) -> int:
     if workers < 1 or servers < 0 or count > MAX_HOSTS:
         raise TopologyError(
             f"workers = {workers}, servers = {servers}: a {kind} has 1 worker or more, and"
-            f" {MAX_HOSTS} hosts at most"
+            f" {MAX_HOSTS} hosts at most",
+            "workers",
         )
     return count
 
@@ -59,7 +60,7 @@ def check_hosts(workers: int, servers: int, kind: str) -> int:
 def check_count(name: str, value: Any, what: str) -> int:
     """`value` if it is a whole number of 1 or more. Raises TopologyError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise TopologyError(f"{name} = {value!r}: {what}, 1 or more")
+        raise TopologyError(f"{name} = {value!r}: {what}, 1 or more", name)
     return value
 
 
@@ -71,12 +72,13 @@ def _each(
         return [parse(value, where)] * count
     if len(value) != count:
         raise TopologyError(
-            f"{where} has {len(value)} values for {count} {what}: give one for each"
+            f"{where} has {len(value)} values for {count} {what}: give one for each", where
         )
     return [parse(item, f"{where}[{index}]") for index, item in enumerate(value)]
 
 
 def _parse_queue(value: int, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise TopologyError(f"{where} = {value!r}: a queue holds 1 packet or more")
+        option = where.partition("[")[0]
+        raise TopologyError(f"{where} = {value!r}: a queue holds 1 packet or more", option)
     return value

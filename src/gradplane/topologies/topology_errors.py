@@ -8,7 +8,14 @@ from gradplane import _suggestions
 
 
 class TopologyError(Exception):
-    """A topology that cannot be built, or an option that does not exist."""
+    """A topology that cannot be built, or an option that does not exist.
+
+    `key` is the option that it is about, empty where it is none alone.
+    """
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class NetworkError(Exception):

@@ -19,7 +19,8 @@ def parse_rate(value: Quantity, where: str) -> int:
     rate = _parse(value, _RATES, where, "100Mbit")
     if rate <= 0:
         raise TopologyError(
-            f"{where} = {value!r}: a rate is more than 0 bit/s; leave it out for no limit"
+            f"{where} = {value!r}: a rate is more than 0 bit/s; leave it out for no limit",
+            where.partition("[")[0],
         )
     return rate
 
@@ -36,6 +37,7 @@ def _parse(value: Quantity, units: Mapping[str, int], where: str, example: str) 
     if match is None or match[2].lower() not in units:
         raise TopologyError(
             f"{where} = {value!r}: expected a number with a unit ({', '.join(units)}),"
-            f" such as {example!r}"
+            f" such as {example!r}",
+            where.partition("[")[0],
         )
     return round(float(match[1]) * units[match[2].lower()])

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from gradplane import codecs
-from gradplane.experiment.loading import load
-from gradplane.experiment.placement import job_config
+from gradplane.experiment.loading import load_deployment
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import reduce_seed, summed_codec
 from gradplane.hosts.protocols.results import Floats, Reduced
@@ -54,9 +53,9 @@ def ran(jobs: dict[str, str], folder: Path) -> Jobs:
     """All jobs at once, on the same three hosts: the P4 program is compiled once."""
     path = folder / "x.toml"
     path.write_text(HEAD + "".join(JOB % name + text + "\n" for name, text in jobs.items()))
-    summary, experiment = run(path, folder / "run", net="sim"), load(path)
+    summary, deployment = run(path, folder / "run", net="sim"), load_deployment(path)
     return {
-        name: (summary.values["jobs"][number], job_config(experiment, number))
+        name: (summary.values["jobs"][number], deployment.jobs[number].config)
         for number, name in enumerate(jobs)
     }
 

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.controller import Bound, Setup
-from gradplane.experiment import placement
-from gradplane.experiment.loading import Experiment, ExperimentError, load
+from gradplane.controller import Bound
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.loading import ExperimentError, load, load_deployment
+from gradplane.replayer import replay_run
 from gradplane.replayer.replay_run import ReplayResult, replay
 from gradplane.report import rows as report_rows
 from gradplane.runner import run_experiment
@@ -141,19 +142,19 @@ def test_a_replay_is_equal_bit_for_bit(ring_run: Runs, settings: tuple[str, ...]
 def test_a_replay_goes_through_the_program(ring_run: Runs, monkeypatch: pytest.MonkeyPatch) -> None:
     """At another bound the first block that is passed on twice differs, and is named."""
     run = ring_run()
-    setups = placement.setups
+    bounds = tuple(Bound(f"10.0.0.{n}", 32, 6) for n in (1, 2, 3))
 
-    def looser(experiment: Experiment) -> dict[str, Setup]:
-        found = setups(experiment).items()
-        bounds = tuple(Bound(f"10.0.0.{n}", 32, 6) for n in (1, 2, 3))
-        return {
+    def looser(path: Path) -> Deployment:
+        deployment = load_deployment(path)
+        setups = {
             name: dataclasses.replace(
                 setup, compression=dataclasses.replace(setup.compression, bounds=bounds)
             )
-            for name, setup in found
+            for name, setup in deployment.setups.items()
         }
+        return dataclasses.replace(deployment, setups=setups)
 
-    monkeypatch.setattr(placement, "setups", looser)
+    monkeypatch.setattr(replay_run, "load_deployment", looser)
     result = replay(run.folder)
     assert isinstance(result, ReplayResult) and result.difference is not None
     assert (result.difference.round, result.difference.what) == (0, "codes")
@@ -205,13 +206,18 @@ def test_on_mininet_a_ring_ends_with_the_same_weights(
     assert isinstance(result, ReplayResult) and result.equal
 
 
-def test_a_job_is_summed_where_all_its_workers_hang(ring_file: Path, tmp_path: Path) -> None:
+def test_a_job_is_summed_where_all_its_workers_are_attached(
+    ring_file: Path, tmp_path: Path
+) -> None:
     settings = ("topology.workers=4", "topology.hosts_per_switch=2", "switch.program=thc.p4")
     job = 'job=[{aggregation="switch", workers=2, first_host=3, model={name="mlp", hidden=[4]}}]'
-    experiment = load(ring_file, (*settings, job, "impairment=[]"))
-    assert {name: len(plans) for name, plans in placement.plans(experiment).items()} == {"s2": 1}
+    deployment = load_deployment(ring_file, (*settings, job, "impairment=[]"))
+    assert {name: len(setup.jobs) for name, setup in deployment.setups.items()} == {
+        "s1": 0,
+        "s2": 1,
+    }
     run = run_experiment.run(
-        experiment, tmp_path / "run", net="sim", settings=["output.baseline=false"]
+        deployment.experiment, tmp_path / "run", net="sim", settings=["output.baseline=false"]
     )
     switches = run.values["switches"]
     assert not switches["s1"]["events"] and switches["s2"]["events"]["0"]["completed sums"] > 0
@@ -243,7 +249,7 @@ REFUSED = {
     "lossy": (
         "retransmit",
         "lossy",
-        "aggregation = \"ring\" with reliability = 'lossy': a lost partial sum would stop the ring,"
+        'aggregation = "ring" with reliability = "lossy": a lost partial sum would stop the ring,'
         ' so hosts send it again: use reliability = "retransmit"',
     ),
     "a quorum": (
@@ -297,6 +303,7 @@ def test_codes_of_workers_on_several_switches_are_refused(ring_file: Path) -> No
     settings = ("switch.program=thc.p4", 'job=[{aggregation="switch"}]')
     with pytest.raises(ExperimentError) as error:
         load(ring_file, settings)
-    assert "job ring: its workers hang on switches s1, s2, s3, and codes are summed in one" in str(
-        error.value
+    assert (
+        "job ring: its workers are attached to switches s1, s2, s3, and codes are summed in one"
+        in str(error.value)
     )

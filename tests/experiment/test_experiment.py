@@ -107,7 +107,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("[[job]]\nsum_bits = 9\n", "e.toml:2: job.0.sum_bits = 9: expected 8 or 16"),
         (
             '[[job]]\naggregation = "tree"\n',
-            'e.toml:2: job.0.aggregation = "tree": expected "switch", "ps" or "ring"',
+            'e.toml:2: job.0.aggregation = "tree": expected "ps", "ring" or "switch"',
         ),
         ("[[job]]\npush = { bits = 4 }\n", "e.toml:2: job.0.push.name is missing"),
         ("[[job]]\npush = 4\n", "e.toml:2: job.0.push = 4: expected a table"),
