@@ -1,12 +1,27 @@
-"""Small runs on the simulated network, made once, which the tests only read."""
+"""Hypothesis profiles, the only place where its settings for all tests are made; and small runs.
 
+`test`, the default, gives the same answer every time: examples follow from the test alone, and no
+verdict depends on how fast or busy the machine is. `fuzz` draws new examples in each run, keeps
+those that failed and shrinks them; `make fuzz` sets it (tests/fuzz_properties.py).
+
+The runs are on the simulated network; each is made once, and tests only read it.
+"""
+
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from gradplane.runner.run_experiment import run
 from gradplane.runner.summary import Summary
+
+_ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+settings.register_profile("test", derandomize=True, database=None, **_ANY_SPEED)
+settings.register_profile("fuzz", print_blob=True, **_ANY_SPEED)
+settings.load_profile(os.environ.get("GRADPLANE_HYPOTHESIS_PROFILE", "test"))
 
 SMALL = """
 [topology]

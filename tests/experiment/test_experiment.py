@@ -165,7 +165,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             '[[impairment]]\nmodel = "bernoulli"\nrate = 0.1\nlink = "h9"\n',
-            'e.toml:4: no link \'h9\': did you mean "h5"?, or "*" for all',
+            "e.toml:4: no link 'h9': known: h1, h2, h3, h4, h5, or \"*\" for all",
         ),
     ],
 )

@@ -55,6 +55,7 @@ def test_figures_do_not_change_from_writing_to_writing(small_run: Runs) -> None:
 
 def test_names_are_escaped(small_run: Runs, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(small_run().folder, tmp_path / "run"))
+    (folder / "manifest.json").unlink()
     summary = json.loads((folder / "summary.json").read_text())
     (folder / "summary.json").write_text(json.dumps(summary | {"name": "<b>&"}))
     assert "<h1>&lt;b&gt;&amp;</h1>" in page(folder)
@@ -80,6 +81,7 @@ def test_comparison(small_run: Runs, lossy_run: Summary, tmp_path: Path) -> None
 
 def test_runs_of_different_machines_are_told_apart(small_run: Runs, tmp_path: Path) -> None:
     other = Path(shutil.copytree(small_run().folder, tmp_path / "other"))
+    (other / "manifest.json").unlink()
     summary = json.loads((other / "summary.json").read_text())
     (other / "summary.json").write_text(json.dumps(summary | {"cpu": "Z80"}))
     text = report.write([small_run().folder, other], tmp_path / "both.html").read_text()
@@ -89,9 +91,7 @@ def test_runs_of_different_machines_are_told_apart(small_run: Runs, tmp_path: Pa
     ) in text
 
 
-def test_an_unfinished_run_has_no_report(tmp_path: Path) -> None:
+def test_a_folder_without_an_experiment_has_no_report(tmp_path: Path) -> None:
     with pytest.raises(FolderError) as caught:
         report.write([tmp_path])
-    assert str(caught.value) == (
-        f"{tmp_path}: no summary.json: the run is not finished, or was killed"
-    )
+    assert str(caught.value) == f"{tmp_path}: no run folder: it has no experiment.toml"

@@ -28,19 +28,22 @@ def test_an_unwritable_place_is_said(tmp_path: Path) -> None:
     assert str(caught.value) == f"{tmp_path}/file/run: Not a directory"
 
 
-def test_why_there_is_no_summary(tmp_path: Path) -> None:
-    with pytest.raises(run_folder.FolderError) as missing:
-        run_folder.read_summary(tmp_path / "none")
-    with pytest.raises(run_folder.FolderError) as killed:
-        run_folder.read_summary(tmp_path)
-    run_folder.write_failure(tmp_path, "StallError: stalled")
-    with pytest.raises(run_folder.FolderError) as failed:
-        run_folder.read_summary(tmp_path)
-    assert str(missing.value) == f"{tmp_path}/none: no such run folder"
-    assert str(killed.value) == (
-        f"{tmp_path}: no summary.json: the run is not finished, or was killed"
-    )
-    assert str(failed.value) == f"{tmp_path}: the run failed: StallError: stalled"
+def test_a_folder_in_use_is_in_use_once(tmp_path: Path) -> None:
+    with run_folder.in_use(tmp_path):
+        assert run_folder.is_in_use(tmp_path)
+        with pytest.raises(run_folder.FolderError) as caught, run_folder.in_use(tmp_path):
+            pass
+    assert str(caught.value) == f"{tmp_path}: the run is still running"
+    assert not run_folder.is_in_use(tmp_path)
+
+
+def test_a_stopped_run_may_have_cut_its_last_line(tmp_path: Path) -> None:
+    path = tmp_path / "metrics.jsonl"
+    path.write_text('{"a": 1}\n{"a":')
+    assert list(run_folder.read_lines(path, unfinished=True)) == [{"a": 1}]
+    with pytest.raises(run_folder.FolderError) as caught:
+        list(run_folder.read_lines(path))
+    assert str(caught.value) == f"{path}:2: damaged: the line is cut"
 
 
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:

@@ -87,7 +87,7 @@ def set_up(net, *jobs):
     configure(net.switch_addresses["s1"], pipeline(), setup)
 
 
-def run(net, *jobs, deadline=60.0):
+def run(net, *jobs, deadline=300.0):
     """All records of the jobs' run."""
     records = []
     net.run([host for job in jobs for host in hosts(job)], records.append, deadline)

@@ -4,7 +4,6 @@ Values are read by tomllib, which is fast; tomlkit finds the line of a key when 
 and quotes what is written.
 """
 
-import difflib
 import tomllib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,8 @@ from typing import Any
 
 import tomlkit
 from tomlkit.items import AoT, InlineTable, Item, Table
+
+from gradplane import _suggestions
 
 Key = tuple[str | int, ...]
 
@@ -179,9 +180,7 @@ def dotted(key: Key) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`did you mean "x"?` where a known name is near, else the list of the known ones."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, 1, 0.5)
-    return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(names)}"
+    return _suggestions.hint(name, sorted(known), lambda near: f'"{near}"')
 
 
 def dumps(values: dict[str, Any]) -> str:

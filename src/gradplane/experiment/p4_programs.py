@@ -77,7 +77,7 @@ def compiled(
 
 def check(compiled: Compiled) -> None:
     """Raises CompileError with what its architecture, or P4Info, has against the program."""
-    architecture(None, compiled.program).model.check(compiled.program)
+    architecture(None, compiled.program).check(compiled.program)
     try:
         build_p4info(compiled.program)
     except CompileError as error:

@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from gradplane import aggregations
-
-MAX_WORKERS = 64  # the aggregation header's bitmap has one bit a worker
+from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
 class Section(BaseModel):

@@ -5,15 +5,16 @@ The runner writes one file a host; `python -m gradplane.hosts CONFIG.json` reads
 """
 
 import dataclasses
-import difflib
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane._suggestions import hint
+from gradplane.hosts.wire.aggregation import MAX_WORKERS
+
 STREAM_PORT_OFFSET = 1000
-MAX_WORKERS = 64
 MAX_SLOTS = 65536
 BOUNDS = (6, 8, 10)  # k of the error bounds 2^-k that the network knows
 
@@ -193,9 +194,7 @@ def _checked_keys(raw: Any, kind: type, what: str) -> dict[str, Any]:
     known = [field.name for field in fields]
     for key in raw:
         if key not in known:
-            nearest = difflib.get_close_matches(key, known, 1, 0.5)
-            hint = f", did you mean {nearest[0]!r}?" if nearest else f"; known: {', '.join(known)}"
-            raise ConfigError(f"{what}: unknown key {key!r}{hint}")
+            raise ConfigError(f"{what}: unknown key {key!r}, {hint(key, known, repr)}")
     needed = [field.name for field in fields if field.default is dataclasses.MISSING]
     missing = [key for key in needed if key not in raw]
     if missing:

@@ -14,7 +14,6 @@ from gradplane.controller.connection import Pipeline
 from gradplane.experiment.deployment import Deployment
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.hosts.stream import segments
-from gradplane.runner.run_experiment import aside
 from gradplane.switch.ir import nodes as ir
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.events import EventQueue
@@ -56,7 +55,7 @@ class ReplayNetwork:
             pipeline = Pipeline(*self._target.pipeline(self._deployment.program))
             for name, setup in self._deployment.setups.items():
                 switch = on_failure.enter_context(self._switches[name])
-                aside(configure, switch.address, pipeline, setup)
+                configure(switch.address, pipeline, setup)
             self._exit = on_failure.pop_all()
         return self
 

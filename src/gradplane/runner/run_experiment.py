@@ -1,13 +1,12 @@
-"""Runs an experiment: checks, network, controller, hosts, baseline, and the run folder."""
+"""Run an experiment: checks, network, controller, hosts, baseline, and the run folder."""
 
 import dataclasses
 import shutil
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from rich.console import Console
 
@@ -18,14 +17,16 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
 from gradplane.report import page
-from gradplane.runner import isolation, run_folder, traffic_counters
+from gradplane.runner import isolation, manifest, run_folder, traffic_counters
 from gradplane.runner.machine import OneBlasThread, describe
+from gradplane.runner.manifest import Manifest, planned_jobs
 from gradplane.runner.progress import Show, show
 from gradplane.runner.recorder import Recorder
+from gradplane.runner.run_data import RunData
+from gradplane.runner.run_folder import FolderError
 from gradplane.runner.summary import Summary, outcome
 from gradplane.topologies.network import Network
 
-T = TypeVar("T")
 NETWORKS = ("mininet", "sim")
 
 
@@ -46,8 +47,10 @@ def run(
     the experiment's. cli: open Mininet's prompt on the network before the hosts start. console:
     show progress on standard output. Several may run at once, in threads or processes.
 
-    Raises ExperimentError or CompileError before anything is started or written, and what network,
-    controller and hosts raise; then the run folder has a failure.txt that says why.
+    Raises ExperimentError or CompileError before anything is started or written, and the errors of
+    network, controller and hosts; then the run folder has a failure.txt that says why. Such an
+    error, KeyboardInterrupt too, has a note that names the folder: what was recorded is there for
+    `replay`, for reports and for `resume`.
     """
     deployment = load_deployment(experiment, settings, seed)
     network = choose_network(net, _console(console))
@@ -55,16 +58,60 @@ def run(
     if cli and network != "mininet":
         raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
     folder = run_folder.create(out, deployment.experiment.name)
-    run_folder.write_experiment(folder, deployment.experiment)
-    task = _Task(deployment, folder.resolve(), network, cli, console)
-    try:
-        values = _isolated(task)
-    except BaseException as error:
-        run_folder.write_failure(folder, f"{type(error).__name__}: {error}".removesuffix(": "))
-        raise
-    run_folder.write_summary(folder, values)
+    return _carry_out(_Task(deployment, folder.resolve(), network, cli, console), folder)
+
+
+def resume(folder: str | Path, *, net: str | None = None, console: bool = False) -> Summary:
+    """Finish the run in a folder that was stopped, and return its summary.
+
+    A finished training is kept and only the baseline is run; one that was stopped is run anew from
+    its experiment.toml. net: for folders that do not say which network it was. Raises FolderError
+    where nothing is missing, or the run is still running, and everything that `run` raises."""
+    path = Path(folder)
+    recorded = RunData.opened(path)
+    if recorded.complete:
+        raise FolderError(f"{folder}: the run is finished, there is nothing to resume")
+    if recorded.network and net not in (None, recorded.network):
+        raise ExperimentError(f"{folder}: the run is on the network {recorded.network!r}")
+    network = choose_network(recorded.network or net, _console(console))
+    _check_target(recorded.deployment, network)
+    task = _Task(recorded.deployment, path.resolve(), network, False, console)
+    return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
+
+
+def _carry_out(task: "_Task", folder: Path) -> Summary:
+    """Run what the task has left to do; `folder` is how the user calls its folder."""
+    with run_folder.in_use(folder):
+        run_folder.clear(folder, training=task.trained is None)
+        if task.trained is None:
+            jobs = planned_jobs(task.deployment)
+            plan = Manifest(network=task.network, machine=describe(), jobs=jobs)
+            manifest.start(folder, task.deployment.experiment, plan)
+        try:
+            values = _isolated(task)
+        except BaseException as error:
+            run_folder.write_failure(folder, _reason(error))
+            error.add_note(_way_on(folder))
+            raise
     page.write([folder])
     return Summary(folder, values)
+
+
+def _reason(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return "it was interrupted"
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _way_on(folder: Path) -> str:
+    """How far a run that stopped has come, and what can be done with it."""
+    run = RunData.opened(folder)
+    lines = [f"{folder}: {run.progress}"]
+    if run.finished or run.metrics:
+        lines.append(f"  gradplane report {folder}    what was recorded, as a page")
+        lines.append(f"  gradplane replay {folder}    the same, bit for bit")
+    lines.append(f"  gradplane run --resume {folder}    finish it")
+    return "\n".join(lines)
 
 
 def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
@@ -146,6 +193,7 @@ class _Task:
     network: str
     cli: bool
     console: bool
+    trained: dict[str, Any] | None = None  # the finished training's summary, if there is one
 
     def baseline(self) -> "_Task":
         """The same, without compression and losses, into a folder inside this one."""
@@ -155,18 +203,22 @@ class _Task:
 
 
 def _execute(task: _Task) -> dict[str, Any]:
-    """All of the run that needs the network; returns summary.json's values."""
+    """Train, then train the baseline; each is in summary.json as soon as it is finished."""
     experiment = task.deployment.experiment
     with OneBlasThread():
-        values = _train(task, "run")
+        values = task.trained
+        if values is None:
+            about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
+            values = _train(task, "run") | about | describe()
+            manifest.finish(task.folder, values)
         if experiment.output.baseline:
             base = task.baseline()
             base.folder.mkdir()
             # The accuracies come first in the file, as they are what one looks for.
             first = {"test_accuracy": values["test_accuracy"], "baseline": _train(base, "baseline")}
             values = first | values
-    about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
-    return values | about | describe()
+            manifest.finish(task.folder, values)
+    return values
 
 
 def _train(task: _Task, title: str) -> dict[str, Any]:
@@ -179,18 +231,18 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
             stack.enter_context(screen)
         net = stack.enter_context(_network(task))
         for name, setup in deployment.setups.items():
-            aside(configure, net.switch_addresses[name], pipeline, setup, target)
+            configure(net.switch_addresses[name], pipeline, setup, target)
         if task.cli:
             net.cli()
             stack.enter_context(screen)
         recorder = _record(task, net, screen)
         switches = {
-            name: traffic_counters.of_switch(aside(read_counters, address, target), pipeline)
+            name: traffic_counters.of_switch(read_counters(address, target), pipeline)
             for name, address in net.switch_addresses.items()
         }
         links = net.link_counters()
     found = {"switches": switches} | traffic_counters.of_links(links, net.topology)
-    values = outcome(deployment.experiment, recorder, found)
+    values = outcome(deployment.experiment, recorder.jobs, recorder.verdicts, found)
     for job, deployed in zip(values["jobs"], deployment.jobs, strict=True):
         job["values"] = deployed.values
     return values
@@ -217,10 +269,3 @@ def _network(task: _Task) -> Network:
     from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
     return MininetNetwork(topology, config)
-
-
-def aside(function: Callable[..., T], *args: Any) -> T:
-    """function(*args) in a thread of its own: the caller's may have an event loop, as notebooks do,
-    and the controller's calls start one."""
-    with ThreadPoolExecutor(1) as pool:
-        return pool.submit(function, *args).result()

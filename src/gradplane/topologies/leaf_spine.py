@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
-from gradplane.topologies.link_options import LinkOptions, check_count, check_hosts
+from gradplane.topologies.link_options import LinkOptions, Quantity, check_count, check_hosts
 from gradplane.topologies.topology_errors import TopologyError
-from gradplane.topologies.units import Quantity
 
 
 def leaf_spine(
@@ -71,7 +70,7 @@ def _hosts_of_leaves(
         most = hosts_per_leaf or count
         for_workers = min(workers, check_count("leaves", leaves, "leaf switches"))
     if leaves > count:
-        text = f"leaves = {leaves}: there are {count} hosts, at least one a leaf"
+        text = f"leaves = {leaves}: there are {count} hosts, at least one for each leaf"
         raise TopologyError(text, "leaves")
     few, more = divmod(workers, for_workers)
     sizes = [few + (leaf < more) for leaf in range(for_workers)] + [0] * (leaves - for_workers)

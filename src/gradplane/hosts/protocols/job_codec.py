@@ -64,7 +64,8 @@ def summed_codec(job: JobConfig) -> codecs.Codec:
             'use bits <= 4, or aggregation = "ps"',
             "codec",
         )
-    _check_width(codec.table[-1], job)
+    if overflow := codecs.sum_overflow(codec.table[-1], job.quorum, job.sum_bits):
+        raise ConfigError(overflow, "codec")
     return codec
 
 
@@ -88,16 +89,3 @@ def reduce_seed(job: Seeded, ticket: int, part: int = 0) -> int:
 def codec_ns(job: JobConfig, named: tuple[str, dict[str, Any]]) -> float:
     """What a value's encoding or decoding takes a host; floats as they are take no time."""
     return 0.0 if named[0] == "float32" else job.codec_ns
-
-
-def _check_width(largest: int, job: JobConfig) -> None:
-    # A slot closes at the quorum, so no sum has more summands.
-    total, limit = largest * job.quorum, 2**job.sum_bits - 1
-    if total <= limit:
-        return
-    wider = "sum_bits = 16 or " if job.sum_bits == 8 and total < 2**16 else ""
-    raise ConfigError(
-        f"granularity {largest} × {job.quorum} workers = {total} does not fit {job.sum_bits}-bit "
-        f"sums: use {wider}granularity ≤ {limit // job.quorum}",
-        "codec",
-    )
