@@ -160,17 +160,17 @@ class _Deploying:
             raise DeploymentError(self._problems)
 
     @contextmanager
-    def _about(self, *key: str | int) -> Iterator[None]:
+    def _about(self, *key: str | int, also: Sequence[Key] = ()) -> Iterator[None]:
         """Turn what is refused inside into a problem of the key, or of the error's own key in it.
 
-        What follows in the block is skipped."""
+        What follows in the block is skipped. also: further keys that it is about."""
         try:
             yield
         except (TopologyError, ConfigError) as error:
             below = _KEYS.get(error.key, error.key)
-            self._add(str(error), (*key, below) if below else key)
+            self._add(str(error), (*key, below) if below else key, *also)
         except (CodecError, ControllerError, ExperimentError, LoadError) as error:
-            self._add(str(error), key)
+            self._add(str(error), key, *also)
 
     def _topology(self) -> Topology:
         """Build the network, with a host for servers where a job or its baseline needs one."""
@@ -208,10 +208,10 @@ class _Deploying:
         if len(self._problems) == checked:
             advice = scheme.advise(placed) if self._advise else ()
             for key, text in (*scheme.check(placed, others), *advice):
-                self._add(text, ("job", number, key))
+                self._add(text, ("job", number, key), ("job", number, "aggregation"))
         if len(self._problems) > found:
             return None
-        with self._about("job", number):
+        with self._about("job", number, also=[("job", number, "aggregation")]):
             config = _config(placed, push_codec, pull_codec)
             scheme.check_hosts(config)
             rounds, values = self._size(config)

@@ -218,13 +218,14 @@ def inline(value: Any) -> str:
         return "{ " + ", ".join(items) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(inline, value)) + "]"
-    return _scalar(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-@lru_cache(4096, typed=True)
-def _scalar(value: Any) -> str:
-    text: str = tomlkit.item(value).as_string()
-    return text
+@lru_cache(4096)
+def _quoted(value: str) -> str:
+    return tomlkit.string(value).as_string()
 
 
 @lru_cache(4096)
