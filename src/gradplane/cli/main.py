@@ -107,8 +107,7 @@ def run(
     from gradplane.runner import run_experiment
     from gradplane.studies import launch
 
-    if net not in (None, *run_experiment.NETWORKS):
-        raise typer.BadParameter(f"use {' or '.join(run_experiment.NETWORKS)}", param_hint="--net")
+    _check_network(net)
     if resume is not None:
         if experiment or out or settings or cli or seed is not None:
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
@@ -189,6 +188,13 @@ def _run_study(
     _say(console, f"report: {done.report}")
 
 
+def _check_network(net: str | None) -> None:
+    from gradplane.runner.run_experiment import NETWORKS
+
+    if net not in (None, *NETWORKS):
+        raise typer.BadParameter(f"use {' or '.join(NETWORKS)}", param_hint="--net")
+
+
 @app.command()
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
@@ -205,6 +211,7 @@ def replay(
 
     if net is not None and not settings:
         raise typer.BadParameter("it is for --set", param_hint="--net")
+    _check_network(net)
     console = _console()
     if settings:
         result = replay_run.replay(folder, settings, out=out, net=net, console=True)
