@@ -17,8 +17,8 @@ from gradplane.topologies.description import SWITCH_IP, Host, Topology
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
     from gradplane.replayer.outcomes import JobOutcomes
+    from gradplane.replayer.reenactment import Worker
     from gradplane.replayer.replay_network import ReplayNetwork
-    from gradplane.replayer.replayed_worker import Worker
 
 WORKER_PORT = 20_000
 """The UDP port of a worker's aggregation packets is this plus the job's number."""

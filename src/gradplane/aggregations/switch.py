@@ -36,7 +36,7 @@ from gradplane.topologies.description import Host
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
     from gradplane.replayer.outcomes import Outcome, Place
-    from gradplane.replayer.replayed_worker import Timer, Worker
+    from gradplane.replayer.reenactment import Timer, Worker
 
 
 class InSwitch(Aggregation):

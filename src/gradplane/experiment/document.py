@@ -174,17 +174,17 @@ class _Setter:
 
 
 def dotted(key: Key) -> str:
-    """The key as `--set` takes it."""
+    """Return the key as `--set` takes it."""
     return ".".join(map(str, key))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`did you mean "x"?` where a known name is near, else the list of the known ones."""
+    """Return `did you mean "x"?` if a known name is near, else the list of the known ones."""
     return _suggestions.hint(name, sorted(known), lambda near: f'"{near}"')
 
 
 def dumps(values: dict[str, Any]) -> str:
-    """TOML text of plain values: scalars first, then tables. None is left out."""
+    """Return plain values as TOML text: scalars first, then tables, without None."""
     return "\n".join(_table(values, ())).lstrip("\n") + "\n"
 
 
@@ -202,7 +202,7 @@ def _table(values: dict[str, Any], path: tuple[str, ...]) -> list[str]:
 
 
 def _stands_inline(value: Any, path: tuple[str, ...]) -> bool:
-    """Tables are written out at the top level only; a list of tables too."""
+    """Return whether a value stands behind its key: all but tables at the top level do."""
     tables = isinstance(value, dict) or (isinstance(value, list) and _all_tables(value))
     return value is not None and not (tables and not path)
 

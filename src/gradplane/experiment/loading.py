@@ -1,4 +1,4 @@
-"""From an experiment file to a resolved and checked experiment, which a run folder keeps."""
+"""Load an experiment file: read, overridden, validated, resolved and deployed."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -49,7 +49,7 @@ def load_deployment(
 def _with_program(
     experiment: Experiment, document: Document, source: str | Path | Experiment
 ) -> Experiment:
-    """One of our programs by its name, one's own by its whole path, relative to the file's."""
+    """Return the experiment with its program: a shipped one by name, a user's by its whole path."""
     folder = Path() if isinstance(source, Experiment) else Path(document.name).parent
     if experiment.switch.program in p4_programs.shipped():
         return experiment

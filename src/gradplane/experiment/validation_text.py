@@ -1,4 +1,4 @@
-"""Words for what is wrong in an experiment file: from pydantic, with place, key, allowed values."""
+"""Messages for what pydantic refuses in an experiment file: place, key, allowed values."""
 
 from collections.abc import Iterator
 from typing import Any, get_args
@@ -21,7 +21,7 @@ _KINDS = {
 
 
 def explain(document: Document, model: type[BaseModel], error: ValidationError) -> str:
-    """A line for each thing wrong with the document's values as a `model`."""
+    """Return a line for each error of the document's values as a `model`."""
     return "\n".join(_line(document, model, dict(item)) for item in error.errors())
 
 
@@ -77,7 +77,7 @@ def _expected(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any])
 
 
 def _range(field: FieldInfo) -> str:
-    """The bounds in words: "from 1 to 64", "above 0", "at least 0 and below 1"."""
+    """Return the bounds in words: "from 1 to 64", "above 0", "at least 0 and below 1"."""
     bounds = {type(rule).__name__: rule for rule in field.metadata}
     low = f"at least {bounds['Ge'].ge}" if "Ge" in bounds else ""
     low = f"above {bounds['Gt'].gt}" if "Gt" in bounds else low
@@ -94,7 +94,7 @@ def _field(model: type[BaseModel], key: Key) -> FieldInfo | None:
 
 
 def _model(model: type[BaseModel], key: Key) -> type[BaseModel]:
-    """The model of the section at `key`."""
+    """Return the model of the section at `key`."""
     for part in key:
         if part in model.model_fields:
             model = next(_models(model.model_fields[str(part)].annotation), model)
@@ -102,7 +102,7 @@ def _model(model: type[BaseModel], key: Key) -> type[BaseModel]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that an annotation speaks of, inside tuples and unions too."""
+    """Yield the models in an annotation, inside tuples and unions too."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):

@@ -36,7 +36,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Difference:
-    """The first thing that is not as recorded. `slot` and its round are known for sums."""
+    """The first difference from the record. For sums, `place` has the slot and its round."""
 
     job: int
     round: int
@@ -47,7 +47,7 @@ class Difference:
     place: WrongSum | None = None
 
     def text(self) -> str:
-        """Where it is, and what that means."""
+        """Return where it is and what it means, for people."""
         where = f"job {self.job}, round {self.round}, "
         if self.place is not None:
             where += f"slot {self.place.slot} (round {self.place.round}), "
@@ -75,7 +75,7 @@ class ReplayResult:
 
     @property
     def equal(self) -> bool:
-        """Whether every digest is the recorded one."""
+        """Whether every digest equals the recorded one."""
         return self.difference is None
 
     def text(self) -> str:
