@@ -120,7 +120,7 @@ def try_source(source: bytes, chance: random.Random) -> bool:
     try:
         program = compile_source("fuzz.p4", INCLUDES, text=text).program
     except CompileError as error:
-        assert error.diagnostics and str(error)
+        assert error.diagnostics and str(error) and type(error) is CompileError
         return False
     if why_not(program):  # it is for an architecture of its own
         return True

@@ -187,7 +187,9 @@ class _Replay:
             if found is not None:
                 return found
             if not (left or self._recorded.finished):
-                self._weights[self._deployment.experiment.job[number].name] = self._last_weights(number)
+                self._weights[self._deployment.experiment.job[number].name] = self._last_weights(
+                    number
+                )
                 return None
         if left:
             raise ReplayError(self._too_short(number))

@@ -54,7 +54,7 @@ class RunData:
         was stopped before the end of its first round."""
         run = cls.opened(Path(folder))
         if not run.metrics:
-            raise FolderError(f"{folder}: no round was recorded: {run.state}")
+            raise FolderError(f"{folder}: {run.state}")
         run.check()
         return run
 
@@ -102,21 +102,25 @@ class RunData:
         wanted = self.experiment.output.baseline
         return self.stored is not None and ("baseline" in self.stored or not wanted)
 
-    @cached_property
+    @property
+    def progress(self) -> str:
+        """How far the training went, or its baseline, in words: 3 of 20 rounds."""
+        lines, where = self.metrics, ""
+        if self.finished:
+            path = self.folder / BASELINE / METRICS
+            lines, where = list(read_lines(path, unfinished=True)), " of the baseline"
+        planned = sum(job.rounds for job in self.planned)
+        return f"{len(lines):,} of {planned:,} rounds{where} are recorded"
+
+    @property
     def state(self) -> str:
         """How far the run went, and why not further; "finished" if nothing is missing."""
         if self.complete:
             return "finished"
-        lines, what = self.metrics, "the run stopped"
-        if self.finished:
-            path = self.folder / BASELINE / METRICS
-            lines, what = list(read_lines(path, unfinished=True)), "its baseline stopped"
         if run_folder.is_in_use(self.folder):
-            what = what.replace("stopped", "is running")
-        planned = sum(job.rounds for job in self.planned)
-        reason = run_folder.read_failure(self.folder)
-        because = f": {reason}" if reason else ""
-        return f"{what} after {len(lines):,} of {planned:,} rounds{because}"
+            return f"{self.progress}, the run is still running"
+        reason = run_folder.read_failure(self.folder) or "the run was killed"
+        return f"{self.progress}, then {reason}"
 
     @cached_property
     def planned(self) -> tuple[PlannedJob, ...]:
@@ -128,8 +132,9 @@ class RunData:
         """Sentences for whoever relies on the records: what is missing, what was not checked."""
         notes = []
         if not self.complete:
-            way_out = f"gradplane run --resume {self.folder} finishes it"
-            notes.append(f"Not finished: {self.state} ({way_out}).")
+            notes.append(f"Not finished: {self.state}")
+            if not run_folder.is_in_use(self.folder):
+                notes[-1] += f" (gradplane run --resume {self.folder} finishes it)"
         if self.manifest is None:
             notes.append(f"No {MANIFEST}, as in folders of older versions: no digest was checked.")
         return notes
@@ -209,14 +214,15 @@ class RunData:
         return {(line["job"], line["slot"], line["round"]): line["ticket"] for line in lines}
 
     def verdicts_by_round(self) -> dict[tuple[str, str], Counter[int]]:
-        """By (verdict, direction): how many in each training round, of packets with a slot."""
+        """By (verdict, direction): how many in each recorded round, of packets with a slot."""
         rounds = self.rounds_of_slots()
+        recorded = Counter(line["job"] for line in self.metrics)
         found: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
         for line in self.verdicts:
             if line["type"] in STREAM_TYPES:
                 continue
             training_round = rounds.get((line["job"], line["slot"], line["round"]))
-            if training_round is not None:
+            if training_round is not None and training_round < recorded[line["job"]]:
                 found[line["verdict"], line["direction"]][training_round] += 1
         return found
 

@@ -89,19 +89,28 @@ def _carry_out(task: "_Task", folder: Path) -> Summary:
         try:
             values = _isolated(task)
         except BaseException as error:
-            reason = "interrupted" if isinstance(error, KeyboardInterrupt) else _reason(error)
-            run_folder.write_failure(folder, reason)
-            error.add_note(
-                f"{folder} has what was recorded: `gradplane report` and `gradplane replay` read"
-                f" it, `gradplane run --resume {folder}` finishes it"
-            )
+            run_folder.write_failure(folder, _reason(error))
+            error.add_note(_way_on(folder))
             raise
     page.write([folder])
     return Summary(folder, values)
 
 
 def _reason(error: BaseException) -> str:
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return "it was interrupted"
     return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
+def _way_on(folder: Path) -> str:
+    """How far a run that stopped has come, and what can be done with it."""
+    run = RunData.opened(folder)
+    lines = [f"{folder}: {run.progress}"]
+    if run.finished or run.metrics:
+        lines.append(f"  gradplane report {folder}    what was recorded, as a page")
+        lines.append(f"  gradplane replay {folder}    the same, bit for bit")
+    lines.append(f"  gradplane run --resume {folder}    finish it")
+    return "\n".join(lines)
 
 
 def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:

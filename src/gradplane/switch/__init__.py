@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CompileError", "MeterConfig", "Recirculated", "Switch", "SwitchError", "TableError"]
 
-# Loaded on first use, so that one part of the package does not import all others.
+# Loaded on first use, so that importing one part of the package does not import all others.
 _HOMES = {
     "CompileError": "source",
     "MeterConfig": "runtime.meters",

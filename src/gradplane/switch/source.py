@@ -77,6 +77,10 @@ class CompileError(Exception):
         super().__init__("\n".join(d.render(lines) for d in diagnostics))
 
 
+class InternalCompilerError(CompileError):
+    """The compiler itself failed on a program, correct or not: a bug to be reported."""
+
+
 @dataclass(slots=True)
 class Reporter:
     """Collects the diagnostics of a stage, so that all its errors are reported together."""

@@ -31,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "P4Switch":  # mininet is imported only by those who use it
+    if name == "P4Switch":  # imports mininet
         from gradplane.topologies.mininet.p4switch import P4Switch
 
         return P4Switch

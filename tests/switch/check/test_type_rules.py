@@ -108,8 +108,8 @@ def operator_allowed(op: str, a: Kind, b: Kind) -> bool:
 
 
 def implicit(target: Kind, source: Kind) -> bool:
-    if source == LITERAL:
-        return sized(target)
+    if source == LITERAL:  # for a `type` as p4c has it, with a warning
+        return sized(target) or target[0] == "N"
     return target == source or source[0] in ("S", "SI") and source[1] == target
 
 

@@ -247,3 +247,13 @@ def test_property_of_no_meaning() -> None:
     table = "table t { key = { m.x : exact; } actions = { NoAction; } counter = 3; }"
     told = ["the architecture's tables have no property counter: it is ignored"]
     assert warnings("t.apply();", locals=table) == told
+
+
+def test_an_int_where_a_new_type_is_wanted() -> None:
+    top = "type bit<10> id_t; type id_t id2_t; const id_t FIRST = 3; const id2_t SECOND = 1025;"
+    uses = "if (FIRST == (id_t) 10w3) { m.x = 1; } if (SECOND == (id2_t) (id_t) 10w1) { m.x = 2; }"
+    assert warnings(uses, top=top) == [
+        "P4_16 requires a cast from int to id_t",
+        "P4_16 requires a cast from int to id2_t",
+        "1025 does not fit bit<10>: it becomes 1",
+    ]

@@ -200,6 +200,22 @@ b") LOW"""
     assert str(strings[0].span) == "t.p4:2:3"
 
 
+def test_line_markers_within_strings_change_the_place_only():
+    """Other preprocessors leave them there; the quotes of a marker do not end the string."""
+    text = """x("
+  a == 1 && /* text */
+# 40 "other.p4" 2
+  b == 2 // text
+") y"""
+    pieces, reporter = preprocess("t.p4", text=text)
+    tokens = tokenize(pieces, reporter)
+    [string] = [t for t in tokens if t.kind == "text"]
+    assert string.value.split("\n") == ["", "  a == 1 && /* text */", "", "  b == 2 // text", ""]
+    places = [(t.text, str(t.span)) for t in tokens if t.kind == "name"]
+    assert places == [("x", "t.p4:1:1"), ("y", "other.p4:41:4")]
+    assert not reporter.diagnostics
+
+
 def test_line_directives_move_the_places():
     text = 'a\n# 12 "o.p4" 2\nb\n#line 5\nc\n#line 7 "p.p4"\n\nd'
     assert [place for _, place, _ in places(text)] == [

@@ -1,4 +1,4 @@
-"""gradplane's own switch: it takes P4 source as its device config and compiles it itself."""
+"""gradplane's own switch: its device config is P4 source, which it compiles itself."""
 
 from __future__ import annotations
 

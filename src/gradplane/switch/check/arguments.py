@@ -19,6 +19,7 @@ from gradplane.switch.check.checker_types import (
     StructLiteral,
     TypeName,
     TypeVar,
+    compile_time_only,
     free_variables,
     substitute,
     substitute_params,
@@ -26,7 +27,7 @@ from gradplane.switch.check.checker_types import (
 from gradplane.switch.check.conversions import settle
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.unify import Inference
-from gradplane.switch.ir.types import INTEGER, STRING, Integer, List, MatchKind, Type, Void
+from gradplane.switch.ir.types import INTEGER, STRING, Integer, Type, Void
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -88,6 +89,9 @@ class ArgumentChecker:
             return self._fail(e, "an argument needs a width here", "write 8w1 instead of 1")
         if info.kind != "constructor" and not self._all_bound(e, signature, inference, args):
             return ANY
+        for bound in inference.bound.values():
+            if isinstance(bound, BlockType):
+                return self._fail(e, f"{bound} cannot be a type argument of {signature.name}")
         info.signature = replace(
             signature,
             params=substitute_params(signature.params, inference.bound),
@@ -200,7 +204,7 @@ class ArgumentChecker:
         if arg.type == STRING and param.direction:
             self.c.error(arg, f"{what} cannot be a string: its parameter has a direction")
             return
-        if isinstance(arg.type, List | MatchKind) and info.kind != "constructor":
+        if compile_time_only(arg.type) and info.kind != "constructor":
             self.c.error(arg, f"{what} cannot be {arg.type}: only constructors take one")
             return
         if free_variables(param.type):

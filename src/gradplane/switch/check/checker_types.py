@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gradplane.switch.ir.types import Fields, List, NewType, Stack, Tuple, Type, Void
+from gradplane.switch.ir.types import Fields, List, MatchKind, NewType, Stack, Tuple, Type, Void
 
 if TYPE_CHECKING:
     from gradplane.switch.syntax import ast
@@ -171,11 +171,30 @@ ANY = AnyType()
 def is_value(t: Type) -> bool:
     """Return whether an expression of this type has a value.
 
-    Types, tables and calls that return nothing, for example, have none.
+    Types, tables, objects and calls that return nothing, for example, have none.
     """
     return not isinstance(
-        t, TypeName | TableType | Signature | SetType | ApplyResult | ActionRun | Void
+        t,
+        TypeName
+        | TableType
+        | Signature
+        | SetType
+        | ApplyResult
+        | ActionRun
+        | ExternType
+        | BlockType
+        | Void,
     )
+
+
+def compile_time_only(t: Type | None) -> bool:
+    """Return whether values of this type exist at compile time only, though it has no int in it."""
+    match t:
+        case List() | MatchKind():
+            return True
+        case Tuple(elements=elements):
+            return any(map(compile_time_only, elements))
+    return False
 
 
 Substitution = Mapping[TypeVar, Type]

@@ -35,6 +35,12 @@ def coerce(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
         return True
     if isinstance(t, Integer) and isinstance(target, Bits):
         return _constant(c, e, target)
+    if isinstance(t, Integer) and isinstance(target, NewType) and isinstance(_base(target), Bits):
+        # p4c accepts it, the specification does not
+        c.warn(e, "mismatch", f"P4_16 requires a cast from int to {target}", f"({target}) ...")
+        _constant(c, e, _base(target))
+        e.type = target
+        return True
     if isinstance(t, SerEnum) and t.underlying == target:
         return True
     if isinstance(t, ListLiteral | StructLiteral | DefaultLiteral):
@@ -54,7 +60,12 @@ def _one_step(target: Bits, t: Bits) -> bool:
     return target.width == t.width or target.signed == t.signed
 
 
-def _constant(c: Checker, e: ast.Expr, target: Bits) -> bool:
+def _base(t: Type) -> Type:
+    """Return the type that a `type` declaration, or several of them, is based on."""
+    return _base(t.underlying) if isinstance(t, NewType) else t
+
+
+def _constant(c: Checker, e: ast.Expr, target: Type) -> bool:
     e.type = target
     if e.const is None:  # an error in it has been reported already
         return True

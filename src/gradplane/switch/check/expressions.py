@@ -222,6 +222,7 @@ class ExpressionChecker(OperatorChecker):
         )
 
     def _index(self, e: ast.Index) -> Type:
+        e.index = _without_int_cast(e.index)
         base, index = self.check(e.base), self.value(e.index)
         if ANY in (base, index):
             return ANY
@@ -323,6 +324,17 @@ class ExpressionChecker(OperatorChecker):
         return self._fail(e, "this is only allowed in a keyset (select, entries, value sets)")
 
     _range = _mask = _defaultkey = _tuplekey = _only_in_keysets
+
+
+def _without_int_cast(e: ast.Expr) -> ast.Expr:
+    """Return the operand of an index written as (int) i, which need not be constant.
+
+    p4c accepts such a cast where it unrolls a parser, so that i is constant in each state.
+    """
+    match e:
+        case ast.Cast(ref=ast.BaseTypeRef(name="int", width=None), operand=operand):
+            return operand
+    return e
 
 
 def _constant_part(e: ast.Member | ast.Index) -> Any:

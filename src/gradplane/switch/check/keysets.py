@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.checker_types import ANY, SetType
-from gradplane.switch.ir.types import Bits, Integer, SerEnum, Tuple, Type
+from gradplane.switch.check.checker_types import ANY, ListLiteral, SetType
+from gradplane.switch.ir.types import Bits, Integer, SerEnum, Struct, Tuple, Type
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class KeysetChecker:
         for i, (element, t) in enumerate(self._elements(keyset, types)):
             self._element(element, t)
             self._fits_kind(element, kinds[i])
-            for part in _parts(element):
+            for part in _bounds(element):
                 if part.type != ANY and not self.c.compile_time(part):
                     self.c.error(part, "an entry's key must be known at compile time")
 
@@ -134,7 +134,7 @@ def _number(t: Type) -> Type:
     return t.underlying if isinstance(t, SerEnum) else t
 
 
-def _parts(e: ast.Expr) -> list[ast.Expr]:
+def _bounds(e: ast.Expr) -> list[ast.Expr]:
     match e:
         case ast.DefaultKey():
             return []
@@ -143,9 +143,36 @@ def _parts(e: ast.Expr) -> list[ast.Expr]:
     return [e]
 
 
+def parts(t: Type) -> list[Type]:
+    """Return the types of the parts of a struct, tuple or list; none for other types."""
+    match t:
+        case Struct(fields=fields):
+            return [f.type for f in fields]
+        case Tuple(elements=elements) | ListLiteral(elements=elements):
+            return list(elements)
+    return []
+
+
 def components(t: Type) -> list[Type]:
-    """Return the types of a value set's components: the fields of a struct or tuple."""
-    fields = getattr(t, "fields", None)
-    if fields is not None:
-        return [f.type for f in fields]
-    return list(t.elements) if isinstance(t, Tuple) else [t]
+    """Return the types of the parts of a type, down to those that are matched; else the type."""
+    return [c for part in parts(t) for c in components(part)] or [t]
+
+
+def spread(keyset: ast.Expr, types: Sequence[Type]) -> ast.Expr:
+    """Return a keyset over values of these types as one over their components."""
+    if isinstance(keyset, ast.DefaultKey | ast.Name) or not any(map(parts, types)):
+        return keyset
+    elements = getattr(keyset, "elements", [keyset])
+    if len(elements) != len(types):
+        return keyset
+    flat = [x for e, t in zip(elements, types, strict=True) for x in _spread(e, t)]
+    return ast.TupleKey(flat, span=keyset.span)
+
+
+def _spread(e: ast.Expr, t: Type) -> list[ast.Expr]:
+    if isinstance(e, ast.DefaultKey):
+        return [ast.DefaultKey(span=e.span) for _ in components(t)]
+    inner = parts(t)
+    if isinstance(e, ast.ListExpr | ast.TupleKey) and len(e.elements) == len(inner):
+        return [x for y, p in zip(e.elements, inner, strict=True) for x in _spread(y, p)]
+    return [e]

@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.checker_types import ANY, ActionRun, AnyType, ExternType, ListLiteral
+from gradplane.switch.check.checker_types import (
+    ANY,
+    ActionRun,
+    AnyType,
+    ExternType,
+    ListLiteral,
+    compile_time_only,
+)
 from gradplane.switch.check.expression_text import describe
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.keysets import matched
@@ -15,7 +22,6 @@ from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
-    MATCH_KIND,
     STRING,
     VOID,
     Bits,
@@ -76,10 +82,11 @@ class StatementChecker:
             self.c.error(s.decl, what, f"declare it before them, in the {self.c.context}")
 
     def _assign(self, s: ast.Assign) -> None:
-        target = self.c.exprs.value(s.target)
-        if isinstance(target, ExternType):
+        if isinstance(self.c.exprs.check(s.target), ExternType):
             self.c.error(s.target, f"{describe(s.target)} is an extern object: it is not assigned")
             return
+        self.c.exprs.require_value(s.target)
+        target = s.target.type or ANY
         require_lvalue(self.c, s.target, "the left side")
         if s.op == "=":
             self.c.exprs.value(s.value)
@@ -289,6 +296,6 @@ def storable(t: Type) -> str:
         return "int without a width exists at compile time only: give one, as in bit<32>"
     if t == STRING:
         return "a string exists at compile time only"
-    if t == MATCH_KIND or isinstance(t, List):
+    if compile_time_only(t):
         return "its values exist at compile time only: make it a const"
     return ""

@@ -140,6 +140,10 @@ class TableChecker:
         if action is None:
             return None
         params = [p for p in self.c.calls.signature(action).params if p.direction]
+        for argument in ref.args or []:
+            if argument.expr is None:
+                self.c.error(argument, "_ cannot be an argument in a list of actions")
+                return None
         bound = self._arguments(ref, action.name, params, ref.args or [])
         if bound is None:
             return None

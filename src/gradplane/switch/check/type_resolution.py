@@ -12,6 +12,7 @@ from gradplane.switch.check.checker_types import (
     ExternType,
     ParamType,
     TypeVar,
+    compile_time_only,
     substitute,
 )
 from gradplane.switch.check.scope import TypeParam
@@ -113,7 +114,7 @@ class TypeResolver:
 
     def _tuple_element(self, ref: ast.TypeRef) -> Type:
         t = self.value_type(ref)
-        if not _allowed_field("struct", t):
+        if t != MATCH_KIND and not _allowed_field("struct", t):
             self.c.error(ref, f"a tuple cannot have an element of type {t}")
         return t
 
@@ -367,7 +368,7 @@ def _allowed_field(kind: str, t: Type) -> bool:
     if kind == "header_union":
         return isinstance(t, Header)
     if kind == "struct":
-        return not isinstance(t, String | Void | List) and t not in (INTEGER, MATCH_KIND)
+        return not (isinstance(t, String | Void) or t == INTEGER or compile_time_only(t))
     return _in_header(t)
 
 

@@ -116,11 +116,15 @@ class Instances:
         self._codes[table] = codes
 
     def note_action(self, action: ir.Action) -> None:
-        """Add an action; it is listed once, even if several tables bind its arguments."""
+        """Add an action; it is listed once, even if several tables bind its arguments.
+
+        Two actions of one name are one to the control plane if their parameters are the same, as
+        those of `@name(".nop")` in several controls; each table has its own action's body.
+        """
         known = next((a for a in self.actions if a.name == action.name), None)
         if known is None:
             self.actions.append(action)
-        elif known.span != action.span:
+        elif known.span != action.span and not _same_parameters(known, action):
             self._same_name("action", action.name, action.span, known.span)
 
     def action_codes(self, table: ir.Table) -> dict[str, int]:
@@ -275,6 +279,10 @@ class Instances:
                     self._take_name("value set", made.name, member.span)
                     self.value_sets.append(made)
                     env.bind(member, made)
+
+
+def _same_parameters(a: ir.Action, b: ir.Action) -> bool:
+    return [(p.name, p.type) for p in a.params] == [(p.name, p.type) for p in b.params]
 
 
 def _method(p: Instances, decl: ast.FunctionDecl, outer: Env) -> ir.Method:

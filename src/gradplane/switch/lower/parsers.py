@@ -128,12 +128,15 @@ class ParserLowering:
             ]
 
     def _selected(self, exprs: Sequence[ast.Expr]) -> list[ir.Expr]:
-        """Return the values that are matched; a single tuple is matched element by element."""
-        values = self.body.exprs(*exprs)
-        if len(values) != 1 or not isinstance(values[0].type, Struct):
-            return values
-        whole = values[0] if isinstance(values[0], ir.Make) else self.body.spill(values[0])
-        return [expression_builder.field(whole, i) for i in range(len(values[0].type.fields))]
+        """Return the values that are matched; structs and tuples are matched part by part."""
+        return [part for value in self.body.exprs(*exprs) for part in self._parts(value)]
+
+    def _parts(self, value: ir.Expr) -> list[ir.Expr]:
+        if not isinstance(value.type, Struct):
+            return [value]
+        whole = value if isinstance(value, ir.Make | ir.LValue) else self.body.spill(value)
+        fields = [expression_builder.field(whole, i) for i in range(len(value.type.fields))]
+        return [part for field in fields for part in self._parts(field)]
 
     def _matches(self, keyset: ast.Expr) -> list[ir.Match]:
         if isinstance(keyset, ast.TupleKey | ast.ListExpr):

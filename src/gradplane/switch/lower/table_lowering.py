@@ -12,7 +12,7 @@ from gradplane.switch.check.checker_types import ExternType
 from gradplane.switch.check.key_names import given_name, key_name
 from gradplane.switch.check.table_declarations import MAX_PRIORITY, ActionUse
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotation, Annotations, Fields
+from gradplane.switch.ir.types import Annotation, Annotations, Fields, Tuple, Type
 from gradplane.switch.ir.verify import MATCH_KINDS
 from gradplane.switch.lower.instance_scope import ActionInstance, Env, control_plane_name
 from gradplane.switch.lower.type_erasure import erase, type_name
@@ -330,18 +330,23 @@ def value_set(p: Instances, decl: ast.ValueSetDecl, env: Env) -> ir.ValueSet:
     assert t is not None
     annotations = p.checker.annotations(decl.annotations)
     name = control_plane_name(env.path, decl.name, annotations)
-    if isinstance(t, Fields):
-        fields = [
-            ir.Key(f.name, ir.Zero(erase(f.type)), _match_kind(f.annotations), f.annotations)
-            for f in t.fields
-        ]
-    else:
-        erased = erase(t)
-        parts = erased.fields if isinstance(erased, Fields) else ()
-        fields = [ir.Key(f.name, ir.Zero(f.type), "exact") for f in parts]
-        fields = fields or [ir.Key("", ir.Zero(erased), "exact", (), type_name(t))]
+    fields = _value_set_fields("", t, ())
     size = decl.size.const if isinstance(decl.size.const, int) else 0
     return ir.ValueSet(name, fields, size, annotations, decl.span)
+
+
+def _value_set_fields(name: str, t: Type, annotations: Annotations) -> list[ir.Key]:
+    """Return the match fields of a value set's type; those of a nested struct have dotted names."""
+    prefix = f"{name}." if name else ""
+    match t:
+        case Fields(fields=fields):
+            inner = [(f.name, f.type, f.annotations) for f in fields]
+        case Tuple(elements=elements):
+            inner = [(f"f{i}", e, ()) for i, e in enumerate(elements)]
+        case _:
+            kind, new_type = _match_kind(annotations), "" if name else type_name(t)
+            return [ir.Key(name, ir.Zero(erase(t)), kind, annotations, new_type)]
+    return [key for n, p, notes in inner for key in _value_set_fields(prefix + n, p, notes)]
 
 
 def _match_kind(annotations: Annotations) -> str:

@@ -17,6 +17,7 @@ from gradplane.switch.ir.types import (
     Header,
     Integer,
     List,
+    MatchKind,
     NewType,
     SerEnum,
     Stack,
@@ -37,7 +38,7 @@ def erase(t: Type) -> Type:
     match t:
         case Bits() | Bool() | Varbit() | String():
             return t
-        case Enum() | Error() | Integer():
+        case Enum() | Error() | MatchKind() | Integer():
             return CODE
         case SerEnum(underlying=underlying) | NewType(underlying=underlying):
             return erase(underlying)
@@ -49,8 +50,8 @@ def erase(t: Type) -> Type:
         case Fields():
             fields = tuple(replace(f, type=erase(f.type)) for f in t.fields)
             return replace(t, name=str(t), fields=fields, args=())
-        case TypeVar() | List():
-            return Struct(str(t), ())  # types of unused or compile-time values only
+        case TypeVar() | List() | ExternType():
+            return Struct(str(t), ())  # types of objects, unused and compile-time values only
     raise AssertionError(t)
 
 

@@ -95,7 +95,7 @@ def whole_strings(parts: Iterable[Piece]) -> Iterator[Piece]:
     done = 0
     for first, last in zip(torn[::2], torn[1::2], strict=False):
         opening, closing = pieces[first], pieces[last]
-        if opening.file != closing.file or opening.width or closing.width:
+        if opening.origin != closing.origin or opening.width or closing.width:
             continue
         start, end = _quotes(opening.text)[-1], _quotes(closing.text)[0] + 1
         between = "".join(piece.text for piece in pieces[first + 1 : last])
@@ -118,7 +118,7 @@ def _cut(piece: Piece, start: int, end: int | None) -> Piece:
     line = piece.line + piece.text.count("\n", 0, start)
     newline = piece.text.rfind("\n", 0, start)
     column = start - newline if newline >= 0 else piece.column + start
-    return Piece(piece.text[start:end], piece.file, line, column)
+    return replace(piece, text=piece.text[start:end], line=line, column=column)
 
 
 class _Lexer:

@@ -66,6 +66,7 @@ class DeclarationParser(TableParser):
         start = self.tok.span
         ref = self.type_ref()
         name = self.name()
+        ref = self.declarator(ref)
         self.expect(";")
         return ast.FieldDecl(
             name=name.text,

@@ -107,6 +107,7 @@ class StatementParser(ExpressionParser):
         self, annotations: list[ast.Annotation], start: Span, ref: ast.TypeRef
     ) -> ast.VarDecl:
         head = self.head(start, annotations)
+        ref = self.declarator(ref)
         init = self.expression() if self.accept("=") else None
         return ast.VarDecl(ref=ref, init=init, **head)
 

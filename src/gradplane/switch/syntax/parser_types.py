@@ -116,10 +116,21 @@ class TypeParser(TokenStream, ABC):
     def _named_type(self) -> ast.TypeRef:
         ref: ast.TypeRef = self.named_type()
         while self.accept("["):
-            size = self.expression()
-            self.expect("]")
-            ref = ast.StackTypeRef(ref, size, span=self.span_from(ref.span))
+            ref = self._stack_type(ref)
         return ref
+
+    def _stack_type(self, element: ast.TypeRef) -> ast.StackTypeRef:
+        """Parse the rest of `[size]`."""
+        size = self.expression()
+        self.expect("]")
+        return ast.StackTypeRef(element, size, span=self.span_from(element.span))
+
+    def declarator(self, ref: ast.TypeRef) -> ast.TypeRef:
+        """Parse the size in `T name[size]`, p4c's other form of `T[size] name`."""
+        if self.tok.kind != "[":  # not at(): errors do not propose this form
+            return ref
+        self.advance()
+        return self._stack_type(ref)
 
     def named_type(self) -> ast.NamedTypeRef:
         """Parse `Name`, `.Name`, `Name<...>`."""
@@ -162,6 +173,7 @@ class TypeParser(TokenStream, ABC):
             direction = self.advance().kind
         ref = self.type_ref()
         head = self.head(start, annotations)
+        ref = self.declarator(ref)
         default = self.expression() if self.accept("=") else None
         return ast.Param(ref=ref, direction=direction, default=default, **head)
 

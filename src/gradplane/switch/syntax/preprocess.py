@@ -26,7 +26,8 @@ STOCK_INCLUDES = (*sorted(_SWITCH.glob("arch/*/include")), _SWITCH / "include")
 MAX_INCLUDES = 64
 
 _STRING = r'"(?:\\.|[^"\\\n])*"'
-_LONG_STRING = r'"(?:\\.|[^"\\])*"'  # over several lines, as in annotations
+_LINE_MARKER = r'\n[ \t]*#[ \t]*(?:line[ \t]*)?\d+[ \t]+"[^"\n]*"'  # its quotes end no string
+_LONG_STRING = rf'"(?:\\.|{_LINE_MARKER}|[^"\\])*+"'  # over several lines, as in annotations
 _COMMENTS = r"//(?:\\\n|[^\n])*|/\*.*?\*/|/\*"
 _COMMENT = re.compile(_LONG_STRING + r'|"|' + _COMMENTS, re.S)
 _COMMENT_BY_LINE = re.compile(_STRING + r"|" + _COMMENTS, re.S)
@@ -47,6 +48,7 @@ class Piece:
     line: int
     column: int
     width: int | None = None
+    origin: Path | None = None  # the file that was read, which #line does not change
 
 
 @dataclass(slots=True)
@@ -216,12 +218,15 @@ class Preprocessor:
             self._failed(error, place)
             return
         width = place.end - place.column
-        self._pieces.append(Piece(text, place.file, place.line, place.column, width))
+        origin = self._open[-1].path
+        self._pieces.append(Piece(text, place.file, place.line, place.column, width, origin))
 
     def _verbatim(self, text: str, start: int, end: int, line: int) -> None:
         if start < end:
             place = self._at(text, start, line, 0)
-            self._pieces.append(Piece(text[start:end], place.file, place.line, place.column))
+            origin = self._open[-1].path
+            piece = Piece(text[start:end], place.file, place.line, place.column, origin=origin)
+            self._pieces.append(piece)
 
     def _at(self, text: str, offset: int, line: int, width: int) -> Span:
         line += text.count("\n", 0, offset)

@@ -1,1 +1,1 @@
-"""The Mininet network: namespaces, veth links and processes."""
+"""The real network: Mininet's namespaces, veth links and processes."""

@@ -1,4 +1,4 @@
-"""gradplane's switch in Mininet, for our own networks and for anybody's script:
+"""gradplane's switch in Mininet, for our own networks and for any script:
 
 from functools import partial
 from mininet.net import Mininet
@@ -22,7 +22,7 @@ from gradplane.topologies.mininet.child_process import LEASH, Process, free_port
 from gradplane.topologies.mininet.netns import switch_off_offloads
 
 START_TIME = 120.0
-"""Seconds for the program to be compiled and the interfaces to be opened."""
+"""Seconds in which the program must be compiled and the interfaces opened."""
 
 
 class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
@@ -67,7 +67,9 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         self.process: Process | None = None
 
     def start(self, controllers: object = ()) -> None:
-        """Run the switch; returns when it takes packets and controllers. None are connected."""
+        """Run the switch; return when it accepts packets and controllers. `controllers` is
+        ignored.
+        """
         self.launch()
         if not self.batch:
             self.wait_ready()
@@ -78,11 +80,11 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         for switch in switches:
             if switch.batch:
                 switch.wait_ready()
-                switch.batch = False  # another start is its own
+                switch.batch = False  # a later start is not part of this batch
         return switches
 
     def launch(self) -> None:
-        """Begin to run it."""
+        """Start the process without waiting for it."""
         for interface in self._links():
             link = interface.link
             for end in (link.intf1, link.intf2):
@@ -94,7 +96,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         self.process = Process(f"switch {self.name}", argv, start_new_session=True)
 
     def wait_ready(self) -> None:
-        """Until it takes packets and controllers. Raises NetworkError where it cannot."""
+        """Wait until it accepts packets and controllers. Raises NetworkError where it cannot."""
         assert self.process is not None, f"switch {self.name} was not launched"
         if self.target.announces:
             self.address = self.process.wait_for("ready", START_TIME)["grpc"]
@@ -102,7 +104,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
             wait_for_port(self.process, self.address, START_TIME)
 
     def command(self) -> list[str]:
-        """The command line that runs it."""
+        """Return the command line of the switch."""
         interfaces = {self.ports[interface]: interface.name for interface in self._links()}
         folders, options = self.include_dirs, self.options
         start = targets.Start(
@@ -111,7 +113,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         return self.target.command(start)
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
-        """Stop it."""
+        """Stop the switch."""
         if self.process is not None:
             self.process.close()
             self.process = None
@@ -122,7 +124,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
 
 
 def _check_spelling(params: Iterable[str]) -> None:
-    """Mininet takes parameters of any name; one that is nearly ours is a slip."""
+    """Refuse misspelt parameters: Mininet accepts any name, so one near to ours is a mistake."""
     ours = list(inspect.signature(P4Switch.__init__).parameters)[2:-1]
     for name in params:
         if near := nearest(name, ours, similarity=0.75):

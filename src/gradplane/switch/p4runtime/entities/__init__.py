@@ -1,1 +1,1 @@
-"""The entities of Write and Read: the messages, changes and queries of each."""
+"""The entities of Write and Read, each with its messages, updates and queries."""
