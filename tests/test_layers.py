@@ -75,6 +75,11 @@ def test_every_room_has_a_row() -> None:
     assert rooms == MAY_IMPORT.keys()
 
 
+def test_every_package_says_what_lives_there() -> None:
+    for init in sorted(SOURCE.rglob("__init__.py")):
+        assert ast.get_docstring(ast.parse(init.read_text())), init.relative_to(SOURCE)
+
+
 def test_the_architecture_document_has_a_row_for_every_room() -> None:
     text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
     table = text.partition("## The import package")[2].partition("\n## ")[0]
