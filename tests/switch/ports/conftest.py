@@ -1,0 +1,6 @@
+"""Makes this folder's modules importable: pytest's importlib mode does not."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
