@@ -2,6 +2,13 @@
 
 from gradplane.hosts.config import HostConfig, JobConfig
 
+ROLES = {
+    "switch": "gradplane.hosts.drivers.roles:SwitchWorker",
+    "ps": "gradplane.hosts.drivers.roles:ServedWorker",
+    "ring": "gradplane.hosts.drivers.roles:RingWorker",
+}
+SERVER = "gradplane.hosts.drivers.roles:ParameterServer"
+
 
 def make_job(**changes):
     """A job of `workers` on addresses `net`.1, ...; the server is the host after the last."""
@@ -57,7 +64,7 @@ def make_hosts(job, impairments=(), log_folder=None):
             HostConfig(
                 name=f"h{number + 1}",
                 ip=ip,
-                role="worker" if is_worker else "server",
+                role=ROLES[job.aggregation] if is_worker else SERVER,
                 worker=number if is_worker else None,
                 job=job,
                 impairments=tuple(impairments) if is_worker else (),

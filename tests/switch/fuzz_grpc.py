@@ -25,11 +25,12 @@ from google.protobuf.message import DecodeError, Message
 
 from gradplane.switch import commands
 from gradplane.switch.daemon import command_client
+from gradplane.switch.daemon.clients import ACCEPTED
+from gradplane.switch.daemon.clients import SERVICE as LIVE
+from gradplane.switch.daemon.clients import TRACE as METHOD
 from gradplane.switch.daemon.command_service import CommandService
-from gradplane.switch.daemon.json_client import SERVICE as LIVE
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
-from gradplane.switch.daemon.trace_client import ACCEPTED, METHOD
 from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import device_config

@@ -23,6 +23,9 @@ def pipeline():
     return Pipeline(info.encode(), device_config(program, FOLDERS, {}))
 
 
+ROLE = "gradplane.hosts.drivers.roles:SwitchWorker"
+
+
 def switch_config(**options):
     return SwitchConfig(P4 / "thc.p4", include_dirs=FOLDERS, **options)
 
@@ -61,7 +64,7 @@ def job(number=0, workers=2, **fields):
 
 def hosts(job):
     return [
-        HostConfig(f"h{w + 1}", f"10.0.0.{w + 1}", "worker", w, job, (), "", None)
+        HostConfig(f"h{w + 1}", f"10.0.0.{w + 1}", ROLE, w, job, (), "", None)
         for w in range(job.workers)
     ]
 

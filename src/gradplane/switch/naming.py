@@ -1,4 +1,4 @@
-"""Control-plane names, given in full or as any suffix that fits one only."""
+"""Resolve control-plane names, given in full or as an unambiguous suffix."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from gradplane.switch.runtime.control_errors import SwitchError
 
 
 def resolve(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
-    """The known name that `name` stands for: itself, or the only one that ends in `.name`.
+    """Return the known name that `name` stands for: itself, or the only one that ends in `.name`.
 
-    Raises SwitchError that lists the candidates, or the nearest names, or all.
+    Raises SwitchError with the candidates, the nearest names, or all names.
     """
     names = list(known)
     if name in names:

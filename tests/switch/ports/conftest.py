@@ -1,4 +1,4 @@
-"""Makes this folder's modules importable: pytest's importlib mode does not."""
+"""Lets the tests of live switches import each other's helpers."""
 
 import sys
 from pathlib import Path

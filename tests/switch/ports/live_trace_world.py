@@ -22,8 +22,8 @@ from live_switch_world import ROUTER, TIMEOUT, build_links, hostile, install, ra
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradplane.switch.daemon.json_client import SERVICE
-from gradplane.switch.daemon.trace_client import METHOD
+from gradplane.switch.daemon.clients import SERVICE
+from gradplane.switch.daemon.clients import TRACE as METHOD
 from gradplane.switch.daemon.trace_service import MAX_TRACES
 
 HEAD = (

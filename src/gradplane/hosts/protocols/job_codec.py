@@ -16,7 +16,7 @@ def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
             return codecs.PerTensor(tuple((n, codecs.get(**kind)) for n, kind in params["parts"]))
         return codecs.get(name, **params)
     except codecs.CodecError as error:
-        raise ConfigError(f"{what}: {error}") from error
+        raise ConfigError(f"{what}: {error}", what) from error
 
 
 def push_codec(job: JobConfig) -> codecs.Codec:
@@ -55,15 +55,17 @@ def summed_codec(job: JobConfig) -> codecs.Codec:
     if not codec.summable:
         raise ConfigError(
             f"codec {codec.name}: its codes cannot be summed in the switch: "
-            'use a summable codec such as thc, or aggregation = "ps"'
+            'use a summable codec such as thc, or aggregation = "ps"',
+            "codec",
         )
     if len(codec.table) > 16:
         raise ConfigError(
             f"codec {codec.name}: {len(codec.table)} codes do not fit the packets' 4-bit fields: "
-            'use bits <= 4, or aggregation = "ps"'
+            'use bits <= 4, or aggregation = "ps"',
+            "codec",
         )
     if overflow := codecs.sum_overflow(codec.table[-1], job.quorum, job.sum_bits):
-        raise ConfigError(overflow)
+        raise ConfigError(overflow, "codec")
     return codec
 
 

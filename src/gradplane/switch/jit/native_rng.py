@@ -1,4 +1,4 @@
-"""gradplane.switch.runtime.rng.Chance as native code, on the same state."""
+"""gradplane.switch.runtime.rng.Rng as native code, on the same state."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from gradplane._splitmix64 import GOLDEN, LAST_SHIFT, STEPS
 from gradplane.switch.jit.expressions import Expressions
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
 
-CHANCE = "chance"  # the state word: address of (seed, draws so far)
+RNG = "rng"  # the state word: address of (seed, draws so far)
 
 
 def draw(f: Function) -> Operand:
@@ -48,7 +48,7 @@ def _between(code: Expressions, width: int, signed: bool) -> None:
 
 def _draw(module: Module) -> None:
     f = module.function("draw", "i64", [], attributes="noinline ")
-    state = f.word(CHANCE)
+    state = f.word(RNG)
     count = f.load("i64", f.add(state, 8), 8)
     f.store("i64", f.binary("add", "i64", count, 1), f.add(state, 8), 8)
     f.ret(_mix(f, f.binary("xor", "i64", f.load("i64", state, 8), _mix(f, count))))

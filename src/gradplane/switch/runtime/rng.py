@@ -7,7 +7,7 @@ import numpy as np
 from gradplane._splitmix64 import MASK, mix
 
 
-class Chance:
+class Rng:
     """A stream of 64-bit numbers; `state` (uint64: seed, draws so far) is all there is to it."""
 
     def __init__(self, seed: int) -> None:
