@@ -100,8 +100,9 @@ class Switch:
         self.architecture = architecture(arch, program)
         fixed = self.architecture.cpu_port
         self.cpu_port = cpu_port if fixed is None else fixed
-        if not 0 <= drop_port < self.architecture.ports or drop_port == self.cpu_port:
-            most = self.architecture.ports - 1
+        most = self.architecture.ports - 1
+        by_port = self.architecture.drops_by_port
+        if by_port and (not 0 <= drop_port <= most or drop_port == self.cpu_port):
             raise SwitchError(f"drop port {drop_port}: expected 0 to {most} and not the CPU port")
         self.state = State(program, seed, clock, drop_port, links)
         self.state.clone_sessions.update(self.architecture.clone_sessions)

@@ -60,7 +60,8 @@ class Architecture:
     load: returns the implementation; it imports the modules that an architecture's record alone
     does not need. ports, sessions, groups: how many ports, clone sessions and multicast groups can
     exist; their numbers are below it. cpu_port: the port to the control plane, None if the user
-    chooses it. clone_sessions: those that exist from the start.
+    chooses it. drops_by_port: programs drop packets by sending them to a port, which the user
+    chooses. clone_sessions: those that exist from the start.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Architecture:
     sessions: int = 1 << 16
     groups: int = GROUPS
     cpu_port: int | None = None
+    drops_by_port: bool = False
     clone_sessions: Mapping[int, CloneSession] = field(default_factory=dict)
 
     @property
