@@ -96,7 +96,7 @@ class Architecture:
 
         found: list[Diagnostic] = []
         for step in self.implementation.prepare:
-            found += step(program)
+            found += run_step(step, program)
         found += problems(program, self)
         for rule in self.implementation.rules:
             found += rule(program)
@@ -129,3 +129,8 @@ class Architecture:
             program, state, made.traffic, builders, made.direct.compile, self.sessions,
             self.groups, cpu_port=cpu_port, user_externs=user_externs,
         )  # fmt: skip
+
+
+def run_step(step: Prepare, program: ir.Program) -> list[Diagnostic]:
+    """Run one step of a program's preparation. The tests verify the IR after each."""
+    return list(step(program))
