@@ -208,7 +208,7 @@ def test_p4_check_knows_what_the_programs_architecture_runs(
     )
     status, _, errors = command("p4", "check", program)
     assert status == 0
-    assert "warning: extern x: of the program's own" in errors
+    assert "warning: extern x: user-defined" in errors
     program.write_text(psa.replace("h.packet_out.setInvalid();", "random(h.packet_out);"))
     status, _, errors = command("p4", "check", program)
     assert status == 1

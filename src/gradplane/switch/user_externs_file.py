@@ -1,4 +1,4 @@
-"""Implementations of a program's own externs, from a Python file."""
+"""Implementations of user-defined externs, from a Python file."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     add("-I", "--include", action="append", default=[], type=Path, metavar="DIR")
     add("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]")
     add("--pcap", nargs="?", const=Path(), type=Path, metavar="DIR", help="record each port")
-    add("--externs", type=Path, metavar="FILE.py", help="implements the program's own externs")
+    add("--externs", type=Path, metavar="FILE.py", help="implements user-defined externs")
     add("--seed", type=int, default=0, help="of the program's random()")
     add("--engine", help="what runs the program")
     add("--log-console", action="store_true", help="tell what happens to each packet")

@@ -93,7 +93,7 @@ def _statement(stmt: ir.Stmt) -> Lines:
             if stmt.other:
                 yield "else"
                 yield from _body(stmt.other)
-        case ir.Switch():
+        case ir.SwitchStmt():
             yield f"switch {_text(stmt.subject)}"
             for values, body in stmt.cases:
                 yield f"  case {', '.join(map(str, values))}"

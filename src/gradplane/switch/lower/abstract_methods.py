@@ -1,4 +1,4 @@
-"""Abstract methods of the program's own externs, as an instance's initializer gives them."""
+"""Abstract methods of user-defined externs, as an instance's initializer gives them."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ class Instances:
             self.reporter.error(span, message, hint)
 
     def is_user_extern(self, info: CallInfo) -> bool:
-        """Whether an extern function is the program's own: the architecture has none of its name,
+        """Whether an extern function is user-defined: the architecture has none of its name,
         or declares another form of it beside its package."""
         if self.natives is None or ("", info.name) not in self.natives:
             return True

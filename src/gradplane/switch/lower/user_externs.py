@@ -1,4 +1,4 @@
-"""Calls of the program's own externs."""
+"""Calls of user-defined externs."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class UserExternCall:
     def _given(self, value: Binding | None) -> ir.Expr | ir.ExternInstance | None:
         if value is None or isinstance(value, ir.Expr | ir.ExternInstance):
             return value
-        what = "an extern of the program's own can take values and extern objects only"
+        what = "a user-defined extern can take values and extern objects only"
         self.body.p.no_meaning(self.e.span, what)
         return None
 

@@ -87,7 +87,7 @@ def main(
 ) -> int:
     """Runs the tests of several programs and prints a line each and how many passed.
 
-    externs: a Python file that implements the programs' own externs; each test has it anew.
+    externs: a Python file that implements user-defined externs; each test loads it anew.
     -> exit status: 0 if all passed, else 1.
     """
     failed = total = 0
