@@ -22,7 +22,7 @@ BELOW = {
     "commands": {"ir", "runtime", "switch", "control_handles"},
     "stf": {"ir", "runtime", "switch", "control_handles", "commands"},
 }
-ANYWHERE = {"source", "naming", "match_values", "disk_cache"}
+ANYWHERE = {"source", "naming", "match_values", "disk_cache", "_suggestions", "_splitmix64"}
 
 
 def imported(module: Path) -> set[str]:

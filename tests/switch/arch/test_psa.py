@@ -411,7 +411,7 @@ def test_entries_of_a_table_with_an_action_profile_are_the_control_planes() -> N
 
 def test_an_idle_timeout_is_of_its_enum() -> None:
     told = refused(ingress_locals="action act() { }" + TABLE % "psa_idle_timeout = true;")
-    assert "property psa_idle_timeout is a member of PSA_IdleTimeout_t" in told
+    assert "property psa_idle_timeout must be a member of PSA_IdleTimeout_t" in told
 
 
 def test_an_action_for_empty_groups_must_be_the_tables() -> None:

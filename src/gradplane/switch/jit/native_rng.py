@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gradplane._splitmix64 import GOLDEN, LAST_SHIFT, STEPS
 from gradplane.switch.jit.expressions import Expressions
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
 
@@ -55,8 +56,8 @@ def _draw(module: Module) -> None:
 
 def _mix(f: Function, value: Operand) -> Operand:
     """SplitMix64's output function."""
-    value = f.binary("add", "i64", value, 0x9E3779B97F4A7C15 - (1 << 64))
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+    value = f.binary("add", "i64", value, GOLDEN - (1 << 64))
+    for shift, factor in STEPS:
         value = f.binary("xor", "i64", value, f.binary("lshr", "i64", value, shift))
         value = f.binary("mul", "i64", value, factor - (1 << 64))
-    return f.binary("xor", "i64", value, f.binary("lshr", "i64", value, 31))
+    return f.binary("xor", "i64", value, f.binary("lshr", "i64", value, LAST_SHIFT))

@@ -1,4 +1,4 @@
-"""P4Info: what a controller may touch in a program, with the ids, names and shapes p4c gives."""
+"""P4Info: the objects of a program that a controller can access, with p4c's ids and names."""
 
 from __future__ import annotations
 
@@ -60,8 +60,11 @@ _HEADER = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v
 
 
 def build_p4info(program: ir.Program) -> p4i.P4Info:
-    """Describe `program` to controllers. Raises CompileError where its annotations do not allow it:
-    when @id annotations collide, for example."""
+    """Describe `program` to controllers.
+
+    Raises CompileError where its annotations do not allow it: when @id annotations collide, for
+    example.
+    """
     builder = _Builder(program)
     try:
         return builder.build()
@@ -70,7 +73,7 @@ def build_p4info(program: ir.Program) -> p4i.P4Info:
 
 
 def p4info_text(p4info: p4i.P4Info) -> str:
-    """The text form, as p4c writes it into a .p4info.txtpb file."""
+    """Return the text form, as p4c writes it into a .p4info.txtpb file."""
     text: str = text_format.MessageToString(p4info)
     return _HEADER + text
 
@@ -80,7 +83,7 @@ def is_hidden(annotations: Annotations) -> bool:
 
 
 def wire_width(t: Type, type_name: str, types: dict[str, ir.TypeInfo]) -> int:
-    """Bits of a value on the control plane: 0 for text."""
+    """Return the bits of a value on the control plane, 0 for text."""
     info = types.get(type_name)
     if info is not None and info.uri is not None:
         return info.sdn_width or 0
@@ -91,9 +94,9 @@ _Placed = TypeVar("_Placed", ir.Table, ir.Action, ir.ExternInstance, ir.ValueSet
 
 
 class _Builder:
-    """One run: all names are collected first, for their ids and aliases; then all is told.
+    """Builds one P4Info: first collects all names, for ids and aliases, then describes each object.
 
-    `place`: of what is being told, for errors.
+    `place`: the source place of the object being described, for errors.
     """
 
     def __init__(self, program: ir.Program) -> None:
@@ -104,7 +107,7 @@ class _Builder:
         self.digests = digest_calls(program)
         self.externs = [
             e for e in program.externs if e.user_extern is None
-        ]  # others are not its kinds
+        ]  # P4Info has no kind for user-defined ones
         self.tables = _applied(program)
         used = {ref.action.name for table in self.tables for ref in table.actions}
         self.actions = [action for action in program.actions if action.name in used]
@@ -226,7 +229,7 @@ class _Builder:
         annotate(out, reference.annotations)
 
     def _direct_resources(self, out: p4i.Table, table: ir.Table) -> None:
-        """Direct counters and meters are told with the table they belong to."""
+        """Describe the table's direct counter and meter."""
         if table.counter is not None:
             counter = self.info.direct_counters.add(direct_table_id=out.preamble.id)
             self._extern_preamble(counter.preamble, table.counter)
@@ -255,22 +258,22 @@ class _Builder:
                 counter = self.info.counters.add(size=int(_number(extern, 0)))
                 self._extern_preamble(counter.preamble, extern)
                 counter.spec.unit = _counter_unit(extern, 1)
-                self._index_type(counter, told_types(extern)[-1:])
+                self._index_type(counter, control_plane_types(extern)[-1:])
             case Kind.METER:
                 meter = self.info.meters.add(size=int(_number(extern, 0)))
                 self._extern_preamble(meter.preamble, extern)
                 _meter_spec(meter.spec, extern, 1)
-                self._index_type(meter, told_types(extern))
+                self._index_type(meter, control_plane_types(extern))
             case Kind.REGISTER:
                 register = self.info.registers.add(size=int(_number(extern, 0)))
                 self._extern_preamble(register.preamble, extern)
-                self._index_type(register, told_types(extern)[1:])
-                spec = self._type_spec(told_types(extern)[0])
+                self._index_type(register, control_plane_types(extern)[1:])
+                spec = self._type_spec(control_plane_types(extern)[0])
                 register.type_spec.CopyFrom(spec)
             case Kind.ACTION_PROFILE:
                 self._action_profile(extern)
             case Kind.DIGEST:
-                data = told_types(extern)[0]
+                data = control_plane_types(extern)[0]
                 self._digest(extern.name, data, extern.annotations)
 
     def _action_profile(self, extern: ir.ExternInstance) -> None:
@@ -302,7 +305,9 @@ class _Builder:
     # -- headers for the controller, value sets --------------------------------------------------
 
     def _controller_header(self, header: Any) -> None:
-        """Its id comes from the type's name, its name from the annotation."""
+        """Describe a controller header: its id comes from the type's name, its name from the
+        annotation.
+        """
         if is_hidden(header.annotations):
             return
         annotation = next(a for a in header.annotations if a.name == "controller_header")
@@ -329,7 +334,7 @@ class _Builder:
         self._preamble(out.preamble, Kind.VALUE_SET, value_set.name, value_set.annotations)
         self._match_fields(out.match, value_set.fields, value_set.name)
 
-    # -- what they share -------------------------------------------------------------------------
+    # -- shared by all -------------------------------------------------------------------------
 
     def _preamble(self, out: p4i.Preamble, kind: Kind, name: str, annotations: Annotations) -> None:
         out.id = self.symbols.id(kind, name)
@@ -344,14 +349,16 @@ class _Builder:
         return type_spec(t, self.info.type_info, self.program)
 
     def _index_type(self, out: Any, types: Sequence[Type]) -> None:
-        """Tells the type of a counter's, meter's or register's index, if it is a new one."""
+        """Describe the type of a counter's, meter's or register's index, if it is a `type`
+        declaration.
+        """
         for t in types:
             if isinstance(t, NewType):
                 out.index_type_name.name = t.name
                 add_new_type(self.program.types[t.name], self.info.type_info)
 
     def _width(self, t: Type, type_name: str, field: Any) -> int:
-        """Bits on the control plane; a `type` declaration is named and described."""
+        """Return the bits on the control plane; a `type` declaration is named and described."""
         if type_name in self.program.types:
             field.type_name.name = type_name
             add_new_type(self.program.types[type_name], self.info.type_info)
@@ -359,7 +366,7 @@ class _Builder:
 
 
 def _applied(program: ir.Program) -> list[ir.Table]:
-    """The tables that the package's blocks apply: p4c removes the others, and tells nobody."""
+    """Return the tables that the package's blocks apply; p4c removes the others."""
     found = {
         stmt.table.name
         for _, block in blocks(program.package)
@@ -370,7 +377,7 @@ def _applied(program: ir.Program) -> list[ir.Table]:
 
 
 def _in_p4c_order(actions: Sequence[ir.Action]) -> list[ir.Action]:
-    """Control by control, each in the order of its source; top-level ones (NoAction) first."""
+    """Sort actions by control, each in the order of its source; top-level ones (NoAction) first."""
     controls = [action.name.rpartition(".")[0] for action in actions]
 
     def place(action: ir.Action) -> tuple[bool, int, int, int]:
@@ -380,8 +387,8 @@ def _in_p4c_order(actions: Sequence[ir.Action]) -> list[ir.Action]:
     return sorted(actions, key=place)
 
 
-def told_types(extern: ir.ExternInstance) -> list[Type]:
-    """The type arguments, as controllers are told them."""
+def control_plane_types(extern: ir.ExternInstance) -> list[Type]:
+    """Return the type arguments as the controller sees them."""
     return extern.told_args or extern.type_args
 
 
