@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.control_handles import Profile, Table
+from gradplane.switch.control_handles import Copy, Profile, Table
 from gradplane.switch.interp.trace_events import Event, Trace
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
@@ -51,10 +51,6 @@ T = TypeVar("T")
 ENGINES = ("interpreter", "jit")
 DEFAULT_ENGINE = "jit"
 BATCH = 4096  # packets for which process_buffer holds the lock
-
-Copy = int | tuple[int, int] | tuple[int, int, Iterable[Any]]
-"""A replica: port, (port, egress_rid), or (port, egress_rid, backups): while the port has no link,
-the first backup that has one takes its place."""
 
 Recirculated = Arrival
 """A packet that is processed again (resubmitted or recirculated); pass it to Switch.run_once."""
