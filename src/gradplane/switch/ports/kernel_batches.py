@@ -88,12 +88,15 @@ class Arrivals:
         self.ends: Ints = self._ends[:count]
         self.marked = False
 
+    def first_bytes(self) -> Bytes:
+        """Return the first byte of each header."""
+        return self._slots[: self.count, 0]
+
     def restore(self) -> None:
         """Complete open checksums and insert removed tags, where there are any."""
         if not self.marked:
             return
-        flags = self._slots[: self.count, 0]  # the first byte of each virtio_net_hdr
-        for i in np.flatnonzero(flags & NEEDS_CHECKSUM).tolist():
+        for i in np.flatnonzero(self.first_bytes() & NEEDS_CHECKSUM).tolist():
             complete_open(self[i])
         restore_tags(self.data, self.starts, self.controls[: self.count])
 
