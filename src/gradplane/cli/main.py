@@ -277,6 +277,25 @@ def info(
 
 
 @p4_app.command()
+def ir(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    prepared: Annotated[
+        bool, typer.Option("--prepared", help="As its architecture has prepared it to run")
+    ] = False,
+) -> None:
+    """Print a program's intermediate representation, a line a statement."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch.ir.printer import program_text
+
+    compiled = programs.compiled(program, include, define, library=not prepared)
+    if prepared:
+        programs.check(compiled)
+    print(program_text(compiled.program, spaced=True), end="")
+
+
+@p4_app.command()
 def config(
     program: Program,
     include: Includes = [],  # noqa: B006

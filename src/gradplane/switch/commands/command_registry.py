@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gradplane._suggestions import nearest
+from gradplane.switch.control_handles import ControlledSwitch
 from gradplane.switch.runtime.control_errors import SwitchError
-from gradplane.switch.switch import Switch
 
 
 class CommandError(SwitchError):
@@ -37,7 +37,7 @@ def no_ports() -> Sequence[PortStatus]:
 class Target:
     """The target of commands: a switch and the status of its ports."""
 
-    switch: Switch
+    switch: ControlledSwitch
     ports: Callable[[], Sequence[PortStatus]] = no_ports
 
 
