@@ -18,6 +18,7 @@ from gradplane.switch.arch.registry import architecture
 from gradplane.switch.arch.user_extern_lock import OwnLock
 from gradplane.switch.arch.user_externs import Implementations, OwnExterns
 from gradplane.switch.control_handles import Profile, Table
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.interp.trace_events import Event, Trace
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
@@ -80,6 +81,7 @@ class Switch:
     the program's tables, registers and so on contain (gradplane.switch.runtime).
     """
 
+    @collections_paused()
     def __init__(
         self,
         program: str | Path | ir.Program,

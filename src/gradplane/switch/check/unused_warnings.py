@@ -59,8 +59,9 @@ _NAMES: dict[type[ast.Decl], str] = {
 
 def _locals(decl: ast.Decl) -> Sequence[ast.Decl]:
     """Return its declarations of the kinds in _NAMES, at any depth."""
-    found = [n for n in walk(decl) if isinstance(n, ast.Decl) and type(n) in _NAMES]
-    loops = {id(n.var) for n in walk(decl) if isinstance(n, ast.ForIn)}
+    nodes = [n for n in walk(decl) if isinstance(n, ast.ForIn) or type(n) in _NAMES]
+    found = [n for n in nodes if isinstance(n, ast.Decl)]
+    loops = {id(n.var) for n in nodes if isinstance(n, ast.ForIn)}
     return [n for n in found if n is not decl and id(n) not in loops and not _method(n)]
 
 
