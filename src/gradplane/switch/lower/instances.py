@@ -57,7 +57,7 @@ class Instances:
             ir.ExternInstance, list[str]
         ] = {}  # actions of its tables, in order
         self._ids = itertools.count()
-        self._sites = apply_sites(checked.program)
+        self._sites = apply_sites(checked.checker.all_nodes())
         self._direct: dict[tuple[Env, CallInfo], BlockInstance] = {}
         self._codes: dict[ir.Table, dict[str, int]] = {}
         self._names: dict[tuple[str, str], Span] = {}
