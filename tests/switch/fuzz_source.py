@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+import secrets
 import signal
 import time
 from collections.abc import Iterator
@@ -163,9 +164,11 @@ def run(seconds: float, first: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
-    parser.add_argument("--seed", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--seed", type=int, help="the first seed (default: random)")
     options = parser.parse_args()
-    run(options.seconds, options.seed)
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    run(options.seconds, seed)
 
 
 if __name__ == "__main__":

@@ -88,11 +88,15 @@ def _listed(defines: Mapping[str, str] | Sequence[str] | None) -> list[str]:
 
 def _fingerprint() -> str:
     """Return a text that changes with the compiler's files."""
-    return repr(sorted(_stamps(HERE)) + sorted(s for p in COMPILER for s in _stamps(HERE / p)))
+    top = sorted(_stamps(HERE, within=False))
+    return repr(top + sorted(s for p in COMPILER for s in _stamps(HERE / p)))
 
 
-def _stamps(folder: Path) -> Iterator[tuple[str, int, int]]:
+def _stamps(folder: Path, within: bool = True) -> Iterator[tuple[str, int, int]]:
+    """Name, time and size of the Python files in a folder and the folders within it."""
     for entry in os.scandir(folder):
         if entry.name.endswith(".py"):
             status = entry.stat()
             yield entry.name, status.st_mtime_ns, status.st_size
+        elif within and entry.is_dir():
+            yield from _stamps(Path(entry))

@@ -123,3 +123,20 @@ class Reporter:
         if self.errors:
             ordered = sorted(self.errors, key=lambda d: (d.span.file, d.span.line, d.span.column))
             raise CompileError(ordered, self.lines)
+
+
+def refuse(span: Span, message: str, hint: str = "") -> CompileError:
+    """Return the error for one place, with its source line if the file can be read."""
+    return CompileError([Diagnostic(span, message, hint=hint)], source_lines([span]))
+
+
+def source_lines(spans: list[Span]) -> dict[str, list[str]]:
+    """Return the lines of the files that spans point into, as far as they can be read."""
+    lines: dict[str, list[str]] = {}
+    for span in spans:
+        try:
+            with open(span.file, encoding="utf-8", errors="replace") as file:
+                lines[span.file] = file.read().splitlines()
+        except OSError:
+            continue
+    return lines

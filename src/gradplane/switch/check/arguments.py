@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.annotations import literal
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -25,7 +26,6 @@ from gradplane.switch.check.checker_types import (
 )
 from gradplane.switch.check.conversions import settle
 from gradplane.switch.check.lvalues import require_lvalue
-from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.check.unify import Inference
 from gradplane.switch.ir.types import INTEGER, STRING, Integer, Type, Void
 from gradplane.switch.syntax import ast

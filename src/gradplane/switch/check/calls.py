@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.arguments import ArgumentChecker, CallInfo, takes
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -23,7 +24,7 @@ from gradplane.switch.check.checker_types import (
 )
 from gradplane.switch.check.expression_text import article, describe
 from gradplane.switch.check.lvalues import require_lvalue
-from gradplane.switch.check.scope import TypeParam, did_you_mean
+from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.wire_sizes import emittable, size_bits, varbits
 from gradplane.switch.ir.types import (
     BOOL,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.checker_types import (
     ANY,
     ActionRun,
@@ -21,7 +22,7 @@ from gradplane.switch.check.checker_types import (
 from gradplane.switch.check.conversions import cast_allowed, coerce
 from gradplane.switch.check.expression_text import describe
 from gradplane.switch.check.operators import OperatorChecker
-from gradplane.switch.check.scope import TypeParam, did_you_mean
+from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.wire_sizes import MAX_WIDTH
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (

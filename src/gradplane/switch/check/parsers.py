@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.checker_types import ANY
 from gradplane.switch.check.keyset_coverage import Earlier, known_sets
 from gradplane.switch.check.keysets import components, parts, spread
-from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,

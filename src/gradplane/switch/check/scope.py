@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.checker_types import TypeVar
 from gradplane.switch.syntax import ast
 
@@ -89,11 +89,6 @@ class Scopes:
     def nearest(self, name: str) -> str:
         """Return a hint that names a declared name close to `name`; empty if there is none."""
         return did_you_mean(name, set(self.current.visible()))
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, sorted(known), n=1)
-    return f"did you mean {close[0]}?" if close else ""
 
 
 def _may_overload(a: ast.Decl, b: ast.Decl) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.arguments import match_arguments
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -18,7 +19,6 @@ from gradplane.switch.check.expression_text import describe, written_alike
 from gradplane.switch.check.key_names import given_name, key_name
 from gradplane.switch.check.keyset_coverage import Earlier, known_sets
 from gradplane.switch.check.lvalues import require_lvalue
-from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,

@@ -210,7 +210,7 @@ class CallLowering(ExternLowering):
                 instance = self.env.find(member)
                 if (
                     isinstance(instance, ir.ExternInstance)
-                    and instance.own is None
+                    and instance.user_extern is None
                     and instance.type in STARTED_ANEW
                 ):
                     self.emit(ir.CallExtern(instance, "clear", [], []), member.span)

@@ -100,7 +100,11 @@ class ExternLowering(ExpressionLowering):
             if info.name == "static_assert":
                 return self._static_assert(e, info)
         assert instance is None or isinstance(instance, ir.ExternInstance), instance
-        if instance.own is not None if instance is not None else self.p.is_user_defined(info):
+        if (
+            instance.user_extern is not None
+            if instance is not None
+            else self.p.is_user_defined(info)
+        ):
             return UserExternCall(self, e, info).lower(instance)
         args, directions, copies = self._extern_arguments(info)
         result = None

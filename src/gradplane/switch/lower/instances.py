@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
+from collections.abc import Mapping
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
@@ -29,8 +30,9 @@ from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
 MAX_INLINED = 20_000  # calls; functions that call others twice grow exponentially
-Natives = frozenset[tuple[str, str]]
-"""The externs that an architecture implements: ("", function), (type, "") and (type, method)."""
+Natives = Mapping[tuple[str, str], str]
+"""The externs that an architecture has: ("", function), (type, method), and (type, "") with the
+kind of its instances (ir.ExternInstance.kind)."""
 
 MANY = 2  # a number of apply sites that makes an instance copy its arguments
 
@@ -51,11 +53,9 @@ class Instances:
         self.actions: list[ir.Action] = []
         self.externs: list[ir.ExternInstance] = []
         self.value_sets: list[ir.ValueSet] = []
-        self.own_calls: list[ir.CallOwn] = []
-        self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter -> its table
-        self.profile_actions: dict[
-            ir.ExternInstance, list[str]
-        ] = {}  # actions of its tables, in order
+        self.user_extern_calls: list[ir.CallUserExtern] = []
+        self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
+        self.profile_actions: dict[ir.ExternInstance, list[str]] = {}  # of its tables, in order
         self._ids = itertools.count()
         self._sites = apply_sites(checked.checker.all_nodes())
         self._direct: dict[tuple[Env, CallInfo], BlockInstance] = {}
@@ -180,8 +180,8 @@ class Instances:
             if isinstance(member, ast.Instantiation):
                 self.instantiate(member, inner)
         for member in decl.body or []:
-            if isinstance(member, ast.FunctionDecl) and made.own is not None:
-                made.own.methods.append(_method(self, member, inner))
+            if isinstance(member, ast.FunctionDecl) and made.user_extern is not None:
+                made.user_extern.methods.append(_method(self, member, inner))
 
     def block_instance(self, info: CallInfo, name: str, env: Env, sites: int) -> BlockInstance:
         """Return the parser or control that a constructor call makes."""
@@ -214,8 +214,12 @@ class Instances:
         type_args = [erase(a) for a in t.args]
         instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)
         instance.told_args = [erase_keeping_names(a) for a in t.args]
-        if self.natives is None or (t.name, "") not in self.natives:
-            instance.own = ir.Own([extern_type(substitute(p.type, env.types)) for p in params])
+        kind = None if self.natives is None else self.natives.get((t.name, ""))
+        instance.kind = kind or ""
+        if kind is None:
+            instance.user_extern = ir.UserExtern(
+                [extern_type(substitute(p.type, env.types)) for p in params]
+            )
         self._take_name("extern", name, span)
         self.externs.append(instance)
         return instance

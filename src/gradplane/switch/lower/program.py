@@ -77,7 +77,7 @@ class Lowering(Instances):
             self._new_types(),
             self._controller_headers(),
             main.annotations,
-            self.own_calls,
+            self.user_extern_calls,
         )
 
     def package(self, info: CallInfo, env: Env, annotations: Annotations) -> ir.Package:
@@ -159,7 +159,12 @@ class Lowering(Instances):
                 env.bind(p, PACKET)
                 continue
             if isinstance(t, ExternType):  # of an architecture that this package does not implement
-                env.bind(p, ir.ExternInstance(t.name, p.name, [], [], span=p.span, own=ir.Own()))
+                env.bind(
+                    p,
+                    ir.ExternInstance(
+                        t.name, p.name, [], [], span=p.span, user_extern=ir.UserExtern()
+                    ),
+                )
                 continue
             var = self.variable(p.name, erase(t))
             var.type_name = type_name(t)

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import ExternType
 from gradplane.switch.check.key_names import given_name, key_name
-from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.check.table_declarations import MAX_PRIORITY, ActionUse
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Fields, Tuple, Type

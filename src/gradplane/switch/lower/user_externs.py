@@ -34,13 +34,15 @@ class UserExternCall:
             if param.direction in ("out", "inout"):
                 value = self._place(i, value, saved)
             kind = self._extern_type(param.type)
-            args.append(ir.OwnArgument(param.name, param.direction, kind, self._given(value)))
+            args.append(
+                ir.UserExternArgument(param.name, param.direction, kind, self._given(value))
+            )
         result = None
         if not isinstance(info.signature.result, Void):
             result = body.variable(info.name, body.type_of(self.e))
         kind = self._extern_type(info.signature.result)
-        call = ir.CallOwn(instance, info.name, args, result, kind)
-        body.p.own_calls.append(call)
+        call = ir.CallUserExtern(instance, info.name, args, result, kind)
+        body.p.user_extern_calls.append(call)
         body.emit(call, self.e.span)
         body.out += self.copies
         return result

@@ -20,7 +20,9 @@ from pathlib import Path
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax.macros import Defines, MacroError, MacroExplosion, Macros
 
-STOCK_INCLUDES = Path(__file__).resolve().parent.parent / "include"
+_SWITCH = Path(__file__).resolve().parent.parent
+# The includes that are shipped: each architecture's in its folder, and those for all of them.
+STOCK_INCLUDES = (*sorted(_SWITCH.glob("arch/*/include")), _SWITCH / "include")
 MAX_INCLUDES = 64
 
 _STRING = r'"(?:\\.|[^"\\\n])*"'
@@ -98,7 +100,7 @@ class Preprocessor:
     ) -> None:
         self.reporter = reporter
         self._shipped_only = shipped_only
-        self._dirs = [Path(d) for d in include_dirs] + [STOCK_INCLUDES]
+        self._dirs = [*map(Path, include_dirs), *STOCK_INCLUDES]
         self._macros = Macros()
         self._defines = defines
         self._pieces: list[Piece] = []
@@ -312,7 +314,7 @@ class Preprocessor:
     def _is_there(self, path: Path) -> bool:
         there = _is_file(path)
         if there and self._shipped_only:
-            return path.resolve().is_relative_to(STOCK_INCLUDES.resolve())
+            return any(path.resolve().is_relative_to(folder) for folder in STOCK_INCLUDES)
         if not there:
             self.reporter.read[os.path.abspath(path)] = None
         return there
