@@ -120,5 +120,5 @@ def told(t: Type) -> Type:
 
 
 def type_name(t: Type) -> str:
-    """The `type` declaration's name, for P4Info; empty for other types."""
-    return t.name if isinstance(t, NewType) else ""
+    """The name of a `type` declaration or enum, for P4Info; empty for other types."""
+    return t.name if isinstance(t, NewType | SerEnum | Enum) else ""
