@@ -107,6 +107,7 @@ def serve(options: SwitchOptions) -> None:
                 [TraceService(device).handler(), commands.handler()],
                 MAX_TRACES,
                 [f"127.0.0.1:{options.thrift_port}"] if options.thrift_port else [],
+                options.tls,
             )
         )
         stack.enter_context(_stopped_by_signals(loop))
