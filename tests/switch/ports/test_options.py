@@ -126,7 +126,8 @@ def test_the_options_of_tls() -> None:
     [
         ("--grpc-server-ssl --grpc-server-cert c",
          "--grpc-server-ssl: give --grpc-server-cert and --grpc-server-key"),
-        ("--grpc-server-ssl --grpc-server-cert=c --grpc-server-key=k --grpc-server-with-client-auth",
+        ("--grpc-server-ssl --grpc-server-cert c --grpc-server-key k"
+         " --grpc-server-with-client-auth",
          "--grpc-server-with-client-auth: give --grpc-server-cacert"),
         ("--grpc-server-cert c",
          "the other --grpc-server options of TLS: only with --grpc-server-ssl"),
