@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gradplane.runner.summary import Summary
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "replay", "run"]
+__all__ = ["__version__", "replay", "resume", "run"]
 
 
 def run(
@@ -22,6 +22,13 @@ def run(
     from gradplane.runner import run_experiment
 
     return run_experiment.run(experiment, out, **options)
+
+
+def resume(folder: str | Path, **options: Any) -> Summary:
+    """Finish a run that was stopped; see gradplane.runner.run_experiment.resume."""
+    from gradplane.runner import run_experiment
+
+    return run_experiment.resume(folder, **options)
 
 
 def replay(

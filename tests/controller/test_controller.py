@@ -280,7 +280,7 @@ def test_targets_are_found_by_file_name():
     assert "embedded" in targets.names()
     with pytest.raises(ControllerError) as error:
         targets.get("embeded")
-    assert str(error.value) == f"no target 'embeded': targets: {', '.join(targets.names())}"
+    assert str(error.value) == f'no target "embeded": known: {", ".join(targets.names())}'
 
 
 OTHER = """

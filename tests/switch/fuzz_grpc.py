@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -286,9 +287,11 @@ def run(seconds: float, seed: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
-    parser.add_argument("--seed", type=int, default=0, help="of the messages (default 0)")
+    parser.add_argument("--seed", type=int, help="of the messages (default: random)")
     options = parser.parse_args()
-    run(options.seconds, options.seed)
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    run(options.seconds, seed)
 
 
 if __name__ == "__main__":

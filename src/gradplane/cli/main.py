@@ -3,8 +3,10 @@
 What a command needs is imported inside it, so that --help is there at once.
 """
 
+import signal
 import sys
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -59,7 +61,8 @@ def main() -> None:
             raise
         from gradplane.switch.runtime.control_errors import told
 
-        _fail(told(error) if isinstance(error, OSError) else str(error))
+        text = told(error) if isinstance(error, OSError) else str(error)
+        _fail("\n".join([text, *_notes(error)]))
 
 
 def _ours(error: BaseException) -> bool:
@@ -89,7 +92,9 @@ def options(
 
 @app.command()
 def run(
-    experiment: Annotated[Path, typer.Argument(metavar="EXPERIMENT.toml", show_default=False)],
+    experiment: Annotated[
+        Path | None, typer.Argument(metavar="EXPERIMENT.toml", show_default=False)
+    ] = None,
     net: Annotated[
         str | None, typer.Option(metavar="mininet|sim", help="Default: mininet where possible")
     ] = None,
@@ -97,23 +102,58 @@ def run(
     seed: Annotated[int | None, typer.Option(min=0, help="Instead of the experiment's")] = None,
     settings: Settings = [],  # noqa: B006  (typer copies it)
     cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="RUN_DIR", help="Finish a run that was stopped")
+    ] = None,
 ) -> None:
-    """Run an experiment, or a study, and write its run folder."""
+    """Run an experiment, or a study, and write its run folder; or finish a stopped run."""
     from gradplane.cli import output_tables
     from gradplane.runner import run_experiment
     from gradplane.studies import launch
 
     if net not in (None, *run_experiment.NETWORKS):
         raise typer.BadParameter(f"use {' or '.join(run_experiment.NETWORKS)}", param_hint="--net")
-    if launch.is_study(experiment):
+    if resume is not None:
+        if experiment or out or settings or cli or seed is not None:
+            raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
+        with _stoppable():
+            summary = run_experiment.resume(resume, net=net, console=True)
+    elif experiment is None:
+        raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
+    elif launch.is_study(experiment):
         _run_study(experiment, out, net, seed, settings, cli)
         return
-    summary = run_experiment.run(
-        experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True
-    )
+    else:
+        with _stoppable():
+            summary = run_experiment.run(
+                experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True
+            )
     console = _console()
     console.print(output_tables.results(summary))
     _say(console, f"report: {summary.report}")
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Say where the records are when the run inside is stopped by Ctrl-C or SIGTERM."""
+
+    def stop(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit) as error:
+        status = error.code if isinstance(error, SystemExit) else 128 + signal.SIGINT
+        print("\n".join(["gradplane: stopped", *_notes(error)]), file=sys.stderr)
+        raise typer.Exit(int(status or 0)) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _notes(error: BaseException) -> list[str]:
+    """The notes that were added to an error on its way."""
+    return list(getattr(error, "__notes__", ()))
 
 
 def _run_study(
@@ -207,7 +247,7 @@ def check(program: Program, include: Includes = [], define: Defines = []) -> Non
     """Compile a program and say what is wrong with it; it may be for any architecture."""
     from gradplane.experiment import p4_programs as programs
     from gradplane.switch.arch.registry import why_not
-    from gradplane.switch.arch.user_externs import needed
+    from gradplane.switch.interp.user_externs import needed
 
     compiled = programs.compiled(program, include, define, library=True)
     for warning in compiled.warnings:

@@ -30,7 +30,9 @@ _ELECTION_ID = 10  # leaves lower ids for later controllers, which only read
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A program to push: P4Info (protobuf text), and the target's device config."""
+    """A program as it is pushed: P4Info (protobuf text), and the target's device config.
+
+    `targets.Target.pipeline` makes both."""
 
     p4info: bytes
     device_config: bytes
@@ -126,8 +128,7 @@ class Connection:
 
     async def load(self, pipeline: Pipeline, force: bool = False) -> None:
         """Run this program. If it runs already it goes on, with all its state, unless `force`."""
-        blob = self._target.device_config(pipeline.device_config)
-        schema = finsy.P4Schema(parse_p4info(pipeline.p4info), blob)
+        schema = finsy.P4Schema(parse_p4info(pipeline.p4info), pipeline.device_config)
         if force or self._cookie != schema.p4cookie:
             self._check_primary()
             await self._push(schema.get_pipeline_config())
@@ -239,7 +240,7 @@ class Connection:
 
     def _batches(self, entities: Iterable[Entity]) -> Iterator[list[Entity]]:
         rest = iter(entities)
-        while batch := list(itertools.islice(rest, self._target.BATCH)):
+        while batch := list(itertools.islice(rest, self._target.batch)):
             yield batch
 
     @contextmanager

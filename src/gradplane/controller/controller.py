@@ -39,7 +39,7 @@ class Controller:
         credentials: Credentials | None = None,
     ) -> None:
         chosen = targets.get(target)
-        number = chosen.DEVICE_ID if device_id is None else device_id
+        number = chosen.device_id if device_id is None else device_id
         self._connection = Connection(address, number, chosen, credentials)
         self._local: tuple[str, str] | None = None
 

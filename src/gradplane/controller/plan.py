@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gradplane import codecs
 from gradplane.controller.controller_errors import PlanError
 
 TABLE_SIZE = 16
@@ -129,17 +130,8 @@ class JobPlan:
     def _check_sums(self) -> None:
         if self.sum_bits not in (8, 16):
             raise self._error(f"sum_bits = {self.sum_bits}: sums have 8 or 16 bits")
-        limit = 2**self.sum_bits - 1
-        # A slot closes at the quorum, so no sum has more summands.
-        largest = self.granularity * self.quorum
-        if largest <= limit:
-            return
-        wider = "sum_bits = 16" if largest < 2**16 and self.sum_bits < 16 else ""
-        finer = f"granularity ≤ {limit // self.quorum}" if self.quorum <= limit else ""
-        raise self._error(
-            f"granularity {self.granularity} × {self.quorum} workers = {largest} does not fit"
-            f" {self.sum_bits}-bit sums: use {' or '.join(filter(None, (wider, finer)))}"
-        )
+        if overflow := codecs.sum_overflow(self.granularity, self.quorum, self.sum_bits):
+            raise self._error(overflow)
 
     def _error(self, what: str) -> PlanError:
         return PlanError(f"job {self.number}: {what}")

@@ -1,21 +1,22 @@
-"""Replays a recorded run: the same losses and the same result, bit for bit; or the same losses
+"""Replay a recorded run: the same losses and the same result, bit for bit; or the same losses
 under a changed experiment.
 """
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradplane.experiment import p4_programs, placement
+from gradplane.aggregations.aggregation import WrongSum
+from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.loading import Experiment, load
 from gradplane.replayer import outcomes
-from gradplane.replayer.reenactment import Reenactment, WrongSum
+from gradplane.replayer.reenactment import Reenactment, ReplayError
 from gradplane.replayer.replay_network import ReplayNetwork
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.runner.run_data import RunData
 from gradplane.runner.run_experiment import run
-from gradplane.runner.run_folder import EXPERIMENT
 from gradplane.runner.summary import Summary
 
 COMPARED = ("gradient", "codes", "sums", "weights")
@@ -57,13 +58,18 @@ class Difference:
 
 @dataclass(frozen=True)
 class ReplayResult:
-    """What a replay came to. weights: the digests of the final parameters by job and worker."""
+    """The result of a replay.
+
+    weights: the digests of the parameters at the end of the records, by job and worker. notes: what
+    is missing from the records, and what could not be checked."""
 
     folder: Path
     rounds: int
     difference: Difference | None
     machine: tuple[str, ...]  # in what this machine differs from the recorded one
     weights: dict[str, dict[str, str]] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    finished: bool = True  # the recorded training is
 
     @property
     def equal(self) -> bool:
@@ -71,22 +77,26 @@ class ReplayResult:
         return self.difference is None
 
     def text(self) -> str:
-        """For people."""
+        """The result in words."""
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         if self.difference is None:
-            lines = [f"equal: {rounds}, every gradient, code, sum and weight"]
-            for name, workers in self.weights.items():
-                digests = sorted(set(workers.values()))
-                if len(digests) == 1:
-                    lines.append(f"final weights of {name}, all workers: {digests[0]}")
-                else:
-                    each = ", ".join(f"{worker} {digest}" for worker, digest in workers.items())
-                    lines.append(f"final weights of {name}, by worker: {each}")
-            return "\n".join(lines)
-        lines = [f"different, after {rounds} that were equal", self.difference.text()]
-        if self.machine:
-            lines.append(f"This machine differs from the recorded one: {'; '.join(self.machine)}")
-        return "\n".join(lines)
+            lines = [f"equal: {rounds}, every gradient, code, sum and weight", *self._weights()]
+        else:
+            lines = [f"different, after {rounds} that were equal", self.difference.text()]
+            if self.machine:
+                different = "; ".join(self.machine)
+                lines.append(f"This machine differs from the recorded one: {different}")
+        return "\n".join([*lines, *self.notes])
+
+    def _weights(self) -> Iterator[str]:
+        which = "final weights" if self.finished else "last recorded weights"
+        for name, workers in self.weights.items():
+            digests = sorted(set(workers.values()))
+            if len(digests) == 1:
+                yield f"{which} of {name}, all workers: {digests[0]}"
+            else:
+                each = ", ".join(f"{worker} {digest}" for worker, digest in workers.items())
+                yield f"{which} of {name}, by worker: {each}"
 
 
 def replay(
@@ -101,11 +111,15 @@ def replay(
 
     With settings (`KEY=VALUE`): run the changed experiment on the simulated network under the
     recorded losses instead, into a run folder of its own, `out`; returns its summary. `on_round` is
-    called with the number of rounds found equal so far. Raises FolderError if there is no finished
-    run, ExperimentError for wrong settings, ReplayError for records that cannot be re-enacted.
+    called with the number of rounds found equal so far. Of a run that was stopped, the rounds that
+    it recorded are replayed. Raises FolderError if there are none, or files are damaged,
+    ExperimentError for wrong settings, ReplayError for records that cannot be re-enacted.
     """
     recorded = RunData.read(folder)
     if settings:
+        if console:
+            for note in recorded.notes:
+                print(note)
         changed = under_recorded_losses(recorded, settings)
         return run(changed, out, net="sim", console=console)
     with OneBlasThread():
@@ -113,8 +127,8 @@ def replay(
 
 
 def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experiment:
-    """The run's experiment with settings; what was lost or delayed is so again, each packet."""
-    experiment = load(recorded.folder / EXPERIMENT)
+    """The run's experiment with settings; each recorded packet is lost or delayed again."""
+    experiment = recorded.experiment
     keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict")
     packets = [{key: line[key] for key in (*keys, "delay_ns")} for line in recorded.verdicts]
     listed = ({"model": "drop list", "packets": packets},) if packets else ()
@@ -128,47 +142,74 @@ class _Replay:
 
     def __init__(self, recorded: RunData, on_round: Callable[[int], None] | None) -> None:
         self._recorded, self._on_round = recorded, on_round
-        self._experiment = load(recorded.folder / EXPERIMENT)
+        self._deployment = recorded.deployment
         self._outcomes = outcomes.read(recorded.arrivals)
         self._lines = _digests(recorded.metrics)
+        self._recorded_rounds = Counter(line["job"] for line in recorded.metrics)
         self._rounds = 0
         self._weights: dict[str, dict[str, str]] = {}
 
     def result(self) -> ReplayResult:
-        program = p4_programs.find(self._experiment.switch.program)
-        pipeline = p4_programs.pipeline(program, placement.defines(self._experiment))
         difference = None
-        with ReplayNetwork(self._experiment, pipeline) as network:
-            for number in range(len(self._experiment.job)):
-                difference = difference or self._job(number, network)
-        machine = _differing(self._recorded.machine, describe())
-        return ReplayResult(self._recorded.folder, self._rounds, difference, machine, self._weights)
+        with ReplayNetwork(self._deployment) as network:
+            for deployed in self._deployment.jobs:
+                difference = difference or self._job(deployed, network)
+        return ReplayResult(
+            self._recorded.folder,
+            self._rounds,
+            difference,
+            _differing(self._recorded.machine, describe()),
+            self._weights,
+            tuple(self._recorded.notes),
+            self._recorded.finished,
+        )
 
-    def _job(self, number: int, network: ReplayNetwork) -> Difference | None:
-        hosts = [c for c in placement.host_configs(self._experiment) if c.job.number == number]
-        job = Reenactment(hosts[0].job, hosts, self._outcomes[number], network)
+    def _job(self, deployed: DeployedJob, network: ReplayNetwork) -> Difference | None:
+        number = deployed.config.number
+        job = Reenactment(deployed, self._outcomes[number], network)
         compare: dict[str, Callable[[dict[str, Any]], Difference | None]] = {
             "epoch": lambda line: self._epoch(line, number),
             "done": lambda line: self._done(line, number),
         }
         waiting: list[dict[str, Any]] = []
-        for line in job:
+        left = self._recorded_rounds[number]
+        for line in job if left else ():
             if line["kind"] == "round":
+                if not left:
+                    raise ReplayError(self._too_short(number))
                 waiting.append(line)
                 found = None
-                if len(waiting) == hosts[0].job.workers:
+                if len(waiting) == deployed.config.workers:
                     found = self._round(waiting, number, job.wrong_sum)
-                    waiting = []
+                    waiting, left = [], left - 1
             else:
                 found = compare[line["kind"]](line)
             if found is not None:
                 return found
+            if not (left or self._recorded.finished):
+                self._weights[self._deployment.experiment.job[number].name] = self._last_weights(
+                    number
+                )
+                return None
+        if left:
+            raise ReplayError(self._too_short(number))
         return None
+
+    def _too_short(self, job: int) -> str:
+        return (
+            f"job {job}: metrics.jsonl has {self._recorded_rounds[job]} rounds, and experiment.toml"
+            " trains another number of them: one of the two was changed"
+        )
+
+    def _last_weights(self, job: int) -> dict[str, str]:
+        last = self._recorded_rounds[job] - 1
+        workers = range(self._deployment.experiment.job[job].size)
+        return {str(worker): self._lines[job, last, worker]["weights"] for worker in workers}
 
     def _round(
         self, lines: list[dict[str, Any]], job: int, wrong: WrongSum | None
     ) -> Difference | None:
-        """What comes first in a round is told first: gradients before codes, and so on."""
+        """Report what comes first in a round first: gradients before codes, and so on."""
         for what in COMPARED:
             for line in lines:
                 recorded = self._lines[job, line["round"], line["worker"]][what]
@@ -211,7 +252,9 @@ def _who(source: int | None) -> str:
 
 
 def _differing(recorded: dict[str, Any], here: dict[str, Any]) -> tuple[str, ...]:
-    """What is not equal, both values in words."""
+    """The facts that are not equal, both values in words; none where they were not recorded."""
+    if not recorded:
+        return ()
     found = [
         f"{key} {here[key]}, recorded {recorded[key]}"
         for key in ("cpu", "blas", "platform")

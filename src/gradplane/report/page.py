@@ -35,6 +35,7 @@ def single(run: RunData) -> str:
     """The page of one run."""
     summary = run.summary
     parts = [
+        *(f'<p class="warning">{escape(note)}</p>' for note in run.notes),
         _cards(run),
         section("Accuracy", _accuracy(run)),
         section("Traffic", _traffic(run)),
@@ -70,7 +71,7 @@ def _cards(run: RunData) -> str:
     summary, base = run.summary, run.summary.get("baseline")
     against = f"baseline {base['test_accuracy']:.1%}" if base else "no baseline"
     cards = [
-        ("Test accuracy", f"{summary['test_accuracy']:.1%}", against),
+        ("Test accuracy", _percent(summary["test_accuracy"]), against),
         ("Payload up", *_saving(summary["jobs"], "payload_up")),
         ("Payload down", *_saving(summary["jobs"], "payload_down")),
         *_between_switches(summary, base),
@@ -83,6 +84,10 @@ def _cards(run: RunData) -> str:
         for title, value, note in cards
     )
     return f'<div class="cards">{items}</div>'
+
+
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{share:.1%}"
 
 
 def _saving(jobs: list[dict[str, Any]], key: str) -> tuple[str, str]:
@@ -298,7 +303,7 @@ def _fact(run: RunData, key: str) -> float:
 _FACTS = (
     ("network", lambda run: run.summary["network"]),
     ("seed", lambda run: str(run.summary["seed"])),
-    ("test accuracy", lambda run: f"{run.summary['test_accuracy']:.2%}"),
+    ("test accuracy", lambda run: _percent(run.summary["test_accuracy"])),
     ("rounds", lambda run: f"{run.summary['rounds']:,}"),
     ("rounds a second", lambda run: rate(run.summary["rounds_per_second"])),
     ("payload up, B", lambda run: f"{_fact(run, 'payload_up'):,.0f}"),

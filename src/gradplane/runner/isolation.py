@@ -120,9 +120,15 @@ def call(function: Callable[..., T], *args: Any, keep: Sequence[Path | str] = ()
 
 
 def answer(task_fd: int, result_fd: int) -> None:
-    """The inside of `call`: runs the pickled task, writes what came of it."""
+    """The inside of `call`: run the pickled task, write its result or exception.
+
+    At Ctrl-C, which the caller gets too, end without a word."""
     with open(task_fd, "rb") as task, open(result_fd, "wb") as result:
-        _send(result.write, _run(task.read()))
+        try:
+            reply = _run(task.read())
+        except KeyboardInterrupt:
+            sys.exit(128 + signal.SIGINT)
+        _send(result.write, reply)
 
 
 def _run(data: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""Takes the hosts' log records as they come, writes the run folder's lines, and adds them up.
+"""Take the hosts' log records as they come, write the run folder's lines, and add them up.
 
-docs/architecture.md lists the records. A line of metrics.jsonl is a training round of a job: what
-all its workers said about it, and the accuracies where an epoch ended with it.
+docs/architecture.md lists the records. A line of metrics.jsonl is a training round of a job: the
+records of all its workers, and the accuracies where an epoch ended with it.
 """
 
 import json
@@ -18,8 +18,8 @@ Record = dict[str, Any]
 
 TRAFFIC = ("packets_up", "packets_down", "payload_up", "payload_down", "wire_up", "wire_down")
 PARTS = ("compute", "codec", "reduce", "communication")
-"""What a round's time goes into: computing the gradient, encoding and decoding and adding by hosts
-(a server's too), and the rest, in which a worker waits for the network or for others."""
+"""The parts of a round's time: computing the gradient, encoding and decoding, adding (by hosts, a
+server's too), and the rest, in which a worker waits for the network or for others."""
 _ARRIVALS = ("arrival", "norm", "epoch", "stall")
 
 
@@ -29,10 +29,11 @@ class StallError(Exception):
 
 @dataclass
 class JobTally:
-    """What is known of a job so far. Times in ns since the experiment's start."""
+    """The sums of a job's records so far. Times in ns since the experiment's start."""
 
     workers: int
     rounds: int = 0
+    results: int = 0  # packets of sums that its workers needed, in time or not, from the switch
     started: int | None = None
     finished: int = 0
     loss: float = 0.0
@@ -41,9 +42,34 @@ class JobTally:
     accuracies: dict[int, float] = field(
         default_factory=dict
     )  # by worker: the latest on the test rows
-    weights: dict[int, str] = field(default_factory=dict)  # by worker: the final parameters' digest
+    weights: dict[int, str] = field(default_factory=dict)  # by worker: the last parameters' digest
     traffic: Counter[str] = field(default_factory=Counter)
     parts: Counter[str] = field(default_factory=Counter)  # ns of PARTS, the workers' added up
+
+    def add_round(self, line: Record) -> None:
+        """Take a line of metrics.jsonl."""
+        for worker in line["workers"]:
+            own = {part: worker.get(part, 0) for part in ("codec", "reduce")}
+            waiting = worker["finished"] - worker["computed"] - sum(own.values())
+            computing = worker["computed"] - worker["started"]
+            self.parts.update(own | {"compute": computing, "communication": waiting})
+        self.rounds += 1
+        self.loss = line["loss"]
+        self.missed += line["missed"]
+        self.started = (
+            line["started"] if self.started is None else min(self.started, line["started"])
+        )
+        self.finished = max(self.finished, line["finished"])
+        self.traffic.update({key: line[key] for key in TRAFFIC})
+
+    def add_epoch(self, record: Record) -> None:
+        """Take a worker's record of an epoch's end."""
+        self.accuracies[record["worker"]] = record["test_accuracy"]
+        self.synchronised += record["worker"] == 0 and record["source"] is not None
+
+    def add_arrival(self, record: Record) -> None:
+        """Take a worker's record of a result; a late one was recorded as lost before."""
+        self.results += record["slot"] is not None and record["result"] != "late"
 
     @property
     def test_accuracy(self) -> float | None:
@@ -84,6 +110,7 @@ class Recorder:
         self._handlers: dict[str, Callable[[Record], None]] = {
             "round": self._round,
             "epoch": self._epoch,
+            "arrival": self._arrival,
             "done": self._done,
             "verdict": self._verdict,
             "stall": self._stall,
@@ -128,21 +155,23 @@ class Recorder:
             del self._open[number, training_round]
             self._release(number)
             line = self._held[number] = merge(records)
-            _count(job, line)
+            job.add_round(line)
             self._progress = max(self._progress, job.finished)
             self._lost.clear()
             self._on_round(self, number)
 
     def _epoch(self, record: Record) -> None:
         job = self.jobs[record["job"]]
-        job.accuracies[record["worker"]] = record["test_accuracy"]
-        job.synchronised += record["worker"] == 0 and record["source"] is not None
+        job.add_epoch(record)
         ended = self._epochs.setdefault((record["job"], record["epoch"]), [])
         ended.append(record)
         if len(ended) == job.workers:  # the line held is that of the epoch's last round
             del self._epochs[record["job"], record["epoch"]]
             for key in ("train_accuracy", "test_accuracy"):
                 self._held[record["job"]][key] = _mean(ended, key)
+
+    def _arrival(self, record: Record) -> None:
+        self.jobs[record["job"]].add_arrival(record)
 
     def _server_parts(self, record: Record) -> None:
         """What a server does in a round is no communication, and all workers wait for it."""
@@ -216,17 +245,3 @@ def merge(records: list[Record]) -> Record:
 def _mean(records: list[Record], key: str) -> float:
     total: float = sum(record[key] for record in records)
     return total / len(records)
-
-
-def _count(job: JobTally, line: Record) -> None:
-    for worker in line["workers"]:
-        own = {part: worker.get(part, 0) for part in ("codec", "reduce")}
-        waiting = worker["finished"] - worker["computed"] - sum(own.values())
-        computing = worker["computed"] - worker["started"]
-        job.parts.update(own | {"compute": computing, "communication": waiting})
-    job.rounds += 1
-    job.loss = line["loss"]
-    job.missed += line["missed"]
-    job.started = line["started"] if job.started is None else min(job.started, line["started"])
-    job.finished = max(job.finished, line["finished"])
-    job.traffic.update({key: line[key] for key in TRAFFIC})

@@ -1,47 +1,168 @@
-"""A finished run folder, read back for reports and replays."""
+"""A run folder read back for reports, replays and `run --resume`.
+
+A run that was stopped is read as far as it was recorded. Every file is held against the manifest's
+digests; every line that is used, and what must be true of the lines together, is checked.
+"""
 
 from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
+from gradplane.runner import consistency, run_folder
+from gradplane.runner.manifest import FileDigest, Manifest, PlannedJob, planned_jobs
+from gradplane.runner.recorder import JobTally
 from gradplane.runner.run_folder import (
     ARRIVALS,
     BASELINE,
     EXPERIMENT,
     IMPAIRMENTS,
+    MANIFEST,
     METRICS,
+    SUMMARY,
+    FolderError,
     read_lines,
-    read_summary,
 )
+from gradplane.runner.summary import outcome
 
 Line = dict[str, Any]
 
 STREAM_TYPES = ("stream", "values", "ack", "other")  # of verdicts on packets that use no slot
+_MACHINE = ("versions", "cpu", "blas", "platform")
 
 
 @dataclass(frozen=True)
 class RunData:
-    """Reads each file when it is asked for. Raises FolderError if there is no finished run."""
+    """A run folder's contents; each file is read when it is asked for.
+
+    `manifest` is None in folders of older versions. `finished` is False where the training was
+    stopped: `summary` then holds what was recorded until then. Raises FolderError where files are
+    damaged, and ExperimentError where experiment.toml is."""
 
     folder: Path
-    summary: dict[str, Any]
+    deployment: Deployment
+    manifest: Manifest | None
+    stored: dict[str, Any] | None  # summary.json
 
     @classmethod
     def read(cls, folder: str | Path) -> "RunData":
-        """The run in that folder."""
-        return cls(Path(folder), read_summary(Path(folder)))
+        """Read the run in that folder. FolderError if it is no run folder, damaged, or if the run
+        was stopped before the end of its first round."""
+        run = cls.opened(Path(folder))
+        if not run.metrics:
+            raise FolderError(f"{folder}: {run.state}")
+        run.check()
+        return run
+
+    @classmethod
+    def opened(cls, folder: Path) -> "RunData":
+        """Read the run in that folder, which may have recorded nothing yet."""
+        if not folder.is_dir():
+            raise FolderError(f"{folder}: no such run folder")
+        if not (folder / EXPERIMENT).exists():
+            raise FolderError(f"{folder}: no run folder: it has no {EXPERIMENT}")
+        manifest = Manifest.read(folder)
+        wrong = list(manifest.mismatches(folder)) if manifest else []
+        if manifest and wrong:
+            raise FolderError(_damage(folder, manifest, wrong))
+        return cls._unchecked(folder, manifest)
+
+    @classmethod
+    def _unchecked(cls, folder: Path, manifest: Manifest | None) -> "RunData":
+        summary = run_folder.read_summary(folder)
+        deployment = load_deployment(folder / EXPERIMENT)
+        if summary is not None:
+            consistency.check_summary(folder / SUMMARY, summary, deployment.experiment)
+        return cls(folder, deployment, manifest, summary)
+
+    @property
+    def experiment(self) -> Experiment:
+        """The resolved experiment."""
+        return self.deployment.experiment
 
     @property
     def name(self) -> str:
-        """What to call the run where several are shown."""
+        """The run's name where several are shown."""
         return self.folder.resolve().name
+
+    # How far it went
+
+    @property
+    def finished(self) -> bool:
+        """Whether the training is finished; its baseline may not be."""
+        return self.stored is not None
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing, the baseline included."""
+        wanted = self.experiment.output.baseline
+        return self.stored is not None and ("baseline" in self.stored or not wanted)
+
+    @property
+    def progress(self) -> str:
+        """How far the training went, or its baseline, in words: 3 of 20 rounds."""
+        lines, where = self.metrics, ""
+        if self.finished:
+            path = self.folder / BASELINE / METRICS
+            lines, where = list(read_lines(path, unfinished=True)), " of the baseline"
+        planned = sum(job.rounds for job in self.planned)
+        return f"{len(lines):,} of {planned:,} rounds{where} are recorded"
+
+    @property
+    def state(self) -> str:
+        """How far the run went, and why not further; "finished" if nothing is missing."""
+        if self.complete:
+            return "finished"
+        if run_folder.is_in_use(self.folder):
+            return f"{self.progress}, the run is still running"
+        reason = run_folder.read_failure(self.folder) or "the run was killed"
+        return f"{self.progress}, then {reason}"
+
+    @cached_property
+    def planned(self) -> tuple[PlannedJob, ...]:
+        """What each job was to train."""
+        return self.manifest.jobs if self.manifest else planned_jobs(self.deployment)
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences for whoever relies on the records: what is missing, what was not checked."""
+        notes = []
+        if not self.complete:
+            notes.append(f"Not finished: {self.state}")
+            if not run_folder.is_in_use(self.folder):
+                notes[-1] += f" (gradplane run --resume {self.folder} finishes it)"
+        if self.manifest is None:
+            notes.append(f"No {MANIFEST}, as in folders of older versions: no digest was checked.")
+        return notes
+
+    # Its records
+
+    @cached_property
+    def summary(self) -> dict[str, Any]:
+        """summary.json; of a stopped training, the same made of what was recorded."""
+        if self.stored is None:
+            return self._so_far()
+        for job, planned in zip(self.stored["jobs"], self._needed(), strict=True):
+            job.setdefault("needed", planned)
+        return self.stored
 
     @property
     def machine(self) -> dict[str, Any]:
-        """What the run ran on."""
-        return {key: self.summary[key] for key in ("versions", "cpu", "blas", "platform")}
+        """Processor, BLAS, platform and versions of what the run ran on; empty if not known."""
+        if self.manifest is not None:
+            return self.manifest.machine
+        return {key: self.stored[key] for key in _MACHINE} if self.stored else {}
+
+    @property
+    def network(self) -> str:
+        """ "mininet" or "sim"; "" where it is not known."""
+        if self.manifest is not None:
+            return self.manifest.network
+        return str(self.stored["network"]) if self.stored else ""
 
     @cached_property
     def experiment_text(self) -> str:
@@ -51,22 +172,40 @@ class RunData:
     @cached_property
     def metrics(self) -> list[Line]:
         """A line a round."""
-        return list(read_lines(self.folder / METRICS))
+        path = self.folder / METRICS
+        lines = list(read_lines(path, unfinished=not self.finished))
+        consistency.check_rounds(path, lines, self.experiment, self.stored)
+        return lines
 
     @cached_property
     def baseline_metrics(self) -> list[Line]:
-        """The same of the baseline; empty if there was none."""
-        return list(read_lines(self.folder / BASELINE / METRICS))
+        """The same of the baseline; empty if there is none, or none that is finished."""
+        if self.stored is None or "baseline" not in self.stored:
+            return []
+        path = self.folder / BASELINE / METRICS
+        lines = list(read_lines(path))
+        consistency.check_rounds(path, lines, self.experiment, self.stored["baseline"])
+        return lines
 
     @cached_property
     def arrivals(self) -> list[Line]:
         """Arrivals, norms, epochs and stalls, in the order of the log."""
-        return list(read_lines(self.folder / ARRIVALS))
+        path = self.folder / ARRIVALS
+        lines = list(read_lines(path, unfinished=not self.finished))
+        consistency.check_arrivals(path, lines, self.metrics, self.experiment)
+        return lines
 
     @cached_property
     def verdicts(self) -> list[Line]:
-        """What the impairments did, packet by packet."""
-        return list(read_lines(self.folder / IMPAIRMENTS))
+        """The verdicts of the impairments, packet by packet."""
+        path = self.folder / IMPAIRMENTS
+        lines = list(read_lines(path, unfinished=not self.finished))
+        consistency.check_verdicts(path, lines, self.stored)
+        return lines
+
+    def check(self) -> None:
+        """Read everything now; FolderError if anything is damaged."""
+        _ = self.metrics, self.baseline_metrics, self.arrivals, self.verdicts
 
     def rounds_of_slots(self) -> dict[tuple[int, int, int], int]:
         """(job, slot, round of the slot) to the training round that used it."""
@@ -75,13 +214,70 @@ class RunData:
         return {(line["job"], line["slot"], line["round"]): line["ticket"] for line in lines}
 
     def verdicts_by_round(self) -> dict[tuple[str, str], Counter[int]]:
-        """By (verdict, direction): how many in each training round, of packets with a slot."""
+        """By (verdict, direction): how many in each recorded round, of packets with a slot."""
         rounds = self.rounds_of_slots()
+        recorded = Counter(line["job"] for line in self.metrics)
         found: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
         for line in self.verdicts:
             if line["type"] in STREAM_TYPES:
                 continue
             training_round = rounds.get((line["job"], line["slot"], line["round"]))
-            if training_round is not None:
+            if training_round is not None and training_round < recorded[line["job"]]:
                 found[line["verdict"], line["direction"]][training_round] += 1
         return found
+
+    def _so_far(self) -> dict[str, Any]:
+        verdicts = Counter((line["verdict"], line["direction"]) for line in self.verdicts)
+        network = {"switches": {}, "links": [], "link_bytes": {"hosts": 0, "fabric": 0}}
+        values = outcome(self.experiment, self._tallies(), verdicts, network)
+        for job, planned in zip(values["jobs"], self.planned, strict=True):
+            job["values"] = planned.values
+        about = {"name": self.experiment.name, "network": self.network}
+        return values | about | {"seed": self.experiment.seed} | self.machine
+
+    def _tallies(self) -> list[JobTally]:
+        """The sums of the recorded lines, a job each."""
+        jobs = [JobTally(job.size) for job in self.experiment.job]
+        for line in self.metrics:
+            jobs[line["job"]].add_round(line)
+            jobs[line["job"]].weights = {w["worker"]: w["weights"] for w in line["workers"]}
+        for line in self.arrivals:
+            if line["kind"] == "epoch":
+                jobs[line["job"]].add_epoch(line)
+            elif line["kind"] == "arrival" and line["ticket"] < jobs[line["job"]].rounds:
+                jobs[line["job"]].add_arrival(line)
+        return jobs
+
+    def _needed(self) -> Iterator[dict[str, float]]:
+        """The jobs' values of the key `needed`, which summaries of older versions do not have."""
+        assert self.stored is not None
+        if all("needed" in job for job in self.stored["jobs"]):
+            yield from (job["needed"] for job in self.stored["jobs"])
+            return
+        values = outcome(self.experiment, self._tallies(), {}, {})
+        yield from (job["needed"] for job in values["jobs"])
+
+
+def _damage(folder: Path, manifest: Manifest, wrong: Sequence[str]) -> str:
+    """Say for each of the wrong files what is wrong with it, with the first damaged line's number
+    where the records do not fit together, and what to do."""
+    try:
+        RunData._unchecked(folder, None).check()
+        found = []
+    except (FolderError, ExperimentError) as error:
+        found = [str(error)]
+    for name in wrong:
+        if not any(str(folder / name) in text for text in found):
+            found.append(_difference(folder / name, manifest.files[name]))
+    way_out = f"restore it, or delete {folder / MANIFEST} to use what is left unchecked"
+    return "\n".join([*found, f"This is not what the run wrote: {way_out}."])
+
+
+def _difference(path: Path, recorded: FileDigest) -> str:
+    """Say how the file differs from what the run wrote."""
+    if not path.exists():
+        return f"{path}: missing ({recorded.lines:,} lines, {recorded.bytes:,} bytes)"
+    lines = FileDigest.of(path).lines
+    if lines != recorded.lines:
+        return f"{path}: damaged: {lines:,} lines, the run wrote {recorded.lines:,}"
+    return f"{path}: changed: its SHA-256 digest is not the recorded one"

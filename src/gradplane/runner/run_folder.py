@@ -1,12 +1,17 @@
-"""The run folder: created once, never overwritten, and it says when a run did not finish."""
+"""The run folder: created once, never overwritten, honest about runs that did not finish.
 
+A run adds to its folder as it goes: experiment.toml and manifest.json at its start, the .jsonl
+files line by line, summary.json when its training is finished and again when the baseline is.
+"""
+
+import fcntl
 import json
+import os
+import shutil
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
-
-from gradplane.experiment.document import dumps
-from gradplane.experiment.schema import Experiment
 
 EXPERIMENT = "experiment.toml"
 METRICS = "metrics.jsonl"
@@ -15,6 +20,7 @@ ARRIVALS = "arrivals.jsonl"
 SUMMARY = "summary.json"
 REPORT = "report.html"
 FAILURE = "failure.txt"
+MANIFEST = "manifest.json"
 BASELINE = "baseline"
 
 
@@ -23,7 +29,7 @@ class FolderError(Exception):
 
 
 def create(out: str | Path | None, name: str) -> Path:
-    """A new folder: `out`, or the first of runs/NAME-1, runs/NAME-2, ... that does not exist."""
+    """Make a new folder: `out`, or the first of runs/NAME-1, runs/NAME-2, ... that is free."""
     if out is not None:
         return _make(Path(out))
     number = 1
@@ -46,44 +52,112 @@ def _make(path: Path) -> Path:
     return path
 
 
-def write_experiment(folder: Path, experiment: Experiment) -> None:
-    """experiment.toml: resolved, so that it alone repeats the run."""
-    (folder / EXPERIMENT).write_text(dumps(experiment.values()), "utf-8")
+@contextmanager
+def in_use(folder: Path) -> Iterator[None]:
+    """Mark the folder as a running run's, until this block ends or this process does.
+
+    Raises FolderError if another run is using it."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise FolderError(f"{folder}: the run is still running") from None
+        except OSError:  # some network file systems have no locks
+            pass
+        yield
+    finally:
+        os.close(descriptor)
 
 
-def write_summary(folder: Path, summary: dict[str, Any]) -> None:
-    """summary.json, which only a finished run has: under another name first, then renamed."""
-    partial = folder / f".{SUMMARY}.part"
-    partial.write_text(json.dumps(summary, indent=1, ensure_ascii=False) + "\n", "utf-8")
-    partial.rename(folder / SUMMARY)
+def is_in_use(folder: Path) -> bool:
+    """Return whether a run is running in the folder."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def clear(folder: Path, *, training: bool) -> None:
+    """Remove what a stopped run left of its baseline and, if wanted, of its training."""
+    shutil.rmtree(folder / BASELINE, ignore_errors=True)
+    names = (METRICS, ARRIVALS, IMPAIRMENTS, SUMMARY) if training else ()
+    for name in (FAILURE, *names):
+        (folder / name).unlink(missing_ok=True)
+    if training:
+        shutil.rmtree(folder / "pcap", ignore_errors=True)
+
+
+def write_json(path: Path, values: Any) -> None:
+    """Write a JSON file under another name and rename it, so that it is whole or not there."""
+    partial = path.with_name(f".{path.name}.part")
+    partial.write_text(json.dumps(values, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    partial.rename(path)
 
 
 def write_failure(folder: Path, reason: str) -> None:
-    """failure.txt: why the run did not finish."""
+    """Write failure.txt: why the run did not finish."""
     (folder / FAILURE).write_text(f"{reason}\n", "utf-8")
 
 
-def read_summary(folder: Path) -> dict[str, Any]:
-    """summary.json; FolderError says why there is none."""
+def read_failure(folder: Path) -> str | None:
+    """The contents of failure.txt, or None."""
+    with suppress(FileNotFoundError):
+        return (folder / FAILURE).read_text("utf-8", "replace").strip()
+    return None
+
+
+def read_summary(folder: Path) -> dict[str, Any] | None:
+    """The contents of summary.json, None if there is none. FolderError if it is damaged."""
     path = folder / SUMMARY
-    if path.exists():
-        summary: dict[str, Any] = json.loads(path.read_text("utf-8"))
-        return summary
-    if not folder.is_dir():
-        raise FolderError(f"{folder}: no such run folder")
-    failure = folder / FAILURE
-    if failure.exists():
-        raise FolderError(f"{folder}: the run failed: {failure.read_text('utf-8').strip()}")
-    raise FolderError(f"{folder}: no {SUMMARY}: the run is not finished, or was killed")
+    try:
+        summary = json.loads(path.read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FolderError(f"{path}: {error.strerror}") from None
+    except json.JSONDecodeError as error:
+        raise FolderError(f"{path}:{error.lineno}: damaged: {error.msg}") from None
+    except UnicodeDecodeError as error:
+        raise FolderError(f"{path}: damaged: {error}") from None
+    if not isinstance(summary, dict):
+        raise FolderError(f"{path}:1: damaged: a JSON object is expected")
+    return summary
 
 
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a .jsonl file; none if there is no such file."""
-    if not path.exists():
-        return
-    with path.open("r", encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                yield json.loads(line)
-            except json.JSONDecodeError as error:
-                raise FolderError(f"{path}:{number}: damaged: {error}") from None
+def read_lines(path: Path, *, unfinished: bool = False) -> Iterator[dict[str, Any]]:
+    """The objects of a .jsonl file.
+
+    unfinished: the run was stopped while it wrote the file, so it may be missing, and its last line
+    may be cut, which is then left out. Raises FolderError, which names file and line."""
+    try:
+        with path.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                if unfinished and not line.endswith(b"\n"):
+                    return
+                yield _object(line, f"{path}:{number}")
+    except FileNotFoundError:
+        if not unfinished:
+            raise FolderError(f"{path}: missing") from None
+    except OSError as error:
+        raise FolderError(f"{path}: {error.strerror}") from None
+
+
+def _object(line: bytes, place: str) -> dict[str, Any]:
+    try:
+        found = json.loads(line)
+    except json.JSONDecodeError as error:
+        whole = line.endswith(b"\n")
+        what = f"column {error.colno}: {error.msg}" if whole else "the line is cut"
+        raise FolderError(f"{place}: damaged: {what}") from None
+    except UnicodeDecodeError as error:
+        raise FolderError(f"{place}: damaged: {error}") from None
+    if not isinstance(found, dict):
+        raise FolderError(f"{place}: damaged: a JSON object is expected")
+    return found

@@ -1,13 +1,13 @@
-"""What a run comes to: summary.json, and the table at its end."""
+"""The summary of a run: the values of summary.json."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradplane.experiment.schema import Experiment
-from gradplane.runner.recorder import PARTS, TRAFFIC, JobTally, Recorder
-
-Counters = dict[str, Any]
+from gradplane.experiment.schema import Experiment, Job
+from gradplane.hosts.wire.aggregation import Type, body_size
+from gradplane.runner.recorder import PARTS, TRAFFIC, JobTally
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class Summary:
 
     @property
     def baseline(self) -> dict[str, Any] | None:
-        """The same keys for the run without compression; None if there was none."""
+        """The same keys for the run without compression; None if there is none."""
         return self.values.get("baseline")
 
     @property
@@ -39,21 +39,30 @@ class Summary:
         return self.folder / "report.html"
 
 
-def outcome(experiment: Experiment, recorder: Recorder, network: dict[str, Any]) -> dict[str, Any]:
-    """summary.json's part about one run, from its records and its network's counters."""
-    jobs = [_job(experiment, n, tally) for n, tally in enumerate(recorder.jobs)]
+def outcome(
+    experiment: Experiment,
+    tallies: Sequence[JobTally],
+    verdicts: Mapping[tuple[str, str], int],
+    network: dict[str, Any],
+) -> dict[str, Any]:
+    """Return summary.json's part about one training.
+
+    tallies: the sums of each job's records. verdicts: how many by (verdict, direction). network:
+    its counters. The accuracy is None where no epoch ended."""
+    jobs = [_job(job, tally) for job, tally in zip(experiment.job, tallies, strict=True)]
+    accuracies = [job["test_accuracy"] for job in jobs]
     return {
-        "test_accuracy": sum(job["test_accuracy"] for job in jobs) / len(jobs),
+        "test_accuracy": None if None in accuracies else sum(accuracies) / len(jobs),
         "rounds": sum(job["rounds"] for job in jobs),
-        "seconds": max(tally.seconds for tally in recorder.jobs),
+        "seconds": max(tally.seconds for tally in tallies),
         "rounds_per_second": sum(job["rounds_per_second"] for job in jobs),
-        "losses_injected": _injected(recorder),
+        "losses_injected": _injected(verdicts),
         "jobs": jobs,
     } | network
 
 
-def _job(experiment: Experiment, number: int, tally: JobTally) -> dict[str, Any]:
-    job = experiment.job[number]
+def _job(job: Job, tally: JobTally) -> dict[str, Any]:
+    traffic = per_round(tally)
     return {
         "name": job.name,
         "test_accuracy": tally.test_accuracy,
@@ -61,7 +70,8 @@ def _job(experiment: Experiment, number: int, tally: JobTally) -> dict[str, Any]
         "loss": tally.loss,
         "seconds": tally.seconds,
         "rounds_per_second": tally.rounds / tally.seconds if tally.seconds else 0.0,
-        "traffic": per_round(tally),
+        "traffic": traffic,
+        "needed": needed(job, tally, traffic),
         "parts": parts(tally),
         "missed": tally.missed,
         "synchronised": tally.synchronised,
@@ -85,14 +95,30 @@ def per_round(tally: JobTally) -> dict[str, float]:
     return traffic
 
 
+def needed(job: Job, tally: JobTally, traffic: Mapping[str, float]) -> dict[str, float]:
+    """Payload of one worker in one round if every packet had been sent and had arrived, as a mean.
+
+    Streams send again what is lost, so all that was needed is in `traffic`. Packets of codes and
+    of sums may be left out, lost, or never sent; each is needed once."""
+    payload = {key: traffic[key] for key in ("payload_up", "payload_down")}
+    if job.aggregation != "switch":
+        return payload
+    results = tally.results / max(1, tally.rounds * tally.workers)
+    sizes = (body_size(kind, job.sum_bits) for kind in (Type.INDICES, Type.SUMS))
+    return {
+        key: max(value, results * size)
+        for (key, value), size in zip(payload.items(), sizes, strict=True)
+    }
+
+
 def rate(per_second: float) -> str:
     """Rounds a second as one reads it."""
     return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
 
 
-def _injected(recorder: Recorder) -> dict[str, dict[str, int]]:
+def _injected(verdicts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
     """Verdicts by kind and direction: {"drop": {"up": 3, "down": 4}, ...}."""
     found: dict[str, dict[str, int]] = {}
-    for (verdict, direction), count in sorted(recorder.verdicts.items()):
+    for (verdict, direction), count in sorted(verdicts.items()):
         found.setdefault(verdict, {})[direction] = count
     return found

@@ -1,6 +1,8 @@
-"""A P4_16 switch in Python: compiler, engines, P4Runtime.
+"""A P4_16 switch in Python: compiler, engines, match tables, P4Runtime, ports.
 
-`Switch` runs a program; errors are a CompileError, TableError or SwitchError.
+`Switch` runs a program; its errors are CompileError, TableError and SwitchError. The stages are
+packages, in the order of docs/architecture.md's table. Imports no other room: the switch knows no
+gradients.
 """
 
 from __future__ import annotations

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gradplane.switch.arch.model import PASS_LIMIT, Arrival, Output
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.arch.user_extern_lock import OwnLock
-from gradplane.switch.arch.user_externs import Implementations, OwnExterns
 from gradplane.switch.control_handles import Profile, Table
 from gradplane.switch.interp.trace_events import Event, Trace
+from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
 from gradplane.switch.packet_tracing import Tracing
@@ -39,6 +37,7 @@ from gradplane.switch.runtime.packet_buffers import (
     pack,
     sent,
 )
+from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -51,11 +50,7 @@ T = TypeVar("T")
 
 ENGINES = ("interpreter", "jit")
 DEFAULT_ENGINE = "jit"
-V1_PORTS = 1 << 9  # port numbers of v1model
 BATCH = 4096  # packets for which process_buffer holds the lock
-PASSES_A_PACKET = (
-    10 * PASS_LIMIT
-)  # of one injected packet and all its clones, resubmissions and recirculations
 
 Copy = int | tuple[int, int] | tuple[int, int, Iterable[Any]]
 """A replica: port, (port, egress_rid), or (port, egress_rid, backups): while the port has no link,
@@ -101,23 +96,23 @@ class Switch:
         if not isinstance(program, ir.Program):
             program = load_program(program, include_dirs, defines, text)
         self.program = program
-        kind = architecture(arch, program)
-        self.cpu_port = cpu_port if kind.model.cpu_port is None else kind.model.cpu_port
-        if not 0 <= drop_port < V1_PORTS or drop_port == self.cpu_port:
-            raise SwitchError(
-                f"drop port {drop_port}: expected 0 to {V1_PORTS - 1} and not the CPU port"
-            )
+        self.architecture = architecture(arch, program)
+        fixed = self.architecture.cpu_port
+        self.cpu_port = cpu_port if fixed is None else fixed
+        if not 0 <= drop_port < self.architecture.ports or drop_port == self.cpu_port:
+            most = self.architecture.ports - 1
+            raise SwitchError(f"drop port {drop_port}: expected 0 to {most} and not the CPU port")
         self.state = State(program, seed, clock, drop_port, links)
+        self.state.clone_sessions.update(self.architecture.clone_sessions)
         if isinstance(externs, str | Path):
             externs = load_externs(externs)
-        self._model = kind.model(program, self.state, externs)
-        own = self._model.own
-        self.lock: AbstractContextManager[Any] = RLock() if own is None else OwnLock(own)
-        self._first_sessions = dict(self.state.clone_sessions)  # those of the architecture
+        self._model = self.architecture.interpreter(program, self.state, externs)
+        users = self._model.user_externs
+        self.lock: AbstractContextManager[Any] = RLock() if users is None else UserExternLock(users)
         self._tracings: list[Tracing] = []
         self._engine: Engine | None = None
         if engine == "jit":
-            self._engine = _jit(program, self.state, self.cpu_port, own)
+            self._engine = self.architecture.engine(program, self.state, self.cpu_port, users)
 
     # -- packets --------------------------------------------------------------------------------
 
@@ -347,8 +342,9 @@ class Switch:
 
     def multicast(self, group: int, ports: Iterable[Copy]) -> None:
         """Set a multicast group's ports; without ports, delete the group."""
-        if not 0 < group < 1 << 16:
-            raise SwitchError(f"multicast group {group} is not within 1 to 65535")
+        most = self.architecture.groups - 1
+        if not 0 < group <= most:
+            raise SwitchError(f"multicast group {group} is not within 1 to {most}")
         replicas = self.replicas(ports)
         with self.lock:
             _set(self.state.multicast, group, replicas)
@@ -390,7 +386,7 @@ class Switch:
     @property
     def clone_sessions(self) -> int:
         """The number of clone sessions: session numbers are below it."""
-        return self._model.sessions
+        return self.architecture.sessions
 
     def replicas(self, ports: Iterable[Copy]) -> list[Replica]:
         """Make replicas through ports. Raises SwitchError for ports beyond the architecture's."""
@@ -406,8 +402,8 @@ class Switch:
         return Replica(port, instance, tuple(self.replicas(backups)))
 
     def _check_port(self, port: int) -> None:
-        if not 0 <= port < self._model.ports:
-            raise SwitchError(f"port {port} is not within 0 to {self._model.ports - 1}")
+        if not 0 <= port < self.architecture.ports:
+            raise SwitchError(f"port {port} is not within 0 to {self.architecture.ports - 1}")
 
     def _check_ports(self, ports: Ints) -> None:
         if len(ports):
@@ -418,7 +414,7 @@ class Switch:
         """Reset tables, registers, counters, meters and groups to their initial state."""
         with self.lock:
             self.state.reset()
-            self.state.clone_sessions.update(self._first_sessions)
+            self.state.clone_sessions.update(self.architecture.clone_sessions)
 
     def run_commands(self, text: str, file: str = "commands") -> str:
         """Run simple_switch_CLI's commands, one in a line, or a runtime JSON file of the P4
@@ -438,12 +434,6 @@ class Switch:
             out = list(self.state.messages)
             self.state.messages.clear()
         return out
-
-
-def _jit(program: ir.Program, state: State, cpu_port: int | None, own: OwnExterns | None) -> Engine:
-    from gradplane.switch.jit.engine import Engine  # loads LLVM
-
-    return Engine(program, state, PASSES_A_PACKET, cpu_port, own=own)
 
 
 def _named(kind: str, name: str, known: Mapping[str, T]) -> T:

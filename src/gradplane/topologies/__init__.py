@@ -1,6 +1,7 @@
-"""Networks: one description (`star`, ...), two ways to run it (Mininet, simulated).
+"""Topologies: one description each (`star`, ...), built by Mininet or in the simulated network.
 
-`P4Switch` is the switch for any Mininet script:
+A file with a function of its name is a topology: adding one touches one file. May import: switch,
+hosts, controller. `P4Switch` is the embedded switch for any Mininet script:
 
     from gradplane.topologies import P4Switch
     net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None)

@@ -199,7 +199,7 @@ def build(kind: str, /, **options: Any) -> Topology:
     for option in options:
         if option not in known:
             raise TopologyError(
-                f"topology {kind} has no option {option!r}: {nearest(option, known)}"
+                f"topology {kind} has no option {option!r}: {nearest(option, known)}", option
             )
     missing = [name for name, p in known.items() if p.default is p.empty and name not in options]
     if missing:
@@ -218,7 +218,7 @@ def _find(kind: str) -> Callable[..., Topology]:
     name = kind.replace("-", "_")
     function = _function(name) if name.isidentifier() else None
     if function is None:
-        raise TopologyError(f"no topology {kind!r}: {nearest(kind, kinds())}")
+        raise TopologyError(f"no topology {kind!r}: {nearest(kind, kinds())}", "kind")
     return function
 
 

@@ -64,14 +64,14 @@ def _hosts_of_leaves(count: int, leaves: int | None, hosts_per_leaf: int | None)
         leaves = -(-count // check_count("hosts_per_leaf", hosts_per_leaf or 2, "hosts on a leaf"))
     check_count("leaves", leaves, "leaf switches")
     if leaves > count:
-        raise TopologyError(
-            f"leaves = {leaves}: there are {count} hosts, at least one for each leaf"
-        )
+        text = f"leaves = {leaves}: there are {count} hosts, at least one for each leaf"
+        raise TopologyError(text, "leaves")
     few, more = divmod(count, leaves)
     if hosts_per_leaf is not None and few + bool(more) > hosts_per_leaf:
         raise TopologyError(
             f"leaves = {leaves}, hosts_per_leaf = {hosts_per_leaf}: they hold"
-            f" {leaves * hosts_per_leaf} hosts, and there are {count}"
+            f" {leaves * hosts_per_leaf} hosts, and there are {count}",
+            "leaves",
         )
     starts = [leaf * few + min(leaf, more) for leaf in range(leaves + 1)]
     return [range(start, end) for start, end in zip(starts, starts[1:], strict=False)]

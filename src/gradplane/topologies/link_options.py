@@ -61,7 +61,8 @@ def check_hosts(workers: int, servers: int, kind: str) -> int:
     if workers < 1 or servers < 0 or count > MAX_HOSTS:
         raise TopologyError(
             f"workers = {workers}, servers = {servers}: a {kind} has 1 worker or more, and"
-            f" {MAX_HOSTS} hosts at most"
+            f" {MAX_HOSTS} hosts at most",
+            "workers",
         )
     return count
 
@@ -69,7 +70,7 @@ def check_hosts(workers: int, servers: int, kind: str) -> int:
 def check_count(name: str, value: Any, what: str) -> int:
     """Return `value` if it is a whole number of 1 or more. Raises TopologyError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise TopologyError(f"{name} = {value!r}: {what}, 1 or more")
+        raise TopologyError(f"{name} = {value!r}: {what}, 1 or more", name)
     return value
 
 
@@ -81,14 +82,15 @@ def _each(
         return [parse(value, where)] * count
     if len(value) != count:
         raise TopologyError(
-            f"{where} has {len(value)} values for {count} {what}: give one for each"
+            f"{where} has {len(value)} values for {count} {what}: give one for each", where
         )
     return [parse(item, f"{where}[{index}]") for index, item in enumerate(value)]
 
 
 def _parse_queue(value: int, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise TopologyError(f"{where} = {value!r}: a queue holds 1 packet or more")
+        option = where.partition("[")[0]
+        raise TopologyError(f"{where} = {value!r}: a queue holds 1 packet or more", option)
     return value
 
 
@@ -97,7 +99,8 @@ def parse_rate(value: Quantity, where: str) -> int:
     rate = _parse(value, _RATES, where, "100Mbit")
     if rate <= 0:
         raise TopologyError(
-            f"{where} = {value!r}: a rate is more than 0 bit/s; leave it out for no limit"
+            f"{where} = {value!r}: a rate is more than 0 bit/s; leave it out for no limit",
+            where.partition("[")[0],
         )
     return rate
 
@@ -114,6 +117,7 @@ def _parse(value: Quantity, units: Mapping[str, int], where: str, example: str) 
     if match is None or match[2].lower() not in units:
         raise TopologyError(
             f"{where} = {value!r}: expected a number with a unit ({', '.join(units)}),"
-            f" such as {example!r}"
+            f" such as {example!r}",
+            where.partition("[")[0],
         )
     return round(float(match[1]) * units[match[2].lower()])

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+
+from gradplane import _suggestions
 
 
 class TopologyError(Exception):
-    """A topology that cannot be built, or an option that does not exist."""
+    """A topology that cannot be built, or an option that does not exist.
+
+    `key` is the option that it is about, empty where it is none alone.
+    """
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class NetworkError(Exception):
@@ -19,6 +27,5 @@ def nearest(name: str, known: Iterable[str]) -> str:
     names.
     """
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}there is: {', '.join(names)}"
+    hint = _suggestions.did_you_mean(name, names, repr)
+    return f"{hint} there is: {', '.join(names)}".lstrip()

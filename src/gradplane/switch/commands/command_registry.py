@@ -9,9 +9,9 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import NamedTuple
 
+from gradplane._suggestions import nearest
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.switch import Switch
 
@@ -104,7 +104,7 @@ def run_words(target: Target, words: Sequence[str]) -> str:
 def find(name: str) -> Command:
     """Return the command of a name; raise CommandError with the nearest names."""
     if name not in COMMANDS:
-        near = get_close_matches(name, COMMANDS, n=3)
+        near = nearest(name, COMMANDS, count=3)
         hint = f"did you mean {' or '.join(near)}?" if near else "help lists them"
         raise CommandError(f"there is no command {name!r}; {hint}")
     return COMMANDS[name]

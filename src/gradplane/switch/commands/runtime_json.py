@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
+from gradplane._suggestions import hint
 from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.switch import Switch
 
@@ -182,9 +182,7 @@ _TYPES = {
 
 
 def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-    return f"there is no {what} {name!r}; {hint}"
+    return f"there is no {what} {name!r}; {hint(name, known)}"
 
 
 def _refuse(text: str) -> str:

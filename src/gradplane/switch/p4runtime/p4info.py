@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from finsy.proto import p4i, p4t
 from google.protobuf import text_format
 
+from gradplane.switch.arch.registry import of_package
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, statements
 from gradplane.switch.ir.types import Annotations, Enum, NewType, SerEnum, Type, bit_width
@@ -23,8 +24,6 @@ from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
 from gradplane.switch.p4runtime.typespec import add_new_type, flat_fields, type_spec
 from gradplane.switch.source import CompileError, Diagnostic
 
-ARCHITECTURES = {"V1Switch": "v1model", "PSA_Switch": "psa"}
-
 EXTERN_KINDS = {
     "counter": Kind.COUNTER,
     "direct_counter": Kind.DIRECT_COUNTER,
@@ -33,16 +32,10 @@ EXTERN_KINDS = {
     "register": Kind.REGISTER,
     "action_profile": Kind.ACTION_PROFILE,
     "action_selector": Kind.ACTION_PROFILE,
-    "Counter": Kind.COUNTER,
-    "DirectCounter": Kind.DIRECT_COUNTER,
-    "Meter": Kind.METER,
-    "DirectMeter": Kind.DIRECT_METER,
-    "Register": Kind.REGISTER,
-    "ActionProfile": Kind.ACTION_PROFILE,
-    "ActionSelector": Kind.ACTION_PROFILE,
-    "Digest": Kind.DIGEST,
+    "digest": Kind.DIGEST,
 }
-SELECTORS = ("action_selector", "ActionSelector")
+"""By the kind of an extern instance, which its architecture says."""
+
 COUNTER_UNITS = {
     "packets": p4i.CounterSpec.PACKETS,
     "bytes": p4i.CounterSpec.BYTES,
@@ -113,7 +106,7 @@ class _Builder:
         self.symbols = Symbols()
         self.digests = digest_calls(program)
         self.externs = [
-            e for e in program.externs if e.own is None
+            e for e in program.externs if e.user_extern is None
         ]  # P4Info has no kind for user-defined ones
         self.tables = _applied(program)
         used = {ref.action.name for table in self.tables for ref in table.actions}
@@ -152,8 +145,8 @@ class _Builder:
         for action in self._placed(self.actions):
             add(Kind.ACTION, action.name, action.annotations)
         for extern in self._placed(self.externs):
-            if extern.type in EXTERN_KINDS:
-                add(EXTERN_KINDS[extern.type], extern.name, extern.annotations)
+            if extern.kind in EXTERN_KINDS:
+                add(EXTERN_KINDS[extern.kind], extern.name, extern.annotations)
         for header in program.controller_headers:
             add(Kind.CONTROLLER_HEADER, header.name, header.annotations)
         for value_set in self._placed(program.value_sets):
@@ -165,7 +158,8 @@ class _Builder:
 
     def _package(self) -> None:
         package, annotations = self.info.pkg_info, self.program.package.annotations
-        package.arch = ARCHITECTURES.get(self.program.package.type, self.program.package.type)
+        found = of_package(self.program.package.type)
+        package.arch = self.program.package.type if found is None else found.name
         for key, value in pairs_of(annotations, "pkginfo").items():
             if key in ("name", "version", "organization", "contact", "url"):
                 setattr(package, key, str(value))
@@ -259,7 +253,7 @@ class _Builder:
     # -- externs ---------------------------------------------------------------------------------
 
     def _extern(self, extern: ir.ExternInstance) -> None:
-        match EXTERN_KINDS.get(extern.type):
+        match EXTERN_KINDS.get(extern.kind):
             case Kind.COUNTER:
                 counter = self.info.counters.add(size=int(_number(extern, 0)))
                 self._extern_preamble(counter.preamble, extern)
@@ -283,7 +277,7 @@ class _Builder:
                 self._digest(extern.name, data, extern.annotations)
 
     def _action_profile(self, extern: ir.ExternInstance) -> None:
-        selector = extern.type in SELECTORS
+        selector = extern.kind == "action_selector"
         profile = self.info.action_profiles.add(with_selector=selector)
         self._extern_preamble(profile.preamble, extern)
         profile.size = _number(extern, 1 if selector else 0)
@@ -349,7 +343,7 @@ class _Builder:
         annotate(out, annotations)
 
     def _extern_preamble(self, out: p4i.Preamble, extern: ir.ExternInstance) -> None:
-        self._preamble(out, EXTERN_KINDS[extern.type], extern.name, extern.annotations)
+        self._preamble(out, EXTERN_KINDS[extern.kind], extern.name, extern.annotations)
 
     def _type_spec(self, t: Type) -> p4t.P4DataTypeSpec:
         return type_spec(t, self.info.type_info, self.program)

@@ -7,7 +7,8 @@ from typing import Any
 
 from finsy.proto import p4i
 
-MULTICAST_GROUPS = (1 << 16) - 1
+from gradplane.switch.runtime.replicas import GROUPS
+
 _KINDS = {
     "tables": "table",
     "actions": "action",
@@ -64,9 +65,9 @@ def _differences(given: p4i.P4Info, program: p4i.P4Info) -> Iterator[str]:
 
 def _platform(wanted: p4i.PlatformProperties) -> Iterator[str]:
     """Check what is limited: multicast groups are; replicas are limited by memory only."""
-    if wanted.multicast_group_table_size > MULTICAST_GROUPS:
-        size = wanted.multicast_group_table_size
-        yield f"it asks for {size} multicast groups, the switch has {MULTICAST_GROUPS}"
+    size, there = wanted.multicast_group_table_size, GROUPS - 1  # group 0 is none
+    if size > there:
+        yield f"it asks for {size} multicast groups, the switch has {there}"
 
 
 def _table(claimed: p4i.Table, there: p4i.Table) -> Iterator[str]:

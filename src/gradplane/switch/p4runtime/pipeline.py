@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from finsy.proto import p4r
 
+from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent
@@ -20,6 +21,9 @@ EntryKey = tuple[Any, ...]
 
 class RunningSwitch(Protocol):
     """The interface that the control plane needs of a switch; gradplane.switch.Switch has it."""
+
+    @property
+    def architecture(self) -> Architecture: ...
 
     @property
     def state(self) -> State: ...
@@ -58,7 +62,7 @@ class Pipeline:
     @property
     def port_bits(self) -> int:
         """Width of a port number in the program's architecture."""
-        return 9 if self.catalog.p4info.pkg_info.arch == "v1model" else 32
+        return self.switch.architecture.port_bits
 
 
 def only_modify(kind: int, what: str) -> None:

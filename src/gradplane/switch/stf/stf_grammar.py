@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.commands import COMMANDS as CLI
 
 NAME = r'(?:"[^"]+"|[^\s:()=,"]+)'
@@ -101,8 +101,8 @@ def _statement(line: int, words: str) -> Statement:
     if command not in COMMANDS and command in CLI:
         return Statement(line, "command_line", {"words": " ".join([command, *rest])})
     if command not in COMMANDS:
-        near = get_close_matches(command, [*COMMANDS, *CLI], n=1)
-        hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
+        near = did_you_mean(command, [*COMMANDS, *CLI])
+        hint = near or f"commands: {', '.join(COMMANDS)}"
         raise StfError(f"there is no command {first!r}; {hint}")
     found = _ROWS[command].fullmatch(rest[0] if rest else "")
     if found is None:

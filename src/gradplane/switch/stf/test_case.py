@@ -14,7 +14,7 @@ from gradplane.switch.stf.tester import Clock, Tester
 from gradplane.switch.switch import Switch
 
 if TYPE_CHECKING:
-    from gradplane.switch.arch.user_externs import Implementations
+    from gradplane.switch.interp.user_externs import Implementations
 
 ENGINE = "jit"
 

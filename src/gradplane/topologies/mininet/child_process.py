@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import time
@@ -112,3 +113,28 @@ class Process:
             self._popen.wait()
         self._stdout.close()
         self._log.close()
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback interface that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for_port(process: Process, address: str, seconds: float) -> None:
+    """Wait until HOST:PORT takes connections.
+
+    Raises NetworkError when the process ends first, or takes longer.
+    """
+    host, _, port = address.rpartition(":")
+    end = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
+            return
+        process.check()
+        if time.monotonic() > end:
+            words = process.last_words()
+            raise NetworkError(f"{process.name}: nothing at {address} after {seconds:g} s: {words}")
+        time.sleep(0.02)

@@ -24,7 +24,8 @@ class HostProcess:
     def __init__(self, config: HostConfig, folder: Path, popen: Start) -> None:
         self.name = f"{config.name} (job {config.job.number})"
         self.finished = False
-        file = folder / f"{config.name}-{config.job.number}-{config.role}"
+        role = "server" if config.worker is None else "worker"
+        file = folder / f"{config.name}-{config.job.number}-{role}"
         log, path = file.with_suffix(".jsonl"), file.with_suffix(".json")
         path.write_text(dataclasses.replace(config, log=str(log)).to_json())
         self._records = _Tail(log)

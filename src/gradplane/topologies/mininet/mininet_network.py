@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from gradplane.controller import targets
 from gradplane.hosts.config import HostConfig
 from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.mininet.host_runner import HostProcess
@@ -83,15 +84,14 @@ class MininetNetwork:
         from gradplane.topologies.mininet.p4switch import P4Switch
 
         config = self._config
-        options = ["--engine", config.engine, "--seed", str(config.seed)]
-        if config.pcap is not None:
-            options += ["--pcap", str(config.pcap)]
+        target = targets.get(config.target)
         return {
             "cls": P4Switch,
             "program": config.program,
             "include_dirs": config.include_dirs,
             "defines": dict(config.defines),
-            "options": options,
+            "target": config.target,
+            "options": target.options(config.engine, config.seed, config.pcap),
         }
 
     def _set_neighbours(self, node: Any) -> None:

@@ -17,8 +17,7 @@ from gradplane.switch.runtime.replicas import CloneSession, Replica
 _Message = TypeVar("_Message", bound=Message)
 _Kept = TypeVar("_Kept")
 
-_ID_BITS = 16  # of multicast groups and replica instances
-_SESSION_BITS = {"v1model": 15}  # simple_switch's limit
+_ID_BITS = 16  # of replica instances
 _SERVICES = 256  # classes of service
 
 
@@ -55,8 +54,9 @@ def read_replication(
 def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> Undo:
     number, groups = message.multicast_group_id, p.state.multicast
     what = f"multicast group {number}"
-    if not 0 < number < 1 << _ID_BITS:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to 65535")
+    most = p.switch.architecture.groups - 1
+    if not 0 < number <= most:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
     _check_presence(kind, what, number in groups)
     former, written = groups.get(number), p.groups.get(number)
     if kind == p4r.Update.DELETE:
@@ -91,7 +91,7 @@ def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
 def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Undo:
     number, sessions = message.session_id, p.state.clone_sessions
     what = f"clone session {number}"
-    most = (1 << _SESSION_BITS.get(p.catalog.p4info.pkg_info.arch, _ID_BITS)) - 1
+    most = p.switch.architecture.sessions - 1
     if not 0 < number <= most:
         raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
     _check_presence(kind, what, number in sessions)

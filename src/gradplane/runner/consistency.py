@@ -1,0 +1,189 @@
+"""Checks of a run folder's records against each other; FolderError names file and line.
+
+They find what is damaged in folders that have no digests, and say what in those that have.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from gradplane.experiment.schema import Experiment
+from gradplane.runner.recorder import TRAFFIC
+from gradplane.runner.run_folder import EXPERIMENT, SUMMARY, FolderError
+
+Line = dict[str, Any]
+
+_SUMMARY = (
+    *("test_accuracy", "rounds", "seconds", "rounds_per_second", "losses_injected", "jobs"),
+    *("switches", "links", "link_bytes", "name", "network", "seed"),
+    *("versions", "cpu", "blas", "platform"),
+)
+_BASELINE = _SUMMARY[: _SUMMARY.index("name")]
+_JOB = ("name", "test_accuracy", "rounds", "traffic", "parts", "missed", "weights", "values")
+_ROUND = ("job", "round", "epoch", "loss", "started", "finished", "missed", *TRAFFIC, "workers")
+_WORKER = (
+    *("worker", "missed", "gradient", "codes", "sums", "weights"),
+    *("started", "computed", "finished"),
+)
+_VERDICT = (
+    *("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict"),
+    "delay_ns",
+)
+_RESULT = ("job", "worker", "ticket", "slot", "round", "result", "bitmap")
+_ARRIVALS = {
+    "arrival": (*_RESULT, "digest"),
+    "norm": _RESULT,
+    "epoch": ("job", "worker", "epoch", "test_accuracy", "source"),
+    "stall": ("job", "worker"),
+}
+
+
+def check_summary(path: Path, summary: Line, experiment: Experiment) -> None:
+    """Check that summary.json has its keys, and the experiment's jobs and workers."""
+    _require(summary, _SUMMARY, str(path))
+    for values, where in ((summary, str(path)), (summary.get("baseline"), f"{path}: baseline")):
+        if values is None:
+            continue
+        _require(values, _BASELINE, where)
+        if len(values["jobs"]) != len(experiment.job):
+            raise FolderError(
+                f"{where}: {len(values['jobs'])} jobs, and {EXPERIMENT} has"
+                f" {len(experiment.job)}: one of the two was changed"
+            )
+        for job in values["jobs"]:
+            _require(job, _JOB, f"{where}: a job")
+
+
+def check_rounds(
+    path: Path, lines: Sequence[Line], experiment: Experiment, summary: Line | None
+) -> None:
+    """Check that each job's rounds follow each other from 0, with a record of every worker.
+
+    With a summary: that they are as many as it says."""
+    counts = [0] * len(experiment.job)
+    for number, line in enumerate(lines, 1):
+        place = f"{path}:{number}"
+        _require(line, _ROUND, place)
+        job = line["job"]
+        if job not in range(len(counts)):
+            raise FolderError(f"{place}: job {job!r}, and {EXPERIMENT} has {len(counts)}")
+        if line["round"] != counts[job]:
+            raise FolderError(
+                f"{place}: job {job}: round {line['round']} where round {counts[job]} is expected:"
+                " lines before it are missing, or out of order"
+            )
+        counts[job] += 1
+        _check_workers(line["workers"], experiment.job[job].size, place)
+    for number, job in enumerate(summary["jobs"] if summary else ()):
+        if counts[number] != job["rounds"]:
+            raise FolderError(
+                f"{path}: job {number}: it ends after {counts[number]} rounds, and {SUMMARY} has"
+                f" {job['rounds']}: lines are missing at its end"
+            )
+
+
+def _check_workers(workers: Sequence[Line], size: int, place: str) -> None:
+    for worker in workers:
+        _require(worker, _WORKER, f"{place}: a worker")
+    numbers = [worker["worker"] for worker in workers]
+    if numbers != list(range(size)):
+        raise FolderError(
+            f"{place}: workers {', '.join(map(str, numbers)) or 'none'}, and the job has {size}:"
+            f" the line or {EXPERIMENT} was changed"
+        )
+
+
+def check_arrivals(
+    path: Path, lines: Sequence[Line], metrics: Sequence[Line], experiment: Experiment
+) -> None:
+    """Check the lines' keys, and that every worker has as many results in every recorded round."""
+    for number, line in enumerate(lines, 1):
+        place = f"{path}:{number}"
+        if line.get("kind") not in _ARRIVALS:
+            raise FolderError(f"{place}: kind {line.get('kind')!r}: use {', '.join(_ARRIVALS)}")
+        _require(line, _ARRIVALS[line["kind"]], place)
+        job = line["job"]
+        if job not in range(len(experiment.job)):
+            raise FolderError(f"{place}: job {job!r}, and {EXPERIMENT} has {len(experiment.job)}")
+        if line["kind"] in ("arrival", "norm"):
+            _require_bitmap(line["bitmap"], place)
+    for number, job in enumerate(experiment.job):
+        own = [line for line in lines if line["job"] == number]
+        rounds = [line for line in metrics if line["job"] == number]
+        for kind in ("norm", "arrival"):
+            found = Counter(
+                (line["ticket"], line["worker"])
+                for line in own
+                if line["kind"] == kind and line["result"] != "late"
+            )
+            skips = kind == "norm" and job.local_steps > 1  # rounds without an exchange have none
+            _check_counts(path, number, kind, found, len(rounds), job.size, skips)
+        ended = Counter((line["epoch"], line["worker"]) for line in own if line["kind"] == "epoch")
+        for epoch in (line["epoch"] for line in rounds if "test_accuracy" in line):
+            for worker in range(job.size):
+                if not ended[epoch, worker]:
+                    raise FolderError(
+                        f"{path}: job {number}, worker {worker}: the line of the end of epoch"
+                        f" {epoch} is missing"
+                    )
+
+
+def _check_counts(
+    path: Path,
+    job: int,
+    kind: str,
+    found: Counter[tuple[int, int]],
+    rounds: int,
+    workers: int,
+    skips: bool,
+) -> None:
+    """Check that each worker has as many lines as the others in every round.
+
+    All workers wait for equally many results in all rounds; with `skips`, a round may have none.
+    """
+    most = max(found.values(), default=0)
+    for training_round in range(rounds):
+        any_lines = any(found[training_round, worker] for worker in range(workers))
+        expected = most if any_lines or not skips else 0
+        for worker in range(workers):
+            count = found[training_round, worker]
+            if count != expected:
+                raise FolderError(
+                    f"{path}: job {job}, round {training_round}, worker {worker}: {count} lines of"
+                    f" kind {kind!r}, other rounds or workers have {expected}: lines are missing"
+                )
+
+
+def check_verdicts(path: Path, lines: Sequence[Line], summary: Line | None) -> None:
+    """Check the lines' keys and, with a summary, that they are as many of each kind as it says."""
+    for number, line in enumerate(lines, 1):
+        _require(line, _VERDICT, f"{path}:{number}")
+    if summary is None:
+        return
+    found = Counter((line["verdict"], line["direction"]) for line in lines)
+    for verdict, ways in summary["losses_injected"].items():
+        for direction, count in ways.items():
+            if found.pop((verdict, direction), 0) != count:
+                raise FolderError(
+                    f"{path}: not the {count} verdicts {verdict!r}, {direction}, that {SUMMARY}"
+                    " counts: lines are missing or were added"
+                )
+    for verdict, direction in found:
+        raise FolderError(f"{path}: verdicts {verdict!r}, {direction}, that {SUMMARY} has none of")
+
+
+def _require(found: Any, keys: Iterable[str], place: str) -> None:
+    """Raise FolderError where a key is missing."""
+    if not isinstance(found, dict):
+        raise FolderError(f"{place}: damaged: an object is expected")
+    missing = [key for key in keys if key not in found]
+    if missing:
+        raise FolderError(f"{place}: damaged: no {', '.join(missing)}")
+
+
+def _require_bitmap(text: Any, place: str) -> None:
+    try:
+        int(text, 16)
+    except (TypeError, ValueError):
+        raise FolderError(f"{place}: damaged: bitmap {text!r} is not hexadecimal") from None
