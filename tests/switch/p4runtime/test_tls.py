@@ -13,6 +13,7 @@ import pytest
 
 from gradplane.controller import Controller, Credentials
 from gradplane.controller.controller_errors import SwitchError
+from gradplane.switch.commands import NoPorts
 from gradplane.switch.daemon.clients import ClientTls, CommandClient, Refused
 from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.live_switch import make_device
@@ -51,7 +52,7 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def server(tls: ServerTls) -> P4RuntimeServer:
     device = make_device(SwitchOptions(program=ROUTER))
-    commands = CommandService(device, list).handler()
+    commands = CommandService(device, NoPorts()).handler()
     return P4RuntimeServer(device, "127.0.0.1:0", [commands], tls=tls)
 
 

@@ -82,7 +82,8 @@ def observe(seen: dict[str, Any], address: str, folder: Path) -> None:
 @contextmanager
 def traffic(seen: dict[str, Any]) -> Any:
     """Numbered packets into port 1; notes whether each left through port 2, once, in order."""
-    head, stop, sent, host = bytes(HEAD), threading.Event(), [0], raw("h1")
+    head, sent, host = bytes(HEAD), [0], raw("h1")
+    stop, all_sent = threading.Event(), threading.Event()
     got: list[int] = []
     other = Ether(head)
     other[IP].ttl = 77
@@ -96,9 +97,10 @@ def traffic(seen: dict[str, Any]) -> Any:
             sent[0] += 50
             while sent[0] - len(got) > 100 and reader.is_alive():  # no more than a socket holds
                 time.sleep(0.0005)
+        all_sent.set()
 
     def read(sink: socket.socket) -> None:
-        while sender.is_alive() or len(got) < sent[0]:
+        while not all_sent.is_set() or len(got) < sent[0]:
             try:
                 data, where = sink.recvfrom(2048)
             except TimeoutError:

@@ -94,7 +94,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         raise OptionError(f"--thrift-port {parsed.thrift_port}: not within 1 to 65535")
     logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
-    _check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
+    check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
     tls = _tls(parsed)
     if tls is None and not _is_loopback(parsed.grpc_server_addr):
         notes.append(
@@ -230,9 +230,10 @@ def _is_loopback(address: str) -> bool:
         return False
 
 
-def _check_ports(
+def check_ports(
     interfaces: Sequence[tuple[int, str]], cpu_port: int | None, drop_port: int
 ) -> None:
+    """Raise OptionError for port numbers that are invalid, special or given twice."""
     if not 0 <= drop_port < PORTS:
         raise OptionError(f"--drop-port {drop_port}: expected 0 to {PORTS - 1}")
     seen: set[int] = set()
