@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gradplane import codecs as compression
+from gradplane.experiment import shipped
 from gradplane.runner.summary import Summary, rate
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
@@ -58,6 +59,14 @@ _RESULTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
     ("rounds", lambda job: f"{job['rounds']:,}"),
     ("results missed", lambda job: f"{job['missed']:,}"),
 )
+
+
+def experiments() -> Table:
+    """List the shipped experiments with the first sentence of each file."""
+    table = _table("experiments", "", justify="left")
+    for name in shipped.names():
+        table.add_row(name, shipped.summary(name))
+    return table
 
 
 def codecs() -> Table:
