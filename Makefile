@@ -1,24 +1,32 @@
 PYTHON := .venv/bin/python
 
-.PHONY: install demo test lint bench fuzz clean
+.PHONY: install demo test lint types docs bench fuzz clean
 
 install:
 	@scripts/install
 
-# The main job: four workers on Mininet train through a P4 switch that sums their gradients.
+# The demo: four workers on Mininet train through a P4 switch that sums their gradients.
 demo: install
 	@$(PYTHON) -m gradplane run experiments/thc-star.toml
 
 test: lint
 	$(PYTHON) -m pytest -q -n 2 --dist loadgroup
 
-# mypy runs in src/, where the link `codecs` does not hide the standard library's module of that name.
 lint: install
 	$(PYTHON) -m ruff check .
 	$(PYTHON) -m ruff format --check .
+	@$(MAKE) --no-print-directory types
+
+# mypy runs in src/, where the link `codecs` does not hide the standard library's module of that name.
+types: install
 	cd src && ../$(PYTHON) -m mypy --config-file ../pyproject.toml -p gradplane
 
-# Ratios against baselines taken in the same run.
+# The documentation as a site, in site/. Warnings, such as a link to nowhere, are errors.
+docs: install
+	NO_MKDOCS_2_WARNING=1 $(PYTHON) -m mkdocs build --strict --quiet
+	@echo "built site/; to read it: .venv/bin/mkdocs serve"
+
+# Speeds, as ratios against baselines measured in the same run.
 bench: install
 	$(PYTHON) benchmarks/switch_memory.py
 	$(PYTHON) benchmarks/switch_tables.py
@@ -27,11 +35,13 @@ bench: install
 	$(PYTHON) benchmarks/codecs.py
 	$(PYTHON) benchmarks/thc_accuracy.py
 
-# Interpreter against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC.
+# With random seeds, which are printed: the property tests, whose failures are shrunk; interpreter
+# against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC.
 fuzz: install
+	$(PYTHON) tests/fuzz_properties.py --seconds 300
 	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 900
 	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
 	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120
 
 clean:
-	rm -rf .venv .cache .mypy_cache .ruff_cache runs *.egg-info build
+	rm -rf .venv .cache .mypy_cache .ruff_cache .hypothesis runs site build dist src/*.egg-info

@@ -1,4 +1,4 @@
-/* What a C programmer would write for the programs of switch_memory.py, and nothing more. */
+/* Plain C for the programs of switch_memory.py. */
 
 #include <stdint.h>
 #include <string.h>
@@ -34,7 +34,7 @@ int64_t lanes(struct lanes *s, const int64_t *ports, const uint8_t *data, const 
 }
 
 /* thc.p4, lookups and sums only: 128 table lookups and additions to registers in each of a packet's 8 passes. The padding keeps
-   equal places of two tables out of the same line of the cache. */
+   equal indices of two tables out of the same cache set. */
 
 struct thc {
     uint8_t tables[128][4096 + 64];

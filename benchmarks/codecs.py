@@ -1,13 +1,13 @@
-"""How fast codecs are on one core, beside a copy and beside the most obvious NumPy form.
+"""Measure the speed of the codecs on one core, beside a copy and a plain NumPy implementation.
 
     python benchmarks/codecs.py [NAME ...] [--values N] [--repeats K]
 
-GB of float32 input a second of processor time, best of K; a copy is timed before and after each
-codec, in the same run, as other work on the machine slows both. `x copy` is the codec's speed over
-the copy's. The input is normal with standard deviation 0.01, as gradients are small: of
-INCEPTIONN's tags all but 3 occur. `bitpack` and `bitunpack` are ADT's loops alone, between arrays
-that exist already; encode() and decode() also hand over new memory. `goal` is the speed that we
-hold ourselves to, in GB/s, where there is one.
+Speeds are in GB of float32 input per second of processor time, the best of K repeats. A copy is
+timed before and after each codec, in the same run, because other work on the machine slows both.
+`x copy` is the codec's speed divided by the copy's. The input is normal with standard deviation
+0.01, as gradients are small: every INCEPTIONN tag but 3 occurs. `bitpack` and `bitunpack` are ADT's
+loops alone, between existing arrays; encode() and decode() also allocate their results. `goal` is
+the speed required, in GB/s, where there is one.
 """
 
 import argparse
@@ -17,7 +17,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from obvious import FORMS
+from numpy_codecs import FORMS
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -56,7 +56,7 @@ PARTITION = 2**20  # values
 
 
 def best(call: Callable[[], Any], repeats: int) -> float:
-    """Seconds of the fastest call, after one to warm up."""
+    """Return the seconds of the fastest call, after one that warms up."""
     call()
     return min(_timed(call) for _ in range(repeats))
 
@@ -68,7 +68,7 @@ def _timed(call: Callable[[], Any]) -> float:
 
 
 def measure(name: str, params: dict[str, Any], x: np.ndarray, repeats: int) -> dict[str, Any]:
-    """Seconds of encode, decode, a copy, and the NumPy form's two if there is one."""
+    """Time encode, decode, a copy, and the two of the NumPy implementation if there is one."""
     codec, form = codecs.get(name, **params), FORMS.get(name)
     shared, state = codec.local(x, codec.start(x.size)), codec.start(x.size)
     data, _ = codec.encode(x, shared, state=state)
@@ -88,7 +88,7 @@ def measure(name: str, params: dict[str, Any], x: np.ndarray, repeats: int) -> d
 
 
 def measure_packing(keep: int, x: np.ndarray, repeats: int) -> dict[str, Any]:
-    """ADT's loops alone."""
+    """Time ADT's loops alone."""
     packed, out = bitpack(x, keep), np.zeros_like(x)
     seconds = {
         "encode": best(lambda: bitpack(x, keep, packed), repeats),
@@ -104,8 +104,10 @@ def measure_packing(keep: int, x: np.ndarray, repeats: int) -> dict[str, Any]:
 
 
 def measure_hadamard(x: np.ndarray, repeats: int) -> dict[str, Any]:
-    """The fast Hadamard transform on partitions: one pass over the memory for the stages
-    within the first cache, another for those across it."""
+    """Time the fast Hadamard transform on partitions.
+
+    One pass over the memory does the stages within the first cache, another those across it.
+    """
     x = x[: x.size - x.size % PARTITION]
     work = x.copy()
     parts = work.reshape(-1, PARTITION)
@@ -125,7 +127,7 @@ def measure_hadamard(x: np.ndarray, repeats: int) -> dict[str, Any]:
 
 
 def hadamard_line(result: dict[str, Any]) -> str:
-    """What measure_hadamard() found, as a sentence."""
+    """Format the result of measure_hadamard() as a sentence."""
     seconds, passes = result["seconds"], result["passes"]
     a_pass, speed = seconds["transform"] / passes, result["bytes"] / seconds["transform"]
     return (
@@ -136,7 +138,7 @@ def hadamard_line(result: dict[str, Any]) -> str:
 
 
 def row(result: dict[str, Any], size: int) -> list[str]:
-    """The table's cells."""
+    """Return the cells of a row."""
     seconds = result["seconds"]
     cells = ["\n  ".join([result["name"], *(f"{k}={v}" for k, v in result["params"].items())])]
     goals = GOALS.get(result["name"], (None, None))

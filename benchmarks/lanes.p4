@@ -1,4 +1,4 @@
-// Aggregation at its plainest: 128 lanes a packet, each looked up and added to a register.
+// Minimal aggregation: 128 lanes per packet, each looked up and added to a register.
 //
 // A lane's code is the key of the lane's own table; the value found there is added to the lane's
 // sum in the packet's slot, and the packet goes back to its sender with the sums.

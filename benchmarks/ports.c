@@ -1,4 +1,4 @@
-/* The other ends of switch_ports.py's links, and the forwarder that our switch is compared with:
+/* The sender and sink of switch_ports.py, and the forwarder that the switch is compared with:
 
    ports generate INTERFACE FILE SECONDS    sends a file's packets over and over
    ports sink INTERFACE                     counts what arrives, until standard input ends
@@ -70,7 +70,7 @@ static struct batch *new_batch(void) {
     return b;
 }
 
-/* Room for what the kernel says beside each packet, as the switch wants it for VLAN tags. */
+/* Set the control buffers of the packets: the switch asks for auxiliary data, too (VLAN tags). */
 static void with_controls(struct batch *b) {
     for (int i = 0; i < BATCH; i++) {
         b->messages[i].msg_hdr.msg_control = b->controls[i];
@@ -116,8 +116,8 @@ static void generate(const char *interface, const char *path, double seconds) {
     printf("%ld\n", sent);
 }
 
-/* It looks every half millisecond: woken for each packet, it would push the sender of that packet
-   off its core, and the time of that would be all that is measured. */
+/* Polls every half millisecond. If it were woken for each packet, it would preempt the sender of that
+   packet, and the benchmark would measure only that. */
 static void sink(const char *interface) {
     struct batch *b = new_batch();
     struct pollfd input = {0, POLLIN, 0};

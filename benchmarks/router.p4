@@ -1,9 +1,9 @@
-// An IPv4 router: longest prefix match, time to live, checksum verified and computed anew.
+// An IPv4 router: longest prefix match, time to live, checksum verified and recomputed.
 
 #include <core.p4>
 #include <v1model.p4>
 
-// What a route is found by; switch_tables.py tries others.
+// The lookup key of a route; switch_tables.py tries others.
 #ifndef ROUTE_KEY
 #define ROUTE_KEY hdr.ipv4.dst_addr : lpm;
 #endif

@@ -1,7 +1,7 @@
-"""The JIT engine in memory, beside C doing the same: python benchmarks/switch_memory.py.
+"""Measure the JIT engine in memory, beside equivalent C: python benchmarks/switch_memory.py.
 
-Speed is of one core, on arrays (Switch.process_buffer), the best of several runs taken in turn
-with the baseline's. Start-up is of a new process, from nothing to the first packet out.
+Speeds are those of one core, on arrays (Switch.process_buffer): the best of several runs that
+alternate with the baseline's. Start-up is the time of a new process to its first packet out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
     compiler = shutil.which("gcc")
     library = None if compiler is None else _compile(compiler)
     if library is None:
-        print("no gcc here: no baseline")
+        print("gcc is not installed: no baseline")
     lanes(library)
     thc(library)
     router(library)
@@ -57,7 +57,7 @@ def _compile(compiler: str) -> ctypes.CDLL:
 
 
 def best(*calls: Callable[[], object], runs: int = RUNS) -> list[float]:
-    """The least processor time of each, in seconds; they take turns."""
+    """Return the least processor time of each, in seconds, over alternating runs."""
     least = [float("inf")] * len(calls)
     for _ in range(runs):
         for i, call in enumerate(calls):
@@ -75,7 +75,7 @@ def report(name: str, unit: str, times: list[float], count: int) -> None:
     print(text)
 
 
-# -- 128 lookups and register additions a packet ------------------------------------------------
+# -- 128 lookups and register additions per packet ------------------------------------------------
 
 
 def lanes(library: ctypes.CDLL | None) -> None:
@@ -109,7 +109,7 @@ def lanes_packets() -> Arrays:
     return pack([1 + number % 4 for number in range(len(packets))], packets)
 
 
-# -- the same in thc.p4, eight passes a packet --------------------------------------------------
+# -- the same in thc.p4, 8 passes per packet --------------------------------------------------
 
 
 def thc(library: ctypes.CDLL | None) -> None:
@@ -220,7 +220,7 @@ Switch(sys.argv[1], engine="jit").process(1, bytes(64))
 
 
 def start_up(name: str, program: Path) -> None:
-    """A new process up to its first packet: without and with the cache."""
+    """Time a new process to its first packet, without and with the cache."""
     with tempfile.TemporaryDirectory() as cache:
         environment = os.environ | {"XDG_CACHE_HOME": cache}
         times = []

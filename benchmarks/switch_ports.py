@@ -1,8 +1,8 @@
-"""The live switch between veth pairs, beside a plain forwarder: python benchmarks/switch_ports.py.
+"""Measure the live switch on veth pairs beside a C forwarder: python benchmarks/switch_ports.py.
 
-A sender, the switch and a sink share this machine's cores, so what is measured is the three of
-them together. The forwarder in C stands where the switch stands, in turn with it, with the same
-socket options. Needs root, or user namespaces: everything is inside a network namespace.
+A sender, the switch and a sink share the machine's cores, so the measured rate is that of the three
+together. The C forwarder takes the switch's place in alternating runs, with the same socket
+options. Everything is inside a network namespace, which needs root or user namespaces.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def main() -> None:
 
 
 def _isolated() -> list[str]:
-    """A network namespace of its own; in a user namespace where we are not root."""
+    """Enter a new network namespace, inside a user namespace where not root."""
     return ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"])]
 
 
 class Bench:
-    """sender h1 - s1 switch s2 - h2 sink"""
+    """The network: sender h1 - s1 switch s2 - h2 sink."""
 
     def __init__(self, folder: Path, compiler: str) -> None:
         self.folder = folder
@@ -76,7 +76,7 @@ class Bench:
     def _compare(
         self, name: str, packets: Path, program: Path, entries: Entries, sink: str
     ) -> None:
-        """The best of several runs, in turn. `sink`: where our switch sends the packets."""
+        """Print the best of alternating runs. `sink`: the interface that the switch sends to."""
         ours, plain, memory = [], [], 0
         for _ in range(RUNS):
             with self._forwarder() as pid:
@@ -87,13 +87,13 @@ class Bench:
                 memory = max(memory, live.memory())
         for what, runs in (("switch", ours), ("forwarder", plain)):
             rate, cost = max(r for r, _ in runs), min(c for _, c in runs)
-            print(f"{name:22}{what:10}{rate:10,.0f}/s{cost:8.2f} us of CPU a packet", flush=True)
+            print(f"{name:22}{what:10}{rate:10,.0f}/s{cost:8.2f} us of CPU per packet", flush=True)
         rate = max(r for r, _ in ours) / max(r for r, _ in plain)
         cost = min(c for _, c in plain) / min(c for _, c in ours)
         print(f"{'':22}ratio {rate:.2f}, by CPU time {cost:.2f}; memory {memory} MiB", flush=True)
 
     def _inserts(self, packets: Path) -> None:
-        """Entries over P4Runtime: without traffic, and with as much as the switch takes."""
+        """Time inserts over P4Runtime, without traffic and with as much as the switch takes."""
         for busy in (False, True):
             with switch(ROUTER) as live:
                 asyncio.run(install(live.address, ROUTER, router_entries()))
@@ -102,17 +102,17 @@ class Bench:
                     first, start = _received("h2"), time.perf_counter()
                     took = asyncio.run(install(live.address, ROUTER, host_entries()))
                     rate = (_received("h2") - first) / (time.perf_counter() - start)
-                told = f"with {rate:,.0f} packets/s" if busy else "without traffic"
-                print(f"{ENTRIES:,} entries over P4Runtime, {told}: {took:.2f} s", flush=True)
+                load = f"with {rate:,.0f} packets/s" if busy else "without traffic"
+                print(f"{ENTRIES:,} entries over P4Runtime, {load}: {took:.2f} s", flush=True)
 
     def _measured(self, packets: Path, pid: int, sink: str) -> tuple[float, float]:
-        """Packets that reach the sink a second, and what one costs a process in microseconds."""
+        """Return the packets per second at the sink, and a packet's processor time in us."""
         before = _cpu(pid)
         count, seconds = self._counted(packets, sink)
         return count / seconds, (_cpu(pid) - before) / max(count, 1) * 1e6
 
     def _counted(self, packets: Path, at: str) -> tuple[int, float]:
-        """Packets that reached the sink, and in how many seconds."""
+        """Return the number of packets that reached the sink, and the seconds it took."""
         command = [self.tool, "sink", at]
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as sink:
             assert sink.stdin is not None and sink.stdout is not None
@@ -158,7 +158,7 @@ class Live:
         self.address = address
 
     def memory(self) -> int:
-        """Resident, in MiB."""
+        """Return the resident memory in MiB."""
         lines = Path(f"/proc/{self.pid}/status").read_text().splitlines()
         return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS")) >> 10
 
@@ -176,7 +176,7 @@ def switch(program: Path) -> Iterator[Live]:
 
 
 async def install(address: str, program: Path, entries: Entries) -> float:
-    """Entries for a program that runs already; seconds until they were all there."""
+    """Insert entries for a running program; return the seconds until all are installed."""
     with tempfile.TemporaryDirectory() as folder:
         info = Path(folder) / "p4info.txt"
         info.write_text(p4info_text(build_p4info(compile_program(program))))
@@ -200,7 +200,7 @@ def _route(prefix: str, mac: int, port: int) -> Any:
 
 
 def lanes_entries() -> Entries:
-    """One code a lane: the work of a packet is the same, hit or miss."""
+    """Install one code per lane; a packet costs the same whether it hits or misses."""
     return [
         +finsy.P4TableEntry(
             f"lane{lane >> 3:x}{lane & 7}.values",
@@ -219,12 +219,12 @@ def _split(arrays: Any) -> list[bytes]:
 
 
 def _cpu(pid: int) -> float:
-    """Seconds of processor time of a process's first thread, which runs the packets."""
+    """Return the processor seconds of a process's first thread, which runs the packets."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) / 1e9
 
 
 def _received(interface: str) -> int:
-    """Packets that came to it, whether or not anybody reads them."""
+    """Return the packets received by an interface, whether or not anybody reads them."""
     shown = subprocess.check_output(["ip", "-j", "-s", "link", "show", interface])
     return int(json.loads(shown)[0]["stats64"]["rx"]["packets"])
 

@@ -1,8 +1,8 @@
-"""Large tables: python benchmarks/switch_tables.py.
+"""Measure large tables: python benchmarks/switch_tables.py.
 
-The router of router.p4 with other keys and many entries: how long a packet takes on arrays
-(Switch.process_buffer, one core), beside the same program with a handful of entries; and how long
-10,000 inserts over P4Runtime take, the client in a process of its own, with traffic running.
+The program is router.p4 with other keys and many entries. Measured are the time of a packet on
+arrays (Switch.process_buffer, one core) beside the same program with a few entries, and the time
+of 10,000 inserts over P4Runtime from a client in another process, while traffic runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ FEW, MANY = 10, 10_000
 INSERTS, BATCH = 10_000, 100
 
 Matches = Iterator[tuple[tuple[int, ...], ...]]
-"""Of each entry a match a field, as gradplane.switch.runtime.match_fields has them."""
+"""For each entry, one match per field, as in gradplane.switch.runtime.match_fields."""
 
 
 def main() -> None:
@@ -62,7 +62,7 @@ def exact(rng: np.random.Generator) -> Matches:
 
 
 def lpm(rng: np.random.Generator) -> Matches:
-    """Half of them /24, as in the Internet's tables."""
+    """Make prefixes, half of them /24, as in the Internet's tables."""
     seen = set()
     while True:
         length = 24 if rng.random() < 0.5 else int(rng.integers(8, 33))
@@ -128,7 +128,7 @@ def _fill(switch: Switch, matches: Callable[..., Matches], count: int) -> None:
 
 
 def _packets(matches: Callable[..., Matches]) -> tuple[Any, ...]:
-    """Half of them to addresses that entries ask for."""
+    """Make packets, half of them to addresses that match an entry."""
     rng = np.random.default_rng(7)
     ports, data, offsets = router_packets()
     data = data.copy()
@@ -171,15 +171,16 @@ def inserts(name: str, key: str) -> None:
     thread.start()
     with P4RuntimeServer(device, "127.0.0.1:0") as server:
         command = [sys.executable, "-c", _CLIENT, str(Path(__file__).parent), server.address, name]
-        told = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        seconds = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     stop.set()
     thread.join()
     assert len(device.target.switch.table("routes")) == INSERTS
-    print(f"{name}: {INSERTS} inserts over P4Runtime, {BATCH} a request, in {float(told):.2f} s")
+    taken = f"{float(seconds):.2f} s"
+    print(f"{name}: {INSERTS} inserts over P4Runtime, {BATCH} per request, in {taken}")
 
 
 def client(address: str, name: str) -> None:
-    """Inserts, and prints how long it took."""
+    """Insert the entries and print the seconds it took."""
     matches = {"exact": exact, "lpm": lpm, "ternary": ternary}[name]
     with grpc.insecure_channel(address) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)

@@ -1,5 +1,9 @@
-"""Test accuracy with THC in the switch against no compression, as a mean over seeds, on the
-simulated network: python benchmarks/thc_accuracy.py [SEEDS]."""
+"""Compare the test accuracy of THC in the switch with no compression, as a mean over seeds.
+
+    python benchmarks/thc_accuracy.py [SEEDS]
+
+Runs on the simulated network.
+"""
 
 import sys
 import tempfile

@@ -1,10 +1,10 @@
-"""p4/tos_compress.p4 in memory, beside the Numba codec on the same values.
+"""Measure p4/tos_compress.p4 in memory, beside the Numba codec on the same values.
 
     python benchmarks/tos_compress.py
 
-Packets of 256 values go through Switch.process_buffer on one core: in at a host's port and out
-compressed, and in from the fabric and out to a host. The codec has all values in one call, and no
-packets to parse. Times are processor time, the best of several runs taken in turn.
+Packets of 256 values go through Switch.process_buffer on one core: from a host's port to the
+fabric, compressed, and from the fabric to a host. The codec gets all values in one call and parses
+no packets. Times are processor time, the best of several alternating runs.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def main() -> None:
 
 
 def compare(name: str, scale: float) -> None:
-    """Speed of both directions on normally distributed values."""
+    """Print the speed of both directions on normally distributed values."""
     rng = np.random.default_rng(1)
     vectors = [rng.normal(0, scale, VALUES).astype(np.float32) for _ in range(PACKETS)]
     switch, codec = make_switch(), codecs.get("inceptionn", bound=BOUND)
@@ -74,7 +74,7 @@ def compare(name: str, scale: float) -> None:
 
 
 def make_switch() -> Switch:
-    """A host on port 1; all else behind port 2."""
+    """Install a host on port 1; everything else is behind port 2."""
     switch = Switch(PROGRAM, engine="jit")
     for address, port in ((NEAR, HOST), (FAR, FABRIC)):
         route = {"mac": port, "port": port}
@@ -86,13 +86,13 @@ def make_switch() -> Switch:
 
 
 def datagram(to: str, values: np.ndarray) -> bytes:
-    """A marked packet of values."""
+    """Return a marked packet of values."""
     payload = values.astype(">f4").tobytes()
     return bytes(Ether() / IP(src=NEAR, dst=to, tos=0x28) / UDP(sport=7, dport=7) / payload)
 
 
 def towards_host(packet: bytes) -> bytes:
-    """A compressed packet with the host's address instead of the other."""
+    """Return a compressed packet with the destination replaced by the host's address."""
     back = Ether(packet)
     back[IP].dst = NEAR
     del back[IP].chksum, back[UDP].chksum
@@ -100,7 +100,7 @@ def towards_host(packet: bytes) -> bytes:
 
 
 def best(*runs: Callable[[], object]) -> list[float]:
-    """The least processor time of each, in seconds; they take turns."""
+    """Return the least processor time of each, in seconds, over alternating runs."""
     least = [float("inf")] * len(runs)
     for _ in range(RUNS):
         for i, run in enumerate(runs):

@@ -21,16 +21,21 @@ class Inceptionn:
         self.middle = Fraction(1, 2 ** (bound // 2))
 
     def encode(self, x: list[float]) -> bytes:
+        return self.encode_words([struct.unpack(">I", struct.pack(">f", v))[0] for v in x])
+
+    def encode_words(self, words: list[int]) -> bytes:
+        """Encode values given by their bits: a signalling NaN is none after it was a float."""
         out = b""
-        for start in range(0, len(x), 8):
-            pairs = [self.vector(v) for v in x[start : start + 8]]
+        for start in range(0, len(words), 8):
+            pairs = [self.vector(word.to_bytes(4, "big")) for word in words[start : start + 8]]
             head = sum(tag << (2 * i) for i, (tag, _) in enumerate(pairs))
             out += struct.pack(">H", head) + b"".join(vector for _, vector in pairs)
         return out
 
-    def vector(self, v: float) -> tuple[int, bytes]:
+    def vector(self, octets: bytes) -> tuple[int, bytes]:
+        (v,) = struct.unpack(">f", octets)
         if not math.isfinite(v) or abs(v) >= 1:
-            return 3, struct.pack(">f", v)
+            return 3, octets
         negative, size = v < 0, Fraction(abs(v))
         if size >= self.middle:
             return 2, struct.pack(">H", negative << 15 | math.floor(size * 2**15))

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from gradplane import codecs
@@ -94,7 +94,6 @@ def test_a_zero_norm_before_does_not_count() -> None:
     assert state == Precision((8,), (0,), (5.0,))
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1e30), max_size=40), st.integers(1, 5), st.floats(-1, 1))
 def test_it_is_algorithm_1(norms: list[float], interval: int, threshold: float) -> None:
     bits, counter, policy = 8, 0, AWP(threshold, interval, step=4)

@@ -30,7 +30,7 @@ def decoded(name: str, x: np.ndarray, params: dict[str, Any] | None = None, **ch
     return codec.decode(codec.encode(x, **chance)[0], x.size)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(max_examples=200)
 @given(finite)
 def test_any_values_are_encoded_as_the_reference_does(values: list[float]) -> None:
     x = np.array(values, np.float32)
@@ -176,7 +176,7 @@ def test_damaged_bytes(name: str, n: int, data: bytes, text: str) -> None:
     assert message(codecs.get(name).decode, data, n) == text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.sampled_from(NAMES), st.integers(1, 100), st.data())
 def test_no_damage_does_more_than_change_values_or_raise(
     name: str, n: int, data: st.DataObject

@@ -31,7 +31,7 @@ def table_values(codec: Codec, *args: Any, **kwargs: Any) -> np.ndarray:
 
 
 @each
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(n=st.integers(0, 300), workers=st.integers(1, 9), seed=st.integers(0, 2**64))
 def test_the_decoded_sum_is_the_mean_of_the_decoded(
     codec: Codec, n: int, workers: int, seed: int

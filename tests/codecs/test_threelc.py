@@ -54,7 +54,7 @@ def test_error_is_at_most_half_of_m(s: float, name: str) -> None:
     assert set(np.unique(np.abs(y))) <= {0, m}
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(st.integers(0, 300), st.sampled_from(MULTIPLIERS), st.booleans(), st.integers(0, 99))
 def test_several_steps_are_the_references(n: int, s: float, zero_runs: bool, seed: int) -> None:
     codec, reference = codecs.get("threelc", s=s, zero_runs=zero_runs), ThreeLC(s, zero_runs)
@@ -161,7 +161,6 @@ def test_runs_are_cut_into_fourteens(run: int, coded: list[int]) -> None:
     assert _zero_runs.encode(bytes_of([121] * run)).tolist() == coded
 
 
-@settings(deadline=None)
 @given(sparse_groups, st.integers(1, 9), st.integers(1, 9))
 def test_runs_and_their_parallel_form(groups: list[int], parts: int, others: int) -> None:
     serial = _zero_runs.encode(bytes_of(groups))
@@ -229,7 +228,7 @@ def test_damaged_bytes(parts: int) -> None:
     assert message(plain.decode, one + b"\x01\xf3\x01", 11) == text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 @given(st.integers(1, 200), st.integers(1, 3), st.booleans(), st.data())
 def test_no_damage_does_more_than_change_values_or_raise(
     n: int, parts: int, zero_runs: bool, data: st.DataObject

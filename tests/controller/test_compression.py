@@ -83,7 +83,7 @@ def test_bounds_change_while_it_runs(server, tos):
     [
         (
             lambda: Compression((), (Bound("10.0.0.1", 32, 6), Bound("10.0.0.1", 32, 8))),
-            "10.0.0.1/32 has the bounds 2^-6 and 2^-8: the switch knows one a destination",
+            "10.0.0.1/32 has the bounds 2^-6 and 2^-8: give each destination one",
         ),
         (
             lambda: Compression((), (), (Format(9, 16), Format(9, 0))),
@@ -91,7 +91,7 @@ def test_bounds_change_while_it_runs(server, tos):
         ),
         (
             lambda: Format(9, 12),
-            "UDP port 9: a header of 12 bytes; a message has 0 or 16 bytes in front of its values",
+            "UDP port 9: a header of 12 bytes; a message has 0 or 16 bytes before its values",
         ),
     ],
 )
@@ -105,8 +105,8 @@ def test_a_program_that_compresses_nothing(server, pipeline):
     with pytest.raises(ControllerError) as error:
         configure(server.address, pipeline, setup())
     assert str(error.value) == (
-        "the program on the switch has no table TosEgress.bounds: it compresses nothing, load"
-        " tos_compress.p4"
+        "the program on the switch has no table TosEgress.bounds, so it cannot compress:"
+        " load tos_compress.p4"
     )
 
 

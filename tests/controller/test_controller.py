@@ -221,7 +221,7 @@ def test_another_program(server, tmp_path):
     with pytest.raises(ControllerError) as error:
         session(server, install)
     assert str(error.value) == (
-        "the program on the switch is not p4/thc.p4, which this controller is for:"
+        "the program on the switch is not p4/thc.p4, which this controller needs:"
         " no P4Registers present; you asked for 'ThcIngress.norm_round'?"
     )
 
@@ -250,7 +250,7 @@ def test_only_one_controller_may_write(server, pipeline):
     with pytest.raises(SwitchError) as error:
         session(server, second)
     assert str(error.value) == (
-        f"{server.address}: another controller (election id 10) is the primary one: end it first"
+        f"{server.address}: another controller (election id 10) is the primary one: stop it first"
     )
 
 
@@ -280,7 +280,7 @@ def test_targets_are_found_by_file_name():
     assert "embedded" in targets.names()
     with pytest.raises(ControllerError) as error:
         targets.get("embeded")
-    assert str(error.value) == f"no target 'embeded': there is {', '.join(targets.names())}"
+    assert str(error.value) == f'no target "embeded": known: {", ".join(targets.names())}'
 
 
 OTHER = """

@@ -37,7 +37,7 @@ CAPACITY = Capacity(slots=256, sum_bits=8, workers=64)
         ({"number": 256}, "job 256: a job's number is 0 to 255"),
         ({"number": -1}, "job -1: a job's number is 0 to 255"),
         ({"sum_bits": 32}, "job 0: sum_bits = 32: sums have 8 or 16 bits"),
-        ({"workers": 0, "quorum": 1}, "job 0: worker numbers []: they are 0 to 0, each once"),
+        ({"workers": 0, "quorum": 1}, "job 0: worker numbers []: expected 0 to 0, each once"),
         (
             {"table": tuple(range(17)), "granularity": 16},
             "job 0: a lookup table of 17 values: four-bit indices reach 16,"
@@ -70,9 +70,9 @@ def test_a_plan_that_no_program_could_do(fields, message):
     [
         (
             (member(0), member(0, port=2)),
-            "job 0: worker numbers [0, 0]: they are 0 to 1, each once",
+            "job 0: worker numbers [0, 0]: expected 0 to 1, each once",
         ),
-        ((member(0), member(2)), "job 0: worker numbers [0, 2]: they are 0 to 1, each once"),
+        ((member(0), member(2)), "job 0: worker numbers [0, 2]: expected 0 to 1, each once"),
         (
             (member(0), member(1, port=1)),
             "job 0: two workers receive at 10.0.0.1 port 20000: give each its own",

@@ -98,3 +98,11 @@ def test_pip_without_an_index(tmp_path, monkeypatch):
         "Check that pip reaches a package index, and try again."
     )
     assert not (folder / "complete").exists()
+
+
+def test_a_script_that_does_not_exist(tmp_path, made):
+    script = tmp_path / "script.py"
+    with pytest.raises(p4runtime_shell.ShellError) as error:
+        p4runtime_shell.open_shell("127.0.0.1:9559", script=script)
+    assert str(error.value) == f"there is no script {script}"
+    assert made == []

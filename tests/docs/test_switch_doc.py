@@ -51,7 +51,8 @@ def test_python(folder: Path) -> None:
 )
 def test_mininet(folder: Path) -> None:
     for text in blocks("python mininet"):
-        command = isolation.command([sys.executable, "-c", text])
+        (folder / "lab.py").write_text(text)
+        command = [sys.executable, "-m", "gradplane", "lab", "lab.py"]
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         assert done.stdout.startswith("127.0.0.1:")

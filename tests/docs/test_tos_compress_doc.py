@@ -32,10 +32,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.skipif(not isolation.can_isolate()[0], reason=isolation.can_isolate()[1])
 def test_a_program_that_knows_nothing_of_it(folder: Path) -> None:
-    command = isolation.command([sys.executable, "line.py"], keep=[folder])
+    command = [sys.executable, "-m", "gradplane", "lab", "line.py"]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    (shown,) = re.findall(r"^\$ sudo python line.py\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+    (shown,) = re.findall(r"^\$ gradplane lab line.py\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     first, counters = shown.split("...\n")
     assert done.stdout == first * PACKETS + counters
 

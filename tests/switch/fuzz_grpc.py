@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import random
+import secrets
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -24,11 +25,12 @@ from google.protobuf.message import DecodeError, Message
 
 from gradplane.switch import commands
 from gradplane.switch.daemon import command_client
+from gradplane.switch.daemon.clients import ACCEPTED
+from gradplane.switch.daemon.clients import SERVICE as LIVE
+from gradplane.switch.daemon.clients import TRACE as METHOD
 from gradplane.switch.daemon.command_service import CommandService
-from gradplane.switch.daemon.json_client import SERVICE as LIVE
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
-from gradplane.switch.daemon.trace_client import ACCEPTED, METHOD
 from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import device_config
@@ -285,9 +287,11 @@ def run(seconds: float, seed: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
-    parser.add_argument("--seed", type=int, default=0, help="of the messages (default 0)")
+    parser.add_argument("--seed", type=int, help="of the messages (default: random)")
     options = parser.parse_args()
-    run(options.seconds, options.seed)
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    run(options.seconds, seed)
 
 
 if __name__ == "__main__":

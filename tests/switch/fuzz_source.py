@@ -11,6 +11,7 @@ from __future__ import annotations
 import argparse
 import random
 import re
+import secrets
 import signal
 import time
 from collections.abc import Iterator
@@ -33,11 +34,14 @@ LARGEST = 40_000  # bytes of source; thousands of mutations of small programs fi
 
 
 class Hang(BaseException):
-    """A program took longer than PATIENCE; not an Exception, so that nobody takes it for one."""
+    """A program took longer than PATIENCE.
+
+    Not an Exception, so that no handler of exceptions catches it.
+    """
 
 
 def programs() -> list[bytes]:
-    """Every P4 source of the repository, but those that are there to be rejected."""
+    """Return every P4 source of the repository, except those that must be rejected."""
     files = sorted(p for room in ("tests", "p4", "benchmarks") for p in (ROOT / room).rglob("*.p4"))
     texts = [file.read_bytes() for file in files if "rejected" not in file.parts]
     return [text for text in texts if len(text) <= LARGEST]
@@ -48,9 +52,12 @@ def random_bytes(chance: random.Random) -> bytes:
 
 
 def mutated(text: bytes, other: bytes, chance: random.Random) -> bytes:
-    """`text` with a few of its tokens replaced, dropped, swapped or repeated, or a piece of `other`
-    in it, or some bytes overwritten. Half of what is replaced becomes a token of its kind, so that
-    some of it is a program still."""
+    """Return a mutation of `text`.
+
+    A few tokens are replaced, dropped, swapped or repeated, or a piece of `other` is inserted, or
+    some bytes are overwritten. Half of the replaced tokens become one of their kind, so that some
+    results are still programs.
+    """
     tokens, others = TOKEN.findall(text), TOKEN.findall(other)
     words = [i for i, token in enumerate(tokens) if token.strip() and token[:1] not in b"#/"]
     for _ in range(chance.choice([1, 1, 1, 2, 4, 12])):
@@ -108,12 +115,12 @@ def patience(seconds: int) -> Iterator[None]:
 
 
 def try_source(source: bytes, chance: random.Random) -> bool:
-    """Compile it and run what comes of it; whether it was accepted."""
+    """Compile a text and run the program; return whether it was accepted."""
     text = source.decode("utf-8", "replace")
     try:
         program = compile_source("fuzz.p4", INCLUDES, text=text).program
     except CompileError as error:
-        assert error.diagnostics and str(error)
+        assert error.diagnostics and str(error) and type(error) is CompileError
         return False
     if why_not(program):  # it is for an architecture of its own
         return True
@@ -133,7 +140,7 @@ def try_source(source: bytes, chance: random.Random) -> bool:
 
 
 def run(seconds: float, first: int) -> None:
-    """Seed by seed, until the time is over."""
+    """Try one seed after another until the time is over."""
     texts = programs()
     end, seed, accepted = time.monotonic() + seconds, first, 0
     while time.monotonic() < end:
@@ -157,9 +164,11 @@ def run(seconds: float, first: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
-    parser.add_argument("--seed", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--seed", type=int, help="the first seed (default: random)")
     options = parser.parse_args()
-    run(options.seconds, options.seed)
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
+    run(options.seconds, seed)
 
 
 if __name__ == "__main__":

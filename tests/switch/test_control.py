@@ -185,3 +185,19 @@ def test_a_switch_runs_an_ir_program_and_can_be_shared_by_threads(sw: Switch) ->
         thread.join()
     assert results == [3] * 200
     assert [port for port, _ in sw.process(0, packet)] == [0]
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+@pytest.mark.parametrize("port", [512, 1 << 32, -1])
+def test_ports_that_do_not_exist_are_refused(engine: str, port: int) -> None:
+    sw = Switch("names.p4", text=SOURCE, engine=engine)
+    message = f"port {port} is not within 0 to 511"
+    data, offsets = np.zeros(64, dtype=np.uint8), np.array([0, 32, 64])
+    assert said(SwitchError, sw.process, port, bytes(64)) == message
+    assert said(SwitchError, sw.trace, port, bytes(64)) == message
+    assert said(SwitchError, sw.run_once, port, bytes(64)) == message
+    assert said(SwitchError, sw.process_batch, [1, port], [bytes(64)] * 2) == message
+    assert said(SwitchError, sw.process_buffer, np.array([port, 1]), data, offsets) == message
+    assert sw.register("left.r").read(0) == 0  # none of the packets was processed
+    sw.process(511, bytes(64))
+    assert sw.register("left.r").read(0) == 1

@@ -15,14 +15,14 @@ BELOW = {
     "lower": {"ir", "syntax", "check"},
     "runtime": {"ir"},
     "interp": {"ir", "runtime"},
-    "arch": {"ir", "runtime", "interp"},
-    "jit": {"ir", "runtime", "interp", "arch"},
+    "jit": {"ir", "runtime", "interp"},
+    "arch": {"ir", "runtime", "interp", "jit"},
     "ports": {"runtime", "jit"},
-    "p4runtime": {"ir", "runtime", "syntax"},
+    "p4runtime": {"ir", "runtime", "syntax", "arch"},
     "commands": {"ir", "runtime", "switch", "control_handles"},
     "stf": {"ir", "runtime", "switch", "control_handles", "commands"},
 }
-ANYWHERE = {"source", "naming", "match_values", "disk_cache"}
+ANYWHERE = {"source", "naming", "match_values", "disk_cache", "_suggestions", "_splitmix64"}
 
 
 def imported(module: Path) -> set[str]:

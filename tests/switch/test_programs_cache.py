@@ -1,4 +1,4 @@
-"""Programs kept on disk: used again as long as nothing they were made of has changed."""
+"""The cache of compiled programs: valid as long as nothing that they depend on has changed."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -31,7 +31,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 @pytest.fixture(autouse=True)
 def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cache of the test's own, and a program in two files in the current folder."""
+    """Give the test a cache of its own, and a program in two files in the current folder."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "source").mkdir()
     monkeypatch.chdir(tmp_path / "source")
@@ -41,7 +41,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
-    """How often the compiler ran since the last call."""
+    """Count the compiler's runs since the last call."""
     runs: list[object] = []
     original = compiler.compile_source
 
@@ -59,7 +59,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
 
 
 def value(**options: object) -> int:
-    """What the program writes into the packet."""
+    """Return what the program writes into the packet."""
     ((_, packet),) = Switch("main.p4", engine="interpreter", **options).process(1, b"\0")  # type: ignore[arg-type]
     return packet[0]
 

@@ -10,17 +10,19 @@ from gradplane.topologies import build
 from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
 _RECEIVE = """
-import socket, sys, time
+import socket, struct, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 24)
 s.bind(("", 9000))
-s.settimeout(20)
+s.setsockopt(socket.SOL_SOCKET, 35, 1)  # SO_TIMESTAMPNS: arrival, however late this is read
+s.settimeout(60)
 print("ready", flush=True)
 times = []
 for _ in range(int(sys.argv[1])):
-    s.recv(2000)
-    times.append(time.monotonic())
-print(times[-1] - times[0])
+    _, [(_, _, stamp)], _, _ = s.recvmsg(2000, 64)
+    seconds, nanoseconds = struct.unpack("qq", stamp)
+    times.append(seconds * 10**9 + nanoseconds)
+print((times[-1] - times[0]) / 1e9)
 """
 _SEND = """
 import socket, sys

@@ -13,7 +13,7 @@ def await_gone(namespaces: set[str]) -> None:
         except ProcessLookupError:
             continue
         with os.fdopen(process):
-            select.select([process], [], [], 10)
+            select.select([process], [], [], 60)
     assert not processes_in(namespaces)
 
 

@@ -23,6 +23,9 @@ def pipeline():
     return Pipeline(info.encode(), device_config(program, FOLDERS, {}))
 
 
+ROLE = "gradplane.hosts.drivers.roles:SwitchWorker"
+
+
 def switch_config(**options):
     return SwitchConfig(P4 / "thc.p4", include_dirs=FOLDERS, **options)
 
@@ -61,7 +64,7 @@ def job(number=0, workers=2, **fields):
 
 def hosts(job):
     return [
-        HostConfig(f"h{w + 1}", f"10.0.0.{w + 1}", "worker", w, job, (), "", None)
+        HostConfig(f"h{w + 1}", f"10.0.0.{w + 1}", ROLE, w, job, (), "", None)
         for w in range(job.workers)
     ]
 
@@ -84,7 +87,7 @@ def set_up(net, *jobs):
     configure(net.switch_addresses["s1"], pipeline(), setup)
 
 
-def run(net, *jobs, deadline=60.0):
+def run(net, *jobs, deadline=300.0):
     """All records of the jobs' run."""
     records = []
     net.run([host for job in jobs for host in hosts(job)], records.append, deadline)

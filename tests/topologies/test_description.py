@@ -132,7 +132,7 @@ LINK = Link("h1", "s1", 0, 1)
         (
             (Host("h1", "10.0.0.300", "00:00:00:00:00:01"),),
             (LINK,),
-            "host h1: '10.0.0.300' is no IPv4 address",
+            "host h1: '10.0.0.300' is not an IPv4 address",
         ),
     ],
 )

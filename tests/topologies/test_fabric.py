@@ -116,7 +116,7 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
         (
             "leaf-spine",
             {"workers": 2, "leaves": 3},
-            "leaves = 3: there are 2 hosts, at least one a leaf",
+            "leaves = 3: there are 2 hosts, at least one for each leaf",
         ),
         (
             "leaf-spine",

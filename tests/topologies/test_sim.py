@@ -120,7 +120,7 @@ def test_the_deadline_is_virtual():
         with pytest.raises(NetworkError) as error:
             run(net, job(), deadline=0.0015)
     assert str(error.value).startswith("the deadline has passed at 0.0")
-    assert str(error.value).endswith(" s, and not done: h1, h2")
+    assert str(error.value).endswith(" s, not finished: h1, h2")
 
 
 def test_hosts_that_wait_for_nothing():
@@ -130,7 +130,7 @@ def test_hosts_that_wait_for_nothing():
         set_up(net, silent)
         with pytest.raises(NetworkError) as error:
             net.run(hosts(silent)[:1], lambda record: None, 0.5)
-    assert str(error.value).endswith(" s, and not done: h1")
+    assert str(error.value).endswith(" s, not finished: h1")
 
 
 def test_a_host_that_the_topology_does_not_have():

@@ -176,9 +176,9 @@ def test_a_stack_counts_what_it_drops():
     stack.receive(frames.build(H1, H2, b""))
     stack.receive(frames.build(H2, frames.Address(H1.mac, "10.0.0.9", 5), b""))
     assert dict(stack.rejected) == {
-        "nobody at 10.0.0.1 port 20000": 1,
+        "no listener at 10.0.0.1 port 20000": 1,
         "for 00:00:00:00:00:02, not for 00:00:00:00:00:01": 1,
-        "nobody at 10.0.0.9 port 5": 1,
+        "no listener at 10.0.0.9 port 5": 1,
     }
 
 
@@ -186,7 +186,7 @@ def test_a_stack_refuses_what_cannot_be():
     _, stack = _stack()
     with pytest.raises(NetworkError) as error:
         stack.send(Datagram(1, "10.0.0.77", 1, b""))
-    assert str(error.value) == "h1 sends to 10.0.0.77, which nobody has"
+    assert str(error.value) == "h1 sends to 10.0.0.77, which no host has"
     stack.listen(7, print)
     with pytest.raises(NetworkError) as error:
         stack.listen(7, print)

@@ -240,7 +240,7 @@ def check(program: Program, include: Includes = [], define: Defines = []) -> Non
     """Compile a program and say what is wrong with it; it may be for any architecture."""
     from gradplane.experiment import p4_programs as programs
     from gradplane.switch.arch.registry import why_not
-    from gradplane.switch.arch.user_externs import needed
+    from gradplane.switch.interp.user_externs import needed
 
     compiled = programs.compiled(program, include, define, library=True)
     for warning in compiled.warnings:
@@ -336,7 +336,7 @@ def _trace_live(
 ) -> None:
     from json import dumps
 
-    from gradplane.switch.daemon.trace_client import traces
+    from gradplane.switch.daemon.clients import traces
 
     with suppress(KeyboardInterrupt):
         found = traces(address, port, where, count)
@@ -374,6 +374,23 @@ def switch(context: typer.Context) -> None:
     from gradplane.switch.daemon import live_switch
 
     raise typer.Exit(live_switch.main(context.args))
+
+
+@app.command(
+    context_settings={
+        "ignore_unknown_options": True,
+        "allow_extra_args": True,
+        "allow_interspersed_args": False,
+    }
+)
+def lab(
+    context: typer.Context,
+    script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", show_default=False)],
+) -> None:
+    """Run a Mininet script in namespaces of its own; what follows the script is given to it."""
+    from gradplane.runner.lab import run as run_script
+
+    raise typer.Exit(run_script(script, context.args))
 
 
 @app.command()

@@ -44,7 +44,7 @@ sys.exit(status)
 
 
 class ShellError(Exception):
-    """The shell's environment could not be made."""
+    """The shell cannot be started: its environment cannot be made, or there is no script."""
 
 
 def open_shell(
@@ -59,8 +59,10 @@ def open_shell(
     config: P4Info (text) and device config files to load first. script: a Python file to run
     instead of a prompt, with the shell's names (table_entry, ...); status 1 if it raises.
     election_id: the highest among all connected controllers may write. Raises ShellError where the
-    environment cannot be made.
+    script does not exist or the environment cannot be made.
     """
+    if script is not None and not Path(script).is_file():
+        raise ShellError(f"there is no script {script}")
     python = ensure_environment() / "bin" / "python"
     start = ["-m", "p4runtime_sh"] if script is None else ["-c", _SCRIPT, str(script)]
     options = ["--grpc-addr", address, "--device-id", str(device_id)]

@@ -15,7 +15,7 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
-from gradplane.switch.daemon.command_client import CommandClient
+from gradplane.switch.daemon.clients import CommandClient
 from gradplane.switch.runtime.control_errors import SwitchError
 
 PROMPT = "RuntimeCmd: "
@@ -23,9 +23,9 @@ _ENDS = ("EOF", "exit", "quit")
 
 
 def run_commands(address: str, file: Path | None) -> int:
-    """Has the switch at `address` carry out a file's commands, or those of standard input.
+    """Run a file's commands, or those of standard input, on the switch at `address`.
 
-    -> exit status: 0 if all were done, else 1. Raises live_client.Refused where no switch answers.
+    Returns the exit status: 0 if all succeeded, else 1. Raises Refused where no switch answers.
     """
     with CommandClient(address) as client:
         if file is not None:
@@ -49,6 +49,7 @@ def _from_file(client: CommandClient, file: Path) -> int:
 
 
 def _from_pipe(client: CommandClient) -> int:
+    _check_switch(client)
     failed = False
     for text in _texts():
         for answer in client.run(text, "standard input"):
@@ -60,6 +61,11 @@ def _from_pipe(client: CommandClient) -> int:
     return int(failed)
 
 
+def _check_switch(client: CommandClient) -> None:
+    """Raise Refused, before any command, where no switch answers."""
+    list(client.run("", "no commands"))
+
+
 def _texts() -> Iterator[str]:
     """Commands as they come; what is there already, a file or JSON, as a whole."""
     lines = takewhile(lambda line: line.strip() not in _ENDS, sys.stdin)
@@ -67,12 +73,12 @@ def _texts() -> Iterator[str]:
         yield "".join(lines)
         return
     for line in lines:
-        yield line + "".join(lines) if line.lstrip().startswith("{") else line
+        yield line + "".join(lines) if line.lstrip().startswith(("{", "[")) else line
 
 
 def _at_prompt(client: CommandClient) -> None:
     _set_up_keys(client)
-    list(client.run("", "prompt"))  # whether anybody is there
+    _check_switch(client)
     while True:
         try:
             line = input(PROMPT)

@@ -8,17 +8,19 @@
 The contract is in `Codec`; `names()` lists what there is.
 """
 
-from gradplane.codecs._base import Codec, CodecError, Partition
+from gradplane.codecs._base import Codec, CodecError, Context, Partition
 from gradplane.codecs._feedback import ErrorFeedback
 from gradplane.codecs._local_steps import LocalSteps
 from gradplane.codecs._per_tensor import PerTensor
 from gradplane.codecs._random import key
 from gradplane.codecs._registry import get, names
+from gradplane.codecs._sum_width import sum_overflow
 from gradplane.codecs._table import optimal_table
 
 __all__ = [
     "Codec",
     "CodecError",
+    "Context",
     "ErrorFeedback",
     "LocalSteps",
     "Partition",
@@ -27,4 +29,5 @@ __all__ = [
     "key",
     "names",
     "optimal_table",
+    "sum_overflow",
 ]

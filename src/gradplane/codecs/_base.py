@@ -39,6 +39,16 @@ class Partition:
     lanes: int
 
 
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class Context:
+    """What encode() and codes() are given beside the vector; see there."""
+
+    shared: Floats | None = None
+    seed: int = 0
+    state: State = None
+    worker: int = 0
+
+
 class Codec(ABC):
     """Base of all codecs. Subclasses are frozen dataclasses; their fields are the parameters."""
 
@@ -93,8 +103,7 @@ class Codec(ABC):
         `shared` is the combined local(); None stands for this vector's own. Equal arguments give
         equal bytes. CodecError if x is no finite float32 vector or `shared` does not fit it.
         """
-        x = check_float32(x) if self._refuses else self._admit(x)
-        return self._encode(x, shared, seed, state, worker)
+        return self._encode(self._checked(x), Context(shared, seed, state, worker))
 
     def decode(self, data: bytes, n: int) -> Floats:
         """float32[n] from encoded bytes; needs nothing else. CodecError if they are damaged."""
@@ -108,6 +117,9 @@ class Codec(ABC):
         except MemoryError:
             raise CodecError(f"{n} values do not fit into memory") from None
 
+    def _checked(self, x: Floats) -> Floats:
+        return check_float32(x) if self._refuses else self._admit(x)
+
     def _admit(self, x: Floats) -> Floats:
         """x, contiguous, if it may be encoded; else CodecError."""
         return check_vector(x)
@@ -117,9 +129,7 @@ class Codec(ABC):
         """The most bytes that encode() makes of n values."""
 
     @abstractmethod
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]: ...
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]: ...
 
     @abstractmethod
     def _decode(self, data: bytes, n: int) -> Floats: ...
@@ -157,7 +167,9 @@ class Codec(ABC):
         worker: int = 0,
     ) -> tuple[Codes, State]:
         """The codes inside encode(): uint8[lanes(n)], one a lane, not packed; and the new state."""
-        raise self._not_summable()
+        if not self.summable:
+            raise self._not_summable()
+        return self._codes(self._checked(x), Context(shared, seed, state, worker))
 
     def decode_sum(
         self,
@@ -172,6 +184,9 @@ class Codec(ABC):
         `count`, one number or one a lane, says how many workers each sum holds. A lane of count 0
         is missing (and its sum 0): its estimate is 0, in whatever domain the codec sums.
         """
+        raise self._not_summable()
+
+    def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
         raise self._not_summable()
 
     def _not_summable(self) -> CodecError:

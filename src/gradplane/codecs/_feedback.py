@@ -1,6 +1,6 @@
 """Error feedback around any codec (Karimireddy et al., ICML 2019; THC Algorithm 3, lines 5, 22)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from gradplane.codecs._base import (
     Codec,
     CodecError,
     Codes,
+    Context,
     Floats,
     Partition,
     State,
@@ -85,22 +86,6 @@ class ErrorFeedback(Codec):
         """The wrapped codec's."""
         return self.codec.partitions(n)
 
-    def codes(
-        self,
-        x: Floats,
-        shared: Floats | None = None,
-        seed: int = 0,
-        state: State = None,
-        worker: int = 0,
-    ) -> tuple[Codes, Residual]:
-        """The wrapped codec's codes of x + e."""
-        total, codec = self._total(x, state), self.codec.memoryless
-        shared = shared if shared is not None else codec.local(total, state.inner)
-        codes, inner = codec.codes(total, shared, seed, state.inner, worker)
-        looked_up = np.array(self.table)[codes]
-        sent = self.codec.decode_sum(looked_up, total.size, 1, shared, seed)
-        return codes, Residual(total - sent, inner)
-
     def decode_sum(
         self,
         sums: npt.NDArray[np.integer[Any]],
@@ -112,11 +97,19 @@ class ErrorFeedback(Codec):
         """The wrapped codec's."""
         return self.codec.decode_sum(sums, n, count, shared, seed)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, Residual]:
-        total, codec = self._total(x, state), self.codec.memoryless
-        data, inner = codec.encode(total, shared, seed, state.inner, worker)
+    def _codes(self, x: Floats, context: Context) -> tuple[Codes, Residual]:
+        """The wrapped codec's codes of x + e."""
+        total, codec = self._total(x, context.state), self.codec.memoryless
+        inner = context.state.inner
+        shared = codec.local(total, inner) if context.shared is None else context.shared
+        codes, inner = codec._codes(total, replace(context, shared=shared, state=inner))
+        looked_up = np.array(self.table)[codes]
+        sent = self.codec.decode_sum(looked_up, total.size, 1, shared, context.seed)
+        return codes, Residual(total - sent, inner)
+
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, Residual]:
+        total, codec = self._total(x, context.state), self.codec.memoryless
+        data, inner = codec._encode(total, replace(context, state=context.state.inner))
         return data, Residual(total - self.codec.decode(data, total.size), inner)
 
     def _decode(self, data: bytes, n: int) -> Floats:

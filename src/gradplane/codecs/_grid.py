@@ -10,6 +10,7 @@ Bytes, per partition: l (float32), if rotated the rotation's seed (uint32), the 
 
 import functools
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from gradplane.codecs._base import (
     Codec,
     CodecError,
     Codes,
+    Context,
     Floats,
     Partition,
     State,
@@ -29,6 +31,7 @@ from gradplane.codecs._base import (
 )
 from gradplane.codecs._random import key
 from gradplane.codecs._reader import Reader
+from gradplane.codecs._sum_width import sum_bits
 
 Sums = npt.NDArray[np.integer[Any]]
 MAX_GRANULARITY = 4095
@@ -79,7 +82,7 @@ class GridCodec(Codec):
 
     def sum_bits(self, workers: int) -> int:
         """ceil(log2(g * workers + 1))."""
-        return (self.granularity * check_int("workers", workers, 1)).bit_length()
+        return sum_bits(self.granularity, check_int("workers", workers, 1))
 
     def partitions(self, n: int) -> tuple[Partition, ...]:
         """Cuts of at most 2^20 values; when rotated the last is padded to a power of two."""
@@ -97,24 +100,16 @@ class GridCodec(Codec):
         x = check_vector(x)
         return np.array([self._statistic(x, p) for p in self.partitions(x.size)], np.float32)
 
-    def codes(
-        self,
-        x: Floats,
-        shared: Floats | None = None,
-        seed: int = 0,
-        state: State = None,
-        worker: int = 0,
-    ) -> tuple[Codes, State]:
-        """See Codec.codes. Rounding is independent between workers, the rotation is common."""
-        x = check_vector(x)
-        shared = self._shared(shared if shared is not None else self.local(x), x.size)
+    def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
+        """Rounding is independent between workers, the rotation is common."""
+        shared = self._shared_or_local(x, context)
         out = np.empty(self.lanes(x.size), np.uint8)
-        rounding = key(seed, worker, "rounding")
+        rounding = key(context.seed, context.worker, "rounding")
         for k, part in enumerate(self.partitions(x.size)):
             lanes = slice(part.lane, part.lane + part.lanes)
-            grid = self._to_grid(x[part.start : part.stop], part, shared[k], _spin(seed, k))
+            grid = self._to_grid(x[part.start : part.stop], part, shared[k], _spin(context.seed, k))
             out[lanes] = _quantise.quantise(grid, self._cells, rounding, part.lane)
-        return out, state
+        return out, context.state
 
     def decode_sum(
         self,
@@ -134,16 +129,14 @@ class GridCodec(Codec):
             self._fill(out[part.start : part.stop], lanes, shared[k], _spin(seed, k))
         return out
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
-        shared = self._shared(shared if shared is not None else self.local(x), x.size)
-        codes, state = self.codes(x, shared, seed, state, worker)
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        shared = self._shared_or_local(x, context)
+        codes, state = self._codes(x, replace(context, shared=shared))
         out = []
         for k, part in enumerate(self.partitions(x.size)):
             out.append(shared[k : k + 1].astype("<f4").tobytes())
             if self.rotate:
-                out.append(_spin(seed, k).to_bytes(4, "little"))
+                out.append(_spin(context.seed, k).to_bytes(4, "little"))
             out.append(self._fields.pack(codes[part.lane : part.lane + part.lanes], self.bits))
         return b"".join(out), state
 
@@ -206,6 +199,10 @@ class GridCodec(Codec):
             _hadamard.unrotate(middle, out, key(spin, "signs"), scale / middle.size)
         else:
             out[:] = middle.astype(np.float64) * scale
+
+    def _shared_or_local(self, x: Floats, context: Context) -> Floats:
+        """The shared statistic or, where none is given, that of x alone."""
+        return self._shared(self.local(x) if context.shared is None else context.shared, x.size)
 
     def _shared(self, shared: Floats | None, n: int) -> Floats:
         """The shared statistic, checked."""

@@ -1,11 +1,19 @@
 """Several local steps around any codec: 3LC's "2 local steps" (section 5.1), for any number."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_vector
+from gradplane.codecs._base import (
+    Codec,
+    CodecError,
+    Context,
+    Floats,
+    State,
+    check_int,
+    check_vector,
+)
 
 
 @dataclass(frozen=True)
@@ -61,14 +69,13 @@ class LocalSteps(Codec):
         """The wrapped codec's."""
         return self.codec.max_size(n)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, Steps]:
-        total = self._total(x, state)
-        if not self._sends(state):
-            return b"", Steps(total, state.rounds + 1, state.inner)
-        data, inner = self.codec.encode(total, shared, seed, state.inner, worker)
-        return data, Steps(np.zeros_like(total), state.rounds + 1, inner)
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, Steps]:
+        steps = context.state
+        total = self._total(x, steps)
+        if not self._sends(steps):
+            return b"", Steps(total, steps.rounds + 1, steps.inner)
+        data, inner = self.codec._encode(total, replace(context, state=steps.inner))
+        return data, Steps(np.zeros_like(total), steps.rounds + 1, inner)
 
     def _decode(self, data: bytes, n: int) -> Floats:
         return self.codec.decode(data, n) if data else np.zeros(n, np.float32)

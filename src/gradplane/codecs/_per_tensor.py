@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_array, check_int
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_array, check_int
 from gradplane.codecs._random import key
 from gradplane.codecs._reader import Reader
 
@@ -73,13 +73,13 @@ class PerTensor(Codec):
         self._check(n)
         return sum(4 + codec.max_size(size) for size, codec in self.parts)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, tuple[State, ...]]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, tuple[State, ...]]:
         out, states = [], []
-        stats = self._split(shared)
-        for i, (codec, piece, own) in enumerate(self._cuts(x, state)):
-            data, after = codec.encode(piece, stats[i], key(seed, "tensor", i), own, worker)
+        stats = self._split(context.shared)
+        for i, (codec, piece, own) in enumerate(self._cuts(x, context.state)):
+            seed = key(context.seed, "tensor", i)
+            tensor = Context(stats[i], seed, own, context.worker)
+            data, after = codec._encode(piece, tensor)
             out += [len(data).to_bytes(4, "little"), data]
             states.append(after)
         return b"".join(out), tuple(states)

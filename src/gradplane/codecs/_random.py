@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane import _splitmix64
 from gradplane.codecs._base import CodecError, Floats
 
-GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_M1, _M2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-_S1, _S2, _S3 = np.uint64(30), np.uint64(27), np.uint64(31)
+GOLDEN = np.uint64(_splitmix64.GOLDEN)
+(_S1, _M1), (_S2, _M2) = ((np.uint64(s), np.uint64(m)) for s, m in _splitmix64.STEPS)
+_S3 = np.uint64(_splitmix64.LAST_SHIFT)
 
 
 def key(*parts: int | str) -> int:

@@ -3,12 +3,12 @@
 Folders (policies/, studies/) hold public modules that are no codecs."""
 
 import dataclasses
-import difflib
 import importlib
 import pkgutil
 from pathlib import Path
 from typing import Any
 
+from gradplane._suggestions import did_you_mean
 from gradplane.codecs._base import Codec, CodecError
 
 
@@ -46,5 +46,5 @@ def _load(name: str) -> type[Codec]:
 
 
 def _nearest(word: str, known: list[str]) -> str:
-    match = difflib.get_close_matches(word, known, 1, 0.5)
-    return f", did you mean {match[0]!r}?" if match else ";"
+    hint = did_you_mean(word, known, repr)
+    return f", {hint}" if hint else ";"

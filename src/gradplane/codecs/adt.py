@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 
 from gradplane.codecs import _bytepack
-from gradplane.codecs._base import (
-    Codec,
-    CodecError,
-    Codes,
-    Floats,
-    State,
-    check_int,
-)
+from gradplane.codecs._base import Codec, CodecError, Codes, Context, Floats, State, check_int
 
 
 @dataclass(frozen=True)
@@ -39,10 +32,8 @@ class ADT(Codec):
         """keep * n."""
         return self.keep * n
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
-        return _bytepack.pack(x, self.keep), state
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        return _bytepack.pack(x, self.keep), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         return _bytepack.unpack(data, n, self.keep)

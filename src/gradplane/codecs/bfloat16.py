@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_vector
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_vector
 from gradplane.codecs._reader import Reader
 
 _INFINITY = 0x7F80
@@ -37,14 +37,12 @@ class BFloat16(Codec):
         """2 n."""
         return 2 * n
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         halves = np.empty(x.size, np.uint16)
         if _round(x.view(np.uint32), halves) >= _INFINITY:
             index = int(np.argmax((halves & _INFINITY) == _INFINITY))
             raise CodecError(f"{x[index]} at index {index} is beyond bfloat16 (3.3895e38)")
-        return halves.astype("<u2").tobytes(), state
+        return halves.astype("<u2").tobytes(), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

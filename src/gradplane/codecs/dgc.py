@@ -11,7 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradplane.codecs import _hadamard, _indexed
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_vector
+from gradplane.codecs._base import (
+    Codec,
+    CodecError,
+    Context,
+    Floats,
+    State,
+    check_int,
+    check_vector,
+)
 from gradplane.codecs._params import check_number, check_positive, check_state
 from gradplane.codecs._reader import Reader
 from gradplane.codecs._select import largest_magnitudes
@@ -82,10 +90,8 @@ class DGC(Codec):
         """4 bytes, and 8 a value that is sent in the densest round, the first."""
         return 4 + 8 * _indexed.kept(n, self.density(0))
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, Memory]:
-        memory = self._accumulated(x, state)
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, Memory]:
+        memory = self._accumulated(x, context.state)
         k = _indexed.kept(x.size, self.density(memory.rounds - 1))
         sent = largest_magnitudes(memory.unsent, k)
         data = k.to_bytes(4, "little") + _indexed.pack(sent, memory.unsent[sent])

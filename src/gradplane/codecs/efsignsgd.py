@@ -7,7 +7,7 @@ inside the paper's residual is left to the optimizer.
 import dataclasses
 from dataclasses import dataclass
 
-from gradplane.codecs._base import Codec, CodecError, Floats, State
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State
 from gradplane.codecs._feedback import ErrorFeedback
 from gradplane.codecs.signsgd import SignSGD
 
@@ -49,10 +49,8 @@ class EFSignSGD(Codec):
         """Exactly the bytes of n values."""
         return self._signs.max_size(n)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
-        return self._signs.encode(x, None, seed, state, worker)
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        return self._signs._encode(x, dataclasses.replace(context, shared=None))
 
     def _decode(self, data: bytes, n: int) -> Floats:
         return self._signs.decode(data, n)

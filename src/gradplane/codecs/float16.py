@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_vector
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_vector
 from gradplane.codecs._reader import Reader
 
 _ROUNDS_TO_INFINITY = 65520.0  # halfway from the largest float16, 65504, to 2^16
@@ -18,14 +18,12 @@ class Float16(Codec):
         """2 n."""
         return 2 * n
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         large = np.abs(x) >= _ROUNDS_TO_INFINITY
         if large.any():
             index = int(np.argmax(large))
             raise CodecError(f"{x[index]} at index {index} is beyond float16 (65504)")
-        return x.astype("<f2").tobytes(), state
+        return x.astype("<f2").tobytes(), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gradplane.codecs._base import Codec, Floats, State, check_vector
+from gradplane.codecs._base import Codec, Context, Floats, State, check_vector
 from gradplane.codecs._reader import Reader
 
 
@@ -16,10 +16,8 @@ class Float32(Codec):
         """4 n."""
         return 4 * n
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
-        return x.astype("<f4").tobytes(), state
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        return x.astype("<f4").tobytes(), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

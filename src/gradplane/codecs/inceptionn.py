@@ -18,6 +18,7 @@ from gradplane.codecs import _bursts
 from gradplane.codecs._base import (
     Codec,
     CodecError,
+    Context,
     Floats,
     State,
     check_float32,
@@ -55,10 +56,8 @@ class Inceptionn(Codec):
     def _admit(self, x: Floats) -> Floats:
         return check_float32(x) if self.nonfinite else check_vector(x)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
-        return to_bytes(_bursts.encode(x, self.bound)), state
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        return to_bytes(_bursts.encode(x, self.bound)), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         return self._admit(_bursts.decode(data, n, self.bound))

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numba import njit
 
-from gradplane.codecs._base import Codec, CodecError, Floats, State
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State
 from gradplane.codecs._magnitudes import largest
 from gradplane.codecs._reader import Reader
 
@@ -35,13 +35,11 @@ class Int8(Codec):
         """4 + n."""
         return 4 + n
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         m, codes = largest(x), np.zeros(x.size, np.int8)
         if m > 0:
             _quantise(x, float(m), codes)
-        return m.astype("<f4").tobytes() + codes.tobytes(), state
+        return m.astype("<f4").tobytes() + codes.tobytes(), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

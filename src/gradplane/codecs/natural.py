@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _bits, _random
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_int
 from gradplane.codecs._bits import Codes
 from gradplane.codecs._reader import Reader
 
@@ -72,15 +72,13 @@ class Natural(Codec):
         """Exactly the bytes of n values."""
         return 2 + _bits.packed_size(n, self.bits)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         top = _exponent_above(x)
         codes = np.empty(x.size, np.uint8 if self.bits <= 8 else np.uint16)
-        key = np.uint64(_random.key(seed, worker, "rounding"))
+        key = np.uint64(_random.key(context.seed, context.worker, "rounding"))
         lowest = top - self.levels + 1
         _round(x, x.view(np.uint32), lowest, key, self.levels + 1, codes)
-        return top.to_bytes(2, "little", signed=True) + _bits.pack(codes, self.bits), state
+        return top.to_bytes(2, "little", signed=True) + _bits.pack(codes, self.bits), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _bitmap
-from gradplane.codecs._base import Codec, CodecError, Floats, State
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State
 from gradplane.codecs._reader import Reader
 
 
@@ -39,15 +39,13 @@ class OneBit(Codec):
         """8 bytes, and 1 for each 8 values."""
         return 8 + _bitmap.size(n)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         below = x < 0
         count = int(np.count_nonzero(below))
         upper, lower = _sums(x)
         bits = np.packbits(below, bitorder="little").tobytes()
         means = [upper / max(x.size - count, 1), lower / max(count, 1)]
-        return np.array(means, "<f4").tobytes() + bits, state
+        return np.array(means, "<f4").tobytes() + bits, context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from numba import njit
 
 from gradplane.codecs import _random
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int, check_vector
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, check_int, check_vector
 from gradplane.codecs._params import check_state
 from gradplane.codecs._reader import Reader
 
@@ -129,13 +129,11 @@ class PowerSGD(Codec):
         rows, columns, rank = self.shape(n)
         return 4 * rank * (rows + columns)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, Warm]:
-        warm = check_state("powersgd", state, Warm, x.size)
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, Warm]:
+        warm = check_state("powersgd", context.state, Warm, x.size)
         rows, columns, rank = self.shape(x.size)
         p, q = np.empty((rank, rows)), np.zeros((rank, columns))
-        _rows_times(x, _filled(warm.q, seed), p)
+        _rows_times(x, _filled(warm.q, context.seed), p)
         _orthonormalise(p)
         left = p.astype(np.float32)
         _columns_times(x, left, q)

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _bits, _hadamard, _random
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_int
 from gradplane.codecs._bits import Codes
 from gradplane.codecs._reader import Reader
 
@@ -78,14 +78,12 @@ class QSGD(Codec):
     def _buckets(self, n: int) -> int:
         return -(-n // self.bucket)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         norms = self._norms(x)
         codes = np.empty(x.size, np.uint8 if self.bits <= 8 else np.uint16)
-        key = np.uint64(_random.key(seed, worker, "rounding"))
+        key = np.uint64(_random.key(context.seed, context.worker, "rounding"))
         _quantise(x, norms, self.bucket, self.levels, key, codes)
-        return norms.astype("<f4").tobytes() + _bits.pack(codes, self.bits), state
+        return norms.astype("<f4").tobytes() + _bits.pack(codes, self.bits), context.state
 
     def _norms(self, x: Floats) -> Floats:
         norms = np.empty(self._buckets(x.size))

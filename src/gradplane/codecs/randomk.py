@@ -11,7 +11,7 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _indexed, _random
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_vector
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_vector
 from gradplane.codecs._reader import Reader
 from gradplane.codecs._select import Indices, largest
 
@@ -52,14 +52,12 @@ class RandomK(Codec):
     def _kept(self, n: int) -> int:
         return _indexed.kept(n, self.fraction, self.k)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
-        key = _random.key(seed, "positions")
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        key = _random.key(context.seed, "positions")
         values = x[_positions(key, x.size, self._kept(x.size))]
         if self.unbiased:
             values = _scaled(values, x.size)
-        return key.to_bytes(8, "little") + values.astype("<f4").tobytes(), state
+        return key.to_bytes(8, "little") + values.astype("<f4").tobytes(), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

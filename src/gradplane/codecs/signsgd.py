@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _bits
-from gradplane.codecs._base import CodecError, Codes, Floats, Partition, State, check_vector
+from gradplane.codecs._base import CodecError, Codes, Context, Floats, Partition, State
 from gradplane.codecs._grid import Fields, GridCodec, Sums
 
 
@@ -55,16 +55,9 @@ class SignSGD(GridCodec):
         if not isinstance(self.vote, bool):
             raise CodecError(f"vote must be True or False, got {self.vote!r}")
 
-    def codes(
-        self,
-        x: Floats,
-        shared: Floats | None = None,
-        seed: int = 0,
-        state: State = None,
-        worker: int = 0,
-    ) -> tuple[Codes, State]:
-        """See Codec.codes. Neither scale nor seed matter."""
-        return (check_vector(x) >= 0).view(np.uint8), state
+    def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
+        """Neither scale nor seed matter."""
+        return (x >= 0).view(np.uint8), context.state
 
     def decode_sum(
         self, sums: Sums, n: int, count: int | Sums, shared: Floats | None, seed: int = 0

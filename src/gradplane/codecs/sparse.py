@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradplane.codecs import _bitmap, _random
-from gradplane.codecs._base import Codec, Floats, State, check_int, check_vector
+from gradplane.codecs._base import Codec, Context, Floats, State, check_int, check_vector
 from gradplane.codecs._params import check_share
 from gradplane.codecs._reader import Reader
 
@@ -36,15 +36,13 @@ class Sparse(Codec):
         """The bitmap and every value: equal magnitudes are all sent."""
         return _bitmap.size(n) + 4 * n
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         bitmap = np.empty(_bitmap.size(x.size), np.uint8)
         out = np.empty(x.size + 1, np.float32)
         # From 1 on, so that zeros are not sent.
-        threshold = np.uint32(max(self._threshold(x, seed, worker), 1))
+        threshold = np.uint32(max(self._threshold(x, context.seed, context.worker), 1))
         count = _bitmap.gather(x, x.view(np.uint32), threshold, bitmap, out)
-        return bitmap.tobytes() + out[:count].astype("<f4").tobytes(), state
+        return bitmap.tobytes() + out[:count].astype("<f4").tobytes(), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

@@ -16,11 +16,11 @@ from gradplane.codecs import _packing
 from gradplane.codecs._base import (
     CodecError,
     Codes,
+    Context,
     Floats,
     Partition,
     State,
     check_int,
-    check_vector,
 )
 from gradplane.codecs._grid import GridCodec, Sums
 
@@ -76,18 +76,11 @@ class SwitchML(GridCodec):
         """Exactly the bytes of n values."""
         return 4 * len(self.partitions(n)) + 4 * n
 
-    def codes(
-        self,
-        x: Floats,
-        shared: Floats | None = None,
-        seed: int = 0,
-        state: State = None,
-        worker: int = 0,
-    ) -> tuple[Codes, State]:
-        """See Codec.codes: digits."""
-        integers = self._integers(check_vector(x), shared)
+    def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
+        """The integers' digits."""
+        integers = self._integers(x, self._shared_or_local(x, context))
         octets = (integers.view(np.uint32) + np.uint32(_MIDDLE)).astype(">u4").view(np.uint8)
-        return _packing.unpack(octets, 2 * octets.size, 4), state
+        return _packing.unpack(octets, 2 * octets.size, 4), context.state
 
     def decode_sum(
         self, sums: Sums, n: int, count: int | Sums, shared: Floats | None, seed: int = 0
@@ -106,16 +99,14 @@ class SwitchML(GridCodec):
         mantissa, exponent = np.frexp(np.abs(x[part.start : part.stop]).max())
         return float(np.ldexp(1.0, int(exponent) - 1)) if mantissa else 0.0
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
-        shared = self._shared(shared if shared is not None else self.local(x), x.size)
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        shared = self._shared_or_local(x, context)
         integers = self._integers(x, shared).astype("<i4")
         out = []
         for k, part in enumerate(self.partitions(x.size)):
             out.append(shared[k : k + 1].astype("<f4").tobytes())
             out.append(integers[part.start : part.stop].tobytes())
-        return b"".join(out), state
+        return b"".join(out), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = self._reader(data, n)
@@ -129,8 +120,7 @@ class SwitchML(GridCodec):
         self._check_integers(joined)
         return self._floats(joined, self._shared(np.array(shared, np.float32), n))
 
-    def _integers(self, x: Floats, shared: Floats | None) -> _Integers:
-        shared = self._shared(shared if shared is not None else self.local(x), x.size)
+    def _integers(self, x: Floats, shared: Floats) -> _Integers:
         out = np.zeros(x.size, np.int32)
         for k, part in enumerate(self.partitions(x.size)):
             values = slice(part.start, part.stop)

@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 
 from gradplane.codecs import _base3, _random
-from gradplane.codecs._base import Codec, Floats, State
+from gradplane.codecs._base import Codec, Context, Floats, State
 from gradplane.codecs._buffers import to_bytes
 from gradplane.codecs._magnitudes import largest
 from gradplane.codecs._random import key
@@ -43,12 +43,10 @@ class Ternary(Codec):
         """4 bytes, and 1 for each 5 values."""
         return 4 + _base3.size(n)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         m, digits = largest(x), np.empty(x.size, np.uint8)
-        _draw(x, float(m), np.uint64(key(seed, worker, "rounding")), digits)
-        return m.astype("<f4").tobytes() + to_bytes(_base3.pack(digits)), state
+        _draw(x, float(m), np.uint64(key(context.seed, context.worker, "rounding")), digits)
+        return m.astype("<f4").tobytes() + to_bytes(_base3.pack(digits)), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         reader = Reader(data)

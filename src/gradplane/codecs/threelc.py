@@ -19,6 +19,7 @@ from gradplane.codecs._base import (
     Codec,
     CodecError,
     Codes,
+    Context,
     Floats,
     State,
     check_int,
@@ -92,10 +93,8 @@ class ThreeLC(Codec):
         """4 bytes, and 1 for each 5 values."""
         return 4 + _base3.size(n)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
-        digits = np.empty(x.size, np.uint8)
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        digits, state = np.empty(x.size, np.uint8), context.state
         if self.accumulate:
             total, most = _magnitudes.add(x, residual(x, state, self.name))
             m = self._scale(most)

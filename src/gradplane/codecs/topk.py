@@ -7,7 +7,7 @@ fraction = 0.1.
 from dataclasses import dataclass
 
 from gradplane.codecs import _indexed
-from gradplane.codecs._base import Codec, Floats, State
+from gradplane.codecs._base import Codec, Context, Floats, State
 from gradplane.codecs._reader import Reader
 from gradplane.codecs._select import largest_magnitudes
 
@@ -34,11 +34,9 @@ class TopK(Codec):
     def _kept(self, n: int) -> int:
         return _indexed.kept(n, self.fraction, self.k)
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
         indices = largest_magnitudes(x, self._kept(x.size))
-        return _indexed.pack(indices, x[indices]), state
+        return _indexed.pack(indices, x[indices]), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         return _indexed.unpack(Reader(data), self._kept(n), n)

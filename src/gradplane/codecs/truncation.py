@@ -6,7 +6,7 @@ The bytes that are left follow each other, the most significant first, as ADT's 
 from dataclasses import dataclass
 
 from gradplane.codecs import _bytepack
-from gradplane.codecs._base import Codec, CodecError, Floats, State, check_int
+from gradplane.codecs._base import Codec, CodecError, Context, Floats, State, check_int
 
 _DROPS = (8, 16, 24)
 
@@ -35,10 +35,8 @@ class Truncation(Codec):
     def _keep(self) -> int:
         return 4 - self.drop // 8
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: State, worker: int
-    ) -> tuple[bytes, State]:
-        return _bytepack.pack(x, self._keep), state
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:
+        return _bytepack.pack(x, self._keep), context.state
 
     def _decode(self, data: bytes, n: int) -> Floats:
         return _bytepack.unpack(data, n, self._keep)

@@ -1,7 +1,8 @@
 """The control plane: P4Runtime to every switch, and nothing else.
 
-`plan` says what a job needs and refuses what cannot work; `Controller` installs it; `configure` and
-`read_counters` do so in one call.
+`plan` computes what a job needs and refuses what cannot work; `Controller` installs it; `configure`
+and `read_counters` do so in one call. targets/ has a file for each kind of switch. May import:
+codecs.
 """
 
 from gradplane.controller.blocking import Setup, configure, read_counters, set_bound

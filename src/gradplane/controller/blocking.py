@@ -1,4 +1,4 @@
-"""The controller for scripts: one call, no asyncio."""
+"""The controller for scripts: blocking calls, no asyncio."""
 
 from __future__ import annotations
 
@@ -16,15 +16,17 @@ from gradplane.controller.plan import JobPlan, Route, check
 
 T = TypeVar("T")
 
-# grpc.aio has one queue of events for a whole process, and event loops of several threads that use
-# it at a time get each other's ("Event loop is closed").
+# grpc.aio has one queue of events for a whole process: event loops of several threads that use it
+# at the same time get each other's events ("Event loop is closed").
 _ONE_LOOP = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Setup:
-    """All that a switch is told: its own address, routes, jobs, what to compress (None: its
-    program does not)."""
+    """The configuration of a switch: its own address, routes and jobs, and its compression.
+
+    compression: None for a program without it.
+    """
 
     ip: str
     mac: str
@@ -34,7 +36,8 @@ class Setup:
 
 
 def configure(address: str, pipeline: Pipeline, setup: Setup, target: str = "embedded") -> None:
-    """Load the program and install the setup. All jobs are checked before the first is installed.
+    """Load the program and install the setup; all jobs are checked before the first is
+    installed.
 
     Raises ControllerError.
     """
@@ -49,12 +52,16 @@ def set_bound(
 
 
 def read_counters(address: str, target: str = "embedded") -> Counters:
-    """All counters of the switch that are not 0: name, index, {"packets": ..., "bytes": ...}."""
+    """Return all counters of the switch that are not 0: name, index, {"packets": ..., "bytes":
+    ...}.
+    """
     return _run(_read_counters(address, target))
 
 
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """In a thread of its own, so that the caller may be in an event loop (a notebook is)."""
+    """Run a coroutine in a new thread, so that the caller may be in an event loop, as a notebook
+    is.
+    """
     with _ONE_LOOP, ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
 

@@ -1,4 +1,6 @@
-"""Control-plane names of `p4/tos_compress.p4`: what an edge switch is told, as table entries."""
+"""Control-plane names of `p4/tos_compress.p4`, and an edge switch's configuration as table
+entries.
+"""
 
 from __future__ import annotations
 
@@ -30,22 +32,24 @@ REASONS = (
     "unknown format",
     "not shorter",
 )
-"""Why a marked packet passed as it was: counter `passed` holds them in this order."""
+"""The reasons for which a marked packet passes uncompressed, in the order of counter `passed`."""
 TAG_BITS = (0, 8, 16, 32)
-"""What a value of each tag class takes besides its tag: counter `tags`."""
-_TAG_VECTORS = 4  # the cell of `tags` behind the classes'
+"""Bits of a value of each tag class, without its tag; in the order of counter `tags`."""
+_TAG_VECTORS = 4  # the cell of `tags` after the classes'
 _SHIM_BYTES = 4
 
 EXPONENTS = (6, 8, 10)
-"""The error bounds there are: 2^-6, 2^-8, 2^-10."""
+"""The supported error bounds: 2^-6, 2^-8, 2^-10."""
 
 HEADER_BYTES = (0, 16)
-"""What may stand in front of a message's values and is never compressed."""
+"""The lengths of a message's header, which is never compressed."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Values to prefix/length may lose less than 2^-k each. Raises PlanError for another k."""
+    """An error bound: values to prefix/length change by less than 2^-k. Raises PlanError for
+    another k.
+    """
 
     prefix: str
     length: int
@@ -62,9 +66,9 @@ class Bound:
 
 @dataclass(frozen=True)
 class Format:
-    """How messages to a UDP port look: a header left alone, then float32 values.
+    """The format of messages to a UDP port: an uncompressed header, then float32 values.
 
-    Raises PlanError for a header that is not of HEADER_BYTES.
+    Raises PlanError for a header whose length is not in HEADER_BYTES.
     """
 
     udp_port: int
@@ -75,13 +79,13 @@ class Format:
         if self.header_bytes not in HEADER_BYTES:
             raise PlanError(
                 f"UDP port {self.udp_port}: a header of {self.header_bytes} bytes; a message has"
-                f" {' or '.join(map(str, HEADER_BYTES))} bytes in front of its values"
+                f" {' or '.join(map(str, HEADER_BYTES))} bytes before its values"
             )
 
 
 @dataclass(frozen=True)
 class Compression:
-    """What a switch does with marked packets; without host ports it only forwards.
+    """The compression of a switch; without host ports it only forwards.
 
     Raises PlanError where one destination has two bounds, or one UDP port two formats.
     """
@@ -97,7 +101,7 @@ class Compression:
             if other != bound:
                 raise PlanError(
                     f"{bound.prefix}/{bound.length} has the bounds 2^-{other.k} and 2^-{bound.k}:"
-                    " the switch knows one a destination"
+                    " give each destination one"
                 )
         formats: dict[int, Format] = {}
         for form in self.formats:
@@ -106,7 +110,9 @@ class Compression:
 
 
 def entries(plan: Compression) -> Iterator[finsy.P4TableEntry]:
-    """Bounds and formats first: a port's packets are compressed when all else is there."""
+    """Yield bounds and formats first: a port's packets are compressed only when all else is
+    installed.
+    """
     for bound in plan.bounds:
         yield bound_entry(bound)
     for form in plan.formats:
@@ -122,7 +128,7 @@ def bound_entry(bound: Bound) -> finsy.P4TableEntry:
 
 
 def no_bound_entry(prefix: str, length: int) -> finsy.P4TableEntry:
-    """What to delete so that nothing to prefix/length is compressed any more."""
+    """Return the entry to delete so that packets to prefix/length are not compressed."""
     return finsy.P4TableEntry(BOUNDS, match=_destination(prefix, length))
 
 
@@ -147,16 +153,17 @@ def _port_entry(table: str, port: int) -> finsy.P4TableEntry:
 
 
 def compresses(schema: finsy.P4Schema) -> bool:
-    """Whether the loaded program is one that compresses marked packets."""
+    """Return True if the loaded program compresses marked packets."""
     return any(table.name == BOUNDS for table in schema.tables)
 
 
 def statistics(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[str, Any]:
-    """A switch's compression counters by name, from `Controller.counters()`.
+    """Return a switch's compression counters by name, from `Controller.counters()`.
 
-    packets and bytes (from the Ethernet header on) that it compressed, bytes after that; the same
-    of what it decompressed, in compressed form; marked packets that passed as they were, by reason;
-    values of each tag class by their bits, and how many times fewer bytes all values took.
+    packets and bytes (from the Ethernet header on) that were compressed, bytes after that; the same
+    for decompressed packets, in compressed form; marked packets that passed uncompressed, by
+    reason; values of each tag class by their bits, and the ratio of all values' bytes before and
+    after.
     """
     tags = [_cell(counters, "tags", index)["packets"] for index in range(_TAG_VECTORS + 1)]
     plain = 4 * sum(tags[:_TAG_VECTORS])
@@ -179,7 +186,7 @@ def statistics(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[
 def _cell(
     counters: Mapping[str, Mapping[int, Mapping[str, int]]], name: str, index: int
 ) -> dict[str, int]:
-    """A cell of the program's counter of that name, wherever in the program it stands."""
+    """Return a cell of the program's counter of this name, in any of its controls."""
     for full, cells in counters.items():
         if full.startswith("TosEgress.") and full.rpartition(".")[2] == name and index in cells:
             return dict(cells[index])

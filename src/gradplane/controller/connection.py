@@ -1,4 +1,4 @@
-"""A P4Runtime session with one switch, on finsy's client: entities in and out, errors in words."""
+"""A P4Runtime session with one switch, on finsy's client: entities in and out, errors as text."""
 
 from __future__ import annotations
 
@@ -25,24 +25,28 @@ _HINTS = {
 }
 
 
-_ELECTION_ID = 10  # leaves room below, for those who come later and only read
+_ELECTION_ID = 10  # leaves lower ids for later controllers, which only read
 
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A program as it is pushed: P4Info (protobuf text), and the target's device config."""
+    """A program as it is pushed: P4Info (protobuf text), and the target's device config.
+
+    `targets.Target.pipeline` makes both."""
 
     p4info: bytes
     device_config: bytes
 
     @property
     def schema(self) -> finsy.P4Schema:
-        """The program's tables, counters and so on. Raises ControllerError for a wrong P4Info."""
+        """The program's tables, counters and so on. Raises ControllerError for an invalid
+        P4Info.
+        """
         return finsy.P4Schema(parse_p4info(self.p4info))
 
 
 def parse_p4info(text: bytes) -> p4i.P4Info:
-    """P4Info from protobuf text. Raises ControllerError where it is not."""
+    """Parse P4Info from protobuf text. Raises ControllerError."""
     try:
         info: p4i.P4Info = text_format.Parse(text.decode(), p4i.P4Info())
         return info
@@ -51,13 +55,17 @@ def parse_p4info(text: bytes) -> p4i.P4Info:
 
 
 def _is_in_use(error: finsy.P4ClientError) -> bool:
-    """Whether another live controller has our election id; servers word that differently."""
+    """Return True if another live controller has this election id; servers word that
+    differently.
+    """
     refused = error.code == finsy.GRPCStatusCode.INVALID_ARGUMENT
     return refused and "election id" in error.message.lower()
 
 
 def _existing(error: finsy.P4ClientError) -> list[int]:
-    """Which updates of an insert failed only because the entity is there; else, the error again."""
+    """Return the updates of an insert that failed because the entity exists; raise any other
+    error.
+    """
     codes = {detail.canonical_code for detail in error.details.values()}
     if codes != {finsy.GRPCStatusCode.ALREADY_EXISTS}:
         raise error
@@ -65,7 +73,7 @@ def _existing(error: finsy.P4ClientError) -> list[int]:
 
 
 def _name_in_full(entity: Any, schema: finsy.P4Schema) -> None:
-    """finsy takes a name in full or as the P4Info's alias, and gives the alias."""
+    """Replace an entity's alias, which finsy gives, with the full name."""
     if isinstance(entity, finsy.P4TableEntry):
         entity.table_id = schema.tables[entity.table_id].name
     elif isinstance(entity, finsy.P4CounterEntry):
@@ -75,7 +83,7 @@ def _name_in_full(entity: Any, schema: finsy.P4Schema) -> None:
 class Connection:
     """An open session, used as `async with Connection(address, device_id, target)`.
 
-    Of several controllers the first is the primary, who may write; the others read. Every method
+    Of several controllers the first is the primary, which may write; the others read. Every method
     raises SwitchError where the switch refuses.
     """
 
@@ -105,15 +113,16 @@ class Connection:
 
     @property
     def schema(self) -> finsy.P4Schema:
-        """Of the program that runs, ours or found there. Raises SwitchError if there is none."""
+        """The schema of the running program, loaded or found there. Raises SwitchError if there is
+        none.
+        """
         if self._schema is None:
             raise SwitchError(f"{self.address}: the switch runs no program yet: load one first")
         return self._schema
 
     async def load(self, pipeline: Pipeline, force: bool = False) -> None:
         """Run this program. If it runs already it goes on, with all its state, unless `force`."""
-        blob = self._target.device_config(pipeline.device_config)
-        schema = finsy.P4Schema(parse_p4info(pipeline.p4info), blob)
+        schema = finsy.P4Schema(parse_p4info(pipeline.p4info), pipeline.device_config)
         if force or self._cookie != schema.p4cookie:
             self._check_primary()
             await self._push(schema.get_pipeline_config())
@@ -140,7 +149,9 @@ class Connection:
                         raise
 
     async def read(self, pattern: E) -> AsyncIterator[E]:
-        """All entities that match the pattern, a wildcard in what it leaves out; names in full."""
+        """Yield all entities that match the pattern, whose unset fields are wildcards, with full
+        names.
+        """
         schema = self.schema
         request = p4r.ReadRequest(
             device_id=self._device_id, entities=p4entity.encode_entities([pattern], schema)
@@ -153,7 +164,7 @@ class Connection:
                     yield entity
 
     async def _arbitrate(self) -> None:
-        """Become primary if nobody is. An election id that another has is refused: one below it."""
+        """Become primary if there is none; where an election id is in use, try the one below it."""
         while True:
             try:
                 await self._propose()
@@ -166,7 +177,7 @@ class Connection:
     async def _propose(self) -> None:
         answer = await self._propose_once()
         if answer.status.code == finsy.GRPCStatusCode.NOT_FOUND.value:
-            # The last primary has gone, and its election id is the least that may follow it.
+            # The last primary has left; its election id is the lowest that is accepted now.
             self._election_id = U128.decode(answer.election_id)
             answer = await self._propose_once()
         self._primary = answer.status.code == finsy.GRPCStatusCode.OK.value
@@ -218,12 +229,12 @@ class Connection:
         if not self._primary:
             raise SwitchError(
                 f"{self.address}: another controller (election id {self._primary_id}) is the"
-                " primary one: end it first"
+                " primary one: stop it first"
             )
 
     def _batches(self, entities: Iterable[Entity]) -> Iterator[list[Entity]]:
         rest = iter(entities)
-        while batch := list(itertools.islice(rest, self._target.BATCH)):
+        while batch := list(itertools.islice(rest, self._target.batch)):
             yield batch
 
     @contextmanager
@@ -232,7 +243,7 @@ class Connection:
             yield
         except finsy.P4ClientError as error:
             raise self._refused(what, error) from error
-        except ValueError as error:  # finsy's, for names and values that the program does not have
+        except ValueError as error:  # finsy's, for names and values that are not the program's
             raise SwitchError(f"{self.address}: {what}: {error}") from error
 
     def _refused(self, what: str, error: finsy.P4ClientError) -> SwitchError:

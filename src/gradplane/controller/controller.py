@@ -5,7 +5,7 @@
         await controller.install_local("10.0.0.254", "00:00:00:00:00:fe")
         await controller.install_job(plan)
 
-Installing what is there already changes nothing: a controller that was away just does it again.
+Installing what exists already changes nothing, so a restarted controller repeats all its steps.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Counters = dict[str, dict[int, dict[str, int]]]
 class Controller:
     """A session with one switch. Methods raise SwitchError where the switch refuses.
 
-    device_id: the target's own if None. target: a name of `targets.names()`.
+    device_id: None for the target's default. target: a name of `targets.names()`.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Controller:
     ) -> None:
         chosen = targets.get(target)
         self._connection = Connection(
-            address, chosen.DEVICE_ID if device_id is None else device_id, chosen
+            address, chosen.device_id if device_id is None else device_id, chosen
         )
         self._local: tuple[str, str] | None = None
 
@@ -51,21 +51,23 @@ class Controller:
 
     @property
     def capacity(self) -> Capacity:
-        """What the program on the switch has room for."""
+        """The limits of the program on the switch."""
         return thc.capacity(self._connection.schema)
 
     @property
     def aggregates(self) -> bool:
-        """Whether the program on the switch sums jobs, and wants an address of its own."""
+        """True if the program on the switch aggregates, and so needs an address
+        (`install_local`).
+        """
         return thc.aggregates(self._connection.schema)
 
     async def install_routes(self, routes: Iterable[Route]) -> None:
-        """Ordinary forwarding, in any program with a table `routes` like our programs'."""
+        """Install forwarding routes, in any program with a table `routes` like our programs'."""
         table = forwarding.table(self._connection.schema)
         await self._connection.put([forwarding.entry(to, table) for to in routes])
 
     async def install_compression(self, plan: Compression) -> None:
-        """Compress what hosts mark. Ports and bounds that an earlier plan left over are removed."""
+        """Compress marked packets of hosts; ports and bounds of an earlier plan are removed."""
         self._check_compresses()
         wanted = list(compression.entries(plan))
         keys = {thc.key(entry) for entry in wanted}
@@ -79,8 +81,10 @@ class Controller:
         await self._connection.put(wanted)
 
     async def set_bound(self, prefix: str, length: int, k: int | None) -> None:
-        """From the next packet on, values to prefix/length may lose less than 2^-k; None: nothing,
-        they are not compressed. Raises PlanError for a k that there is not."""
+        """Set the error bound of values to prefix/length to 2^-k from the next packet on.
+
+        None: they are not compressed. Raises PlanError for a k that is not supported.
+        """
         self._check_compresses()
         if k is None:
             await self._connection.remove([compression.no_bound_entry(prefix, length)])
@@ -90,20 +94,20 @@ class Controller:
     def _check_compresses(self) -> None:
         if not compression.compresses(self._connection.schema):
             raise ControllerError(
-                f"the program on the switch has no table {compression.BOUNDS}: it compresses"
-                " nothing, load tos_compress.p4"
+                f"the program on the switch has no table {compression.BOUNDS}, so it cannot"
+                " compress: load tos_compress.p4"
             )
 
     async def install_local(self, ip: str, mac: str) -> None:
-        """The switch's own address: what goes there is aggregated, and results come from there."""
+        """Set the switch's own address: packets to it are aggregated, and results come from it."""
         await self._connection.put([thc.local(ip)])
         self._local = (ip, mac)
 
     async def install_job(self, plan: JobPlan) -> None:
-        """Let a job in. What an earlier plan of the same job left over is removed.
+        """Admit a job. Entries of an earlier plan of the same job are removed.
 
         Raises PlanError, before anything is installed, where it does not fit the program or the
-        jobs that are there; ControllerError where `install_local` has not been called.
+        other jobs; ControllerError where `install_local` has not been called.
         """
         if self._local is None:
             raise ControllerError("install_local first: results need an address to come from")
@@ -116,19 +120,21 @@ class Controller:
         await self._connection.put(wanted)
 
     async def jobs(self) -> list[Claim]:
-        """The jobs that are on the switch, whoever installed them."""
+        """Return the jobs that are on the switch, whoever installed them."""
         members = self._connection.read(finsy.P4TableEntry(thc.MEMBERS))
         claims = {entry["job"]: thc.claim(entry) async for entry in members}
         return [claims[number] for number in sorted(claims)]
 
     async def remove_job(self, number: int) -> None:
-        """Take a job off the switch; its packets are dropped from now on. Absent: nothing."""
+        """Remove a job from the switch: its packets are dropped from now on. No error if it is
+        absent.
+        """
         claims = [claim for claim in await self.jobs() if claim.number == number]
         await self._connection.remove(await self._entries(number))
         await self._connection.remove([finsy.P4MulticastGroupEntry(c.group) for c in claims])
 
     async def counters(self) -> Counters:
-        """All counters that are not 0: name, index, then {"packets": ..., "bytes": ...}."""
+        """Return all counters that are not 0: name, index, then {"packets": ..., "bytes": ...}."""
         found: Counters = {}
         async for entry in self._connection.read(finsy.P4CounterEntry()):
             if entry.packet_count or entry.byte_count:
@@ -137,7 +143,7 @@ class Controller:
         return found
 
     async def _entries(self, number: int) -> list[finsy.P4TableEntry]:
-        """All table entries of a job, in the order in which they are to go."""
+        """Return all table entries of a job, in the order in which to remove them."""
         found = []
         for table in thc.job_tables(self._connection.schema):
             async for entry in self._connection.read(finsy.P4TableEntry(table)):

@@ -1,14 +1,14 @@
-"""Errors of the controller: what cannot work, and what a switch refused."""
+"""The errors of the controller: plans that cannot work, and refusals of a switch."""
 
 from __future__ import annotations
 
 
 class ControllerError(Exception):
-    """Anything the controller gives up on; the message says what to do about it."""
+    """A failure of the controller; the message says what to do about it."""
 
 
 class PlanError(ControllerError):
-    """A job that cannot work on this program or beside the other jobs. Nothing was installed."""
+    """A job that does not fit this program or the other jobs. Nothing was installed."""
 
 
 class SwitchError(ControllerError):

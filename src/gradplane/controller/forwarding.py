@@ -14,7 +14,9 @@ _TABLE, _ACTION, _KEY = "routes", "forward", "hdr.ipv4.dst_addr"
 
 
 def table(schema: finsy.P4Schema) -> str:
-    """The name of the program's table of routes. Raises ControllerError where it has none."""
+    """Return the name of the program's table of routes. Raises ControllerError where it has
+    none.
+    """
     for found in schema.tables:
         if found.name.rpartition(".")[2] == _TABLE:
             return str(found.name)
@@ -25,7 +27,7 @@ def table(schema: finsy.P4Schema) -> str:
 
 
 def entry(to: Route, table: str) -> finsy.P4TableEntry:
-    """The route in a table of that name."""
+    """Return the route's entry in a table of that name."""
     block = table.rpartition(".")[0]
     action = finsy.Action(f"{block}.{_ACTION}", mac=to.mac, port=to.port)
     match = finsy.Match({_KEY: f"{to.prefix}/{to.length}"})

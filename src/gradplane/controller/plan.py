@@ -1,10 +1,11 @@
-"""What a job needs from a switch, and the checks that refuse what cannot work, before it starts."""
+"""The plan of a job on a switch, and the checks that refuse what cannot work before it starts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gradplane import codecs
 from gradplane.controller.controller_errors import PlanError
 
 TABLE_SIZE = 16
@@ -16,7 +17,7 @@ MAX_JOBS = 256
 
 @dataclass(frozen=True)
 class Route:
-    """Packets to prefix/length leave by `port`, addressed to `mac`."""
+    """A route: packets to prefix/length leave through `port`, addressed to `mac`."""
 
     prefix: str
     length: int
@@ -26,7 +27,7 @@ class Route:
 
 @dataclass(frozen=True)
 class Member:
-    """Worker number `worker` of a job: its switch port, and where its results are sent."""
+    """Worker number `worker` of a job: its switch port, and the address of its results."""
 
     worker: int
     port: int
@@ -37,7 +38,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a loaded program has room for.
+    """The limits of a loaded program.
 
     slots: slots for all jobs together; sum_bits: width of a sum; workers: bits of a slot's bitmap.
     """
@@ -49,7 +50,7 @@ class Capacity:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a job has to itself on a switch."""
+    """The resources that a job has exclusively on a switch."""
 
     number: int
     slots: range
@@ -58,11 +59,11 @@ class Claim:
 
 @dataclass(frozen=True)
 class JobPlan:
-    """A job as it is installed.
+    """A job to install.
 
-    slots slot_base ... slot_base + slots - 1 are its own. table[i] is what index i adds to a sum;
-    granularity is the largest of them. group is the multicast group of its results, job + 1 by
-    default. Raises PlanError, with the numbers, for what no program could do.
+    It owns the slots slot_base ... slot_base + slots - 1. table[i] is the value that index i adds
+    to a sum; granularity is the largest of them. group is the multicast group of its results,
+    job + 1 by default. Raises PlanError, with the numbers, for what no program could do.
     """
 
     number: int
@@ -91,19 +92,19 @@ class JobPlan:
 
     @property
     def claim(self) -> Claim:
-        """What no other job may have."""
+        """The resources that no other job may use."""
         return Claim(self.number, self.slot_range, self.group)
 
     @property
     def slot_range(self) -> range:
-        """The slots that are its own."""
+        """The slots that the job owns."""
         return range(self.slot_base, self.slot_base + self.slots)
 
     def _check_workers(self) -> None:
         numbers = [member.worker for member in self.workers]
         if sorted(numbers) != list(range(len(numbers))) or not numbers:
             raise self._error(
-                f"worker numbers {numbers}: they are 0 to {max(len(numbers) - 1, 0)}, each once"
+                f"worker numbers {numbers}: expected 0 to {max(len(numbers) - 1, 0)}, each once"
             )
         if not 1 <= self.quorum <= len(numbers):
             raise self._error(
@@ -129,24 +130,15 @@ class JobPlan:
     def _check_sums(self) -> None:
         if self.sum_bits not in (8, 16):
             raise self._error(f"sum_bits = {self.sum_bits}: sums have 8 or 16 bits")
-        limit = 2**self.sum_bits - 1
-        # A slot closes at the quorum, so no sum has more summands.
-        largest = self.granularity * self.quorum
-        if largest <= limit:
-            return
-        wider = "sum_bits = 16" if largest < 2**16 and self.sum_bits < 16 else ""
-        finer = f"granularity ≤ {limit // self.quorum}" if self.quorum <= limit else ""
-        raise self._error(
-            f"granularity {self.granularity} × {self.quorum} workers = {largest} does not fit"
-            f" {self.sum_bits}-bit sums: use {' or '.join(filter(None, (wider, finer)))}"
-        )
+        if overflow := codecs.sum_overflow(self.granularity, self.quorum, self.sum_bits):
+            raise self._error(overflow)
 
     def _error(self, what: str) -> PlanError:
         return PlanError(f"job {self.number}: {what}")
 
 
 def check(plans: Sequence[JobPlan], capacity: Capacity) -> None:
-    """Raises PlanError where the jobs do not fit the program, or each other."""
+    """Raise PlanError where the jobs do not fit the program, or each other."""
     for index, plan in enumerate(plans):
         check_program(plan, capacity)
         for other in plans[:index]:
@@ -156,7 +148,7 @@ def check(plans: Sequence[JobPlan], capacity: Capacity) -> None:
 
 
 def allocate(slots: Iterable[int], capacity: Capacity) -> list[int]:
-    """The slot_base of each job, given how many slots it wants: one after another.
+    """Return the slot_base of each job, given the number of slots of each: one after another.
 
     Raises PlanError when they do not fit the program's registers.
     """
@@ -171,7 +163,7 @@ def allocate(slots: Iterable[int], capacity: Capacity) -> list[int]:
 
 
 def check_program(plan: JobPlan, capacity: Capacity) -> None:
-    """Raises PlanError where the job does not fit the program."""
+    """Raise PlanError where the job does not fit the program."""
     if len(plan.workers) > capacity.workers:
         raise PlanError(
             f"job {plan.number}: {len(plan.workers)} workers do not fit a bitmap of"
@@ -192,7 +184,7 @@ def check_program(plan: JobPlan, capacity: Capacity) -> None:
 
 
 def check_beside(plan: JobPlan, other: Claim) -> None:
-    """Raises PlanError where the job would take what another has."""
+    """Raise PlanError where the job needs resources of another."""
     mine = plan.claim
     if mine.group == other.group:
         raise PlanError(

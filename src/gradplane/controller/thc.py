@@ -35,12 +35,12 @@ EVENT_NAMES = (
     "status request",
     "unknown type",
 )
-"""Counter `events` holds them at job * 16 + position."""
+"""The events of counter `events`: cell job * 16 + position."""
 EVENTS_PER_JOB = 16
 
 
 def capacity(schema: finsy.P4Schema) -> Capacity:
-    """What the loaded program has room for. Raises ControllerError where it is not thc.p4."""
+    """Return the loaded program's limits; raise ControllerError where it is not thc.p4."""
     try:
         slots = schema.registers[_SLOTS].size
         bitmap = schema.actions[_ADMIT].params["worker_bit"].bitwidth
@@ -48,29 +48,29 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
         sum_bits = schema.tables[table].actions[action].params["value"].bitwidth
     except (ValueError, StopIteration) as error:
         raise ControllerError(
-            f"the program on the switch is not p4/thc.p4, which this controller is for: {error}"
+            f"the program on the switch is not p4/thc.p4, which this controller needs: {error}"
         ) from error
     return Capacity(slots=slots, sum_bits=sum_bits, workers=bitmap)
 
 
 def capacity_of(p4info: bytes) -> Capacity:
-    """The same from P4Info as protobuf text, before there is a switch."""
+    """Return the limits from P4Info as protobuf text, before there is a switch."""
     return capacity(finsy.P4Schema(parse_p4info(p4info)))
 
 
 def lookup_tables(schema: finsy.P4Schema) -> dict[str, str]:
-    """Each lookup table's name, and the name of the action that sets its value."""
+    """Return each lookup table's name, and the name of the action that sets its value."""
     matches = (_LOOKUP.fullmatch(table.name) for table in schema.tables)
     return {match[0]: f"{match[1]}set{match[2]}" for match in matches if match}
 
 
 def aggregates(schema: finsy.P4Schema) -> bool:
-    """Whether the loaded program is p4/thc.p4 by its names."""
+    """Return True if the loaded program is p4/thc.p4, by its names."""
     return any(table.name == MEMBERS for table in schema.tables)
 
 
 def local(ip: str) -> finsy.P4TableEntry:
-    """What is sent to `ip` is for the switch itself."""
+    """Return the entry that sends packets for `ip` to the switch itself."""
     match = finsy.Match({"hdr.ipv4.dst_addr": f"{ip}/32"})
     return finsy.P4TableEntry(ROUTES, match=match, action=finsy.Action("ThcIngress.aggregate"))
 
@@ -78,7 +78,9 @@ def local(ip: str) -> finsy.P4TableEntry:
 def job_entries(
     plan: JobPlan, schema: finsy.P4Schema, local_ip: str, local_mac: str
 ) -> Iterator[finsy.P4TableEntry | finsy.P4MulticastGroupEntry]:
-    """All that a job needs, members last: its packets are let in when the rest is there."""
+    """Yield all entries of a job, members last: its packets are admitted when the rest is
+    installed.
+    """
     for table, action in lookup_tables(schema).items():
         yield from _lookup_entries(plan, table, action)
     yield from _receivers(plan, local_ip, local_mac)
@@ -87,7 +89,9 @@ def job_entries(
 
 
 def group(plan: JobPlan) -> finsy.P4MulticastGroupEntry:
-    """Every worker's port once for each worker there; the instance tells egress which."""
+    """Return a group with a replica for each worker, through its port; the instance is worker +
+    1.
+    """
     replicas = [(member.port, member.worker + 1) for member in plan.workers]
     return finsy.P4MulticastGroupEntry(plan.group, replicas=replicas)
 
@@ -128,12 +132,12 @@ def _members(plan: JobPlan) -> Iterator[finsy.P4TableEntry]:
 
 
 def job_tables(schema: finsy.P4Schema) -> list[str]:
-    """The tables with entries of jobs, members first: a job that goes is shut out at once."""
+    """Return the tables with entries of jobs, members first: a removed job is shut out at once."""
     return [MEMBERS, RECEIVERS, *lookup_tables(schema)]
 
 
 def claim(member: finsy.P4TableEntry) -> Claim:
-    """What the job of this entry of `members` has to itself."""
+    """Return the resources of the job of this entry of `members`."""
     assert member.match is not None and isinstance(member.action, finsy.Action)
     args = member.action.args
     slots = range(args["slot_base"], args["slot_base"] + args["slots"])
@@ -141,7 +145,7 @@ def claim(member: finsy.P4TableEntry) -> Claim:
 
 
 def events(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[int, dict[str, int]]:
-    """Each job's events by name, from `Controller.counters()`; without what never happened."""
+    """Return each job's events by name, from `Controller.counters()`, without those that are 0."""
     found: dict[int, dict[str, int]] = {}
     for index, data in counters.get(EVENTS, {}).items():
         job, event = divmod(index, EVENTS_PER_JOB)
@@ -151,5 +155,5 @@ def events(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[int,
 
 
 def key(entry: finsy.P4TableEntry) -> tuple[str, tuple[tuple[str, Any], ...]]:
-    """Which entry this is, whatever it does."""
+    """Return the identity of an entry, whatever its action."""
     return entry.table_id, tuple(sorted((entry.match or {}).items()))

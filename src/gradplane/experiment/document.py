@@ -1,19 +1,24 @@
-"""Experiment files as text: places of keys, `--set` overrides, nearest names, writing TOML."""
+"""Experiment files as text: places of keys, `--set` overrides, nearest names, writing TOML.
 
-import difflib
-import json
-import re
+Values are read by tomllib, which is fast; tomlkit finds the line of a key when one is asked for,
+and quotes what is written.
+"""
+
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
+import tomlkit
+from tomlkit.items import AoT, InlineTable, Item, Table
+
+from gradplane import _suggestions
+
 Key = tuple[str | int, ...]
 
-_HEADER = re.compile(r"\s*(\[\[?)\s*([^\]]+?)\s*\]\]?\s*(?:#.*)?$")
-_PAIR = re.compile(r"\s*([A-Za-z0-9_\-.\" ]+?)\s*=")
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_MARK = "\0"  # stands in no TOML file
 
 
 class ExperimentError(Exception):
@@ -22,22 +27,68 @@ class ExperimentError(Exception):
 
 @dataclass
 class Document:
-    """The values of a TOML file, and for each key the place to name when it is wrong."""
+    """The values of a TOML file, and for each key the place to name when it is wrong.
+
+    text: the file's, empty where the values are not from a file. settings: by key, the `--set` that
+    changed it.
+    """
 
     name: str
     values: dict[str, Any]
-    places: dict[Key, str] = field(default_factory=dict)
+    text: str = ""
+    settings: dict[Key, str] = field(default_factory=dict)
 
-    def place(self, key: Key) -> str:
-        """The place of the key, or of what is nearest around it."""
+    def place(self, *keys: Key) -> str:
+        """Return the place of the first key that a setting changed, else of the first one.
+
+        Where it has none, the place of what is nearest around it."""
+        places = [self._place(key) for key in keys]
+        return next((place for place in places if place.startswith("--set ")), places[0])
+
+    def _place(self, key: Key) -> str:
         for end in range(len(key), 0, -1):
-            if key[:end] in self.places:
-                return self.places[key[:end]]
+            if key[:end] in self.settings:
+                return self.settings[key[:end]]
+            if line := self._line(key[:end]):
+                return f"{self.name}:{line}"
         return self.name
+
+    def _line(self, key: Key) -> int | None:
+        """Return the line of a key or of a table's header; None if it is not in the text.
+
+        The item is marked, and the mark found in the whole text."""
+        item = _item(self._parsed, key)
+        if item is None:
+            return None
+        indent = item.trivia.indent
+        item.trivia.indent = indent + _MARK
+        before, mark, _ = self._parsed.as_string().partition(_MARK)
+        item.trivia.indent = indent
+        return before.count("\n") + 1 if mark else None
+
+    @cached_property
+    def _parsed(self) -> tomlkit.TOMLDocument:
+        return tomlkit.parse(self.text)
+
+
+def _item(document: tomlkit.TOMLDocument, key: Key) -> Item | None:
+    """Return what tomlkit has at a key, None if there is nothing."""
+    node: Any = document
+    for part in key:
+        if isinstance(node, AoT) and isinstance(part, int) and part < len(node):
+            node = node[part]
+            continue
+        container = node.value if isinstance(node, Table | InlineTable) else node
+        if not isinstance(container, tomlkit.container.Container) or part not in container:
+            return None
+        node = container.item(str(part))
+    if isinstance(node, AoT):
+        node = node[0]
+    return node if isinstance(node, Item) else None
 
 
 def read(path: Path) -> Document:
-    """The document in a file; ExperimentError if it is not there or is no TOML."""
+    """Return the document in a file; ExperimentError if it is not there or is no TOML."""
     try:
         text = path.read_text("utf-8")
         values = tomllib.loads(text)
@@ -45,29 +96,7 @@ def read(path: Path) -> Document:
         raise ExperimentError(f"{path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ExperimentError(f"{path}: no valid TOML: {error}") from None
-    return Document(str(path), values, _places(text, str(path)))
-
-
-def _places(text: str, name: str) -> dict[Key, str]:
-    """file:line of each table header and each key that starts a line."""
-    places: dict[Key, str] = {}
-    counts: dict[Key, int] = {}
-    table: Key = ()
-    for number, line in enumerate(text.splitlines(), 1):
-        if header := _HEADER.match(line):
-            table = _parts(header[2])
-            if header[1] == "[[":
-                counts[table] = counts.get(table, -1) + 1
-                places.setdefault(table, f"{name}:{number}")
-                table = (*table, counts[table])
-            places[table] = f"{name}:{number}"
-        elif pair := _PAIR.match(line):
-            places[(*table, *_parts(pair[1]))] = f"{name}:{number}"
-    return places
-
-
-def _parts(dotted: str) -> Key:
-    return tuple(part.strip().strip('"') for part in dotted.split("."))
+    return Document(str(path), values, text)
 
 
 def override(document: Document, settings: Iterable[str]) -> None:
@@ -110,7 +139,7 @@ def _assign_item(
 ) -> None:
     # A section keeps its own place; an inline table is now where the setting says.
     if not rest or (done and isinstance(head, str)):
-        document.places[(*done, head)] = place
+        document.settings[(*done, head)] = place
     if rest:
         _assign(document, node[head], rest, (*done, head), value, place)
     else:
@@ -132,9 +161,7 @@ def dotted(key: Key) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """`did you mean "x"?` where a known name is near, else the list of the known ones."""
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, 1, 0.5)
-    return f'did you mean "{close[0]}"?' if close else f"known: {', '.join(names)}"
+    return _suggestions.hint(name, sorted(known), lambda near: f'"{near}"')
 
 
 def dumps(values: dict[str, Any]) -> str:
@@ -166,21 +193,21 @@ def _all_tables(value: list[Any]) -> bool:
 
 
 def inline(value: Any) -> str:
-    """The value as it stands behind `key =`."""
+    """Return the value as it stands behind `key =`."""
     if isinstance(value, dict):
         items = (f"{_name(k)} = {inline(v)}" for k, v in value.items() if v is not None)
         return "{ " + ", ".join(items) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(inline, value)) + "]"
-    if isinstance(value, str):
-        return _quoted(value)
-    return str(value).lower() if isinstance(value, bool) else repr(value)
+    return _scalar(value)
 
 
+@lru_cache(4096, typed=True)
+def _scalar(value: Any) -> str:
+    text: str = tomlkit.item(value).as_string()
+    return text
+
+
+@lru_cache(4096)
 def _name(key: str) -> str:
-    return key if _BARE.fullmatch(key) else _quoted(key)
-
-
-def _quoted(text: str) -> str:
-    """A TOML basic string, which is JSON's but for DEL."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+    return tomlkit.key(key).as_string()

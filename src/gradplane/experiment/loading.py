@@ -6,18 +6,26 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gradplane.experiment import p4_programs
-from gradplane.experiment.checks import problems_of
+from gradplane.experiment.deploying import DeploymentError, deploy, resolve
+from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import Document, ExperimentError, override, read
-from gradplane.experiment.schema import Experiment, Job, NamedModel
+from gradplane.experiment.schema import Experiment
 from gradplane.experiment.validation_text import explain
 
-__all__ = ["Experiment", "ExperimentError", "load", "resolve"]
+__all__ = ["Experiment", "ExperimentError", "load", "load_deployment"]
 
 
 def load(
     source: str | Path | Experiment, settings: Sequence[str] = (), seed: int | None = None
 ) -> Experiment:
-    """The resolved experiment of a file (or an Experiment), with `KEY=VALUE` settings and a seed.
+    """Return the resolved and checked experiment that `load_deployment` deploys."""
+    return load_deployment(source, settings, seed).experiment
+
+
+def load_deployment(
+    source: str | Path | Experiment, settings: Sequence[str] = (), seed: int | None = None
+) -> Deployment:
+    """Deploy the experiment of a file (or an Experiment), with `KEY=VALUE` settings and a seed.
 
     The seed replaces the experiment's, every job's and every impairment's own. Raises
     ExperimentError, with a line for each thing that is wrong: place, key, what is allowed."""
@@ -28,31 +36,11 @@ def load(
     if seed is not None:
         override(document, [f"seed={seed}", f"job.seed={seed}", f"impairment.seed={seed}"])
     experiment = _with_program(resolve(_validated(document)), document, source)
-    problems = [f"{document.place(key)}: {text}" for key, text in problems_of(experiment)]
-    if problems:
-        raise ExperimentError("\n".join(problems))
-    return experiment
-
-
-def resolve(experiment: Experiment) -> Experiment:
-    """The experiment with every default that depends on another key filled in."""
-    jobs = tuple(_resolved(experiment, n, job) for n, job in enumerate(experiment.job))
-    impairments = tuple({"seed": experiment.seed} | spec for spec in experiment.impairment)
-    return experiment.model_copy(update={"job": jobs, "impairment": impairments})
-
-
-def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
-    workers = job.workers or max(1, experiment.topology.workers - job.first_host + 1)
-    pull = job.pull or (NamedModel(name="float32") if job.aggregation == "ps" else None)
-    return job.model_copy(
-        update={
-            "name": job.name or (f"job{number}" if len(experiment.job) > 1 else experiment.name),
-            "workers": workers,
-            "quorum": job.quorum or workers,
-            "seed": experiment.seed if job.seed is None else job.seed,
-            "pull": pull,
-        }
-    )
+    try:
+        return deploy(experiment)
+    except DeploymentError as error:
+        lines = [f"{document.place(*p.keys)}: {p.text}" for p in error.problems]
+        raise ExperimentError("\n".join(lines)) from None
 
 
 def _with_program(

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from gradplane.controller.connection import Pipeline
 from gradplane.experiment.document import ExperimentError
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.compiler import Compiled, compile_source
@@ -16,6 +16,27 @@ from gradplane.switch.switch import Switch
 
 SHIPPED = Path(__file__).parent.parent / "p4"
 INCLUDE = SHIPPED / "include"
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program with the macros it is compiled with; a `gradplane.controller.targets.Program`."""
+
+    path: Path
+    defines: Mapping[str, str]
+
+    @property
+    def include_dirs(self) -> tuple[Path, ...]:
+        """The folders that its includes are looked for in."""
+        return include_dirs(self.path)
+
+    def p4info(self) -> bytes:
+        """Return its P4Info as protobuf text. Raises CompileError, with every error found."""
+        return p4info(compiled(self.path, (), self.defines).program).encode()
+
+    def packed_source(self) -> bytes:
+        """Return its source with all includes. Raises CompileError where one is missing."""
+        return device_config(self.path, self.include_dirs, self.defines)
 
 
 def find(program: str, folder: Path = Path()) -> Path:
@@ -54,7 +75,7 @@ def compiled(
 
 def check(compiled: Compiled) -> None:
     """Raises CompileError with what its architecture, or P4Info, has against the program."""
-    architecture(None, compiled.program).model.check(compiled.program)
+    architecture(None, compiled.program).check(compiled.program)
     try:
         build_p4info(compiled.program)
     except CompileError as error:
@@ -70,12 +91,6 @@ def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str
     """The program as one JSON text to push. Raises CompileError, with every error found."""
     check(compiled(program, folders, macros))
     return device_config(program, (*folders, *include_dirs(program)), macros).decode()
-
-
-def pipeline(program: Path, macros: Mapping[str, str]) -> Pipeline:
-    """The program as the controller pushes it. Raises CompileError, with every error found."""
-    info = p4info(compiled(program, (), macros).program)
-    return Pipeline(info.encode(), device_config(program, include_dirs(program), macros))
 
 
 def trace(

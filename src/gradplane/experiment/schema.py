@@ -6,9 +6,11 @@ taken from another key when the experiment is loaded (experiment.py).
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
 
-MAX_WORKERS = 64  # the aggregation header's bitmap has one bit a worker
+from gradplane import aggregations
+from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
 class Section(BaseModel):
@@ -69,6 +71,15 @@ class Switch(Section):
     recirculation_mbit: float = Field(default=100_000.0, gt=0)
 
 
+def _scheme(name: str) -> str:
+    """Return the name of an aggregation scheme; any other name is refused."""
+    *names, last = [f"'{name}'" for name in aggregations.names()]
+    if name not in aggregations.names():
+        expected = {"expected": f"{', '.join(names)} or {last}"}
+        raise PydanticCustomError("literal_error", "unknown aggregation", expected)
+    return name
+
+
 class Job(Section):
     """[[job]]"""
 
@@ -78,7 +89,7 @@ class Job(Section):
     push: NamedCodec = NamedModel(name="thc")
     pull: Annotated[NamedModel | None, BeforeValidator(_by_tensor)] = None
     local_steps: int = Field(default=1, ge=1)
-    aggregation: Literal["switch", "ps", "ring"] = "switch"
+    aggregation: Annotated[str, AfterValidator(_scheme)] = "switch"
     marked: bool = False
     bound: Literal[6, 8, 10] | None = None
     quorum: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
@@ -100,6 +111,10 @@ class Job(Section):
     seed: int | None = Field(default=None, ge=0, lt=2**63)
     sync: bool = False
     sync_threshold: int = Field(default=0, ge=0)
+
+    def changed(self, values: dict[str, Any]) -> "Job":
+        """Return the job with other values, plain ones as in a file."""
+        return Job.model_validate(dict(self) | values)
 
     @property
     def size(self) -> int:

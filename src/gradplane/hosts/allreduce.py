@@ -28,10 +28,10 @@ from gradplane.hosts.protocols.messages import RING_KINDS, Message, MessageError
 from gradplane.hosts.protocols.results import Floats, ReduceError, Summed
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.hosts.wire.marked_values import Marked
 
 PORT = 18257
-MAX_RANKS = 64  # the messages' bitmap
 _EXACT = 0  # in place of a bound
 _LINGER = 2.0  # seconds that close() waits for the last acknowledgements
 
@@ -215,8 +215,8 @@ class Ring:
 
 def _checked(rank: int, addresses: Sequence[str | tuple[str, int]]) -> tuple[Peer, ...]:
     peers = tuple((a, PORT) if isinstance(a, str) else (a[0], a[1]) for a in addresses)
-    if not 1 <= len(peers) <= MAX_RANKS:
-        raise RingError(f"{len(peers)} addresses: it must be from 1 to {MAX_RANKS}")
+    if not 1 <= len(peers) <= MAX_WORKERS:
+        raise RingError(f"{len(peers)} addresses: it must be from 1 to {MAX_WORKERS}")
     if not 0 <= rank < len(peers):
         raise RingError(
             f"rank = {rank}: it must be from 0 to {len(peers) - 1}, a place in addresses"

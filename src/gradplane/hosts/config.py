@@ -5,21 +5,29 @@ The runner writes one file a host; `python -m gradplane.hosts CONFIG.json` reads
 """
 
 import dataclasses
-import difflib
 import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane._suggestions import hint
+from gradplane.hosts.wire.aggregation import MAX_WORKERS
+
 STREAM_PORT_OFFSET = 1000
-MAX_WORKERS = 64
 MAX_SLOTS = 65536
 BOUNDS = (6, 8, 10)  # k of the error bounds 2^-k that the network knows
 
 
 class ConfigError(ValueError):
-    """A configuration that cannot work; the message names the key, the numbers and the way out."""
+    """A configuration that cannot work; the message names the key, the numbers and the way out.
+
+    `key` is the field of JobConfig or HostConfig that it is about, empty where it is none alone.
+    """
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 @dataclass(frozen=True)
@@ -34,7 +42,7 @@ class JobConfig:
     name: str
     workers: int  # 1 to 64
     quorum: int  # results leave when so many workers are in
-    aggregation: str  # "switch" | "ps" | "ring"
+    aggregation: str  # the scheme's name, for people; hosts run the role that they are given
     reliability: str  # "lossy" | "retransmit"
     codec: tuple[str, dict[str, Any]]  # what workers push: name, parameters
     pull_codec: tuple[str, dict[str, Any]]  # what a parameter server answers with
@@ -68,14 +76,14 @@ class JobConfig:
         _check_range("number", self.number, 0, 255)
         _check_range("workers", self.workers, 1, MAX_WORKERS, "the packets' bitmap has 64 bits")
         _check_range("quorum", self.quorum, 1, self.workers, "there are no more workers")
-        _check_choice("aggregation", self.aggregation, ("switch", "ps", "ring"))
         _check_choice("reliability", self.reliability, ("lossy", "retransmit"))
         _check_choice("sum_bits", self.sum_bits, (8, 16))
         _check_range("slots", self.slots, 2, MAX_SLOTS)
         if self.slots % 2:
             raise ConfigError(
                 f"slots = {self.slots}: two halves alternate, so it must be even: "
-                f"use {self.slots - 1} or {self.slots + 1}"
+                f"use {self.slots - 1} or {self.slots + 1}",
+                "slots",
             )
         for key, least in (("timeout_ns", 1), ("retries", 0), ("epochs", 0), ("batch", 1)):
             _check_range(key, getattr(self, key), least)
@@ -84,65 +92,30 @@ class JobConfig:
         if len(self.worker_addresses) != self.workers:
             raise ConfigError(
                 f"worker_addresses has {len(self.worker_addresses)} entries, "
-                f"workers = {self.workers}: give each worker one"
+                f"workers = {self.workers}: give each worker one",
+                "worker_addresses",
             )
-        if self.aggregation == "ps" and self.server_address is None:
-            raise ConfigError('aggregation = "ps" needs a server_address')
-        self._check_ring()
         self._check_marked()
         _check_time("codec_ns", self.codec_ns)
         _check_time("reduce_ns", self.reduce_ns)
         _check_range("local_steps", self.local_steps, 1)
-        self._check_server_only()
-
-    def _check_ring(self) -> None:
-        if self.aggregation != "ring":
-            return
-        if self.quorum < self.workers:
-            raise ConfigError(
-                f'aggregation = "ring" with quorum = {self.quorum} of {self.workers} workers: '
-                "every partial sum passes through all workers, so nobody can be left out: "
-                f'use quorum = {self.workers}, or aggregation = "switch" or "ps"'
-            )
-        if self.reliability != "retransmit":
-            raise ConfigError(
-                f'aggregation = "ring" with reliability = {self.reliability!r}: a lost partial sum '
-                'would stop the ring, so hosts send it again: use reliability = "retransmit"'
-            )
 
     def _check_marked(self) -> None:
         if not self.marked:
             if self.bound is not None:
                 raise ConfigError(
                     f"bound = {self.bound}: only marked transfers are compressed by the network: "
-                    "use marked = true, or leave bound out"
+                    "use marked = true, or leave bound out",
+                    "bound",
                 )
             return
-        if self.aggregation == "switch":
-            raise ConfigError(
-                'marked = true with aggregation = "switch": codes for the switch to sum are not '
-                'float32 values: use aggregation = "ring" or "ps"'
-            )
         if self.codec[0] != "float32":
             raise ConfigError(
                 f"marked = true with codec {self.codec[0]}: the network compresses float32 values "
-                "only: use codec float32, or marked = false"
+                "only: use codec float32, or marked = false",
+                "codec",
             )
         _check_choice("bound", self.bound, BOUNDS)
-
-    def _check_server_only(self) -> None:
-        if self.local_steps > 1 and (self.aggregation != "ps" or self.marked):
-            how = "marked = true" if self.marked else f'aggregation = "{self.aggregation}"'
-            raise ConfigError(
-                f"local_steps = {self.local_steps} with {how}: only a parameter server's workers "
-                'may have nothing to say in a round: use aggregation = "ps" without marked, or '
-                "local_steps = 1"
-            )
-        if self.aggregation != "ps" and self.codec[0] == "per_tensor":
-            raise ConfigError(
-                f'codec by tensor with aggregation = "{self.aggregation}": its workers sum whole '
-                'vectors under one codec: use aggregation = "ps", or one codec'
-            )
 
     @property
     def window(self) -> int:
@@ -161,21 +134,22 @@ class HostConfig:
 
     name: str
     ip: str
-    role: str  # "worker" | "server"
-    worker: int | None
+    role: str  # what runs there, as "module:object"; see hosts/drivers/host.py
+    worker: int | None  # None: a server
     job: JobConfig
     impairments: tuple[dict[str, Any], ...]  # see impairments.py
     log: str  # JSON-lines file (sockets only)
     start_at: int | None  # ns; None: at once
 
     def __post_init__(self) -> None:
-        _check_choice("role", self.role, ("worker", "server"))
-        if self.role == "worker":
-            if self.worker is None:
-                raise ConfigError(f'host {self.name}: role = "worker" needs a worker number')
+        if ":" not in self.role:
+            raise ConfigError(
+                f"role = {self.role!r}: write module:object, such as"
+                " gradplane.hosts.drivers.roles:SwitchWorker",
+                "role",
+            )
+        if self.worker is not None:
             _check_range("worker", self.worker, 0, self.job.workers - 1)
-        elif self.job.server_address is None:
-            raise ConfigError(f'host {self.name}: role = "server" needs the job\'s server_address')
 
     def to_json(self) -> str:
         """All of it, as JSON text that from_json() reads."""
@@ -195,20 +169,21 @@ class HostConfig:
 def _check_range(key: str, value: int, low: int, high: int | None = None, why: str = "") -> None:
     allowed = f"at least {low}" if high is None else f"from {low} to {high}"
     if isinstance(value, bool) or not isinstance(value, int):
-        raise ConfigError(f"{key} = {value!r}: it must be an integer {allowed}")
+        raise ConfigError(f"{key} = {value!r}: it must be an integer {allowed}", key)
     if value < low or (high is not None and value > high):
-        raise ConfigError(f"{key} = {value}: it must be {allowed}" + (f", {why}" if why else ""))
+        text = f"{key} = {value}: it must be {allowed}" + (f", {why}" if why else "")
+        raise ConfigError(text, key)
 
 
 def _check_time(key: str, value: float) -> None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-        raise ConfigError(f"{key} = {value!r}: it must be a number of nanoseconds, at least 0")
+        raise ConfigError(f"{key} = {value!r}: it must be a number of nanoseconds, at least 0", key)
 
 
 def _check_choice(key: str, value: object, allowed: Sequence[object]) -> None:
     if value not in allowed:
         choices = " or ".join(repr(choice) for choice in allowed)
-        raise ConfigError(f"{key} = {value!r}: it must be {choices}")
+        raise ConfigError(f"{key} = {value!r}: it must be {choices}", key)
 
 
 def _checked_keys(raw: Any, kind: type, what: str) -> dict[str, Any]:
@@ -219,9 +194,7 @@ def _checked_keys(raw: Any, kind: type, what: str) -> dict[str, Any]:
     known = [field.name for field in fields]
     for key in raw:
         if key not in known:
-            nearest = difflib.get_close_matches(key, known, 1, 0.5)
-            hint = f", did you mean {nearest[0]!r}?" if nearest else f"; known: {', '.join(known)}"
-            raise ConfigError(f"{what}: unknown key {key!r}{hint}")
+            raise ConfigError(f"{what}: unknown key {key!r}, {hint(key, known, repr)}")
     needed = [field.name for field in fields if field.default is dataclasses.MISSING]
     missing = [key for key in needed if key not in raw]
     if missing:

@@ -4,16 +4,16 @@ without loss and without time."""
 from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 
+from gradplane.controller import targets
 from gradplane.controller.blocking import configure
 from gradplane.controller.connection import Pipeline
-from gradplane.experiment import placement
-from gradplane.experiment.schema import Experiment
+from gradplane.experiment.deployment import Deployment
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.hosts.stream import segments
-from gradplane.runner.run_experiment import switch_config
 from gradplane.switch.ir import nodes as ir
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.events import EventQueue
@@ -26,9 +26,10 @@ Answer = tuple[str, int, bytes]
 class ReplayNetwork:
     """A context manager. `send` a host's datagram: all that arrives because of it comes back."""
 
-    def __init__(self, experiment: Experiment, pipeline: Pipeline) -> None:
-        self._experiment, self._pipeline = experiment, pipeline
-        self._topology = placement.topology(experiment)
+    def __init__(self, deployment: Deployment) -> None:
+        # Whatever the target of the run was, the embedded switch re-enacts it.
+        self._deployment, self._target = deployment, targets.get("embedded")
+        self._topology = deployment.topology
         self._host_of = {host.ip: host for host in self._topology.hosts}
         self._events = EventQueue()
         self._under_way: deque[tuple[str, int, bytes]] = deque()  # node and port that sends, frame
@@ -37,7 +38,7 @@ class ReplayNetwork:
             for link in self._topology.links
             for node, port in ((link.a, link.a_port), (link.b, link.b_port))
         }
-        self._config = switch_config(experiment, None, latency=0)
+        self._config = replace(deployment.switch_config(latency=0), target=self._target.name)
         program = compiled(self._config)
         self._switches = {s.name: self._switch(s.name, program) for s in self._topology.switches}
         self._exit = ExitStack()
@@ -51,9 +52,10 @@ class ReplayNetwork:
 
     def __enter__(self) -> "ReplayNetwork":
         with ExitStack() as on_failure:
-            for name, setup in placement.setups(self._experiment).items():
+            pipeline = Pipeline(*self._target.pipeline(self._deployment.program))
+            for name, setup in self._deployment.setups.items():
                 switch = on_failure.enter_context(self._switches[name])
-                configure(switch.address, self._pipeline, setup)
+                configure(switch.address, pipeline, setup)
             self._exit = on_failure.pop_all()
         return self
 

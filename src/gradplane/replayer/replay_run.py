@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gradplane.experiment import p4_programs, placement
+from gradplane.aggregations.aggregation import WrongSum
+from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.loading import Experiment, load
 from gradplane.replayer import outcomes
-from gradplane.replayer.reenactment import Reenactment, ReplayError, WrongSum
+from gradplane.replayer.reenactment import Reenactment, ReplayError
 from gradplane.replayer.replay_network import ReplayNetwork
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.runner.run_data import RunData
@@ -141,7 +142,7 @@ class _Replay:
 
     def __init__(self, recorded: RunData, on_round: Callable[[int], None] | None) -> None:
         self._recorded, self._on_round = recorded, on_round
-        self._experiment = recorded.experiment
+        self._deployment = recorded.deployment
         self._outcomes = outcomes.read(recorded.arrivals)
         self._lines = _digests(recorded.metrics)
         self._recorded_rounds = Counter(line["job"] for line in recorded.metrics)
@@ -149,12 +150,10 @@ class _Replay:
         self._weights: dict[str, dict[str, str]] = {}
 
     def result(self) -> ReplayResult:
-        program = p4_programs.find(self._experiment.switch.program)
-        pipeline = p4_programs.pipeline(program, placement.defines(self._experiment))
         difference = None
-        with ReplayNetwork(self._experiment, pipeline) as network:
-            for number in range(len(self._experiment.job)):
-                difference = difference or self._job(number, network)
+        with ReplayNetwork(self._deployment) as network:
+            for deployed in self._deployment.jobs:
+                difference = difference or self._job(deployed, network)
         return ReplayResult(
             self._recorded.folder,
             self._rounds,
@@ -165,9 +164,9 @@ class _Replay:
             self._recorded.finished,
         )
 
-    def _job(self, number: int, network: ReplayNetwork) -> Difference | None:
-        hosts = [c for c in placement.host_configs(self._experiment) if c.job.number == number]
-        job = Reenactment(hosts[0].job, hosts, self._outcomes[number], network)
+    def _job(self, deployed: DeployedJob, network: ReplayNetwork) -> Difference | None:
+        number = deployed.config.number
+        job = Reenactment(deployed, self._outcomes[number], network)
         compare: dict[str, Callable[[dict[str, Any]], Difference | None]] = {
             "epoch": lambda line: self._epoch(line, number),
             "done": lambda line: self._done(line, number),
@@ -180,7 +179,7 @@ class _Replay:
                     raise ReplayError(self._too_short(number))
                 waiting.append(line)
                 found = None
-                if len(waiting) == hosts[0].job.workers:
+                if len(waiting) == deployed.config.workers:
                     found = self._round(waiting, number, job.wrong_sum)
                     waiting, left = [], left - 1
             else:
@@ -188,7 +187,9 @@ class _Replay:
             if found is not None:
                 return found
             if not (left or self._recorded.finished):
-                self._weights[self._experiment.job[number].name] = self._last_weights(number)
+                self._weights[self._deployment.experiment.job[number].name] = self._last_weights(
+                    number
+                )
                 return None
         if left:
             raise ReplayError(self._too_short(number))
@@ -202,7 +203,7 @@ class _Replay:
 
     def _last_weights(self, job: int) -> dict[str, str]:
         last = self._recorded_rounds[job] - 1
-        workers = range(self._experiment.job[job].size)
+        workers = range(self._deployment.experiment.job[job].size)
         return {str(worker): self._lines[job, last, worker]["weights"] for worker in workers}
 
     def _round(

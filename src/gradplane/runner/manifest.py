@@ -12,10 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from gradplane.experiment import placement
+from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.schema import Experiment
-from gradplane.hosts.training import datasets, models
 from gradplane.runner.run_folder import (
     EXPERIMENT,
     FAILURE,
@@ -57,19 +56,10 @@ class PlannedJob(BaseModel):
     rounds: int
     values: int
 
-    @classmethod
-    def of(cls, experiment: Experiment, number: int) -> "PlannedJob":
-        """The plan of the experiment's job of that number."""
-        job = placement.job_config(experiment, number)
-        data = datasets.build(job.data, job.data_args, job.seed)
-        batches = datasets.batches(len(data.train_y), job.workers, 0, job.batch, job.seed, 0)
-        model = models.build(job.model, job.model_args, data.features, data.classes)
-        return cls(rounds=job.epochs * len(batches), values=len(model.parameters(job.seed)))
 
-
-def planned_jobs(experiment: Experiment) -> tuple[PlannedJob, ...]:
-    """The plans of all jobs of a resolved experiment."""
-    return tuple(PlannedJob.of(experiment, number) for number in range(len(experiment.job)))
+def planned_jobs(deployment: Deployment) -> tuple[PlannedJob, ...]:
+    """Return the plans of all jobs."""
+    return tuple(PlannedJob(rounds=job.rounds, values=job.values) for job in deployment.jobs)
 
 
 class Manifest(BaseModel):

@@ -11,7 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from gradplane.experiment.loading import Experiment, ExperimentError, load
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.runner import consistency, run_folder
 from gradplane.runner.manifest import FileDigest, Manifest, PlannedJob, planned_jobs
 from gradplane.runner.recorder import JobTally
@@ -43,7 +44,7 @@ class RunData:
     damaged, and ExperimentError where experiment.toml is."""
 
     folder: Path
-    experiment: Experiment
+    deployment: Deployment
     manifest: Manifest | None
     stored: dict[str, Any] | None  # summary.json
 
@@ -73,10 +74,15 @@ class RunData:
     @classmethod
     def _parsed(cls, folder: Path, manifest: Manifest | None) -> "RunData":
         summary = run_folder.read_summary(folder)
-        experiment = load(folder / EXPERIMENT)
+        deployment = load_deployment(folder / EXPERIMENT)
         if summary is not None:
-            consistency.check_summary(folder / SUMMARY, summary, experiment)
-        return cls(folder, experiment, manifest, summary)
+            consistency.check_summary(folder / SUMMARY, summary, deployment.experiment)
+        return cls(folder, deployment, manifest, summary)
+
+    @property
+    def experiment(self) -> Experiment:
+        """The resolved experiment."""
+        return self.deployment.experiment
 
     @property
     def name(self) -> str:
@@ -119,7 +125,7 @@ class RunData:
     @cached_property
     def planned(self) -> tuple[PlannedJob, ...]:
         """What each job was to train."""
-        return self.manifest.jobs if self.manifest else planned_jobs(self.experiment)
+        return self.manifest.jobs if self.manifest else planned_jobs(self.deployment)
 
     @property
     def unfinished(self) -> str:

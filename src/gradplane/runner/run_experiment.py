@@ -11,9 +11,9 @@ from typing import Any
 from rich.console import Console
 
 from gradplane.controller.blocking import configure, read_counters
-from gradplane.controller.connection import Pipeline
-from gradplane.experiment import p4_programs, placement
-from gradplane.experiment.loading import Experiment, ExperimentError, load
+from gradplane.experiment.deploying import baseline
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
 from gradplane.report import page
 from gradplane.runner import isolation, manifest, run_folder, traffic_counters
@@ -24,7 +24,7 @@ from gradplane.runner.recorder import Recorder
 from gradplane.runner.run_data import RunData
 from gradplane.runner.run_folder import FolderError
 from gradplane.runner.summary import Summary, outcome
-from gradplane.topologies.network import Network, SwitchConfig
+from gradplane.topologies.network import Network
 
 NETWORKS = ("mininet", "sim")
 
@@ -51,13 +51,13 @@ def run(
     error, KeyboardInterrupt too, has a note that names the folder: what was recorded is there for
     `replay`, for reports and for `resume`.
     """
-    resolved = load(experiment, settings, seed)
-    pipeline = _compiled(resolved)
+    deployment = load_deployment(experiment, settings, seed)
     network = choose_network(net, _console(console))
+    _check_target(deployment, network)
     if cli and network != "mininet":
         raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
-    folder = run_folder.create(out, resolved.name)
-    return _carry_out(_Task(resolved, pipeline, folder.resolve(), network, cli, console), folder)
+    folder = run_folder.create(out, deployment.experiment.name)
+    return _carry_out(_Task(deployment, folder.resolve(), network, cli, console), folder)
 
 
 def resume(folder: str | Path, *, net: str | None = None, console: bool = False) -> Summary:
@@ -73,8 +73,8 @@ def resume(folder: str | Path, *, net: str | None = None, console: bool = False)
     if recorded.network and net not in (None, recorded.network):
         raise ExperimentError(f"{folder}: the run is on the network {recorded.network!r}")
     network = choose_network(recorded.network or net, _console(console))
-    experiment = recorded.experiment
-    task = _Task(experiment, _compiled(experiment), path.resolve(), network, False, console)
+    _check_target(recorded.deployment, network)
+    task = _Task(recorded.deployment, path.resolve(), network, False, console)
     return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
 
 
@@ -83,10 +83,9 @@ def _carry_out(task: "_Task", folder: Path) -> Summary:
     with run_folder.in_use(folder):
         run_folder.clear(folder, training=task.trained is None)
         if task.trained is None:
-            plan = Manifest(
-                network=task.network, machine=describe(), jobs=planned_jobs(task.experiment)
-            )
-            manifest.start(folder, task.experiment, plan)
+            jobs = planned_jobs(task.deployment)
+            plan = Manifest(network=task.network, machine=describe(), jobs=jobs)
+            manifest.start(folder, task.deployment.experiment, plan)
         try:
             values = _isolated(task)
         except BaseException as error:
@@ -121,14 +120,16 @@ def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
     """
     network = choose_network(net, None)
     plain = experiment.model_copy(update={"output": Output(baseline=False)})
-    return _isolated(_Task(plain, _compiled(plain), folder.resolve(), network, False, False))
+    deployment = load_deployment(plain)
+    _check_target(deployment, network)
+    return _isolated(_Task(deployment, folder.resolve(), network, False, False))
 
 
 def _isolated(task: "_Task") -> dict[str, Any]:
     """Execute it, on Mininet in namespaces of its own."""
     if task.network == "sim":
         return _execute(task)
-    keep = [task.folder, p4_programs.find(task.experiment.switch.program).parent]
+    keep = [task.folder, task.deployment.program.path.parent]
     return isolation.call(_execute, task, keep=keep)
 
 
@@ -157,10 +158,17 @@ def mininet_possible() -> tuple[bool, str]:
     return isolation.can_isolate()
 
 
-def _compiled(experiment: Experiment) -> Pipeline:
-    """The experiment's program, compiled as the switch will; CompileError if it is wrong."""
-    program = p4_programs.find(experiment.switch.program)
-    return p4_programs.pipeline(program, placement.defines(experiment))
+def _check_target(deployment: Deployment, network: str) -> None:
+    """Check that the target can run the program here, before anything is started or written.
+
+    Raises ExperimentError where it cannot, and CompileError where the program is wrong."""
+    target = deployment.target
+    if network not in target.networks:
+        names = " or ".join(f"--net {name}" for name in target.networks)
+        raise ExperimentError(f'target = "{target.name}" cannot run on {network}: use {names}')
+    if missing := target.missing():
+        raise ExperimentError(f'target = "{target.name}" cannot be used here: {missing}')
+    assert deployment.pipeline.p4info  # compiles
 
 
 def _console(wanted: bool) -> Console | None:
@@ -171,8 +179,7 @@ def _console(wanted: bool) -> Console | None:
 class _Task:
     """All that a training needs to know; picklable, as it goes into an isolated process."""
 
-    experiment: Experiment
-    pipeline: Pipeline
+    deployment: Deployment
     folder: Path
     network: str
     cli: bool
@@ -181,14 +188,14 @@ class _Task:
 
     def baseline(self) -> "_Task":
         """The same, without compression and losses, into a folder inside this one."""
-        plain = placement.baseline(self.experiment)
         folder = self.folder / run_folder.BASELINE
-        return dataclasses.replace(self, experiment=plain, folder=folder, cli=False)
+        plain = baseline(self.deployment)
+        return dataclasses.replace(self, deployment=plain, folder=folder, cli=False)
 
 
 def _execute(task: _Task) -> dict[str, Any]:
     """Train, then train the baseline; each is in summary.json as soon as it is finished."""
-    experiment = task.experiment
+    experiment = task.deployment.experiment
     with OneBlasThread():
         values = task.trained
         if values is None:
@@ -207,46 +214,45 @@ def _execute(task: _Task) -> dict[str, Any]:
 
 def _train(task: _Task, title: str) -> dict[str, Any]:
     """Train once, on a network of its own: what it came to."""
-    experiment, target = task.experiment, task.experiment.switch.target
-    planned = planned_jobs(experiment)
-    screen = show(_console(task.console), title, [job.rounds for job in planned])
+    deployment = task.deployment
+    target, pipeline = deployment.target.name, deployment.pipeline
+    screen = show(_console(task.console), title, [job.rounds for job in deployment.jobs])
     with ExitStack() as stack:
         if not task.cli:
             stack.enter_context(screen)
         net = stack.enter_context(_network(task))
-        for name, setup in placement.setups(experiment).items():
-            configure(net.switch_addresses[name], task.pipeline, setup, target)
+        for name, setup in deployment.setups.items():
+            configure(net.switch_addresses[name], pipeline, setup, target)
         if task.cli:
             net.cli()
             stack.enter_context(screen)
         recorder = _record(task, net, screen)
         switches = {
-            name: traffic_counters.of_switch(read_counters(address, target), task.pipeline)
+            name: traffic_counters.of_switch(read_counters(address, target), pipeline)
             for name, address in net.switch_addresses.items()
         }
         links = net.link_counters()
     found = {"switches": switches} | traffic_counters.of_links(links, net.topology)
-    values = outcome(experiment, recorder.jobs, recorder.verdicts, found)
-    for job, plan in zip(values["jobs"], planned, strict=True):
-        job["values"] = plan.values
+    values = outcome(deployment.experiment, recorder.jobs, recorder.verdicts, found)
+    for job, deployed in zip(values["jobs"], deployment.jobs, strict=True):
+        job["values"] = deployed.values
     return values
 
 
 def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
-    experiment = task.experiment
+    experiment = task.deployment.experiment
     sizes, patience = [job.size for job in experiment.job], round(experiment.patience_s * 1e9)
     with Recorder(task.folder, sizes, on_round, patience) as recorder:
-        net.run(placement.host_configs(experiment), recorder)
+        net.run(task.deployment.hosts, recorder)
     return recorder
 
 
 def _network(task: _Task) -> Network:
-    experiment = task.experiment
-    pcap = task.folder / "pcap" if experiment.output.pcap else None
+    deployment = task.deployment
+    pcap = task.folder / "pcap" if deployment.experiment.output.pcap else None
     if pcap is not None:
         pcap.mkdir()
-    config = switch_config(experiment, pcap)
-    topology = placement.topology(experiment)
+    config, topology = deployment.switch_config(pcap), deployment.topology
     if task.network == "sim":
         from gradplane.topologies.sim.sim_network import SimNetwork
 
@@ -254,22 +260,3 @@ def _network(task: _Task) -> Network:
     from gradplane.topologies.mininet.mininet_network import MininetNetwork
 
     return MininetNetwork(topology, config)
-
-
-def switch_config(
-    experiment: Experiment, pcap: Path | None, latency: int | None = None
-) -> SwitchConfig:
-    """How the switches run; `pcap` is the folder for their captures, if they make any.
-
-    latency: ns, instead of the experiment's."""
-    section, program = experiment.switch, p4_programs.find(experiment.switch.program)
-    return SwitchConfig(
-        program=program,
-        include_dirs=p4_programs.include_dirs(program),
-        defines=tuple(placement.defines(experiment).items()),
-        engine=section.engine,
-        seed=experiment.seed,
-        latency=round(section.latency_us * 1000) if latency is None else latency,
-        recirculation_rate=round(section.recirculation_mbit * 1e6),
-        pcap=pcap,
-    )

@@ -1,5 +1,6 @@
-"""Numerical studies behind the papers' figures.
+"""Studies: figures and tables of the papers, computed again.
 
-`nmse` computes: pure functions that return rows. papers/ has a study a file, which an experiment
-file's [study] table names; `launch` runs one into a run folder.
+papers/ has one study a file, which an experiment file's [study] table names; `launch` runs one into
+a folder. The other modules compute: pure functions that return rows. May import every room but
+replayer and cli.
 """

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gradplane.experiment import loading, placement
+from gradplane.experiment.deploying import deploy, resolve
 from gradplane.experiment.schema import Experiment, Job, Topology
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
@@ -40,7 +40,7 @@ def job(workers: int, **keys: Any) -> JobConfig:
     """The job of an experiment through a parameter server: `keys` as in [[job]]."""
     wanted = Job(aggregation="ps", **keys)
     made = Experiment(topology=Topology(workers=workers), job=(wanted,))
-    return placement.job_config(loading.resolve(made), 0)
+    return deploy(resolve(made)).jobs[0].config
 
 
 def run(job: JobConfig) -> Trained:

@@ -1,6 +1,8 @@
-"""A P4_16 switch in Python: compiler, engines, P4Runtime.
+"""A P4_16 switch in Python: compiler, engines, match tables, P4Runtime, ports.
 
-`Switch` runs a program; what goes wrong is a CompileError, TableError or SwitchError.
+`Switch` runs a program; its errors are CompileError, TableError and SwitchError. The stages are
+packages, in the order of docs/architecture.md's table. Imports no other room: the switch knows no
+gradients.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CompileError", "MeterConfig", "Recirculated", "Switch", "SwitchError", "TableError"]
 
-# Loaded on first use, so that one part of the package does not import all others.
+# Loaded on first use, so that importing one part of the package does not import all others.
 _HOMES = {
     "CompileError": "source",
     "MeterConfig": "runtime.meters",

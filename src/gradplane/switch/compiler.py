@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,13 +12,19 @@ from gradplane.switch.arch.registry import natives_of
 from gradplane.switch.check.checker import check
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.lower.program import lower, package_types
-from gradplane.switch.source import CompileError, Diagnostic, Reporter, Span
-from gradplane.switch.syntax import parse_file
+from gradplane.switch.source import (
+    CompileError,
+    Diagnostic,
+    InternalCompilerError,
+    Reporter,
+    Span,
+)
+from gradplane.switch.syntax import ast, parse_file
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """A program and what the compiler had to say about it (warnings)."""
+    """A compiled program and the compiler's diagnostics (its warnings)."""
 
     program: ir.Program
     reporter: Reporter
@@ -33,21 +41,43 @@ def compile_source(
     text: str | None = None,
     library: bool = False,
 ) -> Compiled:
-    """Compiles a P4_16 file, or `text` (then `path` is the name it goes by in messages).
+    """Compile a P4_16 file, or `text`; then `path` is the file name that messages show.
 
-    library: accept a program without a main, too. What is compiled may be for another architecture
-    than ours: gradplane.switch.arch.registry tells. Raises CompileError with every error of the
-    stage that failed.
+    library: also accept a program without a `main`. The program may be written for an architecture
+    that this package does not implement; gradplane.switch.arch.registry reports that. Raises
+    CompileError with every error of the stage that failed.
     """
     tree, reporter = parse_file(path, include_dirs, defines, text)
     try:
         checked = check(tree, reporter)
         natives = natives_of(package_types(tree))
         return Compiled(lower(checked, reporter, natives, library), reporter)
+    except CompileError:
+        raise
     except RecursionError:
         place = Span(str(path), 1, 1, 2)
         deep = Diagnostic(place, "the program is nested too deeply to be compiled")
         raise CompileError([deep], reporter.lines) from None
+    except Exception as error:
+        raise _internal_error(error, tree, reporter) from error
+
+
+def _internal_error(
+    error: Exception, tree: ast.Program, reporter: Reporter
+) -> InternalCompilerError:
+    """Return the report of a bug: the errors found before, and the construct it occurred at."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    nodes = [v for frame in frames for v in frame.f_locals.values() if isinstance(v, ast.Node)]
+    place = next((n for n in reversed(nodes) if n.span.line), tree)
+    what = f"internal error of the compiler at this {_construct(place)}: {error!r}"
+    hint = "this is a bug of the compiler; please report it, with the program"
+    found = Diagnostic(place.span, what, hint=hint)
+    return InternalCompilerError([*reporter.errors, found], reporter.lines)
+
+
+def _construct(node: ast.Node) -> str:
+    """Return the kind of a node in words: "table decl"."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", type(node).__name__).lower()
 
 
 def compile_program(
@@ -56,5 +86,5 @@ def compile_program(
     defines: Mapping[str, str] | Sequence[str] | None = None,
     text: str | None = None,
 ) -> ir.Program:
-    """`compile_source` without the warnings."""
+    """Compile as `compile_source` does, and return the IR only."""
     return compile_source(path, include_dirs, defines, text).program

@@ -1,4 +1,4 @@
-"""Tables and action profiles as `Switch.table(...)` and `Switch.profile(...)` hand them out."""
+"""Handles of tables and action profiles: the results of Switch.table and Switch.profile."""
 
 from __future__ import annotations
 
@@ -16,13 +16,14 @@ from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 
-VALIDITY = "$valid$"  # what P4Info calls isValid() in a key's name
+VALIDITY = "$valid$"  # the name of isValid() in P4Info's keys
 
 
 class Table:
-    """One table's entries. Names may be suffixes; raises SwitchError with the way out.
+    """A handle of one table. Names may be suffixes; errors are SwitchErrors that suggest a
+    remedy.
 
-    `match` maps field names to values (fields left out match anything); see
+    `match` maps field names to values (omitted fields match anything); see
     gradplane.switch.match_values for the forms. A table with an action profile takes `member` or
     `group` in place of `action`.
     """
@@ -45,7 +46,7 @@ class Table:
         member: int | None = None,
         group: int | None = None,
     ) -> Entry:
-        """Adds an entry. Where a priority is needed and none is given it is 1; larger wins."""
+        """Add an entry. Where a priority is needed and none is given it is 1; larger wins."""
         entry = self._entry(match, priority, self._target(action, params, member, group))
         with self._lock:
             self.state.insert(entry)
@@ -61,31 +62,31 @@ class Table:
         member: int | None = None,
         group: int | None = None,
     ) -> None:
-        """Gives the entry with this match (and priority) another action."""
+        """Give the entry with this match (and priority) another action."""
         entry = self._entry(match, priority, self._target(action, params, member, group))
         with self._lock:
             self.state.modify(entry)
 
     def remove(self, match: Mapping[str, Any], priority: int | None = None) -> None:
-        """Removes the entry with this match (and priority)."""
+        """Remove the entry with this match (and priority)."""
         with self._lock:
             self.state.delete(self._entry(match, priority, ActionData(0)))
 
     def clear(self) -> None:
-        """Removes all entries but those that are constant in the source."""
+        """Remove all entries except those that are constant in the source."""
         with self._lock:
             self.state.clear()
 
     def set_default(
         self, action: str | None = None, params: Mapping[str, Any] | None = None
     ) -> None:
-        """Sets the action on a miss; without arguments: back to the source's."""
+        """Set the action for lookup misses; without arguments, restore the source's."""
         data = None if action is None else action_data(self.state.table, action, params)
         with self._lock:
             self.state.set_default(data)
 
     def entries(self) -> list[Entry]:
-        """All entries, oldest first."""
+        """Return all entries, oldest first."""
         return list(self.state.entries())
 
     def _entry(self, match: Mapping[str, Any], priority: int | None, target: Target) -> Entry:
@@ -117,7 +118,7 @@ class Table:
 
 
 class Profile:
-    """An action profile's members and an action selector's groups."""
+    """A handle of an action profile's members and an action selector's groups."""
 
     def __init__(
         self, profile: ActionProfile, tables: list[MatchTable], lock: AbstractContextManager[Any]
@@ -128,25 +129,25 @@ class Profile:
 
     @property
     def table(self) -> MatchTable:
-        """One of the tables that use the profile; they all list the same actions."""
+        """Return one of the tables that use the profile; they all list the same actions."""
         if not self._tables:
             raise SwitchError(f"action profile {self.state.name}: no table uses it")
         return self._tables[0]
 
     def add_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
-        """Adds a member; `action` is one of the tables' that use the profile."""
+        """Add a member; `action` is an action of the tables that use the profile."""
         data = self._action(action, params)
         with self._lock:
             self.state.add_member(id, data)
 
     def modify_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
-        """Gives a member another action."""
+        """Give a member another action."""
         data = self._action(action, params)
         with self._lock:
             self.state.modify_member(id, data)
 
     def remove_member(self, id: int) -> None:
-        """Removes a member, which no group and no entry may have."""
+        """Remove a member that no group and no entry uses."""
         with self._lock:
             self._check_unused("member", MemberRef(id))
             self.state.delete_member(id)
@@ -154,14 +155,17 @@ class Profile:
     def add_group(
         self, id: int, members: Iterable[int | tuple[int, int] | tuple[int, int, int]]
     ) -> None:
-        """Adds a group of members: a member, (member, weight) for one that gets more than its share
-        or (member, weight, port) for one that is left out while the port has no link."""
+        """Add a group of members.
+
+        Each is a member, (member, weight) to give it a share of that weight, or (member, weight,
+        port) to skip it while the port has no link.
+        """
         weighted = [_weighted(*m) if isinstance(m, tuple) else Weighted(m) for m in members]
         with self._lock:
             self.state.add_group(id, weighted)
 
     def remove_group(self, id: int) -> None:
-        """Removes a group, which no entry may have."""
+        """Remove a group that no entry uses."""
         with self._lock:
             self._check_unused("group", GroupRef(id))
             self.state.delete_group(id)
@@ -190,7 +194,7 @@ def _weighted(member: int, weight: int, port: int | None = None) -> Weighted:
 def action_data(
     table: ir.Table, action: str, params: Mapping[str, Any] | None = None
 ) -> ActionData:
-    """An action of a table with its parameters, by name. Raises SwitchError."""
+    """Return an action of a table with its parameters, by name. Raises SwitchError."""
     where = f"table {table.name}"
     names = [choice.action.name for choice in table.actions]
     name = resolve("action", action, names, where)

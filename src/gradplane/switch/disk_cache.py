@@ -1,8 +1,9 @@
-"""Files that save work the next time: compiled programs, machine code.
+"""A cache of files on disk: compiled programs and machine code.
 
-A file's name is a hash of all that its content depends on; its content begins with a hash of the
-rest, so that a damaged file is as good as none. Files are written whole or not at all, whoever
-else writes the same. What was not used for long is removed when there is too much.
+A file's name is a hash of everything that its content depends on. The content is preceded by its
+own hash, so a damaged file counts as missing. Files are written atomically, even when several
+processes write the same file. When the cache grows too large, the files that were not used for
+longest are removed.
 """
 
 from __future__ import annotations
@@ -14,25 +15,25 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-DIGEST = 32  # bytes of the hash in front
-KEPT = 500  # files in a folder
-KEPT_BYTES = 256 << 20
+DIGEST = 32  # bytes of the hash that precedes the content
+KEPT = 500  # most files in a folder
+KEPT_BYTES = 256 << 20  # most bytes in a folder
 
 
 def folder(kind: str) -> Path:
-    """Where files of a kind are kept: $XDG_CACHE_HOME/gradplane/KIND."""
+    """Return the folder for files of a kind: $XDG_CACHE_HOME/gradplane/KIND."""
     home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
     return Path(home) / "gradplane" / kind
 
 
 def name(*parts: str) -> str:
-    """A file name for what depends on these texts."""
+    """Return a file name that is a hash of these texts and the Python version."""
     whole = "\0".join(f"{len(part)}:{part}" for part in (sys.version, *parts))
     return hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def read(path: Path) -> bytes | None:
-    """A file's content, if it is there and whole."""
+    """Return a file's content; None if it is missing or damaged."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -44,7 +45,7 @@ def read(path: Path) -> bytes | None:
 
 
 def write(path: Path, content: bytes) -> None:
-    """Keeps a file; where that is not possible, nothing is kept."""
+    """Write a file atomically; where that is not possible, cache nothing."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, made = tempfile.mkstemp(dir=path.parent)
@@ -57,12 +58,12 @@ def write(path: Path, content: bytes) -> None:
 
 
 def _prune(newest: Path) -> None:
-    """Removes the files that were not used for longest."""
+    """Remove the least recently used files above the limits."""
     found = []
     for path in newest.parent.iterdir():
         try:
             status = path.stat()
-        except FileNotFoundError:  # another process was faster
+        except FileNotFoundError:  # another process removed it
             continue
         found.append((status.st_mtime_ns, status.st_size, path))
     count, size = 0, 0

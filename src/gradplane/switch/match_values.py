@@ -1,8 +1,8 @@
-"""Match values and action parameters as people write them.
+"""Parse match values and action parameters in the forms that people write.
 
-A value is an int (negative for int<W>), bytes, or text: a MAC, IPv4 or IPv6 address, or a number
-as Python writes it. A match is a value, or by kind (value, prefix length) or "10.0.0.0/8",
-(value, mask), (low, high).
+A value is an int (negative for int<W>), bytes, or text: a MAC, IPv4 or IPv6 address, or a number in
+Python's syntax. A match is a value or, depending on its kind, (value, prefix length) or
+"10.0.0.0/8", (value, mask), (low, high).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAC = re.compile(r"[0-9a-fA-F]{1,2}([:-])[0-9a-fA-F]{1,2}(\1[0-9a-fA-F]{1,2}){4}
 
 
 def number(value: Any, what: str) -> int:
-    """An int from any of the forms; `what` names the field in the SwitchError."""
+    """Return the int that a value stands for; `what` names the field in the SwitchError."""
     match value:
         case int():
             return int(value)
@@ -33,13 +33,13 @@ def number(value: Any, what: str) -> int:
 
 
 def unsigned(value: Any, width: int, what: str) -> int:
-    """The bits of a value: as number(), a negative one as its two's complement."""
+    """Return the bits of a value: as number(), but a negative one as its two's complement."""
     n = number(value, what)
     return n + (1 << width) if -(1 << width >> 1) <= n < 0 else n
 
 
 def match_of(field: KeyField, value: Any) -> Match:
-    """A match in canonical form; bits outside a prefix or mask are cleared."""
+    """Return a match in canonical form; bits outside a prefix or mask are cleared."""
     what = f"{field.owner}: field {field.name}"
     if value is None:
         return field.canonical(None)
@@ -55,7 +55,7 @@ def match_of(field: KeyField, value: Any) -> Match:
 
 
 def _whole(field: KeyField, value: Any) -> Any:
-    """What completes a single value to a match on exactly it."""
+    """Return the second part that turns a single value into an exact match on it."""
     return {"lpm": field.width, "ternary": field.full, "range": value}.get(field.kind)
 
 

@@ -1,17 +1,17 @@
-"""Control-plane names, given in full or as any suffix that fits one only."""
+"""Resolve control-plane names, given in full or as an unambiguous suffix."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from difflib import get_close_matches
 
+from gradplane._suggestions import nearest
 from gradplane.switch.runtime.control_errors import SwitchError
 
 
 def resolve(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
-    """The known name that `name` stands for: itself, or the only one that ends in `.name`.
+    """Return the known name that `name` stands for: itself, or the only one that ends in `.name`.
 
-    Raises SwitchError that lists the candidates, or the nearest names, or all.
+    Raises SwitchError with the candidates, the nearest names, or all names.
     """
     names = list(known)
     if name in names:
@@ -30,5 +30,5 @@ def _known(kind: str, name: str, names: list[str]) -> str:
         return f"there are no {kind}s" if kind[-1] != "y" else f"there are no {kind[:-1]}ies"
     if len(names) <= 12:
         return f"known: {', '.join(sorted(names))}"
-    near = get_close_matches(name, names, n=3, cutoff=0.4)
+    near = nearest(name, names, count=3)
     return f"nearest: {', '.join(near or sorted(names)[:3])} ({len(names)} in all)"

@@ -1,7 +1,7 @@
-"""Filters on packets: P4 expressions on what a program's parser makes of a packet.
+"""Filters on packets: P4 expressions on the headers that a program's parser extracts.
 
-The compiler's own stages read them, so names, widths and errors are those of the language. What
-they do not take is text for addresses: each is given a name before, and that name its value.
+The compiler's own stages read them, so names, widths and errors are those of the language. Textual
+addresses, which P4 does not have, are replaced by names of constants first.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from gradplane.switch.arch.model import Arrival, Model
+from gradplane.switch.arch.model import Model
 from gradplane.switch.check.checker import Checked, Checker
 from gradplane.switch.interp.expressions import Expressions
 from gradplane.switch.interp.frame_layout import Frame
@@ -19,10 +19,11 @@ from gradplane.switch.interp.packet import Reject
 from gradplane.switch.interp.statements import Abort
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, INTEGER, Type
-from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.program import Lowering
+from gradplane.switch.lower.statements import Body
 from gradplane.switch.match_values import number
 from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.lexer import tokenize
@@ -30,11 +31,11 @@ from gradplane.switch.syntax.parser_declarations import DeclarationParser
 from gradplane.switch.syntax.parser_stream import SyntaxFailure
 from gradplane.switch.syntax.preprocess import Piece
 
-NAME = "filter"  # of the file in messages
+NAME = "filter"  # the file's name in messages
 PLACE = Span(NAME, 1, 1, 2)
 LONGEST = 10_000  # characters
 
-# A MAC address, or what ipaddress may take; not a part of a name, a number or a field.
+# A MAC address, or a text that ipaddress may accept; not a part of a name, number or field.
 _ADDRESS = re.compile(
     r"(?<![\w.:])(?:[0-9a-fA-F]{2}(?::[0-9a-fA-F]{2}){5}|\d+(?:\.\d+){3}"
     r"|[0-9a-fA-F]*:[0-9a-fA-F:]*:[0-9a-fA-F:.]*)(?![\w.:])"
@@ -42,10 +43,11 @@ _ADDRESS = re.compile(
 
 
 class PacketFilter:
-    """Whether an expression holds for a packet, after the parser ran; nothing else is run.
+    """A predicate on packets: an expression that is evaluated after the parser, without the
+    controls.
 
     Raises CompileError for text that is not a P4 expression of type bool on the parser's
-    parameters. What the program's parser logs, it logs once more for each look.
+    parameters. Log messages of the program's parser are written once more for each check.
     """
 
     def __init__(self, model: Model[Any], text: str) -> None:
@@ -63,12 +65,14 @@ class PacketFilter:
             for slot, value in zip(self._slots, values, strict=True):
                 self._env[slot] = value
             return bool(self._holds(self._env))
-        except (Abort, Reject):  # an assertion in the parser; last or next of a stack without
+        except (Abort, Reject):  # a failed assertion in the parser, or last/next of an empty stack
             return False
 
 
 def compile_filter(text: str, params: Sequence[ir.Param], errors: Sequence[str]) -> ir.Expr:
-    """A filter's text as an expression on the parameters' variables. Raises CompileError."""
+    """Compile a filter's text to an expression on the parameters' variables. Raises
+    CompileError.
+    """
     reporter = Reporter({NAME: [text]})
     if not (text.strip() and text.isprintable() and len(text) <= LONGEST):
         reporter.error(PLACE, f"a filter is a line of 1 to {LONGEST} printable characters")
@@ -83,7 +87,7 @@ def compile_filter(text: str, params: Sequence[ir.Param], errors: Sequence[str])
     for name, value in addresses.items():
         checker.scopes.declare(_constant(name, value))
     checker.exprs.check_as(expression, BOOL, "a filter")
-    reporter.diagnostics = [  # what only warns in a program, such as a value beyond the width
+    reporter.diagnostics = [  # errors, also where a program is only warned of a value's width
         d.__class__(d.span, d.message, "error", d.hint) for d in reporter.diagnostics
     ]
     reporter.stop_on_errors()
@@ -99,7 +103,9 @@ def compile_filter(text: str, params: Sequence[ir.Param], errors: Sequence[str])
 
 
 def _without_addresses(text: str) -> tuple[str, dict[str, int]]:
-    """With a name in the place of each address, as long as it, and the names' values."""
+    """Replace each address with a name of the same length; return the text and the names'
+    values.
+    """
     addresses: dict[str, int] = {}
 
     def name(found: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Traces of chosen packets of a running switch: Switch.tracing makes them."""
+"""Traces of chosen packets of a running switch; Switch.tracing makes them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from types import TracebackType
 
 from gradplane.switch.interp.trace_events import Trace
 
-WAITING = 1000  # traces that may wait to be read; while there are so many, none is made
+WAITING = 1000  # traces that may wait to be read; while so many wait, none is made
 
 
 class Tracing:
-    """Traces as they come, for any thread to read: iterate over them.
+    """A queue of traces, to iterate over from any thread.
 
-    Iteration waits for the next trace; it ends after `count` traces or, once `close` was called,
-    after those that were there. Packets that come while WAITING traces wait are not traced.
+    Iteration waits for the next trace; it ends after `count` traces or, after `close`, with those
+    that are in the queue. Packets that arrive while WAITING traces wait are not traced.
     """
 
     def __init__(
@@ -36,7 +36,7 @@ class Tracing:
     # -- for the switch, under its lock ----------------------------------------------------------
 
     def wants(self, port: int, packet: bytes) -> bool:
-        """Whether a packet is to be traced; then `deliver` must follow."""
+        """Return True if a packet is to be traced; `deliver` must follow then."""
         if self.port not in (None, port) or self._left == 0 or self._traces.qsize() >= WAITING:
             return False
         return self._chooses is None or self._chooses(port, packet)
@@ -48,16 +48,18 @@ class Tracing:
             if self._left == 0:
                 self.close()
 
-    # -- for who asked ---------------------------------------------------------------------------
+    # -- for the reader ---------------------------------------------------------------------------
 
     def get(self, timeout: float | None = None) -> Trace | None:
-        """The next trace, None after the last. Raises TimeoutError after `timeout` seconds."""
+        """Return the next trace, None after the last. Raises TimeoutError after `timeout`
+        seconds.
+        """
         try:
             trace = self._traces.get(timeout=timeout)
         except queue.Empty:
             raise TimeoutError(f"no packet was traced within {timeout} s") from None
         if trace is None:
-            self._traces.put(None)  # for the next who asks
+            self._traces.put(None)  # for the next call
         return trace
 
     def __iter__(self) -> Iterator[Trace]:
@@ -65,7 +67,7 @@ class Tracing:
             yield trace
 
     def close(self) -> None:
-        """Choose no more packets."""
+        """Stop choosing packets."""
         self._end(self)
         self._traces.put(None)
 

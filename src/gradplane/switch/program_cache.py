@@ -1,7 +1,7 @@
-"""Compiled programs, kept on disk: the second time a program starts at once.
+"""A disk cache of compiled programs: the second start of a program needs no compilation.
 
-What is kept for a program depends on this package's compiler, on what was asked for, and on every
-file that was read or looked for in vain; it is compiled again when one of these has changed.
+A cached program depends on the compiler's source, on the arguments, and on every file that was read
+or searched for; it is compiled again when one of these has changed.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from gradplane.switch import disk_cache
 from gradplane.switch.ir import nodes as ir
 
 HERE = Path(__file__).parent
-# What programs depend on, beside this folder's files; `arch` says which externs are its own.
+# Packages that a compiled program depends on, beside this folder's files; `arch` decides which
+# externs are user-defined.
 COMPILER = ("arch", "check", "ir", "lower", "syntax")
 
 Files = dict[str, str | None]
-"""Path -> a hash of the text, None for a file that is not there."""
+"""Path -> hash of the text; None for a file that does not exist."""
 
 
 def load_program(
@@ -30,27 +31,30 @@ def load_program(
     defines: Mapping[str, str] | Sequence[str] | None = None,
     text: str | None = None,
 ) -> ir.Program:
-    """As gradplane.switch.compiler.compile_program; a new object with every call."""
+    """Compile as compiler.compile_program does, through the cache.
+
+    Each call returns a new object.
+    """
     asked = (str(path), os.getcwd(), [str(d) for d in include_dirs], _listed(defines), text)
     kept = disk_cache.folder("p4") / disk_cache.name(_fingerprint(), repr(asked))
     found = _kept(disk_cache.read(kept))
     if found is not None:
         return found
-    # Imported where it is needed: it takes longer than reading a program that is kept.
+    # Imported late: importing the compiler takes longer than reading a cached program.
     from gradplane.switch.compiler import compile_source
 
     compiled = compile_source(path, include_dirs, defines, text)
     files = {name: _hash(text) for name, text in compiled.reporter.read.items()}
     try:
         content = pickle.dumps(files, 5) + pickle.dumps(compiled.program, 5)
-    except RecursionError:  # nested too deeply to be kept
+    except RecursionError:  # nested too deeply to be pickled
         return compiled.program
     disk_cache.write(kept, content)
     return compiled.program
 
 
 def _kept(content: bytes | None) -> ir.Program | None:
-    """The program in a file, if what it depends on is as it was."""
+    """Return the program in a cache file, if everything it depends on is unchanged."""
     if content is None:
         return None
     stream = BytesIO(content)
@@ -81,12 +85,16 @@ def _listed(defines: Mapping[str, str] | Sequence[str] | None) -> list[str]:
 
 
 def _fingerprint() -> str:
-    """Changes with the compiler's files."""
-    return repr(sorted(_stamps(HERE)) + sorted(s for p in COMPILER for s in _stamps(HERE / p)))
+    """Return a text that changes with the compiler's files."""
+    top = sorted(_stamps(HERE, within=False))
+    return repr(top + sorted(s for p in COMPILER for s in _stamps(HERE / p)))
 
 
-def _stamps(folder: Path) -> Iterator[tuple[str, int, int]]:
+def _stamps(folder: Path, within: bool = True) -> Iterator[tuple[str, int, int]]:
+    """Name, time and size of the Python files in a folder and the folders within it."""
     for entry in os.scandir(folder):
         if entry.name.endswith(".py"):
             status = entry.stat()
             yield entry.name, status.st_mtime_ns, status.st_size
+        elif within and entry.is_dir():
+            yield from _stamps(Path(entry))

@@ -1,4 +1,4 @@
-"""Places in P4 source text, and the diagnostics that point at them."""
+"""Source locations, and the diagnostics that refer to them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A stretch of one source line: 1-based line and column, `end` is the column after it."""
+    """Part of one source line: line and column are 1-based, `end` is the column after the last."""
 
     file: str
     line: int
@@ -26,16 +26,16 @@ NOWHERE = Span("<builtin>", 0, 0, 0)
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One thing to say about the source. `hint` is what would be accepted instead."""
+    """An error or warning at a place in the source; `hint` is what would be accepted instead."""
 
     span: Span
     message: str
     level: str = "error"  # "error" | "warning"
     hint: str = ""
-    kind: str = ""  # of a warning: what @noWarn("...") silences it by
+    kind: str = ""  # of a warning: the name by which @noWarn("...") silences it
 
     def render(self, lines: dict[str, list[str]]) -> str:
-        """file:line:column, the message, the source line and a caret under the place."""
+        """Return "file:line:column: level: message", the source line and a caret under it."""
         kind = f" [{self.kind}]" if self.kind else ""
         out = [f"{self.span}: {self.level}: {self.message}{kind}"]
         text = lines.get(self.span.file, [])
@@ -69,7 +69,7 @@ def _start(span: Span) -> tuple[str, int, int]:
 
 
 class CompileError(Exception):
-    """The program was rejected. `diagnostics` has every error found, in source order."""
+    """The program was rejected. `diagnostics` holds every error found, in source order."""
 
     def __init__(self, diagnostics: list[Diagnostic], lines: dict[str, list[str]]) -> None:
         self.diagnostics = diagnostics
@@ -77,14 +77,18 @@ class CompileError(Exception):
         super().__init__("\n".join(d.render(lines) for d in diagnostics))
 
 
+class InternalCompilerError(CompileError):
+    """The compiler itself failed on a program, correct or not: a bug to be reported."""
+
+
 @dataclass(slots=True)
 class Reporter:
-    """Collects a stage's diagnostics so that several errors are told in one go."""
+    """Collects the diagnostics of a stage, so that all its errors are reported together."""
 
     lines: dict[str, list[str]] = field(default_factory=dict)  # file name -> its source lines
     diagnostics: list[Diagnostic] = field(default_factory=list)
     read: dict[str, str | None] = field(default_factory=dict)
-    """What the program depends on: path -> text of a file, None for one that is not there."""
+    """The files the program depends on: path -> text; None for a file that does not exist."""
 
     def error(self, span: Span, message: str, hint: str = "") -> None:
         self._add(Diagnostic(span, message, "error", hint))
@@ -93,13 +97,16 @@ class Reporter:
         self._add(Diagnostic(span, message, "warning", hint, kind))
 
     def _add(self, diagnostic: Diagnostic) -> None:
-        """One error a place: what follows there is seldom news. Nobody reads more than MAX_ERRORS:
-        with the last of them the stage ends."""
-        told = diagnostic in self.diagnostics
+        """Add a diagnostic; of several errors at one place only the first.
+
+        Later errors at a place usually follow from the first. The stage ends when MAX_ERRORS is
+        reached.
+        """
+        known = diagnostic in self.diagnostics
         if diagnostic.level == "error":
             start = _start(diagnostic.span)
-            told = any(start == _start(d.span) for d in self.errors)
-        if not told:
+            known = any(start == _start(d.span) for d in self.errors)
+        if not known:
             self.diagnostics.append(diagnostic)
             if len(self.errors) >= MAX_ERRORS:
                 self.stop_on_errors()
@@ -113,3 +120,20 @@ class Reporter:
         if self.errors:
             ordered = sorted(self.errors, key=lambda d: (d.span.file, d.span.line, d.span.column))
             raise CompileError(ordered, self.lines)
+
+
+def refuse(span: Span, message: str, hint: str = "") -> CompileError:
+    """Return the error for one place, with its source line if the file can be read."""
+    return CompileError([Diagnostic(span, message, hint=hint)], source_lines([span]))
+
+
+def source_lines(spans: list[Span]) -> dict[str, list[str]]:
+    """Return the lines of the files that spans point into, as far as they can be read."""
+    lines: dict[str, list[str]] = {}
+    for span in spans:
+        try:
+            with open(span.file, encoding="utf-8", errors="replace") as file:
+                lines[span.file] = file.read().splitlines()
+        except OSError:
+            continue
+    return lines

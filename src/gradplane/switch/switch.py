@@ -1,4 +1,4 @@
-"""A P4 switch in this process: source in, packets through."""
+"""A P4 switch in this process: P4 source in, packets through."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from gradplane.switch.arch.model import PASS_LIMIT, Arrival, Output
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.arch.user_extern_lock import OwnLock
-from gradplane.switch.arch.user_externs import Implementations, OwnExterns
 from gradplane.switch.control_handles import Profile, Table
 from gradplane.switch.interp.trace_events import Event, Trace
+from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
 from gradplane.switch.packet_tracing import Tracing
@@ -39,6 +37,7 @@ from gradplane.switch.runtime.packet_buffers import (
     pack,
     sent,
 )
+from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -51,33 +50,30 @@ T = TypeVar("T")
 
 ENGINES = ("interpreter", "jit")
 DEFAULT_ENGINE = "jit"
-V1_PORTS = 1 << 9  # port numbers of v1model
 BATCH = 4096  # packets for which process_buffer holds the lock
-PASSES_A_PACKET = 10 * PASS_LIMIT  # of one injected packet and all that comes of it
 
 Copy = int | tuple[int, int] | tuple[int, int, Iterable[Any]]
-"""Where a copy goes: port, (port, egress_rid), or (port, egress_rid, backups): copies of which the
-first with a link takes its place while the port has none."""
+"""A replica: port, (port, egress_rid), or (port, egress_rid, backups): while the port has no link,
+the first backup that has one takes its place."""
 
 Recirculated = Arrival
-"""A packet that comes in again (resubmitted or recirculated); hand it to Switch.run_once."""
+"""A packet that is processed again (resubmitted or recirculated); pass it to Switch.run_once."""
 
 
 class Switch:
     """A running P4 program.
 
-    program: a .p4 file, or an ir.Program. arch: "v1model", "psa"; None: as the program's package
-    says. engine: "interpreter", "jit". seed: of random numbers. clock: nanoseconds; timestamps
-    count from the switch's start. include_dirs, defines: for the preprocessor. text: the source, if
-    `program` is but its name. cpu_port: packets that leave there become PacketIn messages; PSA has
-    a port of its own for that, whatever is given here. drop_port: where v1model's mark_to_drop
-    sends packets. links: which ports are down, where others know it too. externs: what implements
-    the externs that the program declares itself: functions and classes by name, a module, or a
-    Python file.
-    Raises CompileError if the program is not accepted, SwitchError for other arguments.
+    program: a .p4 file, or an ir.Program. arch: "v1model", "psa"; None: the architecture of the
+    program's package. engine: "interpreter", "jit". seed: of random numbers. clock: nanoseconds;
+    timestamps count from the switch's start. include_dirs, defines: for the preprocessor. text: the
+    source, if `program` is only its name. cpu_port: packets that leave there become PacketIn
+    messages; PSA has a fixed CPU port and ignores this. drop_port: the port that v1model's
+    mark_to_drop sets. links: the state of the ports' links, to share it. externs: the
+    implementations of user-defined externs: functions and classes by name, a module, or a Python
+    file. Raises CompileError if the program is not accepted, SwitchError for other arguments.
 
-    `lock` is held for each packet and each change; hold it to do several as one. `state` is what
-    the program's tables, registers and so on contain (gradplane.switch.runtime).
+    `lock` is held for each packet and each change; hold it to do several as one. `state` holds the
+    program's tables, registers and so on (gradplane.switch.runtime).
     """
 
     def __init__(
@@ -100,28 +96,31 @@ class Switch:
         if not isinstance(program, ir.Program):
             program = load_program(program, include_dirs, defines, text)
         self.program = program
-        kind = architecture(arch, program)
-        self.cpu_port = cpu_port if kind.model.cpu_port is None else kind.model.cpu_port
-        if not 0 <= drop_port < V1_PORTS or drop_port == self.cpu_port:
-            raise SwitchError(
-                f"drop port {drop_port}: expected 0 to {V1_PORTS - 1} and not the CPU port"
-            )
+        self.architecture = architecture(arch, program)
+        fixed = self.architecture.cpu_port
+        self.cpu_port = cpu_port if fixed is None else fixed
+        if not 0 <= drop_port < self.architecture.ports or drop_port == self.cpu_port:
+            most = self.architecture.ports - 1
+            raise SwitchError(f"drop port {drop_port}: expected 0 to {most} and not the CPU port")
         self.state = State(program, seed, clock, drop_port, links)
+        self.state.clone_sessions.update(self.architecture.clone_sessions)
         if isinstance(externs, str | Path):
             externs = load_externs(externs)
-        self._model = kind.model(program, self.state, externs)
-        own = self._model.own
-        self.lock: AbstractContextManager[Any] = RLock() if own is None else OwnLock(own)
-        self._first_sessions = dict(self.state.clone_sessions)  # what the architecture brings
+        self._model = self.architecture.interpreter(program, self.state, externs)
+        users = self._model.user_externs
+        self.lock: AbstractContextManager[Any] = RLock() if users is None else UserExternLock(users)
         self._tracings: list[Tracing] = []
         self._engine: Engine | None = None
         if engine == "jit":
-            self._engine = _jit(program, self.state, self.cpu_port, own)
+            self._engine = self.architecture.engine(program, self.state, self.cpu_port, users)
 
     # -- packets --------------------------------------------------------------------------------
 
     def process(self, port: int, packet: bytes) -> list[Output]:
-        """Everything that leaves because of a packet: (port, packet) each, in order."""
+        """Process a packet; return all packets that leave because of it: (port, packet) each, in
+        order.
+        """
+        self._check_port(port)
         with self.lock:
             if self._tracings and (wanting := self._wanting(port, packet)):
                 return self._traced(port, packet, wanting)
@@ -132,10 +131,13 @@ class Switch:
     def process_batch(
         self, ports: Sequence[int], packets: Sequence[bytes]
     ) -> list[tuple[int, int, bytes]]:
-        """Packets one after the other -> (index of the cause, port, packet) for all that leaves."""
+        """Process packets in order; return (index of the cause, port, packet) for all that
+        leave.
+        """
         if len(ports) != len(packets):
             raise SwitchError(f"{len(ports)} ports for {len(packets)} packets: give one for each")
         numbers, data, offsets = pack(ports, packets)
+        self._check_ports(numbers)
         return outputs(*self.process_spans(numbers, data, offsets[:-1], offsets[1:]))
 
     def process_buffer(
@@ -144,16 +146,18 @@ class Switch:
         data: npt.NDArray[np.uint8],
         offsets: npt.NDArray[np.integer],
     ) -> Buffers:
-        """The same on arrays: packet i is data[offsets[i]:offsets[i + 1]], n + 1 offsets in all.
+        """Process packets in arrays: packet i is data[offsets[i]:offsets[i + 1]], n + 1 offsets in
+        all.
 
-        -> ports, data, offsets and the index of each packet's cause, in the same layout. Goes in
-        batches between which others can have the lock. Raises SwitchError for offsets that are
-        not within the data.
+        Returns ports, data, offsets and the index of each packet's cause, in the same layout. Works
+        in batches, between which other threads can take the lock. Raises SwitchError for offsets
+        that are not within the data.
         """
         where = np.ascontiguousarray(ports, dtype=np.int64)
         whole = np.ascontiguousarray(data, dtype=np.uint8)
         at = np.ascontiguousarray(offsets, dtype=np.int64)
         check_offsets(len(where), len(whole), at)
+        self._check_ports(where)
         starts, ends = at[:-1], at[1:]
         parts = []
         for first in range(0, len(where), BATCH):
@@ -164,10 +168,11 @@ class Switch:
         return rows[:, 0].copy(), out, rises, rows[:, 2].copy()
 
     def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-        """One batch on arrays with the least ado: packet i is data[starts[i]:ends[i]].
+        """Process one batch in arrays with the least overhead: packet i is
+        data[starts[i]:ends[i]].
 
-        -> rows of (port, end of its bytes, index of its cause), and the bytes. The arrays must be
-        contiguous and the packets within the data: neither is checked.
+        Returns rows of (port, end of its bytes, index of its cause), and the bytes. The arrays must
+        be contiguous, the packets within the data, the ports the architecture's: none is checked.
         """
         with self.lock:
             if self._engine is None:
@@ -187,11 +192,16 @@ class Switch:
     def run_once(
         self, port: int, packet: bytes | Recirculated
     ) -> tuple[list[Output], list[Recirculated]]:
-        """One pass, for callers to whom recirculation takes time: -> what leaves, what comes back.
+        """Run one pass, for callers that give recirculation a time of its own.
 
-        What comes back is later passed in as `packet`; `port` does not matter for it.
+        Returns the packets that leave and those that are processed again, to be passed in later as
+        `packet`; `port` is ignored for them.
         """
-        arrival = packet if isinstance(packet, Arrival) else Arrival(port, bytes(packet))
+        if isinstance(packet, Arrival):
+            arrival = packet
+        else:
+            self._check_port(port)
+            arrival = Arrival(port, bytes(packet))
         with self.lock:
             result = (self._engine or self._model).run(arrival)
             return self._leaving(result.outputs), result.again
@@ -199,7 +209,10 @@ class Switch:
     # -- traces ---------------------------------------------------------------------------------
 
     def trace(self, port: int, packet: bytes) -> Trace:
-        """Processes a packet for good and tells everything that happened to it."""
+        """Process a packet, with all its effects, and return a trace of everything that happened to
+        it.
+        """
+        self._check_port(port)
         events: list[Event] = []
         with self.lock:
             leaving = self._process(port, packet, events)
@@ -208,16 +221,16 @@ class Switch:
     def tracing(
         self, port: int | None = None, where: str | None = None, count: int | None = None
     ) -> Tracing:
-        """Traces of packets to come: those that come in through `port`, for which `where` holds,
-        the next `count`; None: any.
+        """Trace packets to come: those that arrive at `port`, for which `where` holds, the next
+        `count`; None: any.
 
-        `where` is a P4 expression on the parser's parameters as they are once it ran, with
-        addresses as text: "hdr.ipv4.isValid() && hdr.ipv4.dst == 10.0.0.5". The switch goes on
-        with its tables, registers and counters; packets keep their order. Iterate over the result,
-        and close it, or use `with`. Packets given to run_once are not looked at.
-        Raises CompileError for a filter that is not understood.
+        `where` is a P4 expression on the parser's parameters as they are after it ran, with textual
+        addresses: "hdr.ipv4.isValid() && hdr.ipv4.dst == 10.0.0.5". The switch keeps its tables,
+        registers and counters; packets keep their order. Iterate over the result, and close it, or
+        use `with`. Packets given to run_once are not examined. Raises CompileError for an invalid
+        filter.
         """
-        from gradplane.switch.packet_filters import PacketFilter  # brings the compiler along
+        from gradplane.switch.packet_filters import PacketFilter  # imports the compiler
 
         chooses = None if where is None else PacketFilter(self._model, where)
         tracing = Tracing(port, chooses, count, self._end_tracing)
@@ -225,7 +238,7 @@ class Switch:
         return tracing
 
     def watch(self, tracing: Tracing) -> None:
-        """Has a tracing choose from the packets to come."""
+        """Let a tracing choose from the packets to come."""
         with self.lock:
             self._tracings.append(tracing)
 
@@ -246,7 +259,9 @@ class Switch:
     def _with_traces(
         self, engine: Engine, ports: Ints, data: Bytes, starts: Ints, ends: Ints
     ) -> Sent:
-        """A batch of which the engine processes what no tracing wants."""
+        """Process a batch: the packets that a tracing wants in the interpreter, the others in the
+        engine.
+        """
         parts: list[tuple[int, Sent]] = []
         done = 0
 
@@ -267,7 +282,7 @@ class Switch:
         up_to(len(ports))
         return joined(parts)
 
-    # -- one packet after the other -------------------------------------------------------------
+    # -- single packets -------------------------------------------------------------------------
 
     def _process(self, port: int, packet: bytes, events: list[Event] | None) -> list[Output]:
         left: list[Output] = []
@@ -297,44 +312,50 @@ class Switch:
     # -- control --------------------------------------------------------------------------------
 
     def table(self, name: str) -> Table:
-        """A table, to add, modify and remove entries."""
+        """Return a handle of a table, to add, modify and remove entries."""
         return Table(_named("table", name, self.state.tables), self.lock)
 
     def profile(self, name: str) -> Profile:
-        """An action profile or selector."""
+        """Return a handle of an action profile or selector."""
         profile = _named("action profile", name, self.state.profiles)
         tables = [t for t in self.state.tables.values() if t.profile is profile]
         return Profile(profile, tables, self.lock)
 
     def register(self, name: str) -> Register:
-        """A register array: read(index), write(index, value), values."""
+        """Return a register array: read(index), write(index, value), values."""
         return _named("register", name, self.state.registers)
 
     def counter(self, name: str) -> Counter:
-        """An indirect counter array: read(index) -> (packets, bytes). Direct counters are their
-        entries' `counter`."""
+        """Return an indirect counter array: read(index) -> (packets, bytes).
+
+        Direct counters are the `counter` of table entries.
+        """
         return _named("counter", name, self.state.counters)
 
     def meter(self, name: str) -> Meter:
-        """An indirect meter array: write(index, MeterConfig(...)), read(index)."""
+        """Return an indirect meter array: write(index, MeterConfig(...)), read(index)."""
         return _named("meter", name, self.state.meters)
 
     def value_set(self, name: str) -> ParserValueSet:
-        """A parser value set: replace(members)."""
+        """Return a parser value set: replace(members)."""
         return _named("value set", name, self.state.value_sets)
 
     def multicast(self, group: int, ports: Iterable[Copy]) -> None:
-        """Sets a multicast group's ports. No ports: ends the group."""
-        if not 0 < group < 1 << 16:
-            raise SwitchError(f"multicast group {group} is not within 1 to 65535")
+        """Set a multicast group's ports; without ports, delete the group."""
+        most = self.architecture.groups - 1
+        if not 0 < group <= most:
+            raise SwitchError(f"multicast group {group} is not within 1 to {most}")
         replicas = self.replicas(ports)
         with self.lock:
             _set(self.state.multicast, group, replicas)
             self.state.nodes.group_changed(group)
 
     def set_link(self, port: int, up: bool) -> None:
-        """Says that a port has lost its link, or has it again: group members that watch it are left
-        out, and replicas give way to their backups."""
+        """Set a port's link state.
+
+        While a port is down, group members that watch it are skipped, and replicas through it are
+        replaced with their backups.
+        """
         self.state.links.set(port, up)
 
     def clone_session(
@@ -344,8 +365,11 @@ class Switch:
         truncate: int = 0,
         class_of_service: int = 0,
     ) -> None:
-        """Sets a clone session's ports. `truncate`: the most bytes with which copies leave (PSA:
-        enter egress); 0: whole. `class_of_service`: what PSA's copies have."""
+        """Set a clone session's ports; without ports, delete the session.
+
+        `truncate`: the maximum bytes with which clones leave (PSA: enter egress); 0: all.
+        `class_of_service`: the clones' class in PSA.
+        """
         most = self.clone_sessions - 1
         if not 0 <= session <= most:
             raise SwitchError(f"clone session {session} is not within 0 to {most}")
@@ -361,52 +385,55 @@ class Switch:
 
     @property
     def clone_sessions(self) -> int:
-        """How many clone sessions there can be: their numbers are below it."""
-        return self._model.sessions
+        """The number of clone sessions: session numbers are below it."""
+        return self.architecture.sessions
 
     def replicas(self, ports: Iterable[Copy]) -> list[Replica]:
-        """Copies through ports. Raises SwitchError for what does not fit the architecture."""
+        """Make replicas through ports. Raises SwitchError for ports beyond the architecture's."""
         return [
             self._replica(*port) if isinstance(port, tuple) else self._replica(port)
             for port in ports
         ]
 
     def _replica(self, port: int, instance: int = 0, backups: Iterable[Copy] = ()) -> Replica:
-        if not 0 <= port < self._model.ports:
-            raise SwitchError(f"port {port} is not within 0 to {self._model.ports - 1}")
+        self._check_port(port)
         if not 0 <= instance < 1 << 16:
             raise SwitchError(f"egress_rid {instance} is not within 0 to 65535")
         return Replica(port, instance, tuple(self.replicas(backups)))
 
+    def _check_port(self, port: int) -> None:
+        if not 0 <= port < self.architecture.ports:
+            raise SwitchError(f"port {port} is not within 0 to {self.architecture.ports - 1}")
+
+    def _check_ports(self, ports: Ints) -> None:
+        if len(ports):
+            self._check_port(int(ports.min()))
+            self._check_port(int(ports.max()))
+
     def reset(self) -> None:
-        """Tables, registers, counters, meters and groups as the program starts with them."""
+        """Reset tables, registers, counters, meters and groups to their initial state."""
         with self.lock:
             self.state.reset()
-            self.state.clone_sessions.update(self._first_sessions)
+            self.state.clone_sessions.update(self.architecture.clone_sessions)
 
     def run_commands(self, text: str, file: str = "commands") -> str:
-        """Carries out simple_switch_CLI's commands, a line each, or the P4 tutorials' runtime JSON.
+        """Run simple_switch_CLI's commands, one in a line, or a runtime JSON file of the P4
+        tutorials.
 
-        -> what they print. All lines are tried; raises CommandError that tells all that failed,
+        Returns their output. All lines are tried; raises CommandError that lists all that failed,
         with their lines of `file`.
         """
-        from gradplane.switch.commands import run  # it knows this module
+        from gradplane.switch.commands import run  # it imports this module
 
         return run(self, text, file)
 
     def messages(self) -> list[Message]:
-        """Packet-ins, digests, idle notices and faults since the last call."""
+        """Return packet-ins, digests, idle notices and faults since the last call."""
         with self.lock:
             self.state.check_idle()
             out = list(self.state.messages)
             self.state.messages.clear()
         return out
-
-
-def _jit(program: ir.Program, state: State, cpu_port: int | None, own: OwnExterns | None) -> Engine:
-    from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
-
-    return Engine(program, state, PASSES_A_PACKET, cpu_port, own=own)
 
 
 def _named(kind: str, name: str, known: Mapping[str, T]) -> T:

@@ -1,4 +1,4 @@
-"""Implementations of a program's own externs, from a Python file."""
+"""Loader of the Python file that implements a program's user-defined externs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradplane.switch.runtime.control_errors import SwitchError
 
 
 def load_externs(path: str | Path | None) -> ModuleType | None:
-    """The module in a file, which may import what stands beside it; None for None.
+    """Return the module in a file, which may import modules beside it; None for None.
 
     Raises SwitchError where it cannot be loaded.
     """
@@ -30,12 +30,12 @@ def load_externs(path: str | Path | None) -> ModuleType | None:
     try:
         spec.loader.exec_module(module)
     except Exception as error:
-        raise SwitchError(f"externs {path}{_line(error, file)}: {_told(error)}") from error
+        raise SwitchError(f"externs {path}{_line(error, file)}: {_text(error)}") from error
     return module
 
 
 def _line(error: BaseException, file: Path) -> str:
-    """`:LINE` of the file where an error came from."""
+    """Return `:LINE`, the line of the file where an error was raised."""
     if isinstance(error, SyntaxError) and error.filename == str(file):
         return f":{error.lineno}"
     place, trace = "", error.__traceback__
@@ -46,6 +46,6 @@ def _line(error: BaseException, file: Path) -> str:
     return place
 
 
-def _told(error: BaseException) -> str:
+def _text(error: BaseException) -> str:
     text = error.msg if isinstance(error, SyntaxError) else str(error)
     return f"{type(error).__name__}: {text}"

@@ -1,6 +1,7 @@
-"""Networks: one description (`star`, ...), two ways to run it (Mininet, simulated).
+"""Topologies: one description each (`star`, ...), built by Mininet or in the simulated network.
 
-`P4Switch` is there for one's own Mininet scripts:
+A file with a function of its name is a topology: adding one touches one file. May import: switch,
+hosts, controller. `P4Switch` is the embedded switch for any Mininet script:
 
     from gradplane.topologies import P4Switch
     net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None)
@@ -30,7 +31,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name == "P4Switch":  # mininet is imported only by those who use it
+    if name == "P4Switch":  # imports mininet
         from gradplane.topologies.mininet.p4switch import P4Switch
 
         return P4Switch

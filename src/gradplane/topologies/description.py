@@ -1,4 +1,4 @@
-"""What a network looks like: hosts, switches and links as plain data, checked without root.
+"""The description of a network: hosts, switches and links as plain data, checked without root.
 
 Mininet's naming rule: hosts h1, h2, ..., switches s1, s2, ...; interface N of a node is `h1-ethN`;
 a host's only interface is eth0, a switch's ports count from 1. Host N has 10.0.0.N and MAC N.
@@ -10,12 +10,12 @@ import importlib
 import inspect
 import ipaddress
 import pkgutil
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from gradplane.topologies import paths
 from gradplane.topologies.topology_errors import TopologyError, nearest
 
 MAX_HOSTS = 253
@@ -24,7 +24,10 @@ MAX_HOSTS = 253
 SWITCH_IP = "10.0.0.254"
 SWITCH_MAC = "00:00:00:00:00:fe"
 QUEUE = 1000
-"""Packets a link holds in each direction: Linux's txqueuelen for Ethernet."""
+"""Packets that a link queues in each direction: Linux's txqueuelen for Ethernet."""
+
+Neighbours = Mapping[str, Mapping[int, str]]
+"""For each node, the node at the other end of each of its ports."""
 
 
 @dataclass(frozen=True)
@@ -37,13 +40,13 @@ class Host:
 
     @classmethod
     def numbered(cls, number: int) -> Host:
-        """Host `number`, 1-based, by the naming rule."""
+        """Return host `number`, counted from 1, by the naming rule."""
         return cls(f"h{number}", f"10.0.0.{number}", f"00:00:00:00:00:{number:02x}")
 
 
 @dataclass(frozen=True)
 class Switch:
-    """A switch; `ip` and `mac` are its own, where aggregation packets go."""
+    """A switch; `ip` and `mac` are its own, the destination of aggregation packets."""
 
     name: str
     ip: str = SWITCH_IP
@@ -71,7 +74,7 @@ class Link:
         return f"{self.a}-{self.b}"
 
     def other_end(self, node: str) -> tuple[str, int]:
-        """(node, port) at the end that is not `node`."""
+        """Return (node, port) at the end that is not `node`."""
         return (self.b, self.b_port) if node == self.a else (self.a, self.a_port)
 
 
@@ -134,50 +137,50 @@ class Topology:
 
     @cached_property
     def arp(self) -> dict[str, str]:
-        """Everybody's MAC address by IP address, the switches' own included."""
+        """All MAC addresses by IP address, the switches' own included."""
         hosts = {host.ip: host.mac for host in self.hosts}
         return hosts | {switch.ip: switch.mac for switch in self.switches}
 
     def ports(self, switch: str) -> dict[int, Link]:
-        """The switch's links by its port number."""
+        """Return the switch's links by its port number."""
         links = {link.b_port: link for link in self.links if link.b == switch}
         links.update({link.a_port: link for link in self.links if link.a == switch})
         return dict(sorted(links.items()))
 
     def attachment(self, host: str) -> tuple[str, int]:
-        """(switch, port) that a host hangs on."""
+        """Return (switch, port) that a host is attached to."""
         return next(link.other_end(host) for link in self.links if host in (link.a, link.b))
 
     def host_ports(self, switch: str) -> dict[int, str]:
-        """The hosts that hang on the switch, by its port number."""
+        """Return the hosts that are attached to the switch, by its port number."""
         found = self._neighbours[switch].items()
         return {port: node for port, node in found if node in self.host}
 
     def fabric_links(self) -> list[Link]:
-        """The links between switches."""
+        """Return the links between switches."""
         return [link for link in self.links if not {link.a, link.b} & self.host.keys()]
 
     def routes(self, switch: str) -> dict[str, int]:
-        """The switch's port to each host, on a shortest path by way of switches.
+        """Return the switch's port to each host, on a shortest path through switches.
 
-        Where several are as short, the host's number chooses: the hosts are spread over the spines
-        evenly, and a switch sends all of one host's packets the same way.
+        Among equally short paths the host's number chooses: the hosts are spread over the spines
+        evenly, and a switch sends all packets of one host the same way.
         """
         found = {}
         for number, (host, distance) in enumerate(self._distances.items()):
-            ports = paths.nearer(self._neighbours, switch, distance)
+            ports = _nearer(self._neighbours, switch, distance)
             found[host] = ports[number % len(ports)]
         return found
 
     @cached_property
     def _distances(self) -> dict[str, dict[str, int]]:
-        """By host: every node's distance to it, where a path leads there."""
+        """For each host, the distance of every node from which a path leads to it."""
         switches = frozenset(node.name for node in self.switches)
-        return {h.name: paths.distances(self._neighbours, h.name, switches) for h in self.hosts}
+        return {h.name: _distances(self._neighbours, h.name, switches) for h in self.hosts}
 
     @cached_property
     def _neighbours(self) -> dict[str, dict[int, str]]:
-        """What is at the other end of each node's ports, in their order."""
+        """For each node, the node at the other end of each port, in their order."""
         return {
             name: {port: link.other_end(name)[0] for port, link in self.ports(name).items()}
             for name in self._names()
@@ -185,18 +188,18 @@ class Topology:
 
 
 def build(kind: str, /, **options: Any) -> Topology:
-    """The topology of that kind: `build("star", workers=4)`.
+    """Build the topology of that kind: `build("star", workers=4)`.
 
     A kind is a file of this folder with a function of the file's name; "leaf-spine" is in
-    leaf_spine.py. Raises TopologyError for an unknown kind or option, with the nearest one there
-    is, and for values that cannot be.
+    leaf_spine.py. Raises TopologyError for an unknown kind or option, with the nearest known one,
+    and for invalid values.
     """
     function = _find(kind)
     known = inspect.signature(function).parameters
     for option in options:
         if option not in known:
             raise TopologyError(
-                f"topology {kind} has no option {option!r}: {nearest(option, known)}"
+                f"topology {kind} has no option {option!r}: {nearest(option, known)}", option
             )
     missing = [name for name, p in known.items() if p.default is p.empty and name not in options]
     if missing:
@@ -205,7 +208,7 @@ def build(kind: str, /, **options: Any) -> Topology:
 
 
 def kinds() -> list[str]:
-    """The names of all kinds of topology there are."""
+    """Return the names of all kinds of topology."""
     package = importlib.import_module("gradplane.topologies")
     names = [module.name for module in pkgutil.iter_modules(package.__path__)]
     return sorted(name.replace("_", "-") for name in names if _function(name) is not None)
@@ -215,7 +218,7 @@ def _find(kind: str) -> Callable[..., Topology]:
     name = kind.replace("-", "_")
     function = _function(name) if name.isidentifier() else None
     if function is None:
-        raise TopologyError(f"no topology {kind!r}: {nearest(kind, kinds())}")
+        raise TopologyError(f"no topology {kind!r}: {nearest(kind, kinds())}", "kind")
     return function
 
 
@@ -235,7 +238,7 @@ def _check_address(host: Host) -> None:
     try:
         ipaddress.IPv4Address(host.ip)
     except ValueError:
-        raise TopologyError(f"host {host.name}: {host.ip!r} is no IPv4 address") from None
+        raise TopologyError(f"host {host.name}: {host.ip!r} is not an IPv4 address") from None
 
 
 def _check_unique(what: str, values: Sequence[str]) -> None:
@@ -244,3 +247,24 @@ def _check_unique(what: str, values: Sequence[str]) -> None:
             raise TopologyError(
                 f"{what} {value} is used {values.count(value)} times, once is allowed"
             )
+
+
+def _distances(neighbours: Neighbours, to: str, through: frozenset[str]) -> dict[str, int]:
+    """Return the number of links from each node to `to`, on paths through nodes of `through`
+    only.
+    """
+    found, waiting = {to: 0}, deque([to])
+    while waiting:
+        node = waiting.popleft()
+        for other in neighbours[node].values():
+            if other not in found:
+                found[other] = found[node] + 1
+                if other in through:
+                    waiting.append(other)
+    return found
+
+
+def _nearer(neighbours: Neighbours, node: str, distance: Mapping[str, int]) -> list[int]:
+    """Return the ports of `node` whose other end is one link nearer, in order."""
+    ports = neighbours[node].items()
+    return sorted(p for p, other in ports if distance.get(other) == distance[node] - 1)

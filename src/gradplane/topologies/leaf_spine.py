@@ -11,9 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
-from gradplane.topologies.link_options import LinkOptions, check_count, check_hosts
+from gradplane.topologies.link_options import LinkOptions, Quantity, check_count, check_hosts
 from gradplane.topologies.topology_errors import TopologyError
-from gradplane.topologies.units import Quantity
 
 
 def leaf_spine(
@@ -29,12 +28,12 @@ def leaf_spine(
     fabric_delay: Quantity | Sequence[Quantity] = 0,
     fabric_queue: int | Sequence[int] = QUEUE,
 ) -> Topology:
-    """`workers` + `servers` hosts, spread evenly and in order over the leaves.
+    """Build `workers` + `servers` hosts, spread evenly and in order over the leaves.
 
     Leaves are s1, s2, ..., the spines follow. Without `leaves` there are as many as
-    `hosts_per_leaf` (2) takes. rate, delay and queue are those of the hosts' links, as in `star`;
-    fabric_rate, fabric_delay and fabric_queue those between switches (a list: s1's to each spine,
-    then s2's, ...).
+    `hosts_per_leaf` (2) requires. rate, delay and queue are those of the hosts' links, as in
+    `star`; fabric_rate, fabric_delay and fabric_queue those of the links between switches (a list:
+    s1's to each spine, then s2's, ...).
     """
     count = check_hosts(workers, servers, "leaf-spine")
     check_count("spines", spines, "spine switches")
@@ -58,17 +57,21 @@ def leaf_spine(
 
 
 def _hosts_of_leaves(count: int, leaves: int | None, hosts_per_leaf: int | None) -> list[range]:
-    """The hosts of each leaf, counted from 0; the first leaves have one more where it must be."""
+    """Return the hosts of each leaf, counted from 0; the first leaves have one more where
+    needed.
+    """
     if leaves is None:
         leaves = -(-count // check_count("hosts_per_leaf", hosts_per_leaf or 2, "hosts on a leaf"))
     check_count("leaves", leaves, "leaf switches")
     if leaves > count:
-        raise TopologyError(f"leaves = {leaves}: there are {count} hosts, at least one a leaf")
+        text = f"leaves = {leaves}: there are {count} hosts, at least one for each leaf"
+        raise TopologyError(text, "leaves")
     few, more = divmod(count, leaves)
     if hosts_per_leaf is not None and few + bool(more) > hosts_per_leaf:
         raise TopologyError(
             f"leaves = {leaves}, hosts_per_leaf = {hosts_per_leaf}: they hold"
-            f" {leaves * hosts_per_leaf} hosts, and there are {count}"
+            f" {leaves * hosts_per_leaf} hosts, and there are {count}",
+            "leaves",
         )
     starts = [leaf * few + min(leaf, more) for leaf in range(leaves + 1)]
     return [range(start, end) for start, end in zip(starts, starts[1:], strict=False)]

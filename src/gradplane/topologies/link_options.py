@@ -1,14 +1,23 @@
-"""The options of links, as the functions that describe networks take them: one value or a list."""
+"""The options of links as the topologies' functions take them: one value or a list.
+
+Rates and times have units: `10Mbit`, `2ms`; a plain number is bit/s, or ns.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gradplane.topologies.description import MAX_HOSTS, QUEUE
 from gradplane.topologies.topology_errors import TopologyError
-from gradplane.topologies.units import Quantity, parse_rate, parse_time
+
+_RATES = {"bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9}
+_TIMES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
+
+Quantity = int | str
 
 
 @dataclass(frozen=True)
@@ -29,9 +38,10 @@ class LinkOptions:
         queue: int | Sequence[int] = QUEUE,
         prefix: str = "",
     ) -> LinkOptions:
-        """Of `count` links, from `PREFIXrate` and so on: a value for all, or a list with one each.
+        """Parse the options of `count` links, `PREFIXrate` and so on: a value for all, or a list of
+        values.
 
-        what: whom a list has a value for, in plural. Raises TopologyError.
+        what: the things that a list has a value for, in plural. Raises TopologyError.
         """
         rates: Sequence[int | None] = [None] * count
         if rate is not None:
@@ -41,42 +51,73 @@ class LinkOptions:
         return cls(rates, delays, queues)
 
     def of(self, link: int) -> tuple[int | None, int, int]:
-        """Rate, delay and queue, as `Link` takes them."""
+        """Return rate, delay and queue, in the order of `Link`."""
         return self.rates[link], self.delays[link], self.queues[link]
 
 
 def check_hosts(workers: int, servers: int, kind: str) -> int:
-    """How many hosts there are. Raises TopologyError where that is none, or too many."""
+    """Return the number of hosts. Raises TopologyError where it is zero, or too large."""
     count = workers + servers
     if workers < 1 or servers < 0 or count > MAX_HOSTS:
         raise TopologyError(
             f"workers = {workers}, servers = {servers}: a {kind} has 1 worker or more, and"
-            f" {MAX_HOSTS} hosts at most"
+            f" {MAX_HOSTS} hosts at most",
+            "workers",
         )
     return count
 
 
 def check_count(name: str, value: Any, what: str) -> int:
-    """`value` if it is a whole number of 1 or more. Raises TopologyError."""
+    """Return `value` if it is a whole number of 1 or more. Raises TopologyError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise TopologyError(f"{name} = {value!r}: {what}, 1 or more")
+        raise TopologyError(f"{name} = {value!r}: {what}, 1 or more", name)
     return value
 
 
 def _each(
     value: Any, count: int, what: str, where: str, parse: Callable[[Any, str], int]
 ) -> list[int]:
-    """`value` parsed, once for each of `count` links; a list has one value for each already."""
+    """Parse `value` for each of `count` links; a list has one value for each already."""
     if not isinstance(value, (list, tuple)):
         return [parse(value, where)] * count
     if len(value) != count:
         raise TopologyError(
-            f"{where} has {len(value)} values for {count} {what}: give one for each"
+            f"{where} has {len(value)} values for {count} {what}: give one for each", where
         )
     return [parse(item, f"{where}[{index}]") for index, item in enumerate(value)]
 
 
 def _parse_queue(value: int, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise TopologyError(f"{where} = {value!r}: a queue holds 1 packet or more")
+        option = where.partition("[")[0]
+        raise TopologyError(f"{where} = {value!r}: a queue holds 1 packet or more", option)
     return value
+
+
+def parse_rate(value: Quantity, where: str) -> int:
+    """Return `value` in bits per second; `where` names the option in a TopologyError."""
+    rate = _parse(value, _RATES, where, "100Mbit")
+    if rate <= 0:
+        raise TopologyError(
+            f"{where} = {value!r}: a rate is more than 0 bit/s; leave it out for no limit",
+            where.partition("[")[0],
+        )
+    return rate
+
+
+def parse_time(value: Quantity, where: str) -> int:
+    """Return `value` in nanoseconds; `where` names the option in a TopologyError."""
+    return _parse(value, _TIMES, where, "2ms")
+
+
+def _parse(value: Quantity, units: Mapping[str, int], where: str, example: str) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    if match is None or match[2].lower() not in units:
+        raise TopologyError(
+            f"{where} = {value!r}: expected a number with a unit ({', '.join(units)}),"
+            f" such as {example!r}",
+            where.partition("[")[0],
+        )
+    return round(float(match[1]) * units[match[2].lower()])

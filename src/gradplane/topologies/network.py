@@ -1,4 +1,4 @@
-"""What both networks offer, Mininet and the simulated one.
+"""The interface of both networks, Mininet and the simulated one.
 
 with network as net:                        # starts switches, links, hosts
     configure(net.switch_addresses["s1"], ...)
@@ -23,16 +23,17 @@ OnRecord = Callable[[Record], None]
 
 @dataclass(frozen=True)
 class SwitchConfig:
-    """How every switch of a network runs.
+    """The configuration of every switch of a network.
 
-    program: P4 source. latency: ns through the pipeline; recirculation_rate: bit/s, None for no
-    limit (both in the simulated network only: a real one takes the time it takes). pcap: a folder
-    that gets a file for each port; None for none.
+    program: P4 source. target: a name of `gradplane.controller.targets`. latency: ns through the
+    pipeline; recirculation_rate: bit/s, None for no limit (both in the simulated network only: a
+    real one takes its own time). pcap: a folder that gets a file for each port; None for none.
     """
 
     program: Path
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
+    target: str = "embedded"
     engine: str = "jit"
     seed: int = 0
     latency: int = 1000
@@ -42,7 +43,8 @@ class SwitchConfig:
 
 @dataclass(frozen=True)
 class LinkCounters:
-    """What went over a link. "up" is from its first end to its second: from a host to the switch.
+    """The traffic of a link. "up" is from its first end to its second: from a host to the
+    switch.
 
     Bytes are those of whole Ethernet frames, without preamble and checksum.
     """
@@ -56,7 +58,7 @@ class LinkCounters:
     down_dropped: int
 
     def __sub__(self, earlier: LinkCounters) -> LinkCounters:
-        """What came since."""
+        """Return the traffic since `earlier`."""
         pairs = zip(astuple(self)[1:], astuple(earlier)[1:], strict=True)
         return LinkCounters(self.link, *(now - before for now, before in pairs))
 
@@ -73,17 +75,17 @@ class Network(Protocol):
     def run(
         self, hosts: Sequence[HostConfig], on_record: OnRecord, deadline: float | None = None
     ) -> None:
-        """Run the hosts to their end, handing on their log records as they come.
+        """Run the hosts to their end and pass on their log records as they are written.
 
         deadline: seconds of the experiment's time. Raises NetworkError when it passes, or when a
         host or a switch fails.
         """
 
     def link_counters(self) -> list[LinkCounters]:
-        """What each link carried so far, in the topology's order."""
+        """Return the traffic of each link so far, in the topology's order."""
 
     def cli(self) -> None:
-        """A prompt on the running network, until the user leaves it."""
+        """Open a prompt on the running network, until the user leaves it."""
 
     def __enter__(self) -> Network: ...
 
@@ -91,7 +93,7 @@ class Network(Protocol):
 
 
 def check_hosts(topology: Topology, hosts: Sequence[HostConfig]) -> None:
-    """Raises NetworkError for a configuration of a host that the topology does not have."""
+    """Raise NetworkError for a configuration of a host that the topology does not have."""
     for config in hosts:
         host = topology.host.get(config.name)
         if host is None or host.ip != config.ip:

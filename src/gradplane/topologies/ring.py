@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
-from gradplane.topologies.link_options import LinkOptions, check_count, check_hosts
-from gradplane.topologies.units import Quantity
+from gradplane.topologies.link_options import LinkOptions, Quantity, check_count, check_hosts
 
 
 def ring(
@@ -26,9 +25,10 @@ def ring(
     fabric_delay: Quantity | Sequence[Quantity] = 0,
     fabric_queue: int | Sequence[int] = QUEUE,
 ) -> Topology:
-    """`workers` + `servers` hosts, `hosts_per_switch` of them on s1, on s2, ...; a circle of these.
+    """Build `workers` + `servers` hosts, `hosts_per_switch` of them on s1, s2, ..., and a circle of
+    these.
 
-    Two switches have one link between them, a switch alone has none. rate, delay and queue are
+    Two switches have one link between them, a single switch has none. rate, delay and queue are
     those of the hosts' links, as in `star`; fabric_rate, fabric_delay and fabric_queue those of the
     links between switches (a list: s1-s2, s2-s3, ...).
     """

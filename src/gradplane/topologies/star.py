@@ -1,4 +1,4 @@
-"""The star: every host on a switch of its own port.
+"""The star: every host on a port of one switch.
 
 h1 ──1┐
 h2 ──2┤
@@ -11,8 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
-from gradplane.topologies.link_options import LinkOptions, check_hosts
-from gradplane.topologies.units import Quantity
+from gradplane.topologies.link_options import LinkOptions, Quantity, check_hosts
 
 
 def star(
@@ -22,10 +21,10 @@ def star(
     delay: Quantity | Sequence[Quantity] = 0,
     queue: int | Sequence[int] = QUEUE,
 ) -> Topology:
-    """`workers` + `servers` hosts around switch s1, host N on port N.
+    """Build `workers` + `servers` hosts around switch s1, host N on port N.
 
     rate (bit/s or "10Mbit"; None: no limit), delay (ns or "1ms", one way) and queue (packets, each
-    way) hold for every link, or are lists with one value a host.
+    way) apply to every link, or are lists with a value for each host.
     """
     count = check_hosts(workers, servers, "star")
     options = LinkOptions.parse(count, "hosts", rate, delay, queue)

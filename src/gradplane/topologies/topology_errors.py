@@ -1,13 +1,21 @@
-"""Errors of the topologies: one tree, each message with the way out."""
+"""Errors of the topologies; each message suggests a remedy."""
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
+
+from gradplane import _suggestions
 
 
 class TopologyError(Exception):
-    """A topology that cannot be built, or an option that does not exist."""
+    """A topology that cannot be built, or an option that does not exist.
+
+    `key` is the option that it is about, empty where it is none alone.
+    """
+
+    def __init__(self, message: str, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class NetworkError(Exception):
@@ -15,8 +23,9 @@ class NetworkError(Exception):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The hint for a wrong name: `did you mean 'rate'? ` or nothing, then the names there are."""
+    """Return the hint for a wrong name: `did you mean 'rate'? ` if one is near, then the known
+    names.
+    """
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
-    return f"{hint}there is: {', '.join(names)}"
+    hint = _suggestions.did_you_mean(name, names, repr)
+    return f"{hint} there is: {', '.join(names)}".lstrip()

@@ -57,7 +57,7 @@ class P4RuntimeTest(BaseTest):
 
     def next_message(self, kind):
         """The next message of a kind from the stream; others are dropped."""
-        end = time.monotonic() + 10
+        end = time.monotonic() + 60
         while True:
             message = self.received.get(timeout=max(0, end - time.monotonic()))
             if message.WhichOneof("update") == kind:

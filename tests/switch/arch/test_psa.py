@@ -10,11 +10,11 @@ from psaprograms import packet, source, switch
 
 import gradplane.switch
 from gradplane.switch import CompileError, MeterConfig, Switch, SwitchError
-from gradplane.switch.arch.model import PASS_LIMIT
 from gradplane.switch.interp.trace_events import Copied, Dropped, Entered
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.runtime.control_messages import Digest, Fault, IdleNotice, PacketIn
 from gradplane.switch.runtime.entries import Entry, GroupRef
+from gradplane.switch.runtime.packet_passes import PASS_LIMIT
 from gradplane.switch.switch import PASSES_A_PACKET
 
 TO_1 = "send_to_port(o, (PortId_t) 1);"
@@ -33,20 +33,20 @@ def test_the_package_says_which_architecture_runs() -> None:
         Switch("x.p4", text=source(), arch="v1model")
     with pytest.raises(SwitchError, match="psa runs a PSA_Switch, but .* is a V1Switch"):
         Switch("x.p4", text=v1programs.source(), arch="psa")
-    with pytest.raises(SwitchError, match="no architecture 'tna'; architectures: v1model, psa"):
-        Switch("x.p4", text=source(), arch="tna")
+    with pytest.raises(SwitchError, match="no architecture 'x'; architectures: .*psa, .*v1model"):
+        Switch("x.p4", text=source(), arch="x")
 
 
 def test_a_package_of_no_known_architecture_is_refused() -> None:
     other = "control C(); package Other(C c); control c() { apply { } } Other(c()) main;"
-    known = r"main is a Other; supported packages: V1Switch \(v1model\), PSA_Switch \(psa\)"
+    known = r"main is a Other; supported packages: .*PSA_Switch \(psa\), .*V1Switch \(v1model\)"
     with pytest.raises(CompileError, match="x.p4:1:60: error: the program's " + known):
         Switch("x.p4", text=other)
 
 
 @engines
 def test_a_program_may_declare_psa_itself_with_widths_of_its_own(engine: str) -> None:
-    psa = (Path(gradplane.switch.__file__).parent / "include" / "psa.p4").read_text()
+    psa = (Path(gradplane.switch.__file__).parent / "arch/psa/include/psa.p4").read_text()
     psa = psa.replace("bit<32> PortIdUint_t", "bit<10> PortIdUint_t").replace("0xfffffff", "0x3f")
     text = source(
         ingress="send_to_port(o, h.a.x == 1 ? PSA_PORT_RECIRCULATE : (PortId_t) 5);",
@@ -411,7 +411,7 @@ def test_entries_of_a_table_with_an_action_profile_are_the_control_planes() -> N
 
 def test_an_idle_timeout_is_of_its_enum() -> None:
     told = refused(ingress_locals="action act() { }" + TABLE % "psa_idle_timeout = true;")
-    assert "property psa_idle_timeout is a member of PSA_IdleTimeout_t" in told
+    assert "property psa_idle_timeout must be a member of PSA_IdleTimeout_t" in told
 
 
 def test_an_action_for_empty_groups_must_be_the_tables() -> None:

@@ -1,4 +1,4 @@
-"""Wrong programs sit beside the exact text the compiler says about them."""
+"""Wrong programs, each with its exact error messages beside it."""
 
 from pathlib import Path
 

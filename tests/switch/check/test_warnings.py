@@ -1,4 +1,4 @@
-"""What is legal and surely wrong is told, with its place, and does not stop the compiler."""
+"""Legal programs that are probably wrong get a warning, with its place, and compile."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ V1Switch(P(), V(), I(), E(), V(), D()) main;
 
 
 def warnings(body: str = "", kind: str = "", **parts: str) -> list[str]:
-    """What is told, of one kind; without one, all but of what is declared and not used."""
+    """Return the warnings of one kind; without a kind, all but those about unused declarations."""
     slots = {"top": "", "locals": "", "states": "", "transition": "accept;"}
     text = TEMPLATE.format(body=body, **(slots | parts))
     found = compile_source("case.p4", text=text).warnings
@@ -110,9 +110,9 @@ def test_functions_and_blocks_never_used() -> None:
 
 
 def test_header_nothing_makes_valid() -> None:
-    assert warnings("m.x = hdr.g.a;") == ["header g is used and nothing makes it valid"]
-    assert warnings("m.x = hdr.s[1].a;") == ["header s is used and nothing makes it valid"]
-    assert warnings("hdr.g.a = 1;") == ["header g is used and nothing makes it valid"]
+    assert warnings("m.x = hdr.g.a;") == ["header g is used but never made valid"]
+    assert warnings("m.x = hdr.s[1].a;") == ["header s is used but never made valid"]
+    assert warnings("hdr.g.a = 1;") == ["header g is used but never made valid"]
 
 
 @pytest.mark.parametrize(
@@ -136,15 +136,15 @@ def test_isvalid_alone_is_fine() -> None:
 
 
 def test_numbers_that_do_not_fit() -> None:
-    assert warnings("m.x = 300;") == ["300 does not fit bit<8>: 44 is taken"]
-    assert warnings("m.x = 8w256;") == ["256 does not fit bit<8>: its low 8 bits are taken"]
+    assert warnings("m.x = 300;") == ["300 does not fit bit<8>: it becomes 44"]
+    assert warnings("m.x = 8w256;") == ["256 does not fit bit<8>: only its low 8 bits are kept"]
 
 
 def test_states_and_cases_never_reached() -> None:
     states = "state lost { transition accept; }"
     assert warnings(states=states) == ["state lost is never reached"]
     select = "select(hdr.h.a) { 1: accept; default: accept; 2: reject; }"
-    assert warnings(transition=select) == ["this case is never reached: default is before it"]
+    assert warnings(transition=select) == ["this case is never reached: it follows default"]
 
 
 def test_empty_range() -> None:
@@ -163,7 +163,7 @@ def test_empty_range() -> None:
     ],
 )
 def test_cases_that_an_earlier_one_takes(cases: str, said: int) -> None:
-    told = ["this case is never reached: an earlier one takes all of it"]
+    told = ["this case is never reached: an earlier case matches all its values"]
     assert warnings(transition=f"select(hdr.h.a) {{ {cases} }}") == told * said
 
 
@@ -183,8 +183,8 @@ def test_priorities_of_entries() -> None:
     table = f"""table t {{ key = {{ m.x : exact; m.f : ternary; }} actions = {{ NoAction; }}
                 entries = {{ {entries} priority = 9 : (3, _) : NoAction; }} }}"""
     assert warnings("t.apply();", locals=table) == [
-        "a second entry has priority 5: which one wins is open",
-        "this entry has priority 9 and stands after one of 5",
+        "a second entry has priority 5: the winner is undefined",
+        "this entry has priority 9 and follows one of priority 5",
     ]
     both = '@noWarn("duplicate_priorities") @noWarn("entries_out_of_priority_order") entries'
     assert warnings("t.apply();", locals=table.replace("entries", both)) == []
@@ -193,7 +193,7 @@ def test_priorities_of_entries() -> None:
 def test_more_entries_than_room() -> None:
     table = """table t { key = { m.x : exact; } actions = { NoAction; } size = 1;
                const entries = { 1 : NoAction; 2 : NoAction; } }"""
-    assert warnings("t.apply();", locals=table) == ["table t has 2 entries, and room for 1"]
+    assert warnings("t.apply();", locals=table) == ["table t has 2 entries, and a size of 1"]
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_more_entries_than_room() -> None:
         ("m.f = m.x <= 255;", "this is always true"),
         ("m.f = m.x == m.x;", "this is always true"),
         ("m.f = hdr.h.b < hdr.h.b;", "this is always false"),
-        ("m.x = m.x << 8;", "shifted by 8, none of the 8 bits is left"),
-        ("m.x = (bit<8>) 256;", "256 does not fit bit<8>: 0 is taken"),
+        ("m.x = m.x << 8;", "a shift by 8 leaves none of the 8 bits"),
+        ("m.x = (bit<8>) 256;", "256 does not fit bit<8>: it becomes 0"),
         ("if (m.f) { return; } else { exit; } m.x = 1;", "this is never executed"),
         ("for (bit<8> i in 1 .. 3) { m.x = i; break; m.x = 2; }", "this is never executed"),
         ("mark_to_drop();", "mark_to_drop is deprecated"),
@@ -245,5 +245,15 @@ def test_local_that_hides_a_parameter() -> None:
 
 def test_property_of_no_meaning() -> None:
     table = "table t { key = { m.x : exact; } actions = { NoAction; } counter = 3; }"
-    told = ["no table here has a property counter: it means nothing"]
+    told = ["the architecture's tables have no property counter: it is ignored"]
     assert warnings("t.apply();", locals=table) == told
+
+
+def test_an_int_where_a_new_type_is_wanted() -> None:
+    top = "type bit<10> id_t; type id_t id2_t; const id_t FIRST = 3; const id2_t SECOND = 1025;"
+    uses = "if (FIRST == (id_t) 10w3) { m.x = 1; } if (SECOND == (id2_t) (id_t) 10w1) { m.x = 2; }"
+    assert warnings(uses, top=top) == [
+        "P4_16 requires a cast from int to id_t",
+        "P4_16 requires a cast from int to id2_t",
+        "1025 does not fit bit<10>: it becomes 1",
+    ]

@@ -248,6 +248,16 @@ def test_groups_are_made_of_nodes(sw: Switch) -> None:
     sw.run_commands("mc_mgrp_create 12\nmc_node_associate 12 1")
 
 
+def test_mc_dump_shows_backup_replicas(sw: Switch) -> None:
+    sw.multicast(11, [(4, 1, [(5, 2), 6]), (7, 1)])
+    assert sw.run_commands("mc_dump") == (
+        "==========\nMC ENTRIES\n**********\nmgrp(11)\n"
+        "  -> (rid=1) -> (ports=[4, 7], lags=[])\n"
+        "     backups of port 4: 5 (rid=2), 6 (rid=0)\n"
+        "==========\nLAGS\n=========="
+    )
+
+
 def test_groups_and_sessions_are_the_controllers_too(sw: Switch) -> None:
     sw.multicast(11, [(4, 1), (5, 1)])
     sw.run_commands("mc_node_create 2 6\nmc_node_associate 11 0\nmirroring_add_mc 5 11")
@@ -357,7 +367,7 @@ def test_all_that_failed_is_told_with_its_line_and_the_rest_is_done(sw: Switch) 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ("table_delete hosts", "1 word follows table_delete; it is written: table_delete TABLE"
+        ("table_delete hosts", "1 word follows table_delete; usage: table_delete TABLE"
          " HANDLE"),
         ("table_delete hosts x", "table I.hosts: handle: 'x' is not a number"),
         ("table_delete hosts 3", "table I.hosts: it has no entry with handle 3; handles: none"),
@@ -387,7 +397,7 @@ def test_all_that_failed_is_told_with_its_line_and_the_rest_is_done(sw: Switch) 
         ("table_add paths forward 1 => 1", "table I.paths: its actions are those of"
          " I.paths.implementation: give a member or a group"),
         ("table_indirect_add hosts 1 => 1", "table I.hosts: it has no action profile; use table_add"
-         " and its like"),
+         " and the other table_ commands"),
         ("table_indirect_add paths 1 => 5", "action profile I.paths.implementation: no member 5;"
          " members: none"),
         ("table_indirect_add paths 1 =>", "table I.paths: after => expected a member's number and"
@@ -402,7 +412,7 @@ def test_all_that_failed_is_told_with_its_line_and_the_rest_is_done(sw: Switch) 
         ("meter_set_rates rates 0 2:1 1:1", "meter: peak rate 1000000 is below committed rate"
          " 2000000"),
         ("meter_set_rates rates 0 a:1 1:1", "'a:1' is not RATE:BURST, with the rate in packets or"
-         " bytes a microsecond, for example 0.0001:10"),
+         " bytes per microsecond, for example 0.0001:10"),
         ("meter_set_rates rates 0 1e-7:1 1:1", "1e-7:1: a rate is at least 0.000001, one a second"),
         ("mc_node_associate 3 0", "there is no multicast group 3: mc_mgrp_create 3 first"),
         ("mc_node_create 1 2 2", "port 2 is given twice: a node sends one copy through a port"),
@@ -418,8 +428,8 @@ def test_all_that_failed_is_told_with_its_line_and_the_rest_is_done(sw: Switch) 
         ("pvs_add types 0x10000", "value set P.types: field : value 65536 does not fit 16 bits"
          " (0 to 65535)"),
         ("pvs_add pairs 0x1000000", "value set P.pairs: 0x1000000 does not fit 24 bits"),
-        ("load_new_config_file a.json", "load_new_config_file is not of this switch: a program"
-         " comes as P4 source: start the switch with it, or push the .p4 over P4Runtime"
+        ("load_new_config_file a.json", "load_new_config_file is not supported by this switch:"
+         " a program comes as P4 source: start the switch with it, or push the .p4 over P4Runtime"
          " (SetForwardingPipelineConfig)"),
     ],
 )  # fmt: skip
@@ -430,5 +440,5 @@ def test_what_is_wrong_is_told(sw: Switch, line: str, message: str) -> None:
 def test_commands_that_have_no_effect_say_so(sw: Switch) -> None:
     assert (
         sw.run_commands("set_queue_rate 100\nset_queue_depth 5 1").splitlines()
-        == ["note: packets do not wait in queues of the switch; shape its interfaces with tc"] * 2
+        == ["note: the switch has no queues; shape its interfaces with tc"] * 2
     )

@@ -87,7 +87,7 @@ def test_each_call_has_parameters_of_its_own(engine: str) -> None:
          " known: calc, calc_0"),
         ("set_crc16_parameters calc_1 0x10000 2 3 0 0", "calc_1: 0x10000 does not fit 16 bits"),
         ("set_crc16_parameters calc_1 1 2 3 0 yes", "'yes' is not true or false"),
-        ("set_crc16_parameters calc_1 1 2", "3 words follow set_crc16_parameters; it is written:"
+        ("set_crc16_parameters calc_1 1 2", "3 words follow set_crc16_parameters; usage:"
          " set_crc16_parameters CALCULATION POLYNOMIAL INITIAL FINAL_XOR REFLECT_DATA"
          " REFLECT_REMAINDER"),
     ],

@@ -108,3 +108,13 @@ def test_what_is_not_json(sw: Switch) -> None:
     with pytest.raises(CommandError) as caught:
         sw.run_commands('{"target": "bmv2",}', "r.json")
     assert str(caught.value).startswith("r.json: not JSON: ")
+
+
+@pytest.mark.parametrize("text", ["[]", ' [{"table": "routes"}]'])
+def test_a_list_is_no_list_of_commands(sw: Switch, text: str) -> None:
+    with pytest.raises(CommandError) as caught:
+        sw.run_commands(text, "r.json")
+    assert str(caught.value) == (
+        "r.json: not runtime JSON: expected an object with keys table_entries,"
+        " multicast_group_entries, clone_session_entries"
+    )

@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 from v1programs import packet, source
 
 FOLDER = Path(sys.argv[1])
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 COUNT = "extern Count { Count(); bit<8> next(in bit<8> x); }"
 EXTERNS = """
 class Count:

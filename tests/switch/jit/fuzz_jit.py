@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import secrets
 import tempfile
 import time
 from pathlib import Path
@@ -82,11 +83,13 @@ def any_program_case(seed: int) -> int:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="how long (default 60)")
-    parser.add_argument("--seed", type=int, default=0, help="the first seed (default 0)")
+    parser.add_argument("--seed", type=int, help="the first seed (default: random)")
     options = parser.parse_args()
+    seed = secrets.randbelow(2**32) if options.seed is None else options.seed
+    print(f"seed {seed}", flush=True)
     with tempfile.TemporaryDirectory() as cache:
         os.environ["XDG_CACHE_HOME"] = cache
-        run(options.seconds, options.seed)
+        run(options.seconds, seed)
 
 
 def run(seconds: float, first: int) -> None:

@@ -224,7 +224,7 @@ class Pair:
 
 def _visible(switch: Switch) -> dict[str, Any]:
     state = switch.state
-    seen: dict[str, Any] = {"chance": state.chance.state.tolist(), "drops": dict(state.drops)}
+    seen: dict[str, Any] = {"rng": state.rng.state.tolist(), "drops": dict(state.drops)}
     for name, register in state.registers.items():
         seen[f"register {name}"] = [int(v) for v in register.values]
     for name, counter in state.counters.items():

@@ -1,5 +1,7 @@
-"""P4 and the IR it becomes, side by side. To write the .ir files anew after a wanted change, run
-this file as a script, and read the difference.
+"""P4 programs and their IR, side by side.
+
+To rewrite the .ir files after an intended change, run this file as a script and review the
+difference.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.switch.compiler import compile_program
+from gradplane.switch.compiler import compile_source
 from gradplane.switch.ir.printer import program_text
 from gradplane.switch.ir.verify import verify
 
@@ -17,8 +19,8 @@ DULL = ("errors ", "control V", "control E", "control D", "package ")
 
 
 def lowered(case: Path) -> str:
-    """The IR, without the parts that are the same in all cases."""
-    program = compile_program(case)
+    """Return the IR without the parts that are the same in all cases."""
+    program = compile_source(case).program
     verify(program)
     lines = program_text(program).splitlines()
     return "".join(f"{line}\n" for line in lines if not line.startswith(DULL))

@@ -1,4 +1,4 @@
-"""What lowered programs do: order of evaluation, copies in and out, exits, loops, sub-blocks.
+"""The behaviour of lowered programs: evaluation order, copies in and out, exits, loops, sub-blocks.
 
 Each case is a body of an ingress control over a header with fields a, b, c of 8 bits (1, 2 and 3
 when it starts) and says what they are afterwards.

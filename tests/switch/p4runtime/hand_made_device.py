@@ -8,6 +8,7 @@ from finsy.proto import U128, p4i, p4r
 from google.protobuf import text_format
 from hand_made_ir import program
 
+from gradplane.switch.arch.registry import architecture
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source
@@ -26,6 +27,7 @@ class EchoSwitch:
 
     def __init__(self, program: ir.Program) -> None:
         self.time = 0
+        self.architecture = architecture(None, program)
         self.state = State(program, clock=lambda: self.time)
         self.lock = threading.RLock()
 

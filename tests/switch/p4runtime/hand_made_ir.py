@@ -47,7 +47,7 @@ def field(hdr: ir.Var, name: str) -> ir.Expr:
 
 
 def extern(kind: str, name: str, *args: int | str, of: tuple[Type, ...] = ()) -> ir.ExternInstance:
-    return ir.ExternInstance(kind, name, list(of), list(args))
+    return ir.ExternInstance(kind, name, list(of), list(args), kind=kind)
 
 
 def table(name: str, keys: list[ir.Key], actions: list[ir.Action], **more: object) -> ir.Table:

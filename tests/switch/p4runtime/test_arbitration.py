@@ -178,7 +178,7 @@ def test_streams_are_limited() -> None:
     with pytest.raises(RpcError) as caught:
         arbitration.announce("one more", update(99))
     assert caught.value.code == "RESOURCE_EXHAUSTED"
-    assert caught.value.message == "32 streams are open, which is the most"
+    assert caught.value.message == "32 streams are open, the limit"
 
 
 @pytest.mark.parametrize(

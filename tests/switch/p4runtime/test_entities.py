@@ -216,13 +216,13 @@ REFUSED_INSERTS = [
      "table MyIngress.acl: ternary, range and optional fields need a priority of 1 to 2147483647,"
      " not 0"),
     (without(RULE, 'match { field_id: 3 exact { value: "\\001" } }'), "INVALID_ARGUMENT",
-     "table MyIngress.acl: field flag is missing; an exact match takes a value"),
+     "table MyIngress.acl: field flag is missing; an exact match needs a value"),
     (changed(RULE, 'low: "\\005"', 'low: "\\012"'), "INVALID_ARGUMENT",
      "table MyIngress.acl: field hdr.ipv4.dport: low 10 is above high 9"),
     (changed(RULE, 'low: "\\005" high: "\\t"', 'low: "\\000" high: "\\377\\377"'),
      "INVALID_ARGUMENT",
-     "table MyIngress.acl: field hdr.ipv4.dport: range 0 to 65535 is all there is; leave the field"
-     " out to match any value"),
+     "table MyIngress.acl: field hdr.ipv4.dport: range 0 to 65535 covers all values; leave the"
+     " field out to match any value"),
     (changed(RULE, 'mask: "\\377\\000\\000\\000"', 'mask: "\\000"'), "INVALID_ARGUMENT",
      "table MyIngress.acl: field hdr.ipv4.src: mask 0; leave the field out to match any value"),
     (changed(RULE, 'mask: "\\377', 'mask: "\\360').replace('"\\n\\0', '"\\037\\0'),
@@ -335,7 +335,7 @@ def test_direct_counters(control: Control) -> None:
     )
     assert control.refused(INSERT, query % key) == (
         "INVALID_ARGUMENT",
-        "table MyIngress.ipv4_lpm: a direct counter can only be changed (MODIFY), not inserted or"
+        "table MyIngress.ipv4_lpm: a direct counter can only be modified (MODIFY), not inserted or"
         " deleted",
     )
     control.write(DELETE, ROUTE)
@@ -514,7 +514,7 @@ def test_meters(control: Control) -> None:
     ("kind", "text", "code", "message"),
     [
         (INSERT, "counter_entry { counter_id: $seen }", "INVALID_ARGUMENT",
-         "counter MyIngress.seen can only be changed (MODIFY), not inserted or deleted"),
+         "counter MyIngress.seen can only be modified (MODIFY), not inserted or deleted"),
         (MODIFY, "counter_entry { counter_id: 9 }", "INVALID_ARGUMENT",
          "no counter has id 9; there are: MyIngress.seen (316013145)"),
         (MODIFY, "counter_entry { counter_id: $seen index { index: -1 } data {} }",
@@ -755,6 +755,47 @@ def test_refused_members_and_groups(kind: int, text: str, code: str, message: st
     assert control.refused(kind, text) == (code, message)
 
 
+def test_a_selectors_size_limits_all_groups_together() -> None:
+    control = selecting()  # of size 8
+    for number in (1, 2):
+        control.write(INSERT, MEMBER % (number, number))
+    other = SEL_GROUP.replace("group_id: 1", "group_id: 2").replace("weight: 2", "weight: 3")
+    beyond = SEL_GROUP.replace("group_id: 1", "group_id: 3")
+    control.write(INSERT, SEL_GROUP)  # 3
+    control.write(INSERT, other)  # 4
+    assert control.refused(INSERT, beyond) == (
+        "RESOURCE_EXHAUSTED",
+        "action profile I.sel: 10 weights in sum in all groups are above its size of 8",
+    )
+    control.write(MODIFY, changed(SEL_GROUP, "weight: 2", "weight: 3"))  # 4
+    control.write(DELETE, other)
+    control.write(INSERT, beyond)
+
+
+def test_a_selectors_size_limits_one_shots_together() -> None:
+    control = selecting()
+    for number in (1, 2, 3, 4):
+        control.write(INSERT, SEL_ENTRY % (number, ONE_SHOT))
+    assert control.refused(INSERT, SEL_ENTRY % (5, ONE_SHOT)) == (
+        "RESOURCE_EXHAUSTED",
+        "action profile I.sel: 10 weights in sum in all groups are above its size of 8",
+    )
+    control.write(MODIFY, SEL_ENTRY % (1, changed(ONE_SHOT, "weight: 2", "weight: 1")))
+    control.write(INSERT, SEL_ENTRY % (5, changed(ONE_SHOT, "weight: 2", "weight: 1")))
+
+
+def test_a_selectors_size_may_count_members() -> None:
+    control = selecting(selector_size_semantics="sum_of_members")
+    for number in (1, 2):
+        control.write(INSERT, MEMBER % (number, number))
+    for number in (1, 2, 3, 4):
+        control.write(INSERT, SEL_GROUP.replace("group_id: 1", f"group_id: {number}"))
+    assert control.refused(INSERT, SEL_GROUP.replace("group_id: 1", "group_id: 5")) == (
+        "RESOURCE_EXHAUSTED",
+        "action profile I.sel: 10 members in all groups are above its size of 8",
+    )
+
+
 def test_a_groups_max_size_stays() -> None:
     control = selecting()
     control.write(INSERT, MEMBER % (1, 1))
@@ -806,7 +847,7 @@ def test_value_sets() -> None:
     assert control.read("value_set_entry {}") == [control.entity(two)]
     assert control.refused(INSERT, two) == (
         "INVALID_ARGUMENT",
-        "value set P.vs can only be changed (MODIFY), not inserted or deleted",
+        "value set P.vs can only be modified (MODIFY), not inserted or deleted",
     )
     twice = f"value_set_entry {{ value_set_id: $vs {member % 1} {member % 1} }}"
     assert control.refused(MODIFY, twice) == (
@@ -836,7 +877,7 @@ def test_idle_timeouts() -> None:
     assert control.service.tick(1000) == []
     control.pipeline.switch.time = 50  # type: ignore[attr-defined]
     control.service.tick(1000)
-    ((stream, message),) = control.service.told(told[0], 1001)  # type: ignore[arg-type]
+    ((stream, message),) = control.service.switch_message(told[0], 1001)  # type: ignore[arg-type]
     notice = message.idle_timeout_notification
     assert (stream, notice.timestamp) == ("c", 1001)
     assert [e.idle_timeout_ns for e in notice.table_entry] == [50]

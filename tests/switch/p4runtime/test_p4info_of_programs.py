@@ -97,7 +97,7 @@ def test_a_translation_that_cannot_be_read_is_refused() -> None:
     with pytest.raises(CompileError) as caught:
         p4info(types=types)
     (found,) = caught.value.diagnostics
-    assert found.message == '@p4runtime_translation("u" , bool) cannot be read'
+    assert found.message == '@p4runtime_translation("u" , bool) is malformed'
     assert found.hint == 'write ("uri", 32), ("uri", bit<32>) or ("uri", string)'
 
 

@@ -374,14 +374,18 @@ def test_the_highest_election_id_outlives_a_broken_connection(served: Served) ->
     assert device.pipeline is not None
 
 
-def test_capabilities_and_an_address_in_use(served: Served) -> None:
+def test_capabilities_and_an_address_in_use(
+    served: Served, capfd: pytest.CaptureFixture[str]
+) -> None:
     device, address = served
     with grpc.insecure_channel(address) as channel:
         stub = p4r_grpc.P4RuntimeStub(channel)
         answer = stub.Capabilities(p4r.CapabilitiesRequest())
     assert answer.p4runtime_api_version == "1.4.0"
+    capfd.readouterr()
     with pytest.raises(ServerError) as caught:
         P4RuntimeServer(device, address).start()
+    assert capfd.readouterr() == ("", "")
     assert str(caught.value) == (
         f"cannot listen on {address}: the address is in use or not of this machine; choose another"
         " with --grpc-server-addr HOST:PORT (port 0: any free one)"

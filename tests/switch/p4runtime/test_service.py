@@ -126,7 +126,7 @@ def test_all_or_none(atomicity: int) -> None:
     assert codes(caught.value)[-2:] == ["ALREADY_EXISTS", "ABORTED"]
     assert set(codes(caught.value)[:-2]) == {"ABORTED"}
     assert caught.value.errors[0] is not None
-    assert caught.value.errors[0].message == "not done, since update 9 of the batch failed"
+    assert caught.value.errors[0].message == "not applied, since update 9 of the batch failed"
     assert sorted(map(str, everything(made))) == sorted(map(str, before))
 
 
@@ -427,7 +427,8 @@ DISAGREES = (
             f"tables {{ preamble {{ id: {IDS['ipv4_lpm']} name: 'MyIngress.ipv4_lpm' }}"
             " match_fields { id: 1 name: 'hdr.ipv4.dst' bitwidth: 32 match_type: LPM }"
             " action_refs { id: 5 } implementation_id: 7 }")), "INVALID_ARGUMENT",
-         DISAGREES.format("table MyIngress.ipv4_lpm has action 5, which it has not in the program;"
+         DISAGREES.format("table MyIngress.ipv4_lpm has action 5, which the program's table does"
+                          " not have;"
                           " table MyIngress.ipv4_lpm has implementation 7, in the program 0")),
         (push(Push.VERIFY, b"without acl", p4info=INFO), "INVALID_ARGUMENT",
          DISAGREES.format("table MyIngress.acl is not in the program, which has:"
@@ -462,7 +463,7 @@ def test_a_packet_out_enters_at_the_cpu_port_behind_its_header() -> None:
 def test_a_packet_in_tells_its_header_to_the_primary_only() -> None:
     made = service()
     made.stream_message("backup", announce(0))
-    ((stream, message),) = made.told(PacketIn(b"\x82\x80data"), 0)
+    ((stream, message),) = made.switch_message(PacketIn(b"\x82\x80data"), 0)
     assert stream == "c"
     assert message.packet == p4r.PacketIn(
         payload=b"data",
@@ -471,7 +472,7 @@ def test_a_packet_in_tells_its_header_to_the_primary_only() -> None:
             p4r.PacketMetadata(metadata_id=2, value=b"\0"),
         ],
     )
-    ((_, short),) = made.told(PacketIn(b"x"), 0)
+    ((_, short),) = made.switch_message(PacketIn(b"x"), 0)
     assert short.packet == p4r.PacketIn(payload=b"x")
 
 
@@ -484,14 +485,14 @@ def test_a_role_gets_the_packets_that_its_filter_lets_through() -> None:
     hears.arbitration.role.config.Pack(config)
     made.stream_message("listener", hears)
     for byte, heard in ((0x82, ["c", "listener"]), (0x83, ["c"])):
-        told = made.told(PacketIn(bytes([byte, 0x80]) + b"data"), 0)
+        told = made.switch_message(PacketIn(bytes([byte, 0x80]) + b"data"), 0)
         assert [stream for stream, _ in told] == heard
 
 
 def test_what_the_program_before_still_had_to_tell_is_dropped() -> None:
     made = service()
-    assert made.told(Digest("gone_t", Bits(8), 1), 0) == []
-    assert made.told(IdleNotice("MyIngress.gone", Entry((), ActionData(0))), 0) == []
+    assert made.switch_message(Digest("gone_t", Bits(8), 1), 0) == []
+    assert made.switch_message(IdleNotice("MyIngress.gone", Entry((), ActionData(0))), 0) == []
 
 
 def test_an_unknown_role_reads_nothing() -> None:

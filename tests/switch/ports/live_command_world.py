@@ -16,7 +16,8 @@ from typing import Any
 import finsy
 from live_switch_world import ROUTER, TIMEOUT, build_links, hostile, switch_command
 
-from gradplane.switch.daemon.command_client import METHOD, CommandClient
+from gradplane.switch.daemon.clients import COMMANDS as METHOD
+from gradplane.switch.daemon.clients import CommandClient
 
 COMMANDS = """
 table_add ipv4_lpm ipv4_forward 10.0.1.0/24 => 02:00:00:00:00:01 2
@@ -57,6 +58,7 @@ def main(folder: Path) -> None:
             _, told = switch.communicate(timeout=TIMEOUT)
     seen["notes"] = told.splitlines()
     seen["nobody"] = cli("register_read x")
+    seen["nobody, no commands"] = cli("")
     print(json.dumps(seen))
 
 

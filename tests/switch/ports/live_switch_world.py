@@ -26,12 +26,12 @@ from scapy.layers.l2 import Ether
 from scapy.utils import RawPcapReader
 
 from gradplane.switch.compiler import compile_program
-from gradplane.switch.daemon.json_client import SERVICE
+from gradplane.switch.daemon.clients import SERVICE
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 
 ROUTER = Path(__file__).parent.parent / "p4runtime" / "programs" / "router.p4"
-TIMEOUT = 20.0
+TIMEOUT = 60.0
 
 
 def main(folder: Path) -> None:

@@ -22,8 +22,8 @@ from live_switch_world import ROUTER, TIMEOUT, build_links, hostile, install, ra
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradplane.switch.daemon.json_client import SERVICE
-from gradplane.switch.daemon.trace_client import METHOD
+from gradplane.switch.daemon.clients import SERVICE
+from gradplane.switch.daemon.clients import TRACE as METHOD
 from gradplane.switch.daemon.trace_service import MAX_TRACES
 
 HEAD = (
@@ -90,11 +90,11 @@ def traffic(seen: dict[str, Any]) -> Any:
     heads = [bytes(other), *[head] * (CHOSEN - 1)]
 
     def send() -> None:
-        while not stop.is_set():
+        while reader.is_alive() and (sent[0] < 2000 or not stop.is_set()):
             for number in range(sent[0], sent[0] + 50):
                 host.send(heads[number % CHOSEN] + number.to_bytes(4, "big"))
             sent[0] += 50
-            while sent[0] - len(got) > 100 and not stop.is_set():  # no more than a socket holds
+            while sent[0] - len(got) > 100 and reader.is_alive():  # no more than a socket holds
                 time.sleep(0.0005)
 
     def read(sink: socket.socket) -> None:
@@ -107,10 +107,10 @@ def traffic(seen: dict[str, Any]) -> Any:
                 got.append(int.from_bytes(data[42:46], "big"))
 
     sink = raw("h2")
-    sink.settimeout(5)
+    sink.settimeout(60)
     sender, reader = threading.Thread(target=send), threading.Thread(target=read, args=(sink,))
-    sender.start()
     reader.start()
+    sender.start()
     try:
         yield
     finally:

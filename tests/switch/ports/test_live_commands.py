@@ -85,3 +85,4 @@ def test_a_missing_switch_is_told(seen: dict[str, Any]) -> None:
     assert seen["nobody"]["status"] == 1
     assert seen["nobody"]["out"] == ""
     assert seen["nobody"]["err"].startswith("gradplane: no switch answers at 127.0.0.1:9090")
+    assert seen["nobody, no commands"] == seen["nobody"]

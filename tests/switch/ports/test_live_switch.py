@@ -40,7 +40,7 @@ def test_packets_controllers_captures_and_the_end(tmp_path: Path) -> None:
     assert "a packet of 1242 bytes is longer than the MTU of s2 allows" in seen["log"]
     assert seen["after the interface was down"]["payload"] == "back"
     assert seen["with another interface of its name"]["payload"] == "afresh"
-    assert "port 2: s2 is there again" in seen["log"]
+    assert "port 2: s2 exists again" in seen["log"]
     assert seen["missing interface"] == (
         'interface "nope" does not exist; there are: h1, h2, lo, s1, s2. Create it first, for'
         " example: ip link add nope type veth peer name nope-peer\n"

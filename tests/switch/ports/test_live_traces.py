@@ -54,7 +54,7 @@ def test_hostile_requests_are_refused(seen: dict[str, Any]) -> None:
 
 
 def test_a_switch_serves_so_many_and_no_more(seen: dict[str, Any]) -> None:
-    told = "gradplane: 8 traces are under way: end one\n"
+    told = "gradplane: 8 traces are active: end one\n"
     assert seen["too many"] == {"out": "", "err": told, "status": 1}
 
 

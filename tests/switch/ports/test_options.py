@@ -17,7 +17,7 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
         " prog.p4 -- --grpc-server-addr 0.0.0.0:50051 --cpu-port 255 --drop-port 64"
         " --priority-queues 8"
     )
-    tracing = "gradplane trace --at ADDRESS tells what happens to packets"
+    tracing = "gradplane trace --at ADDRESS traces packets"
     assert parse_options(line.split()) == SwitchOptions(
         program=Path("prog.p4"),
         interfaces=((1, "s1-eth1"), (2, "s1-eth2")),
@@ -32,12 +32,12 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
         grpc_address="0.0.0.0:50051",
         notes=(
             f"--nanolog is ignored: {tracing}",
-            "--notifications-addr is ignored: digests and idle entries are told over P4Runtime",
-            "--log-flush is ignored: what is logged is there at once",
+            "--notifications-addr is ignored: digests and idle entries are reported over P4Runtime",
+            "--log-flush is ignored: log lines are written at once",
             f"--debugger is ignored: {tracing}",
             "--max-port-count is ignored: there are 512 ports",
             "--enable-swap is ignored: a pushed program replaces the one that runs",
-            "--priority-queues is ignored: packets do not wait in queues of the switch",
+            "--priority-queues is ignored: the switch has no queues",
         ),
     )
 
@@ -85,7 +85,7 @@ def test_our_own_options(tmp_path: Path) -> None:
          "--cpu-port 9: expected 1 to 511 and not the drop port, 9"),
         ("--drop-port 512", "--drop-port 512: expected 0 to 511"),
         ("--thrift-port 99999", "--thrift-port 99999: not within 1 to 65535"),
-        ("--commands a.txt", "--commands: they need a program to work on; give FILE.p4"),
+        ("--commands a.txt", "--commands: commands need a program; give FILE.p4"),
         ("p.p4 --commands no.txt", "--commands no.txt: there is no such file"),
         ("--use-files 1", "--use-files: packets are not read from files; see gradplane stf, or"
          " replay them (tcpreplay)"),

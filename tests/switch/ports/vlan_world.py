@@ -14,7 +14,7 @@ from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
 from gradplane.switch.ports.kernel_batches import Arrivals
 from gradplane.switch.ports.port import Port
 
-TIMEOUT = 10.0
+TIMEOUT = 60.0
 ADDRESSES = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
 DATAGRAM = IP(src="10.0.0.1", dst="10.0.0.2") / UDP(sport=4000, dport=4000)
 FRAMES = [

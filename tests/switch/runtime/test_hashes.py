@@ -17,7 +17,7 @@ from gradplane.switch.runtime.hashes import (
     subtract16,
     xor16,
 )
-from gradplane.switch.runtime.rng import Chance
+from gradplane.switch.runtime.rng import Rng
 
 CHECK = b"123456789"  # the usual test string of CRC catalogues
 
@@ -48,7 +48,7 @@ def test_bits_are_packed_from_the_left() -> None:
 
 
 def test_draws_repeat_with_the_seed_and_stay_within_their_limits() -> None:
-    first, second, other = Chance(1), Chance(1), Chance(2)
+    first, second, other = Rng(1), Rng(1), Rng(2)
     draws = [first.between(3, 10) for _ in range(500)]
     assert draws == [second.between(3, 10) for _ in range(500)]
     assert set(draws) == set(range(3, 11))
@@ -59,7 +59,7 @@ def test_draws_repeat_with_the_seed_and_stay_within_their_limits() -> None:
 
 
 def test_seeds_that_are_near_have_no_draws_in_common() -> None:
-    draws = [chance.draw() for chance in map(Chance, range(8)) for _ in range(50)]
+    draws = [chance.draw() for chance in map(Rng, range(8)) for _ in range(50)]
     assert len(set(draws)) == len(draws)
 
 

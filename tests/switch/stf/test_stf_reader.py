@@ -138,8 +138,16 @@ def test_ports_that_the_file_does_not_name_are_looked_at_for_no_packet_only(stf:
     )
 
 
-def test_an_odd_digit_at_the_end_is_a_byte() -> None:
-    assert packet_bytes("01 02 3") == b"\x01\x02\x03"
+def test_a_packet_has_whole_bytes(stf: Check) -> None:
+    assert packet_bytes("01 02 3f") == b"\x01\x02\x3f"
+    assert stf("packet 0 01 02 3") == (
+        False,
+        "t.stf:1: the packet has 5 digits, which is not a whole number of bytes",
+    )
+
+
+def test_a_packet_comes_in_through_a_port_that_there_is(stf: Check) -> None:
+    assert stf("packet 512 010000") == (False, "t.stf:1: port 512 is not within 0 to 511")
 
 
 # -- entries ------------------------------------------------------------------------------------
@@ -201,10 +209,10 @@ def test_what_the_switch_refuses_is_passed_over_and_told(stf: Check) -> None:
         "expect 2 01",
     ) == (
         True,
-        "t.stf:2: table I.exactly: it has an entry for h.d.x 0x1 (passed over)\n"
+        "t.stf:2: table I.exactly: it has an entry for h.d.x 0x1 (skipped)\n"
         "t.stf:3: table I.exactly: field h.d.x: value 256 does not fit 8 bits (0 to 255) "
-        "(passed over)\n"
-        "t.stf:4: table I.fixed: its default action is const in the source (passed over)",
+        "(skipped)\n"
+        "t.stf:4: table I.fixed: its default action is const in the source (skipped)",
     )
 
 
@@ -272,10 +280,10 @@ def test_groups_and_sessions_that_do_not_exist_are_passed_over(stf: Check) -> No
         "register_read cells 7",
     ) == (
         True,
-        "t.stf:3: there is no multicast group 2: mc_mgrp_create 2 first (passed over)\n"
-        "t.stf:4: there is no multicast node 0; nodes: none (passed over)\n"
-        "t.stf:5: there is no mirroring session 3; sessions: none (passed over)\n"
-        "t.stf:6: register I.cells: index 7 is not within 0 to 1 (passed over)",
+        "t.stf:3: there is no multicast group 2: mc_mgrp_create 2 first (skipped)\n"
+        "t.stf:4: there is no multicast node 0; nodes: none (skipped)\n"
+        "t.stf:5: there is no mirroring session 3; sessions: none (skipped)\n"
+        "t.stf:6: register I.cells: index 7 is not within 0 to 1 (skipped)",
     )
 
 

@@ -1,4 +1,4 @@
-"""Helpers of the syntax tests: trees as short text, errors as the text a user sees."""
+"""Helpers of the syntax tests: trees as short text, errors as the user sees them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _HIDDEN = {"span", "name_span", "transition_span"}
 
 
 def show(value: object) -> str:
-    """A tree as text: P4 with all brackets for types, expressions, statements; else Node(...)."""
+    """Return a tree as text: types and code as P4 with all brackets, the rest as Node(...)."""
     short = _SHORT.get(type(value))
     if short is not None:
         return short(value)
@@ -34,7 +34,7 @@ def _is_span(value: object) -> bool:
 
 
 def _fields(node: ast.Node) -> str:
-    """Those that say something: not None, False or empty."""
+    """Return the fields that hold something: not None, False or empty."""
     fields = [f.name for f in dataclasses.fields(node) if f.init and f.name not in _HIDDEN]
     values = {name: getattr(node, name) for name in fields}
     said = {k: v for k, v in values.items() if not (v is None or v is False or v in ("", []))}
@@ -171,7 +171,7 @@ def shown() -> Callable[[object], str]:
 
 @pytest.fixture
 def tree() -> Callable[[str], str]:
-    """The last declaration of a program, as text."""
+    """Return the last declaration of a program, as text."""
     return lambda text: show(_declarations(text)[-1])
 
 
@@ -182,7 +182,7 @@ def declarations() -> Callable[[str], list[ast.Decl]]:
 
 @pytest.fixture
 def expr() -> Callable[..., str]:
-    """An expression as text, read after the declarations in `before`."""
+    """Return an expression as text, parsed after the declarations in `before`."""
 
     def read(text: str, before: str = "") -> str:
         constant = _declarations(f"{before} const int x = {text};")[-1]
@@ -194,7 +194,7 @@ def expr() -> Callable[..., str]:
 
 @pytest.fixture
 def statements() -> Callable[..., list[str]]:
-    """The statements of a control's body as text, one each."""
+    """Return the statements of a control's body as text, one each."""
 
     def read(text: str, before: str = "") -> list[str]:
         control = _declarations(f"{before} control C() {{ apply {{ {text} }} }}")[-1]
@@ -206,7 +206,7 @@ def statements() -> Callable[..., list[str]]:
 
 @pytest.fixture
 def errors() -> Callable[..., str]:
-    """What a user is told about a wrong program, called t.p4."""
+    """Return the messages for a wrong program called t.p4."""
 
     def read(text: str, **options: object) -> str:
         with pytest.raises(CompileError) as caught:

@@ -1,4 +1,4 @@
-"""What a user is told about a wrong program, in whole. In the programs, «» marks the place."""
+"""Complete error messages for wrong programs. In the programs, «» marks the place."""
 
 import pytest
 
@@ -108,7 +108,7 @@ def unmarked(program: str) -> str:
     ],
 )
 def test_found_and_expected(errors, program, wanted):
-    """What is told is what was found and all that could stand there instead."""
+    """The message names what was found and everything that would be accepted."""
     found = program.replace("»", "«").split("«")[1]
     shown = "end of file" if not found else found if found[0] == '"' else f'"{found}"'
     lead = "expected one of: " if ", " in wanted else "expected "
@@ -122,7 +122,7 @@ def test_found_and_expected(errors, program, wanted):
         (
             "struct s { bit<«N»> a; }",
             'found "N", expected one of: "(", an integer',
-            "a width that is not a plain integer stands in parentheses: <(N)>",
+            "put a width that is not a plain integer in parentheses: <(N)>",
         ),
         (
             "struct «select» { }",
@@ -138,7 +138,7 @@ def test_found_and_expected(errors, program, wanted):
         (
             "extern E { «F»(); }",
             '"F" has no result type',
-            'a constructor is named "E", a method has a result type before its name',
+            'a constructor is named "E"; a method has a result type before its name',
         ),
         ("parser P() { state s { «exit»; } }", 'a parser state cannot contain "exit"', ""),
         ("parser P() { state s { «for» (;a;) { } } }", 'a parser state cannot contain "for"', ""),
@@ -155,7 +155,7 @@ def test_found_and_expected(errors, program, wanted):
         (
             "control C() { apply { «f(1)» = 1; } }",
             "this cannot be assigned to",
-            "a variable, field, element or slice can stand here",
+            "only a variable, field, element or slice can be assigned to",
         ),
         (
             "control C() { apply { if (a) «bit<8> y»; } }",
@@ -163,7 +163,7 @@ def test_found_and_expected(errors, program, wanted):
             "put it in { }",
         ),
         (
-            "struct S {\n  bit<8> x;«»\n",  # the end is told where the last token ends
+            "struct S {\n  bit<8> x;«»\n",  # the end is reported where the last token ends
             'found end of file, expected "}"',
             'the "{" at t.p4:1:10 is not closed',
         ),
@@ -302,7 +302,7 @@ def test_deep_nesting_is_an_error_and_never_a_crash(errors, opening, closing, pr
 
 
 def test_annotations_may_hold_anything_at_any_depth(declarations):
-    """Text that nests too deeply is no expression, and none is asked for."""
+    """Text that nests too deeply is kept as text and not parsed as an expression."""
     body = "(" * 10_000 + ")" * 10_000
     (annotation,) = declarations(f"@a({body}) const int x = 1;")[0].annotations
     assert annotation.exprs is None

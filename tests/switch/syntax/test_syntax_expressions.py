@@ -75,7 +75,7 @@ def test_literals_and_names(expr, text, read):
     ],
 )
 def test_precedence(expr, errors, text, read):
-    """As the specification's table of operators has it; all binary operators lean left."""
+    """As in the specification's table of operators; all binary operators are left-associative."""
     if read is None:
         assert 'found ">", expected an expression' in errors(f"const int x = {text};")
     else:
@@ -238,7 +238,7 @@ def _annotation(declarations, text: str) -> ast.Annotation:
     ],
 )
 def test_free_annotations(declarations, shown, text, body, exprs, pairs):
-    """The body is kept as text, and as expressions or pairs where it reads as such."""
+    """The body is kept as text, and as expressions or pairs if it can be parsed as such."""
     found = _annotation(declarations, text + "\n")
     assert found.body == body
     assert not found.structured

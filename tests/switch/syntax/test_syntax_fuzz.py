@@ -1,4 +1,4 @@
-"""Whatever the text, the answer is a tree or a CompileError: never another exception, never a hang.
+"""Any text gives a tree or a CompileError: never another exception, never a hang.
 
 Whole programs are cut and mutated token by token, since random text alone rarely gets far.
 """

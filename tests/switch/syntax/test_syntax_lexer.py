@@ -1,4 +1,4 @@
-"""Tokens and what is said of text that is none. (Values of literals: test_syntax_expressions.)"""
+"""Tokens, and errors about text that is none. (Values of literals: test_syntax_expressions.)"""
 
 import pytest
 
@@ -72,7 +72,7 @@ def test_what_is_no_integer(errors, text):
 
 @pytest.mark.parametrize("text", ['"abc', '"', '"abc\\"', '"a\\\\\\"'])
 def test_an_unclosed_string(errors, text):
-    """Only this is told: what the parser makes of the rest is of no interest."""
+    """Only this is reported, not what the parser makes of the rest."""
     assert errors(f"const string x = {text}\nconst int y = 1;") == (
         't.p4:1:18: error: this string has no closing " on its line\n'
         f"    const string x = {text}\n"

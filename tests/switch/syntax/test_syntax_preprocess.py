@@ -1,4 +1,4 @@
-"""Preprocessing: what is read, and that every token has its place in the user's own text."""
+"""Preprocessing: which text is read, and the place of every token in the user's own text."""
 
 import pytest
 
@@ -164,13 +164,13 @@ def test_a_define_without_a_value_is_one():
 
 def test_a_bad_define_from_outside(errors):
     assert errors("", defines=["8=1"]) == (
-        "t.p4:1:1: error: a define given from outside: "
+        "t.p4:1:1: error: in the given defines: "
         "#define needs a name, then a blank or parameters in parentheses\n    \n    ^"
     )
 
 
 def test_strings_over_lines_hold_comments_macros_and_conditions():
-    """As a constraint of a table's entries is written: `@entry_restriction("...")`."""
+    """Constraints on a table's entries are written so: `@entry_restriction("...")`."""
     text = """#define LOW 7
 x("
   // LOW: don't
@@ -200,6 +200,22 @@ b") LOW"""
     assert str(strings[0].span) == "t.p4:2:3"
 
 
+def test_line_markers_within_strings_change_the_place_only():
+    """Other preprocessors leave them there; the quotes of a marker do not end the string."""
+    text = """x("
+  a == 1 && /* text */
+# 40 "other.p4" 2
+  b == 2 // text
+") y"""
+    pieces, reporter = preprocess("t.p4", text=text)
+    tokens = tokenize(pieces, reporter)
+    [string] = [t for t in tokens if t.kind == "text"]
+    assert string.value.split("\n") == ["", "  a == 1 && /* text */", "", "  b == 2 // text", ""]
+    places = [(t.text, str(t.span)) for t in tokens if t.kind == "name"]
+    assert places == [("x", "t.p4:1:1"), ("y", "other.p4:41:4")]
+    assert not reporter.diagnostics
+
+
 def test_line_directives_move_the_places():
     text = 'a\n# 12 "o.p4" 2\nb\n#line 5\nc\n#line 7 "p.p4"\n\nd'
     assert [place for _, place, _ in places(text)] == [
@@ -226,21 +242,22 @@ def test_warnings_do_not_stop():
         ("#elif 1", "#elif without an #if before it"),
         ("#if 1", "this condition has no #endif"),
         ("#if", "a condition is missing"),
-        ("#if 1 +", "this condition has no value: it ends too early"),
-        ("#if 8w5", "this condition has no value: unexpected 8w5"),
-        ("#if 1 2", "this condition has no value: unexpected 2"),
-        ("#if 09", "this condition has no value: unexpected 09"),
-        ("#if $", "this condition has no value: unexpected $"),
-        ("#if (1", 'this condition has no value: ")" is missing'),
-        ("#if 1 ? 2", 'this condition has no value: ":" is missing'),
-        ("#if 1 / 0", "this condition has no value: division by zero"),
+        ("#if 1 +", "this condition cannot be evaluated: unexpected end of the condition"),
+        ("#if 8w5", "this condition cannot be evaluated: unexpected 8w5"),
+        ("#if 1 2", "this condition cannot be evaluated: unexpected 2"),
+        ("#if 09", "this condition cannot be evaluated: unexpected 09"),
+        ("#if $", "this condition cannot be evaluated: unexpected $"),
+        ("#if (1", 'this condition cannot be evaluated: ")" is missing'),
+        ("#if 1 ? 2", 'this condition cannot be evaluated: ":" is missing'),
+        ("#if 1 / 0", "this condition cannot be evaluated: division by zero"),
         (
             "#if 1 << 99999999999",
-            "this condition has no value: a shift by 99999999999, where 0 to 63 is possible",
+            "this condition cannot be evaluated: "
+            "a shift by 99999999999; the amount must be 0 to 63",
         ),
         (
             "#if " + "(" * 31 + "1",
-            "this condition has no value: it is nested deeper than 30 levels",
+            "this condition cannot be evaluated: it is nested deeper than 30 levels",
         ),
         ("#ifdef", "#ifdef needs a name"),
         ("#ifndef 3", "#ifndef needs a name"),
@@ -255,7 +272,7 @@ def test_warnings_do_not_stop():
     ],
 )
 def test_a_wrong_directive(errors, text, told):
-    """The message stands at the directive, which is underlined."""
+    """The message is at the directive, which is underlined."""
     ifs = text.startswith("#if") and told != "this condition has no #endif"
     source = text + ("\n#endif" if ifs else "")
     assert errors(source) == f"t.p4:1:1: error: {told}\n    {text}\n    {'^' * len(text)}"
@@ -338,7 +355,7 @@ def test_macros_that_explode_are_stopped(errors, monkeypatch):
 
 def test_an_unclosed_comment(errors):
     assert errors("a\nb /* c\n") == (
-        "t.p4:2:3: error: this comment is never closed\n    b /* c\n      ^^"
+        "t.p4:2:3: error: this comment is not closed\n    b /* c\n      ^^"
     )
 
 

@@ -97,7 +97,7 @@ def test_brackets_around_a_target(statements):
         '@name("g") G<T>(1) x;',
         "const T x = 1;",
         "@a const bit<8> x = 1;",
-        "unknown_t x;",  # told apart by the checker, which can say more about it
+        "unknown_t x;",  # rejected by the checker, whose message is better
     ],
 )
 def test_a_declaration(statements, text):

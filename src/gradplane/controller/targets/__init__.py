@@ -1,34 +1,104 @@
-"""Targets: what differs between the switches we speak to. A file here is a target, by its name."""
+"""Targets: the switches that can run a network's P4 program. A file here is a target, by its name.
+
+A target says what makes a program loadable, how a switch is started, what it can do, and whether it
+is installed. It gives plain data (bytes, command lines): the controller loads, and the networks in
+`topologies/` start processes.
+"""
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
-from typing import Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Protocol
 
+from gradplane import _plugins
 from gradplane.controller.controller_errors import ControllerError
 
 
-class Target(Protocol):
-    """A module of this folder: `embedded`, ..."""
+class Program(Protocol):
+    """A P4 program to load. Its methods raise CompileError where it is wrong."""
 
-    DEVICE_ID: int
-    """The device id when none is given."""
-    BATCH: int
+    @property
+    def path(self) -> Path:
+        """The source file."""
+
+    @property
+    def include_dirs(self) -> Sequence[Path]:
+        """The folders that its includes are looked for in."""
+
+    @property
+    def defines(self) -> Mapping[str, str]:
+        """The macros that it is compiled with."""
+
+    def p4info(self) -> bytes:
+        """Return its P4Info, as protobuf text."""
+
+    def packed_source(self) -> bytes:
+        """Return its source with all includes, as the embedded switch takes it."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """What a switch's process is started with.
+
+    interfaces: by port number. address: of its P4Runtime server; with port 0 the target announces
+    the port that it took. options: further options of the target's own command.
+    """
+
+    program: Path
+    interfaces: Mapping[int, str]
+    address: str
+    include_dirs: Sequence[Path] = ()
+    defines: Mapping[str, str] | None = None
+    options: Sequence[str] = ()
+
+
+class Target(ABC):
+    """A kind of switch."""
+
+    device_id: ClassVar[int] = 0
+    """Its P4Runtime device id."""
+    batch: ClassVar[int]
     """How many updates one write request may carry."""
+    networks: ClassVar[tuple[str, ...]] = ("mininet",)
+    """The networks that can start it. On "sim" gradplane's engine stands for it."""
+    announces: ClassVar[bool] = False
+    """The process prints {"ready": true, "grpc": ADDRESS} as a line of JSON when it takes packets.
+    Otherwise it is given a free port and is ready when that port takes connections."""
 
-    def device_config(self, config: bytes) -> bytes:
-        """What goes into SetForwardingPipelineConfig, from what the caller has of the program."""
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def missing(self) -> str | None:
+        """Return what is not installed and how to install it; None if the target can be used."""
+        return None
+
+    @abstractmethod
+    def pipeline(self, program: Program) -> tuple[bytes, bytes]:
+        """Return the program's P4Info (protobuf text) and device config, as they are pushed."""
+
+    @abstractmethod
+    def command(self, start: Start) -> list[str]:
+        """Return the command line that runs a switch."""
+
+    def options(self, engine: str, seed: int, pcap: Path | None) -> list[str]:
+        """Return the options of the command for an experiment's [switch] and [output] keys.
+
+        pcap: a folder that gets a packet capture for each port; None: no captures.
+        """
+        return []
 
 
 def names() -> list[str]:
-    """All targets there are."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    """Return the names of all targets."""
+    return _plugins.names(__path__)
 
 
 def get(name: str) -> Target:
-    """The target of that name. Raises ControllerError, with the names there are."""
+    """Return the target of that name. Raises ControllerError, with the known names."""
     if name not in names():
-        raise ControllerError(f"no target {name!r}: there is {', '.join(names())}")
-    target: Target = importlib.import_module(f"{__name__}.{name}")
+        raise ControllerError(f'no target "{name}": known: {", ".join(names())}')
+    target: Target = _plugins.find(__name__, name, Target)(name)
     return target

@@ -1,9 +1,37 @@
-"""gradplane's own switch: it takes P4 source as its device config and compiles it itself."""
+"""gradplane's own switch: its device config is P4 source, which it compiles itself."""
 
-DEVICE_ID = 0
-BATCH = 512
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from gradplane.controller.targets import Program, Start, Target
 
 
-def device_config(config: bytes) -> bytes:
-    """The program's source, as `gradplane.switch.p4runtime.device_config` packs it."""
-    return config
+class Embedded(Target):
+    """`gradplane switch` in Mininet, the same engine in the simulated network."""
+
+    batch = 512
+    networks = ("mininet", "sim")
+    announces = True
+
+    def pipeline(self, program: Program) -> tuple[bytes, bytes]:
+        """Return P4Info and the packed source."""
+        return program.p4info(), program.packed_source()
+
+    def command(self, start: Start) -> list[str]:
+        """Return the command line of `gradplane switch`."""
+        words = [sys.executable, "-m", "gradplane", "switch", str(start.program)]
+        for port, interface in start.interfaces.items():
+            words += ["-i", f"{port}@{interface}"]
+        words += ["--device-id", str(self.device_id)]
+        for folder in start.include_dirs:
+            words += ["-I", str(folder)]
+        for key, value in (start.defines or {}).items():
+            words += ["-D", f"{key}={value}"]
+        return [*words, *start.options, "--", "--grpc-server-addr", start.address]
+
+    def options(self, engine: str, seed: int, pcap: Path | None) -> list[str]:
+        """Return engine, seed and folder of captures as options of `gradplane switch`."""
+        captures = [] if pcap is None else ["--pcap", str(pcap)]
+        return ["--engine", engine, "--seed", str(seed), *captures]

@@ -46,11 +46,9 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
 
 def warm_up(job: JobConfig) -> None:
     """Load the codecs' compiled kernels, so that the first round does not wait for them."""
-    codecs = [push_codec(job)]
+    codecs = [push_codec(job), make_codec(job.pull_codec, "pull_codec")]
     if job.bound is not None:
         codecs.append(make_codec(("inceptionn", {"bound": job.bound}), "bound"))
-    if job.aggregation == "ps":
-        codecs.append(make_codec(job.pull_codec, "pull_codec"))
     for codec in codecs:
         for part in parts(codec):
             _exercise(part, job.sum_bits)

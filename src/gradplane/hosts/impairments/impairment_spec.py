@@ -1,9 +1,9 @@
 """Reading the specs of impairments.py: keys, kinds, ranges, and errors that name the way out."""
 
-import difflib
 from collections.abc import Collection, Mapping
 from typing import Any
 
+from gradplane._suggestions import hint
 from gradplane.hosts.config import ConfigError
 from gradplane.hosts.wire.aggregation import Type
 
@@ -23,9 +23,7 @@ def known_keys(spec: Spec, known: Collection[str], what: str) -> None:
     """ConfigError for a key that is not known, with the nearest one."""
     for key in spec:
         if key not in known:
-            nearest = difflib.get_close_matches(key, known, 1, 0.5)
-            hint = f"did you mean {nearest[0]!r}?" if nearest else f"known: {', '.join(known)}"
-            raise ConfigError(f"{what}: unknown key {key!r}, {hint}")
+            raise ConfigError(f"{what}: unknown key {key!r}, {hint(key, known, repr)}")
 
 
 def get(spec: Spec, key: str, kind: Any, default: Any = None) -> Any:

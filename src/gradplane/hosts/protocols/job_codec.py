@@ -16,7 +16,7 @@ def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
             return codecs.PerTensor(tuple((n, codecs.get(**kind)) for n, kind in params["parts"]))
         return codecs.get(name, **params)
     except codecs.CodecError as error:
-        raise ConfigError(f"{what}: {error}") from error
+        raise ConfigError(f"{what}: {error}", what) from error
 
 
 def push_codec(job: JobConfig) -> codecs.Codec:
@@ -55,14 +55,17 @@ def summed_codec(job: JobConfig) -> codecs.Codec:
     if not codec.summable:
         raise ConfigError(
             f"codec {codec.name}: its codes cannot be summed in the switch: "
-            'use a summable codec such as thc, or aggregation = "ps"'
+            'use a summable codec such as thc, or aggregation = "ps"',
+            "codec",
         )
     if len(codec.table) > 16:
         raise ConfigError(
             f"codec {codec.name}: {len(codec.table)} codes do not fit the packets' 4-bit fields: "
-            'use bits <= 4, or aggregation = "ps"'
+            'use bits <= 4, or aggregation = "ps"',
+            "codec",
         )
-    _check_width(codec.table[-1], job)
+    if overflow := codecs.sum_overflow(codec.table[-1], job.quorum, job.sum_bits):
+        raise ConfigError(overflow, "codec")
     return codec
 
 
@@ -86,15 +89,3 @@ def reduce_seed(job: Seeded, ticket: int, part: int = 0) -> int:
 def codec_ns(job: JobConfig, named: tuple[str, dict[str, Any]]) -> float:
     """What a value's encoding or decoding takes a host; floats as they are take no time."""
     return 0.0 if named[0] == "float32" else job.codec_ns
-
-
-def _check_width(largest: int, job: JobConfig) -> None:
-    # A slot closes at the quorum, so no sum has more summands.
-    total, limit = largest * job.quorum, 2**job.sum_bits - 1
-    if total <= limit:
-        return
-    wider = "sum_bits = 16 or " if job.sum_bits == 8 and total < 2**16 else ""
-    raise ConfigError(
-        f"granularity {largest} × {job.quorum} workers = {total} does not fit {job.sum_bits}-bit "
-        f"sums: use {wider}granularity ≤ {limit // job.quorum}"
-    )

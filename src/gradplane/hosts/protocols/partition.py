@@ -3,7 +3,6 @@ sums.
 """
 
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Any
 
 import numpy as np
@@ -13,18 +12,18 @@ from gradplane.codecs import Codec
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.results import Floats
+from gradplane.hosts.protocols.switch_states import (
+    CHUNK,
+    PARTITION,
+    ChunkEvent,
+    ChunkState,
+    PartitionEvent,
+    PartitionState,
+    after,
+)
 from gradplane.hosts.wire import aggregation
 
 Sums = npt.NDArray[np.integer[Any]]
-
-
-class Phase(Enum):
-    """How far a partition is."""
-
-    NEW = auto()  # its first chunk's turn has not come
-    NORM = auto()  # the norm has been asked for
-    SENDING = auto()  # encoded; chunks are sent as their turns come
-    SILENT = auto()  # the norm never came: only listens
 
 
 @dataclass(slots=True, eq=False)
@@ -35,11 +34,25 @@ class Chunk:
     slot: int
     round: int
     part: "Partition"
-    started: bool = False
-    done: bool = False  # result in hand, or given up
+    state: ChunkState = ChunkState.WAITING
     attempts: int = 0
     notices: int = 0
     count: int = 0  # workers in the result; 0: none in hand
+
+    def step(self, event: ChunkEvent) -> ChunkState:
+        """Enter the state that `event` leads to; return the one that was left."""
+        left, self.state = self.state, after(CHUNK, self.state, event)
+        return left
+
+    @property
+    def awaits_turn(self) -> bool:
+        """Whether its turn is still to come."""
+        return self.state in (ChunkState.WAITING, ChunkState.EARLY)
+
+    @property
+    def has_result(self) -> bool:
+        """Whether its result is in hand."""
+        return self.state in (ChunkState.EARLY, ChunkState.DONE)
 
     @property
     def index(self) -> int:
@@ -71,11 +84,16 @@ class Partition:
         self._lanes = codec.lanes(x.size)
         numbers = range(first, first - (-self._lanes // self._width))
         self.chunks = [Chunk(c, c % job.slots, c // job.slots + 1, self) for c in numbers]
-        self.phase = Phase.NEW
+        self.stage = PartitionState.NEW
         self.norm: int | None = None  # float32 bits
         self.norm_attempts = 0
         self.codes = np.empty(0, np.uint8)
         self._sums = np.zeros(self._width * len(self.chunks), f"u{job.sum_bits // 8}")
+
+    def step(self, event: PartitionEvent) -> PartitionState:
+        """Enter the stage that `event` leads to; return the one that was left."""
+        left, self.stage = self.stage, after(PARTITION, self.stage, event)
+        return left
 
     @property
     def sums(self) -> Sums:
@@ -88,14 +106,13 @@ class Partition:
         return None if stat is None else aggregation.norm_bits(stat[0])
 
     def encode(self, norm: int | None, worker: int) -> None:
-        """Codes on the basis of the workers' common norm."""
-        self.norm, self.phase = norm or 0, Phase.SENDING
+        """Compute the codes; `norm` is the workers' common norm, None if the codec needs none."""
+        self.norm = norm or 0
         shared = None if norm is None else _shared(norm)
         self.codes, self.state = self._codec.codes(self._x, shared, self._seed, self.state, worker)
 
     def fall_silent(self) -> None:
-        """The norm never came: nothing is sent and all of x stays in the error feedback."""
-        self.phase = Phase.SILENT
+        """Send nothing, as the norm never came: all of x stays in the error feedback."""
         self.state = self._codec.skip(self._x, self.state)
 
     def indices(self, chunk: Chunk) -> bytes:

@@ -27,7 +27,8 @@ class RingPlan:
             raise ConfigError(
                 f"codec {self.codec.name}: its workers agree on a statistic before they encode, "
                 "partial sums have none: use another codec, such as float16 or inceptionn, or "
-                'aggregation = "ps"'
+                'aggregation = "ps"',
+                "codec",
             )
 
     @classmethod

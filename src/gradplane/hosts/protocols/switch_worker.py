@@ -27,10 +27,16 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Record, SetTimer
 from gradplane.hosts.protocols.job_codec import summed_codec
-from gradplane.hosts.protocols.partition import Chunk, Partition, Phase
+from gradplane.hosts.protocols.partition import Chunk, Partition
 from gradplane.hosts.protocols.results import Floats, Reduced, ReduceError, checked_vector
 from gradplane.hosts.protocols.switch_log import SwitchLog
 from gradplane.hosts.protocols.switch_packets import SwitchPackets
+from gradplane.hosts.protocols.switch_states import (
+    ChunkEvent,
+    ChunkState,
+    PartitionEvent,
+    PartitionState,
+)
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
 
@@ -166,19 +172,18 @@ class SwitchWorker:
         """Start the chain's next chunk that is not done, if its partition is encoded."""
         while chunk := self._find(self._turn[chain]):
             part = chunk.part
-            if part.phase is Phase.NEW and chunk.number == part.first:
+            if part.stage is PartitionState.NEW and chunk.number == part.first:
                 self._start_partition(part, now)
-            if part.phase in (Phase.NEW, Phase.NORM) or chunk.started:
+            if part.stage in (PartitionState.NEW, PartitionState.NORM) or not chunk.awaits_turn:
                 return
-            chunk.started = True
-            if not chunk.count:
+            if chunk.step(ChunkEvent.TURN) is ChunkState.WAITING:
                 self._attempt(chunk, now)
                 return
             self._end(chunk, now)  # the others' result came before its turn
 
     def _attempt(self, chunk: Chunk, now: int) -> None:
         part = chunk.part
-        if part.phase is Phase.SENDING:
+        if part.stage is PartitionState.SENDING:
             assert part.norm is not None
             self._do(self._packets.make(Type.INDICES, chunk, part.norm, part.indices(chunk)))
             chunk.attempts += 1
@@ -191,7 +196,6 @@ class SwitchWorker:
         self._advance(chunk.number % self._job.window, now)
 
     def _end(self, chunk: Chunk, now: int) -> None:
-        chunk.done = True
         self._turn[chunk.number % self._job.window] += self._job.window
         reduce = self._reduces[chunk.part.ticket]
         reduce.left -= 1
@@ -200,9 +204,13 @@ class SwitchWorker:
 
     def _chunk_timeout(self, number: int, now: int) -> None:
         chunk = self._find(number)
-        if chunk is None or chunk.done:
+        if chunk is None:
             return
-        if self._lossy or chunk.part.phase is Phase.SILENT:
+        last = self._lossy or chunk.part.stage is PartitionState.SILENT
+        left = chunk.step(ChunkEvent.EXPIRY if last else ChunkEvent.RETRY)
+        if left is not ChunkState.PENDING:
+            return
+        if last:
             self._ask_status(chunk, now)
             self._finish(chunk, now)
         else:  # data first: a short queue may have room for one packet only
@@ -214,7 +222,7 @@ class SwitchWorker:
         chunk = self._find(number)
         if chunk is None:
             self._late(number, header, body, now)
-        elif chunk.count == 0:
+        elif not chunk.has_result:
             self._result(chunk, header, body, now)
         self._moved_on(header, now)
 
@@ -226,7 +234,7 @@ class SwitchWorker:
             return
         chunk.part.accept(chunk, header, sums)
         self._do(self._log.arrived(chunk, header, body, now))
-        if chunk.started and not chunk.done:
+        if chunk.step(ChunkEvent.RESULT) is ChunkState.PENDING:
             self._finish(chunk, now)
 
     def _late(self, number: int, header: Header, body: bytes, now: int) -> None:
@@ -248,20 +256,23 @@ class SwitchWorker:
         chunk = self._current(header.slot)
         if self._exact or chunk is None or chunk.round >= header.round:
             return
-        if chunk.started:
+        if chunk.state is ChunkState.PENDING:
+            chunk.step(ChunkEvent.OVERTAKEN)
             self._finish(chunk, now)
-        elif chunk.part.phase is Phase.NORM and header.type is Type.STRAGGLER:
-            self._norm_lost(chunk.part, now)
+        elif header.type is Type.STRAGGLER:
+            left = chunk.part.step(PartitionEvent.OVERTAKEN)
+            if left is PartitionState.NORM:
+                self._norm_lost(chunk.part, now)
 
     # The norm stage
 
     def _start_partition(self, part: Partition, now: int) -> None:
         norm = part.local_norm()
+        part.step(PartitionEvent.NO_NORM if norm is None else PartitionEvent.TURN)
         if norm is None:
             part.encode(None, self._worker)
             self._advance_all(now)
         else:
-            part.phase = Phase.NORM
             self._ask_norm(part, norm, now)
 
     def _ask_norm(self, part: Partition, norm: int, now: int) -> None:
@@ -274,13 +285,18 @@ class SwitchWorker:
 
     def _norm_timeout(self, number: int, now: int) -> None:
         chunk = self._find(number)
-        if chunk is None or chunk.part.phase is not Phase.NORM:
+        if chunk is None:
             return
-        part, norm = chunk.part, chunk.part.local_norm()
-        assert norm is not None
-        if self._lossy and part.norm_attempts >= _NORMS_A_TIMEOUT * (self._job.retries + 1):
+        part, attempts = chunk.part, _NORMS_A_TIMEOUT * (self._job.retries + 1)
+        last = self._lossy and part.norm_attempts >= attempts
+        left = part.step(PartitionEvent.EXPIRY if last else PartitionEvent.RETRY)
+        if left is not PartitionState.NORM:
+            return
+        if last:
             self._norm_lost(part, now)
         else:
+            norm = part.local_norm()
+            assert norm is not None
             self._ask_norm(part, norm, now)
         if part.norm_attempts % _NORMS_A_TIMEOUT == 0 or not self._lossy:
             self._ask_status(chunk, now, aggregation.STATUS_NORM)
@@ -298,12 +314,14 @@ class SwitchWorker:
         part = chunk.part
         if not aggregation.is_norm(header.norm) or part.norm not in (None, header.norm):
             self.refused["another norm"] += 1
-        elif part.phase is Phase.NORM:
+            return
+        left = part.step(PartitionEvent.NORM_RESULT)
+        if left is PartitionState.NORM:
             part.encode(header.norm, self._worker)
             self._do(CancelTimer(("norm", part.first)))
             self._do(self._log.norm("in time", part, now, header))
             self._advance_all(now)
-        elif part.phase is Phase.SILENT:
+        elif left is PartitionState.SILENT:
             self._do(self._log.norm("late", part, now, header))
 
     # Status of a slot that keeps us waiting, for the log

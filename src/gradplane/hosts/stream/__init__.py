@@ -1,1 +1,4 @@
-"""Reliable messages over UDP, without I/O."""
+"""Reliable messages over UDP as a state machine: segments, window, retransmission, reassembly.
+
+May import the actions of the room `protocols`.
+"""

@@ -27,6 +27,7 @@ _DATA_HEADER = struct.Struct(">BBHQIIII")
 _VALUES_HEADER = struct.Struct(">BBHQI")
 _ACK_HEADER = struct.Struct(f">BBHQQI{BEYOND // 8}s")
 HEADER_SIZE = _DATA_HEADER.size
+VALUES_HEADER_SIZE = _VALUES_HEADER.size
 
 
 class SegmentError(ValueError):

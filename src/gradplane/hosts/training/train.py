@@ -126,7 +126,7 @@ class _Learner:
         self.job, self.worker, self.data = job, worker, data
         self.model: Model = models.build(job.model, job.model_args, data.features, data.classes)
         self.parameters = self.model.parameters(job.seed)
-        _check_vector(job.model, "parameters(seed)", self.parameters)
+        check_vector(job.model, "parameters(seed)", self.parameters)
         self.velocity = np.zeros_like(self.parameters)
         self.rounds = 0
 
@@ -137,7 +137,7 @@ class _Learner:
     def gradient(self, rows: npt.NDArray[np.int64]) -> tuple[float, Floats]:
         x, y = self.data.train_x[rows], self.data.train_y[rows]
         loss, gradient = self.model.loss_and_gradient(self.parameters, x, y)
-        _check_vector(self.job.model, "loss_and_gradient()[1]", gradient, self.parameters.size)
+        check_vector(self.job.model, "loss_and_gradient()[1]", gradient, self.parameters.size)
         if not np.isfinite(gradient).all():
             raise TrainingError(
                 f"job {self.job.number}, worker {self.worker}, round {self.rounds}: the gradient"
@@ -158,8 +158,8 @@ class _Learner:
         }
 
 
-def _check_vector(model: str, what: str, vector: object, n: int | None = None) -> None:
-    """LoadError if one's own model made something else than float32[n], n > 0."""
+def check_vector(model: str, what: str, vector: object, n: int | None = None) -> None:
+    """Raise LoadError if a model made something else than float32[n], n > 0."""
     if isinstance(vector, np.ndarray):
         shapes_fit = vector.ndim == 1 and vector.size == (n or max(vector.size, 1))
         if shapes_fit and vector.dtype == np.float32:

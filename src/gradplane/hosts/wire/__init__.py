@@ -1,1 +1,4 @@
-"""The packets on the wire: aggregation headers and marked values."""
+"""The formats of packets: aggregation headers, indices and sums, and marked float32 values.
+
+Imports no other room of hosts.
+"""

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 UDP_PORT = 18256
+MAX_WORKERS = 64  # the bitmap has one bit a worker
 VERSION = 1
 LANES = {8: 1024, 16: 512}  # sum_bits: indices a packet
 SUMS_SIZE = 1024

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from gradplane import codecs
-from gradplane.codecs import Codec, CodecError
-from gradplane.hosts.protocols.results import Floats
+from gradplane.codecs import Codec, CodecError, Context
+
+Floats = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,7 @@ class Marked(Codec):
         """4 n."""
         return 4 * n
 
-    def _encode(
-        self, x: Floats, shared: Floats | None, seed: int, state: None, worker: int
-    ) -> tuple[bytes, None]:
+    def _encode(self, x: Floats, context: Context) -> tuple[bytes, None]:
         return x.astype(">f4").tobytes(), None
 
     def _decode(self, data: bytes, n: int) -> Floats:

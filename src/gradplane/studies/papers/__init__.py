@@ -1,1 +1,1 @@
-"""One figure or table of a paper each, computed again. A new file here is a new study."""
+"""The studies, one figure or table of a paper each. A new file here is a new study."""

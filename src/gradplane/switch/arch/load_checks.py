@@ -1,51 +1,62 @@
-"""What is refused when a program is loaded: externs that its architecture does not have, calls in
-the wrong place."""
+"""What is refused when a program is loaded, whatever its architecture: externs that are missing,
+calls in the wrong place, tables that no engine can run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from gradplane.switch.arch.externs import Externs
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, nested, statements
 from gradplane.switch.ir.types import Bits, Bool
 from gradplane.switch.source import Diagnostic
 
+if TYPE_CHECKING:
+    from gradplane.switch.arch.architecture import Architecture
+
 MAX_CELLS = 1 << 26
 _ARRAYS = ("register", "counter", "meter")
-_WITHOUT_PACKET = {(t, name) for t in ("register", "Register") for name in ("read", "write")}
-_WITHOUT_PACKET |= {("", name) for name in ("random", "hash", "log_msg", "assert", "assume")}
-_WITHOUT_PACKET |= {("Random", "read"), ("Hash", "get_hash")}
-MoreChecks = Callable[[str, ir.CallExtern, str], Iterable[Diagnostic]]
-"""Of a block, a call in it and the extern's full name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Rules:
-    """`places`: the blocks in words, by package parameter. `instances`: the types that can be
-    instantiated. `numbers`: of a call, the arguments that must be numbers, though the checker
-    takes any type there."""
-
-    architecture: str
-    places: Mapping[str, str]
-    externs: Externs
-    instances: frozenset[str]
-    numbers: Mapping[str, tuple[int, ...]]
-    more: MoreChecks
+def problems(program: ir.Program, architecture: Architecture) -> list[Diagnostic]:
+    """Return all that is wrong with a program's instances, tables and calls."""
+    return [
+        *_instances(program, architecture),
+        *_tables(program),
+        *_calls(program, architecture),
+        *_methods(program, architecture),
+    ]
 
 
-def problems(program: ir.Program, rules: Rules) -> list[Diagnostic]:
-    """All that is wrong with a program's instances and calls."""
-    found = [*_instances(program, rules), *_tables(program), *_calls(program, rules)]
-    return [*found, *_methods(program, rules)]
+def numbers_wanted(
+    call: ir.CallExtern, name: str, positions: Iterable[int]
+) -> Iterable[Diagnostic]:
+    """Refuse arguments at these positions that are not numbers; `name`: of the extern."""
+    for position in positions:
+        t = call.args[position].type
+        if not isinstance(t, Bits | Bool):
+            what = f"argument {position + 1} of {name} must be bit<W>, int<W> or bool, not {t}"
+            yield Diagnostic(call.span, what)
 
 
-def _instances(program: ir.Program, rules: Rules) -> Iterable[Diagnostic]:
+def full_name(call: ir.CallExtern) -> str:
+    """The name of what a call calls: TYPE.METHOD, or a function's."""
+    return f"{call.instance.type}.{call.name}" if call.instance else call.name
+
+
+def extern_calls(program: ir.Program) -> Iterable[tuple[str, ir.CallExtern]]:
+    """The extern calls of a program's blocks, each with the block's package parameter."""
+    for place, block in blocks(program.package):
+        for stmt in statements(block):
+            if isinstance(stmt, ir.CallExtern):
+                yield place, stmt
+
+
+def _instances(program: ir.Program, architecture: Architecture) -> Iterable[Diagnostic]:
     for instance in program.externs:
-        if instance.own is None and instance.type not in rules.instances:
-            hint = f"implemented: {', '.join(sorted(rules.instances))}"
-            what = f"extern {instance.type} is not implemented by {rules.architecture}"
+        if instance.user_extern is None and instance.type not in architecture.instances:
+            hint = f"implemented: {', '.join(sorted(architecture.instances))}"
+            what = f"extern {instance.type} is not implemented by {architecture.name}"
             yield Diagnostic(instance.span, what, hint=hint)
         elif instance.kind == "register":
             cell = instance.type_args[0]
@@ -73,8 +84,8 @@ def _tables(program: ir.Program) -> Iterable[Diagnostic]:
 
 
 def _shared(program: ir.Program) -> Iterable[Diagnostic]:
-    """Tables that share an action profile list the same actions, since its members are for all of
-    them; those that share a selector give its hash the same input."""
+    """Refuse tables that share an action profile and list different actions, since its members are
+    for all of them, or share a selector and give its hash different inputs."""
     first: dict[ir.ExternInstance, ir.Table] = {}
     for table in program.tables:
         if table.implementation is None:
@@ -83,13 +94,13 @@ def _shared(program: ir.Program) -> Iterable[Diagnostic]:
         for what, of in (("actions", _action_names), ("keys of kind selector", _selector_keys)):
             if of(table) != of(other):
                 where = f"shares {table.implementation.name} with table {other.name}"
-                told = f"table {table.name} {where}, but not its {what}"
+                problem = f"table {table.name} {where}, but not its {what}"
                 hint = f"table {other.name} has {', '.join(of(other)) or 'none'}"
-                yield Diagnostic(table.span, told, hint=hint)
+                yield Diagnostic(table.span, problem, hint=hint)
 
 
 def _action_names(table: ir.Table) -> list[str]:
-    """Of those that a member can have."""
+    """The actions that a member of a table's action profile can have."""
     choices = (c for c in table.actions if all(a.name != "defaultonly" for a in c.annotations))
     return sorted(choice.action.name for choice in choices)
 
@@ -98,45 +109,46 @@ def _selector_keys(table: ir.Table) -> list[str]:
     return [key.name for key in table.keys if key.match_kind == "selector"]
 
 
-def _calls(program: ir.Program, rules: Rules) -> Iterable[Diagnostic]:
-    for place, block in blocks(program.package):
-        for stmt in statements(block):
-            if isinstance(stmt, ir.CallExtern):
-                yield from _call(place, stmt, rules)
+def _calls(program: ir.Program, architecture: Architecture) -> Iterable[Diagnostic]:
+    externs, places = architecture.implementation.externs, architecture.implementation.places
+    for place, call in extern_calls(program):
+        owner, name = call.instance.type if call.instance else "", full_name(call)
+        extern = externs.get((owner, call.name))
+        if extern is None:
+            yield from _missing(call, architecture)
+            continue
+        if extern.places is not None and place not in extern.places:
+            allowed = " and ".join(places[p] for p in places if p in extern.places)
+            what = f"{name} may be called in {allowed} only, not in {places[place]}"
+            yield Diagnostic(call.span, what)
+        present = (position for position in extern.numbers if position < len(call.args))
+        yield from numbers_wanted(call, name, present)
 
 
-def _methods(program: ir.Program, rules: Rules) -> Iterable[Diagnostic]:
-    """The calls in abstract methods of the program's own externs, which see no packet."""
+def _methods(program: ir.Program, architecture: Architecture) -> Iterable[Diagnostic]:
+    """The calls in abstract methods of user-defined externs, which see no packet."""
+    for method, call in _method_calls(program):
+        owner, name = call.instance.type if call.instance else "", full_name(call)
+        extern = architecture.implementation.externs.get((owner, call.name))
+        if extern is None:
+            yield from _missing(call, architecture)
+        elif extern.needs_packet:
+            what = f"{name} may not be called in method {method}, which sees no packet"
+            yield Diagnostic(call.span, what)
+        else:
+            yield from numbers_wanted(call, name, extern.numbers)
+
+
+def _method_calls(program: ir.Program) -> Iterable[tuple[str, ir.CallExtern]]:
     for instance in program.externs:
-        for method in instance.own.methods if instance.own is not None else ():
+        for method in instance.user_extern.methods if instance.user_extern is not None else ():
             for stmt in nested(method.body):
-                if not isinstance(stmt, ir.CallExtern):
-                    continue
-                owner = stmt.instance.type if stmt.instance else ""
-                if (owner, stmt.name) in _WITHOUT_PACKET:
-                    yield from _call("", stmt, rules)
-                else:
-                    name = f"{owner}.{stmt.name}" if owner else stmt.name
-                    what = f"{name} may not be called in method {method.name}, which sees no packet"
-                    yield Diagnostic(stmt.span, what)
+                if isinstance(stmt, ir.CallExtern):
+                    yield method.name, stmt
 
 
-def _call(place: str, call: ir.CallExtern, rules: Rules) -> Iterable[Diagnostic]:
-    owner = call.instance.type if call.instance else ""
-    name = f"{owner}.{call.name}" if owner else call.name
-    extern = rules.externs.get((owner, call.name))
-    if extern is None:
-        if owner in rules.instances or not owner:
-            what = f"extern {name} is not implemented by {rules.architecture}"
-            yield Diagnostic(call.span, what)
-        return
-    if extern.places is not None and place not in extern.places:
-        allowed = " and ".join(rules.places[p] for p in rules.places if p in extern.places)
-        what = f"{name} may be called in {allowed} only, not in {rules.places[place]}"
+def _missing(call: ir.CallExtern, architecture: Architecture) -> Iterable[Diagnostic]:
+    """One error for a call that is not implemented; none if its instance has one."""
+    if call.instance is None or call.instance.type in architecture.instances:
+        what = f"extern {full_name(call)} is not implemented by {architecture.name}"
         yield Diagnostic(call.span, what)
-    for position in rules.numbers.get(call.name, ()):
-        t = call.args[position].type
-        if not isinstance(t, Bits | Bool):
-            what = f"argument {position + 1} of {name} must be bit<W>, int<W> or bool, not {t}"
-            yield Diagnostic(call.span, what)
-    yield from rules.more(place, call, name)

@@ -1,43 +1,25 @@
-"""Architectures by name and by the type of their package."""
+"""The architectures there are, by name and by the type of their package."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 
-from gradplane.switch.arch.extern_call import refuse
-from gradplane.switch.arch.model import Model
+from gradplane.switch import arch
+from gradplane.switch.arch.architecture import Architecture, Natives
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_errors import SwitchError
+from gradplane.switch.source import refuse
 
 
-@dataclass(frozen=True, slots=True)
-class Architecture:
-    name: str
-    package: str
-    load: Callable[[], type[Model[Any]]]  # only the one that runs, for a quick start
-
-    @property
-    def model(self) -> type[Model[Any]]:
-        return self.load()
-
-
-def _v1model() -> type[Model[Any]]:
-    from gradplane.switch.arch.v1model import V1Model
-
-    return V1Model
-
-
-def _psa() -> type[Model[Any]]:
-    from gradplane.switch.arch.psa import PsaModel
-
-    return PsaModel
-
-
-V1MODEL = Architecture("v1model", "V1Switch", _v1model)
-PSA = Architecture("psa", "PSA_Switch", _psa)
-ARCHITECTURES = {a.name: a for a in (V1MODEL, PSA)}
+@cache
+def architectures() -> Mapping[str, Architecture]:
+    """The architectures by name: one for each folder here that has a record of one."""
+    folders = (m.name for m in iter_modules(arch.__path__, f"{arch.__name__}.") if m.ispkg)
+    records = (getattr(import_module(folder), "ARCHITECTURE", None) for folder in folders)
+    return {record.name: record for record in records if record is not None}
 
 
 def architecture(name: str | None, program: ir.Program) -> Architecture:
@@ -46,15 +28,15 @@ def architecture(name: str | None, program: ir.Program) -> Architecture:
     Raises CompileError if there is none for it, SwitchError if it is not the one that `name` asks
     for.
     """
-    package = program.package.type
-    if name is not None and name not in ARCHITECTURES:
-        known = ", ".join(ARCHITECTURES)
-        raise SwitchError(f"there is no architecture {name!r}; architectures: {known}")
-    found = _of_package(package)
+    package, known = program.package.type, architectures()
+    if name is not None and name not in known:
+        names = ", ".join(known)
+        raise SwitchError(f"there is no architecture {name!r}; architectures: {names}")
+    found = of_package(package)
     if found is None:
         raise refuse(program.package.span, why_not(program))
     if name not in (None, found.name):
-        wanted = ARCHITECTURES[str(name)].package
+        wanted = known[str(name)].package
         raise SwitchError(
             f"architecture {name} runs a {wanted}, but the program's main is a {package}; leave"
             " the architecture out: the program's package says which it is"
@@ -63,22 +45,23 @@ def architecture(name: str | None, program: ir.Program) -> Architecture:
 
 
 def why_not(program: ir.Program) -> str:
-    """Why no architecture of ours runs a program; empty if one does."""
+    """Return why no architecture here runs a program; empty if one does."""
     package = program.package.type
-    if _of_package(package) is not None:
+    if of_package(package) is not None:
         return ""
     if not package:
         return "the program has no package `main`"
-    known = ", ".join(f"{a.package} ({a.name})" for a in ARCHITECTURES.values())
+    known = ", ".join(f"{a.package} ({a.name})" for a in architectures().values())
     return f"the program's main is a {package}; supported packages: {known}"
 
 
-def natives_of(packages: Iterable[str]) -> frozenset[tuple[str, str]] | None:
-    """The externs of the architecture for one of these types of packages
-    (gradplane.switch.lower.instances); None if we have none for any."""
-    found = next(filter(None, map(_of_package, packages)), None)
-    return None if found is None else found.model.externs.natives
+def natives_of(packages: Iterable[str]) -> Natives | None:
+    """The externs of the architecture for one of these types of packages; None if there is none
+    for any."""
+    found = next(filter(None, map(of_package, packages)), None)
+    return None if found is None else found.natives
 
 
-def _of_package(package: str) -> Architecture | None:
-    return next((a for a in ARCHITECTURES.values() if a.package == package), None)
+def of_package(package: str) -> Architecture | None:
+    """The architecture whose programs instantiate this type of package; None if there is none."""
+    return next((a for a in architectures().values() if a.package == package), None)

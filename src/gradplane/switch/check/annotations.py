@@ -1,4 +1,4 @@
-"""Annotations: their values, and what the specification's own take (chapter 20)."""
+"""Check annotations: their values, and the arguments of the predefined ones (chapter 20)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TEXT = frozenset({"name", "deprecated", "noWarn"})
 _EMPTY = frozenset(
     {"hidden", "atomic", "tableonly", "defaultonly", "optional", "pure", "noSideEffects"}
 )
-_NUMBER = {"id": 1, "priority": 0}  # the least it can be
+_NUMBER = {"id": 1, "priority": 0}  # the smallest value allowed
 
 
 class AnnotationChecker:
@@ -26,8 +26,11 @@ class AnnotationChecker:
         self.c = checker
 
     def values(self, annotations: Sequence[ast.Annotation]) -> Annotations:
-        """Of one element, with their values: of `@a[...]` all, of `@a(...)` those that are
-        literals, since its body is free text (but for @field_list, which has constants)."""
+        """Return the annotations of one element with their values.
+
+        `@a[...]` has the values of all its expressions, `@a(...)` those of its literals, since its
+        body is free text; only @field_list may name constants.
+        """
         first: dict[str, ast.Annotation] = {}
         for a in annotations:
             if a.name in ("name", "id") and a.name in first:
@@ -49,7 +52,9 @@ class AnnotationChecker:
         if isinstance(e.const, int | bool | str):
             return e.const
         if t != ANY:
-            self.c.error(e, "an annotation's value must be a number, bool or string known here")
+            self.c.error(
+                e, "an annotation's value must be a number, bool or string known at compile time"
+            )
             e.type = ANY
         return None
 
@@ -66,30 +71,30 @@ class AnnotationChecker:
         elif a.name == "field_list":
             self._field_list(a)
         elif a.name in _EMPTY and (a.body or a.structured):
-            self.c.error(a, f"@{a.name} takes nothing in brackets")
+            self.c.error(a, f"@{a.name} takes no value")
         elif a.name in _NUMBER:
             least, is_number = _NUMBER[a.name], len(found) == 1 and type(found[0]) is int
             if not is_number or int(found[0] or 0) < least:
                 self.c.error(a, f"@{a.name} takes one number, {least} or more")
 
     def _field_list(self, a: ast.Annotation) -> None:
-        """v1model's: numbers, as the `index` of clone_preserving_field_list takes them."""
+        """Check v1model's @field_list: numbers that clone_preserving_field_list refers to."""
         for e in a.exprs or []:
             value = self._structured_value(e)
             if value is not None and not (type(value) is int and 0 <= value < 256):
-                self.c.error(e, "a field list has a number from 0 to 255")
+                self.c.error(e, "the number of a field list must be 0 to 255")
         if not a.exprs:
             self.c.error(a, "@field_list takes one number or more")
 
 
 def muted(annotations: Sequence[ast.Annotation]) -> frozenset[str]:
-    """The kinds of warnings that @noWarn silences."""
+    """Return the kinds of warnings that @noWarn silences."""
     given = [literal(e) for a in annotations if a.name == "noWarn" for e in a.exprs or []]
     return frozenset(v for v in given if isinstance(v, str))
 
 
 def literal(e: ast.Expr) -> Value | None:
-    """What a literal says, and a name; None for other expressions."""
+    """Return the value of a literal or the text of a name; None for other expressions."""
     match e:
         case ast.IntLit(value=value):
             return value

@@ -1,4 +1,4 @@
-"""Arguments of calls: which goes to which parameter, type inference, conversion."""
+"""Match the arguments of a call to parameters, infer type arguments, convert implicitly."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.annotations import literal
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -18,15 +19,15 @@ from gradplane.switch.check.checker_types import (
     StructLiteral,
     TypeName,
     TypeVar,
+    compile_time_only,
     free_variables,
     substitute,
     substitute_params,
 )
 from gradplane.switch.check.conversions import settle
 from gradplane.switch.check.lvalues import require_lvalue
-from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.check.unify import Inference
-from gradplane.switch.ir.types import INTEGER, STRING, Integer, List, MatchKind, Type, Void
+from gradplane.switch.ir.types import INTEGER, STRING, Integer, Type, Void
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class CallInfo:
-    """What a call means.
+    """The meaning of a call.
 
     kind: "function" (a P4 function with a body), "extern" (an extern function), "method" (of an
     extern instance), "action", "table" (apply), "block" (apply of a parser or control), "builtin"
-    (isValid, push_front, ...) or "constructor". `args` has an expression per parameter of
-    `signature`, None where the argument was left out or is `_`; `order` has the parameters'
-    positions in the order in which their arguments are evaluated.
+    (isValid, push_front, ...) or "constructor". `args` has an expression for each parameter of
+    `signature`, None if the argument was left out or is `_`; `order` lists the positions of the
+    parameters in the order in which their arguments are evaluated.
     """
 
     kind: str
@@ -49,9 +50,9 @@ class CallInfo:
     signature: Signature
     args: list[ast.Expr | None]
     decl: ast.Decl | None = None
-    base: ast.Expr | None = None  # the object a method belongs to
+    base: ast.Expr | None = None  # the object whose method is called
     type_args: list[Type] = field(default_factory=list)
-    constructed: Type | None = None  # of a constructor, or the type applied directly
+    constructed: Type | None = None  # the type that is applied directly
     order: list[int] = field(default_factory=list)
 
 
@@ -67,14 +68,14 @@ class ArgumentChecker:
         return self._unchecked(e)
 
     def _unchecked(self, e: ast.Call) -> Type:
-        """After an error: the arguments' own errors are told all the same."""
+        """Check the arguments of an erroneous call, so that their own errors are reported."""
         for a in e.args:
             if a.expr is not None and a.expr.type is None:
                 self.c.exprs.check(a.expr)
         return ANY
 
     def _apply(self, e: ast.Call, info: CallInfo) -> Type:
-        """Matches arguments to parameters, infers type arguments, converts; fills e.info."""
+        """Match arguments to parameters, infer type arguments and convert; fill e.info."""
         signature = info.signature
         self._deprecated(e, info)
         args = self._match(e, signature)
@@ -88,6 +89,9 @@ class ArgumentChecker:
             return self._fail(e, "an argument needs a width here", "write 8w1 instead of 1")
         if info.kind != "constructor" and not self._all_bound(e, signature, inference, args):
             return ANY
+        for bound in inference.bound.values():
+            if isinstance(bound, BlockType):
+                return self._fail(e, f"{bound} cannot be a type argument of {signature.name}")
         info.signature = replace(
             signature,
             params=substitute_params(signature.params, inference.bound),
@@ -95,7 +99,7 @@ class ArgumentChecker:
         )
         info.type_args = [substitute(v, inference.bound) for v in signature.type_params]
         info.args, info.order = args, _order(e, signature)
-        differs = False  # one block that differs makes others differ that fit by themselves
+        differs = False  # a mismatched block makes others mismatch that would match by themselves
         for arg, param, free in zip(args, info.signature.params, signature.params, strict=True):
             if arg is None or differs and _fits_alone(free.type, arg):
                 continue
@@ -111,13 +115,13 @@ class ArgumentChecker:
                 self.c.warn(e, "deprecated", f"{info.name} is deprecated", text)
 
     def _match(self, e: ast.Call, signature: Signature) -> list[ast.Expr | None] | None:
-        """The argument for each parameter, by position or by name."""
+        """Return the argument for each parameter, by position or by name."""
         return match_arguments(self.c, e, e.args, signature)
 
     def _explicit(
         self, e: ast.Call, signature: Signature, inference: Inference, constructor: bool
     ) -> bool:
-        """Binds explicit type arguments; on a constructor they were applied before."""
+        """Bind explicit type arguments; those of a constructor have been applied before."""
         applied = constructor and not signature.type_params
         if not e.type_args or applied:
             return True
@@ -156,7 +160,7 @@ class ArgumentChecker:
         if not literals:
             self.c.error(
                 e,
-                f"type {unknown[0]} of {signature.name} cannot be told",
+                f"type {unknown[0]} of {signature.name} cannot be inferred",
                 f"write {signature.name}<...>(...)",
             )
         return False
@@ -200,7 +204,7 @@ class ArgumentChecker:
         if arg.type == STRING and param.direction:
             self.c.error(arg, f"{what} cannot be a string: its parameter has a direction")
             return
-        if isinstance(arg.type, List | MatchKind) and info.kind != "constructor":
+        if compile_time_only(arg.type) and info.kind != "constructor":
             self.c.error(arg, f"{what} cannot be {arg.type}: only constructors take one")
             return
         if free_variables(param.type):
@@ -225,25 +229,25 @@ class ArgumentChecker:
 
 
 def _order(e: ast.Call, signature: Signature) -> list[int]:
-    """Parameters by the order of their arguments as written; default values come last."""
+    """Return the parameters in the order of their arguments as written, defaults last."""
     names = [p.name for p in signature.params]
     given = [i if a.name is None else names.index(a.name) for i, a in enumerate(e.args)]
     return given + [i for i in range(len(names)) if i not in given]
 
 
 def _object_fits(wanted: Type, given: Type) -> bool:
-    """Whether both are objects, or what is wanted is a type parameter."""
+    """Return whether both are objects, or the wanted type is a type parameter."""
     return isinstance(given, BlockType | ExternType) or isinstance(wanted, TypeVar)
 
 
 def _fits_alone(block: Type, arg: ast.Expr) -> bool:
-    """Whether a block is the one wanted, whatever the other arguments' types are."""
+    """Return whether a block has the wanted type, whatever the other arguments' types are."""
     assert arg.type is not None
     return isinstance(block, BlockType) and Inference(free_variables(block)).unify(block, arg.type)
 
 
 def _differs(param: ParamType, arg: ast.Expr) -> str:
-    """Where two blocks' parameters disagree."""
+    """Return a hint that says where the parameters of two blocks disagree."""
     if isinstance(arg.type, TypeName) and isinstance(arg.type.denoted, BlockType):
         return f"instantiate it: {arg.type.denoted.name}()"
     if not (isinstance(param.type, BlockType) and isinstance(arg.type, BlockType)):
@@ -257,14 +261,14 @@ def _differs(param: ParamType, arg: ast.Expr) -> str:
         if w.direction != g.direction or not Inference(free_variables(w.type)).unify(
             w.type, g.type
         ):
-            return f"parameter {g.name} is {g.direction} {g.type}, needed is {w.direction} {w.type}"
-    return "its parameters' types do not fit the other arguments'"
+            return f"parameter {g.name} is {g.direction} {g.type}, not {w.direction} {w.type}"
+    return "the types of its parameters do not match those of the other arguments"
 
 
 def match_arguments(
     c: Checker, place: ast.Node, given: Sequence[ast.Argument], signature: Signature
 ) -> list[ast.Expr | None] | None:
-    """The argument for each parameter, by position or by name; None after an error."""
+    """Return the argument for each parameter, by position or by name; None after an error."""
     params = signature.params
     out: list[ast.Expr | None] = [None] * len(params)
     filled = [False] * len(params)
@@ -285,7 +289,7 @@ def match_arguments(
             c.error(a, f"argument {params[at].name} is given twice")
             return None
         if a.expr is None and params[at].direction != "out" and not params[at].optional:
-            c.error(a, f"_ can only stand for an out parameter, {params[at].name} is not")
+            c.error(a, f"_ is only allowed for an out parameter; {params[at].name} is none")
             return None
         filled[at] = True
         out[at] = a.expr
@@ -299,7 +303,7 @@ def match_arguments(
 
 
 def takes(params: Sequence[ParamType], args: Sequence[ast.Argument]) -> bool:
-    """Whether the arguments fit by number and name: what decides between overloads."""
+    """Return whether the arguments match by number and name, which decides between overloads."""
     names = {p.name for p in params}
     if len(args) > len(params) or any(a.name is not None and a.name not in names for a in args):
         return False

@@ -1,4 +1,4 @@
-"""Walking the syntax tree."""
+"""Traverse the syntax tree."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NO_NODES = {"str", "bool", "int", "int | None", "Span", "Span | None", "list[st
 
 
 def walk(tree: object) -> Iterator[ast.Node]:
-    """Every node of a tree, or of a list of them, parents first."""
+    """Yield every node of a tree, or of a list of trees, parents first."""
     pending = [tree]
     while pending:
         item = pending.pop()
@@ -27,7 +27,10 @@ _CHILDREN: dict[type[ast.Node], tuple[str, ...]] = {}
 
 
 def _children(kind: type[ast.Node]) -> tuple[str, ...]:
-    """The attributes that can hold nodes, last first; what the checker set points elsewhere."""
+    """Return the attributes that can hold nodes, last first.
+
+    Fields set by the checker refer to other parts of the tree and are left out.
+    """
     names = tuple(f.name for f in fields(kind) if f.init and f.type not in _NO_NODES)[::-1]
     _CHILDREN[kind] = names
     return names

@@ -1,4 +1,4 @@
-"""Calls: which declaration is meant, which argument goes to which parameter, type inference."""
+"""Check calls: overloads, methods, table and block application, constructors."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.arguments import ArgumentChecker, CallInfo, takes
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -23,7 +24,7 @@ from gradplane.switch.check.checker_types import (
 )
 from gradplane.switch.check.expression_text import article, describe
 from gradplane.switch.check.lvalues import require_lvalue
-from gradplane.switch.check.scope import TypeParam, did_you_mean
+from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.wire_sizes import emittable, size_bits, varbits
 from gradplane.switch.ir.types import (
     BOOL,
@@ -55,7 +56,7 @@ class CallChecker(ArgumentChecker):
     # -- signatures ----------------------------------------------------------------------------
 
     def signature(self, decl: ast.FunctionDecl | ast.ActionDecl) -> Signature:
-        """Of a function, method or action; made once, type parameters as variables."""
+        """Return the signature of a function, method or action, type parameters as variables."""
         if decl not in self._signatures:
             self._signatures[decl] = self._make_signature(decl)
         return self._signatures[decl]
@@ -127,7 +128,7 @@ class CallChecker(ArgumentChecker):
         return result
 
     def _static_assert(self, e: ast.Call) -> None:
-        """Holds it here where it can; one on constructor parameters is for the lowering."""
+        """Evaluate a constant assertion; lowering does so for constructor parameters."""
         condition, *message = e.info.args
         if condition.const is None:
             return
@@ -139,14 +140,14 @@ class CallChecker(ArgumentChecker):
     def _choose(
         self, e: ast.Call, overloads: Sequence[ast.FunctionDecl]
     ) -> ast.FunctionDecl | None:
-        """The overload whose parameters take these arguments by number and name."""
+        """Return the overload whose parameters match the arguments by number and name."""
         fitting = [d for d in overloads if takes(self.signature(d).params, e.args)]
         exact = [d for d in fitting if len(d.params) == len(e.args)]
         best = exact or fitting
         if len(best) == 1:
             return best[0]
         if len(overloads) == 1:
-            return overloads[0]  # the arguments' errors are reported one by one
+            return overloads[0]  # the errors of its arguments are reported one by one
         forms = "; ".join(str(self.signature(d)) for d in best or overloads)
         if best:
             what = f"this call of {best[0].name} is ambiguous"
@@ -210,12 +211,12 @@ class CallChecker(ArgumentChecker):
         return result
 
     def _reads_packet(self, e: ast.Call, name: str) -> None:
-        """What can end a parser is for parsers only (13.8)."""
+        """Report methods outside a parser that can end one (13.8)."""
         if name in ("extract", "lookahead", "advance") and self.c.context != "parser":
             self.c.error(e, f"{name} cannot be used in {article(self.c.context)}")
 
     def _packet_type(self, e: ast.Call, name: str, t: Type) -> None:
-        """What can be extracted, looked at and emitted."""
+        """Check the type that is extracted, looked ahead at or emitted."""
         if t == ANY or isinstance(t, TypeVar):
             return
         if name == "extract":
@@ -242,7 +243,7 @@ class CallChecker(ArgumentChecker):
             )
 
     def method_signature(self, t: ExternType, decl: ast.FunctionDecl) -> Signature:
-        """Of an extern's method, the extern's own type parameters in scope."""
+        """Return the signature of an extern's method, the extern's type parameters in scope."""
         with self.c.scopes.nested():
             self.c.types.declare_variables(t.decl)
             return self.signature(decl)
@@ -319,7 +320,7 @@ class CallChecker(ArgumentChecker):
         return self.construct(e, t)
 
     def construct(self, e: ast.Call, t: Type) -> Type:
-        """A constructor call of extern, parser, control or package type t."""
+        """Check a constructor call of extern, parser, control or package type t."""
         match t:
             case ExternType():
                 return self._construct_extern(e, t)

@@ -1,4 +1,4 @@
-"""The checker: names, types, constants and rules of a whole program, all errors in one go."""
+"""The checker: names, types, constants and rules of a whole program, all errors at once."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from gradplane.switch.check.checker_types import ANY
 from gradplane.switch.check.declarations import DeclarationChecker
 from gradplane.switch.check.expressions import ExpressionChecker
 from gradplane.switch.check.instances import InstanceChecker
-from gradplane.switch.check.invalid_header_warnings import warn_unmade
+from gradplane.switch.check.invalid_header_warnings import warn_never_valid
 from gradplane.switch.check.keysets import KeysetChecker
 from gradplane.switch.check.parsers import ParserChecker
 from gradplane.switch.check.scope import Scopes
 from gradplane.switch.check.statements import StatementChecker
 from gradplane.switch.check.table_declarations import TableChecker
-from gradplane.switch.check.typerefs import TypeResolver
+from gradplane.switch.check.type_resolution import TypeResolver
 from gradplane.switch.check.uninitialized_warnings import warn_unset
 from gradplane.switch.check.unused_warnings import warn_unused
 from gradplane.switch.ir.types import Annotations
@@ -28,7 +28,7 @@ from gradplane.switch.syntax import ast
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A program that kept the rules: its tree is annotated in place."""
+    """A program that passed all checks; its tree is annotated in place."""
 
     program: ast.Program
     errors: list[str]  # members of `error`, in order of declaration
@@ -36,8 +36,11 @@ class Checked:
 
 
 class Checker:
-    """Holds what the parts of the checker share. `context` says what is being checked:
-    "package" (the top), "parser", "control", "action", "function", "table" or "key"."""
+    """The state that the parts of the checker share.
+
+    `context` is the kind of place being checked: "package" (the top level), "parser", "control",
+    "action", "function", "table" or "key".
+    """
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
@@ -45,8 +48,8 @@ class Checker:
         self.context = "package"
         self.errors: list[str] = []
         self.match_kinds: list[str] = []
-        self.silent: frozenset[str] = frozenset()  # kinds of warnings
-        self.known_params: set[ast.Param] = set()  # no direction: known when the program is loaded
+        self.silent: frozenset[str] = frozenset()  # kinds of warnings silenced by @noWarn
+        self.known_params: set[ast.Param] = set()  # without direction: known at load time
         self.notes = AnnotationChecker(self)
         self.types = TypeResolver(self)
         self.exprs = ExpressionChecker(self)
@@ -62,7 +65,7 @@ class Checker:
         self.reporter.error(node.span, message, hint)
 
     def warn(self, node: ast.Node, kind: str, message: str, hint: str = "") -> None:
-        """A warning of a kind that @noWarn(kind), on what it is in, silences."""
+        """Report a warning, unless @noWarn(kind) on an enclosing declaration silences its kind."""
         self.warn_at(node.span, kind, message, hint)
 
     def warn_at(self, span: Span, kind: str, message: str, hint: str = "") -> None:
@@ -71,7 +74,7 @@ class Checker:
 
     @contextmanager
     def quiet(self, annotations: Sequence[ast.Annotation]) -> Iterator[None]:
-        """Inside: no warnings of the kinds that a declaration's @noWarn names."""
+        """Within the context, silence the kinds of warnings that a declaration's @noWarn names."""
         saved = self.silent
         self.silent = saved | muted(annotations)
         try:
@@ -90,7 +93,7 @@ class Checker:
     # -- compile-time values -------------------------------------------------------------------
 
     def constant_int(self, e: ast.Expr, what: str, checked: bool = False) -> int | None:
-        """The number an expression has at compile time; reports and returns None without one."""
+        """Return the compile-time number of an expression; report an error if there is none."""
         if not checked and e.type is None:
             self.exprs.check(e)
         if isinstance(e.const, int) and not isinstance(e.const, bool):
@@ -100,8 +103,10 @@ class Checker:
         return None
 
     def compile_time(self, e: ast.Expr) -> bool:
-        """Whether a value is known when the program is loaded: constants, constructor
-        parameters, instances, and what is built of those."""
+        """Return whether a value is known when the program is loaded.
+
+        Such are constants, constructor parameters, instances, and expressions of those.
+        """
         if e.const is not None or e.type == ANY:
             return True
         match e:
@@ -134,11 +139,11 @@ class Checker:
 
 
 def check(program: ast.Program, reporter: Reporter) -> Checked:
-    """Checks a program; raises CompileError with all its errors."""
+    """Check a program; raises CompileError with all its errors."""
     checker = Checker(reporter)
     for decl in program.declarations:
         checker.decls.top(decl)
     reporter.stop_on_errors()
-    for warn in (warn_unset, warn_unmade, warn_unused):
+    for warn in (warn_unset, warn_never_valid, warn_unused):
         warn(checker, program)
     return Checked(program, checker.errors, checker)

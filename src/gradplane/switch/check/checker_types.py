@@ -1,4 +1,4 @@
-"""Types that only the checker knows: type variables and the types of things that are not values."""
+"""Types used by the checker only: type variables, and the types of things that are not values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from gradplane.switch.ir.types import Fields, List, NewType, Stack, Tuple, Type, Void
+from gradplane.switch.ir.types import Fields, List, MatchKind, NewType, Stack, Tuple, Type, Void
 
 if TYPE_CHECKING:
     from gradplane.switch.syntax import ast
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TypeVar(Type):
-    """A type parameter; `serial` tells apart equal names and the instances of one declaration."""
+    """A type parameter; `serial` distinguishes equal names and uses of one declaration."""
 
     name: str
     serial: int
@@ -25,7 +25,7 @@ class TypeVar(Type):
 
 @dataclass(frozen=True, slots=True)
 class AnyType(Type):
-    """The type of an expression with an error: agrees with everything, so errors do not cascade."""
+    """The type of an erroneous expression: it matches every type, so errors do not cascade."""
 
     def __str__(self) -> str:
         return "<unknown>"
@@ -60,7 +60,7 @@ class ParamType:
 
 @dataclass(frozen=True, slots=True)
 class Signature(Type):
-    """Of a function, method, action, constructor, or a parser's or control's apply."""
+    """The signature of a function, method, action or constructor, or of a block's apply."""
 
     name: str
     type_params: tuple[TypeVar, ...]
@@ -74,9 +74,9 @@ class Signature(Type):
 
 @dataclass(frozen=True, slots=True)
 class BlockType(Type):
-    """A parser or control (`kind`), or the type declaration of one; also a package.
+    """A parser, control or package (`kind`), or the type declaration of one.
 
-    Two blocks agree when their kinds and parameters do.
+    Two block types are equal when their kinds and parameters are.
     """
 
     kind: str  # "parser" | "control" | "package"
@@ -98,7 +98,7 @@ class TableType(Type):
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult(Type):
-    """What table.apply() returns: hit, miss, action_run."""
+    """The result of table.apply(), with members hit, miss and action_run."""
 
     decl: ast.TableDecl = field(hash=False)
 
@@ -136,7 +136,7 @@ class TypeName(Type):
 
 @dataclass(frozen=True, slots=True)
 class ListLiteral(Type):
-    """`{a, b}` before a context says what it is; `dots`: ends with `...`."""
+    """`{a, b}` before its context determines its type; `dots`: ends with `...`."""
 
     elements: tuple[Type, ...]
     dots: bool = False
@@ -147,7 +147,7 @@ class ListLiteral(Type):
 
 @dataclass(frozen=True, slots=True)
 class StructLiteral(Type):
-    """`{a = x}` before a context says what it is."""
+    """`{a = x}` before its context determines its type."""
 
     fields: tuple[tuple[str, Type], ...]
 
@@ -157,7 +157,7 @@ class StructLiteral(Type):
 
 @dataclass(frozen=True, slots=True)
 class DefaultLiteral(Type):
-    """`...` or `{#}` before a context gives the type."""
+    """`...` or `{#}` before its context determines its type."""
 
     text: str
 
@@ -169,28 +169,53 @@ ANY = AnyType()
 
 
 def is_value(t: Type) -> bool:
-    """Whether an expression of this type has a value (else it is a type, a table, a call of
-    something that returns nothing, ...)."""
+    """Return whether an expression of this type has a value.
+
+    Types, tables, objects and calls that return nothing, for example, have none.
+    """
     return not isinstance(
-        t, TypeName | TableType | Signature | SetType | ApplyResult | ActionRun | Void
+        t,
+        TypeName
+        | TableType
+        | Signature
+        | SetType
+        | ApplyResult
+        | ActionRun
+        | ExternType
+        | BlockType
+        | Void,
     )
+
+
+def compile_time_only(t: Type | None) -> bool:
+    """Return whether values of this type exist at compile time only, though it has no int in it."""
+    match t:
+        case List() | MatchKind():
+            return True
+        case Tuple(elements=elements):
+            return any(map(compile_time_only, elements))
+    return False
 
 
 Substitution = Mapping[TypeVar, Type]
 
 
 def substitute(t: Type, by: Substitution) -> Type:
-    """`t` with type variables replaced, also inside what they are bound to."""
+    """Return `t` with type variables replaced, also inside the types they are bound to."""
     return _Substituter(by)(t) if by else t
 
 
 class _Substituter:
-    """Replaces in each type once, however often it occurs in others: generic types that hold each
-    other twice would take for ever."""
+    """Replaces variables in each type once, however often the type occurs in others.
+
+    Otherwise generic types that each hold another twice would take exponential time.
+    """
 
     def __init__(self, by: Substitution) -> None:
         self.by = by
-        self.done: dict[int, tuple[Type, Type]] = {}  # by identity; the first keeps it alive
+        self.done: dict[
+            int, tuple[Type, Type]
+        ] = {}  # by identity; the first element keeps the type alive
 
     def __call__(self, t: Type) -> Type:
         found = self.done.get(id(t))
@@ -237,7 +262,7 @@ def substitute_params(params: Iterable[ParamType], by: Substitution) -> tuple[Pa
 
 
 def free_variables(t: Type) -> set[TypeVar]:
-    """Type variables that occur in `t`."""
+    """Return the type variables that occur in `t`."""
     found: set[TypeVar] = set()
     seen: set[int] = set()
     pending = [t]

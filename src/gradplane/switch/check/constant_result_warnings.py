@@ -1,4 +1,4 @@
-"""Warnings about operations whose result is known whatever their operands are."""
+"""Warnings about operations whose result does not depend on their operands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _SAME_SIDES = {"==": True, "<=": True, ">=": True, "!=": False, "<": False, ">":
 
 
 def warn_comparison(c: Checker, e: ast.Binary, t: Type) -> None:
-    """Of a comparison of values of type t, with what the type rules out or of one with itself."""
+    """Warn of a comparison of values of type t that is always true or always false."""
     outcome = _outcome(e, t)
     if outcome is not None:
         c.warn(e, "always", f"this is always {str(outcome).lower()}")
@@ -40,7 +40,7 @@ def _outcome(e: ast.Binary, t: Type) -> bool | None:
 
 
 def _against(op: str, value: int, low: int, high: int) -> bool | None:
-    """What `x op value` is for every x from low to high, if it is the same for all."""
+    """Return the value of `x op value` if it is the same for every x from low to high."""
     match op:
         case "<" if value <= low:
             return False
@@ -58,7 +58,7 @@ def _pure(e: ast.Expr) -> bool:
 
 
 def warn_shift(c: Checker, e: ast.Binary, t: Type) -> None:
-    """Of a shift by as many bits as there are, or more."""
+    """Warn of a shift by at least as many bits as the operand has."""
     amount = e.right.const
     if isinstance(t, Bits) and isinstance(amount, int) and amount >= t.width > 0:
-        c.warn(e, "overflow", f"shifted by {amount}, none of the {t.width} bits is left")
+        c.warn(e, "overflow", f"a shift by {amount} leaves none of the {t.width} bits")

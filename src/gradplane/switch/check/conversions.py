@@ -1,4 +1,4 @@
-"""Implicit conversions in a context that gives the type, and which casts exist (section 8.11)."""
+"""Implicit conversions to the type that a context requires, and explicit casts (section 8.11)."""
 
 from __future__ import annotations
 
@@ -28,13 +28,19 @@ if TYPE_CHECKING:
 
 
 def coerce(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
-    """Gives `e` the type `target` where P4 converts implicitly; reports what does not agree."""
+    """Convert `e` implicitly to type `target`; report an error if that is not possible."""
     t = e.type
     assert t is not None, e
     if t == target or ANY in (t, target):
         return True
     if isinstance(t, Integer) and isinstance(target, Bits):
         return _constant(c, e, target)
+    if isinstance(t, Integer) and isinstance(target, NewType) and isinstance(_base(target), Bits):
+        # p4c accepts it, the specification does not
+        c.warn(e, "mismatch", f"P4_16 requires a cast from int to {target}", f"({target}) ...")
+        _constant(c, e, _base(target))
+        e.type = target
+        return True
     if isinstance(t, SerEnum) and t.underlying == target:
         return True
     if isinstance(t, ListLiteral | StructLiteral | DefaultLiteral):
@@ -54,19 +60,24 @@ def _one_step(target: Bits, t: Bits) -> bool:
     return target.width == t.width or target.signed == t.signed
 
 
-def _constant(c: Checker, e: ast.Expr, target: Bits) -> bool:
+def _base(t: Type) -> Type:
+    """Return the type that a `type` declaration, or several of them, is based on."""
+    return _base(t.underlying) if isinstance(t, NewType) else t
+
+
+def _constant(c: Checker, e: ast.Expr, target: Type) -> bool:
     e.type = target
-    if e.const is None:  # an error inside was reported already
+    if e.const is None:  # an error in it has been reported already
         return True
     wrapped = ops.wrap(target)(e.const)
     if wrapped != e.const:
-        c.warn(e, "overflow", f"{e.const} does not fit {target}: {wrapped} is taken")
+        c.warn(e, "overflow", f"{e.const} does not fit {target}: it becomes {wrapped}")
     e.const = wrapped
     return True
 
 
 def _literal(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
-    """A list, struct, `...` or `{#}` literal (or a choice between such) in its context."""
+    """Convert a list, struct, `...` or `{#}` literal, or a ?: of such literals."""
     match e:
         case ast.Ternary(then=then, other=other):
             e.type = target
@@ -130,7 +141,7 @@ def _struct_field(c: Checker, target: Fields, name: str, value: ast.Expr) -> boo
 
 
 def settle(c: Checker, e: ast.Expr) -> Type:
-    """Gives a literal the type it has without a context: a list becomes a tuple."""
+    """Give a literal the type it has without a context: a list becomes a tuple."""
     match e, e.type:
         case ast.ListExpr(), ListLiteral(dots=False):
             e.type = Tuple(tuple(_with_width(c, x) for x in e.elements))
@@ -140,14 +151,14 @@ def settle(c: Checker, e: ast.Expr) -> Type:
                 c.error(e, f"the branches of ?: differ: {then.type} and {other.type}")
                 e.type = ANY
         case _, ListLiteral() | StructLiteral() | DefaultLiteral():
-            c.error(e, "the type of this cannot be told here", "cast it: (T) {...}")
+            c.error(e, "the type of this cannot be inferred here", "cast it: (T) {...}")
             e.type = ANY
     assert e.type is not None
     return e.type
 
 
 def _with_width(c: Checker, e: ast.Expr) -> Type:
-    """An element of a tuple: an int becomes as wide as it needs to be, 32 bits at least."""
+    """Return the type of a tuple's element; an int gets the width it needs, at least 32 bits."""
     t = settle(c, e)
     if isinstance(t, Integer) and isinstance(e.const, int):
         t = Bits(max(32, e.const.bit_length() + (e.const < 0)), signed=e.const < 0)
@@ -156,7 +167,7 @@ def _with_width(c: Checker, e: ast.Expr) -> Type:
 
 
 def cast_allowed(target: Type, source: Type, const: Any) -> bool:
-    """Whether (target) applies to a value of type source."""
+    """Return whether the cast (target) applies to a value of type source."""
     if target == source:
         return True
     match target, source:

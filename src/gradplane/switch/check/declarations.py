@@ -1,4 +1,4 @@
-"""Declarations: constants, variables, instances, functions, actions, parsers and controls."""
+"""Check declarations: constants, variables, instances, functions, actions, parsers, controls."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DeclarationChecker:
         self.c = checker
 
     def top(self, decl: ast.Decl) -> None:
-        """A declaration at the top of the program: checks it, then puts its name in scope."""
+        """Check a declaration at the top of the program, then put its name in scope."""
         with self.c.quiet(decl.annotations):
             self._top(decl)
 
@@ -87,7 +87,7 @@ class DeclarationChecker:
     # -- anywhere ------------------------------------------------------------------------------
 
     def local(self, decl: ast.Decl) -> None:
-        """A constant, variable, instance or value set, at any level."""
+        """Check a constant, variable, instance or value set at any level."""
         self.c.annotations(decl.annotations)
         with self.c.quiet(decl.annotations):
             self._local(decl)
@@ -165,7 +165,9 @@ class DeclarationChecker:
         if p.default is None:
             return
         if p.direction in ("out", "inout"):
-            self.c.error(p, f"parameter {p.name} of direction {p.direction} has no default value")
+            self.c.error(
+                p, f"parameter {p.name} of direction {p.direction} cannot have a default value"
+            )
         self.c.exprs.value(p.default)
         if p.type is None or not self.c.exprs.coerce(
             p.default, p.type, f"the default value of {p.name}"
@@ -181,7 +183,10 @@ class DeclarationChecker:
                 self.c.known_params.add(p)
 
     def _parameter_types(self, params: list[ast.Param], what: str) -> None:
-        """Objects are passed to blocks only; nothing of int or string is action data."""
+        """Check the types of parameters.
+
+        Objects are passed to blocks only; action data is never int or string.
+        """
         for p in params:
             if what in _CODE and any(a.name == "optional" for a in p.annotations):
                 self.c.error(p, f"a parameter of {article(what)} with a body cannot be @optional")
@@ -205,7 +210,10 @@ class DeclarationChecker:
             self._body(decl.body, VOID)
 
     def _body(self, body: ast.Block, result: Type, params: Scope | None = None) -> None:
-        """Statements of a function, action or control, where parameters' names are taken (6.8)."""
+        """Check the statements of a function, action or control.
+
+        Its top level cannot redeclare the parameters (6.8).
+        """
         self.c.annotations(body.annotations)
         beside = params or self.c.scopes.current
         with self.c.stmts.returning(result), self.c.scopes.nested(beside):
@@ -217,7 +225,7 @@ class DeclarationChecker:
             if seen_data and p.direction:
                 self.c.error(
                     p,
-                    f"parameter {p.name} has direction {p.direction} and stands after action data",
+                    f"parameter {p.name} has direction {p.direction} and follows action data",
                     "parameters without direction come last",
                 )
             seen_data = seen_data or not p.direction
@@ -231,18 +239,20 @@ class DeclarationChecker:
                 if method.result is None and method.name != decl.name:
                     self.c.error(method, f"a constructor of {decl.name} must be named {decl.name}")
                 if method.result is not None and method.name == decl.name:
-                    what = f"{decl.name} is the constructor's name: it has no result"
+                    what = (
+                        f"{decl.name} is the constructor's name: a constructor has no result type"
+                    )
                     self.c.error(method, what)
                 if method.result is None and method.abstract:
                     self.c.error(method, "a constructor cannot be abstract")
                 if method.result is None and method.type_params:
-                    self.c.error(method, "a constructor cannot be generic: its extern can")
+                    self.c.error(method, "a constructor cannot be generic, only its extern can")
                 self.c.calls.signature(method)
                 if method.result is None:
                     self._no_directions(method.params, "constructor parameter")
 
     def _distinct(self, decl: ast.ExternDecl) -> None:
-        """Methods, and constructors, share a name if their parameters' names differ."""
+        """Check that methods, or constructors, of one name differ in their parameters' names."""
         seen: dict[tuple[str, ...], ast.FunctionDecl] = {}
         abstract: set[str] = set()
         for method in decl.methods:
@@ -258,7 +268,7 @@ class DeclarationChecker:
     # -- controls ------------------------------------------------------------------------------
 
     def block_params(self, decl: ast.ParserDecl | ast.ControlDecl) -> None:
-        """Declares a parser's or control's parameters, constructor's included."""
+        """Declare the parameters of a parser or control, and those of its constructor."""
         if decl.type_params:
             self.c.error(decl, f"{decl.name} cannot be generic: it has a body")
         self.c.types.declared(decl)
@@ -274,7 +284,7 @@ class DeclarationChecker:
         self._declare_params(decl.ctor_params)
 
     def locals(self, members: list[ast.Decl], params: Scope) -> None:
-        """What a parser or control declares; it may hide a parameter."""
+        """Check the declarations in a parser or control; one of them may hide a parameter."""
         for member in members:
             self.local(member)
             if member.name in params.names:
@@ -294,7 +304,7 @@ class DeclarationChecker:
 
 
 def _selectable(t: Type) -> bool:
-    """Whether a select can compare values of this type, or the parts they have."""
+    """Return whether a select can compare values of this type, or their components."""
     match t:
         case Struct(fields=fields):
             return all(_selectable(f.type) for f in fields)

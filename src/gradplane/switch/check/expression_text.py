@@ -1,4 +1,4 @@
-"""Expressions as their user wrote them, and whether two were written alike."""
+"""Expressions as text for messages, and comparison of expressions as written."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gradplane.switch.syntax import ast
 
 
 def describe(e: ast.Expr) -> str:
-    """An expression for a message."""
+    """Return an expression as text for a message."""
     match e:
         case ast.Name(name=name, dot=dot):
             return ("." if dot else "") + name
@@ -28,7 +28,7 @@ def describe(e: ast.Expr) -> str:
 
 
 def written_alike(a: object, b: object) -> bool:
-    """Whether two pieces of the syntax tree are the same but for their places."""
+    """Return whether two pieces of the syntax tree are equal apart from their spans."""
     if isinstance(a, list | tuple) and isinstance(b, list | tuple):
         return len(a) == len(b) and all(map(written_alike, a, b))
     if not isinstance(a, ast.Node):
@@ -38,5 +38,5 @@ def written_alike(a: object, b: object) -> bool:
 
 
 def article(noun: str) -> str:
-    """The noun with its `a` or `an`."""
+    """Return the noun with `a` or `an`."""
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.checker_types import (
     ANY,
     ActionRun,
@@ -21,7 +22,7 @@ from gradplane.switch.check.checker_types import (
 from gradplane.switch.check.conversions import cast_allowed, coerce
 from gradplane.switch.check.expression_text import describe
 from gradplane.switch.check.operators import OperatorChecker
-from gradplane.switch.check.scope import TypeParam, did_you_mean
+from gradplane.switch.check.scope import TypeParam
 from gradplane.switch.check.wire_sizes import MAX_WIDTH
 from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import (
@@ -46,7 +47,7 @@ from gradplane.switch.syntax import ast
 
 @dataclass(frozen=True, slots=True)
 class EnumValue:
-    """The compile-time value of an enum's or error's member."""
+    """The compile-time value of a member of an enum or of `error`."""
 
     type: Type
     name: str
@@ -60,14 +61,14 @@ class ExpressionChecker(OperatorChecker):
     # -- entry points --------------------------------------------------------------------------
 
     def check(self, e: ast.Expr) -> Type:
-        """Sets and returns the type of `e` (its own, before any context), and its constant."""
+        """Set and return the type of `e` without regard to its context; also set its constant."""
         method = getattr(self, f"_{type(e).__name__.lower()}")
         e.type = method(e)
         assert e.type is not None
         return e.type
 
     def check_as(self, e: ast.Expr, target: Type, what: str) -> bool:
-        """Checks `e` and converts it implicitly to `target`; says so where it cannot."""
+        """Check `e` and convert it implicitly to `target`; report an error if it cannot be."""
         self.check(e)
         return self.coerce(e, target, what)
 
@@ -75,18 +76,18 @@ class ExpressionChecker(OperatorChecker):
         return coerce(self.c, e, target, what)
 
     def value(self, e: ast.Expr) -> Type:
-        """Checks an expression that must be a value (not a type, table, action, ...)."""
+        """Check an expression that must be a value (not a type, table, action, ...)."""
         self.check(e)
         self.require_value(e)
         assert e.type is not None
         return e.type
 
     def require_value(self, e: ast.Expr) -> None:
-        """Says so where a checked expression has no value."""
+        """Report an error if a checked expression has no value."""
         if e.type == VOID:
             e.type = self._fail(e, "this call returns no value")
         elif isinstance(e.type, ActionRun):
-            e.type = self._fail(e, "action_run can only be what a switch is on, all of it")
+            e.type = self._fail(e, "action_run can only be the whole expression of a switch")
         elif e.type is not None and not is_value(e.type):
             what = f"{describe(e)}: {e.type}" if isinstance(e.type, Signature) else str(e.type)
             e.type = self._fail(e, f"{what} is not a value")
@@ -103,7 +104,7 @@ class ExpressionChecker(OperatorChecker):
             return self._fail(e, what)
         low, high = ops.limits(t)
         if not low <= e.value <= high:
-            what = f"{e.value} does not fit {t}: its low {e.width} bits are taken"
+            what = f"{e.value} does not fit {t}: only its low {e.width} bits are kept"
             self.c.warn(e, "overflow", what)
             e.const = ops.wrap(t)(e.value)
         return t
@@ -221,6 +222,7 @@ class ExpressionChecker(OperatorChecker):
         )
 
     def _index(self, e: ast.Index) -> Type:
+        e.index = _without_int_cast(e.index)
         base, index = self.check(e.base), self.value(e.index)
         if ANY in (base, index):
             return ANY
@@ -291,9 +293,11 @@ class ExpressionChecker(OperatorChecker):
         if e.operand.const is not None and not isinstance(e.operand.const, EnumValue):
             e.const = ops.cast(target, source, e.operand.const)
             if isinstance(source, Integer) and isinstance(target, Bits):
-                wanted = ops.limits(Bits(target.width))[1]  # a negative one is meant as bits
+                wanted = ops.limits(Bits(target.width))[
+                    1
+                ]  # a negative number stands for its two's complement
                 if e.operand.const > wanted:
-                    what = f"{e.operand.const} does not fit {target}: {e.const} is taken"
+                    what = f"{e.operand.const} does not fit {target}: it becomes {e.const}"
                     self.c.warn(e, "overflow", what)
         return target
 
@@ -322,8 +326,19 @@ class ExpressionChecker(OperatorChecker):
     _range = _mask = _defaultkey = _tuplekey = _only_in_keysets
 
 
+def _without_int_cast(e: ast.Expr) -> ast.Expr:
+    """Return the operand of an index written as (int) i, which need not be constant.
+
+    p4c accepts such a cast where it unrolls a parser, so that i is constant in each state.
+    """
+    match e:
+        case ast.Cast(ref=ast.BaseTypeRef(name="int", width=None), operand=operand):
+            return operand
+    return e
+
+
 def _constant_part(e: ast.Member | ast.Index) -> Any:
-    """The value of a member of a constant struct or tuple; None where it is not that simple."""
+    """Return the value of a member of a constant struct or tuple; None if it is not a literal."""
     whole, part = _literal(e.base), None
     match whole, e:
         case ast.StructExpr(fields=fields), ast.Member(name=name):
@@ -337,7 +352,7 @@ def _constant_part(e: ast.Member | ast.Index) -> Any:
 
 
 def _literal(e: ast.Expr) -> ast.Expr | None:
-    """The list or struct expression that a constant expression stands for."""
+    """Return the list or struct expression that a constant expression stands for."""
     match e:
         case ast.Name(decl=ast.ConstDecl(value=value)):
             return _literal(value)

@@ -1,4 +1,4 @@
-"""Instances: where they may be, and the abstract methods given with them (specification, 11.3)."""
+"""Check instances: where they are allowed, and the abstract methods they implement (11.3)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class InstanceChecker:
         if any(isinstance(a, TypeVar) and a.name != "_" for a in t.args):
             self.c.error(
                 decl.ref,
-                f"the type arguments of {t.name} cannot be told",
+                f"the type arguments of {t.name} cannot be inferred",
                 f"write {t.name}<...>(...) {decl.name};",
             )
 
@@ -74,7 +74,9 @@ class InstanceChecker:
         assert decl.body is not None
         this = decl.this = ast.Param("this", decl.ref, span=decl.span)
         this.type = decl.type
-        with self.c.scopes.nested(within=self.c.scopes.top):  # methods see no locals (11.3.1)
+        with self.c.scopes.nested(
+            within=self.c.scopes.top
+        ):  # methods do not see local variables (11.3.1)
             self.c.scopes.declare(this)
             for member in decl.body:
                 if isinstance(member, ast.FunctionDecl):
@@ -84,12 +86,14 @@ class InstanceChecker:
                     self.c.decls.local(member)
 
     def _all_implemented(self, decl: ast.Instantiation, t: ExternType) -> None:
-        """The abstract methods of an extern are given with the instance, all of them."""
+        """Check that an instance implements all abstract methods of its extern."""
         given = {m.name: m for m in decl.body or [] if isinstance(m, ast.FunctionDecl)}
         abstract = {m.name: m for m in t.decl.methods if m.abstract}
         for name, method in abstract.items():
             if name not in given:
-                self.c.error(decl, f"{decl.name} does not give {t.name}'s abstract method {name}")
+                self.c.error(
+                    decl, f"{decl.name} does not implement {t.name}'s abstract method {name}"
+                )
                 continue
             variables = self.c.types.variables(t.decl)
             declared, found = self.c.calls.signature(method), self.c.calls.signature(given[name])
@@ -103,7 +107,7 @@ class InstanceChecker:
         self._no_recursion(given)
 
     def _no_recursion(self, methods: dict[str, ast.FunctionDecl]) -> None:
-        """Of methods given with one instance, which may call each other through `this`."""
+        """Report methods of one instance that call each other recursively through `this`."""
         calls = {name: _through_this(m) & methods.keys() for name, m in methods.items()}
         for name, m in methods.items():
             reached: set[str] = set()
@@ -118,7 +122,7 @@ class InstanceChecker:
 
 
 def _through_this(method: ast.FunctionDecl) -> set[str]:
-    """The names of the methods that a method calls of its own instance."""
+    """Return the names of the methods that a method calls on its own instance."""
     return {
         n.name
         for n in walk(method)

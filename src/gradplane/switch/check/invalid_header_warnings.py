@@ -1,4 +1,4 @@
-"""Warnings about headers whose fields are used though nothing in the program makes them valid."""
+"""Warnings about headers whose fields are used although they are never made valid."""
 
 from __future__ import annotations
 
@@ -12,12 +12,15 @@ from gradplane.switch.syntax import ast
 if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
 
-Member = tuple[str, str]  # (struct or union, field): a header's place, whoever holds the struct
+Member = tuple[str, str]  # (struct or union, field): where a header is, in any such struct
 
 
-def warn_unmade(c: Checker, program: ast.Program) -> None:
-    """A header counts as made by extract, setValid, an assignment, or where it is an out or inout
-    argument; one that is part of something made as a whole counts too."""
+def warn_never_valid(c: Checker, program: ast.Program) -> None:
+    """Warn of headers that are used and never made valid.
+
+    A header is made valid by extract, setValid, an assignment or as an out or inout argument, by
+    itself or as part of a larger value.
+    """
     made = {m for e in _makers(program) for m in _made(e)}
     told: set[Member] = set()
     for decl in program.declarations:
@@ -34,7 +37,7 @@ def _warn_in(c: Checker, decl: ast.Decl, made: set[Member], told: set[Member]) -
                     c.warn(
                         node,
                         "invalid_header",
-                        f"header {place[1]} is used and nothing makes it valid",
+                        f"header {place[1]} is used but never made valid",
                         "it is never extracted, assigned or setValid()",
                     )
 
@@ -44,7 +47,7 @@ def _is_method(e: ast.Member) -> bool:
 
 
 def _makers(program: ast.Program) -> Iterator[ast.Expr]:
-    """The l-values that something valid is put into."""
+    """Yield the l-values that a valid header may be stored in."""
     for node in walk(program.declarations):
         match node:
             case ast.Assign(target=target):
@@ -58,7 +61,7 @@ def _makers(program: ast.Program) -> Iterator[ast.Expr]:
                     own = info.kind in ("function", "action", "block")
                     if arg is None or param.direction not in ("out", "inout"):
                         continue
-                    if not (own and isinstance(arg.type, Struct)):  # its body says what it makes
+                    if not (own and isinstance(arg.type, Struct)):  # its body is examined itself
                         yield arg
 
 
@@ -69,7 +72,7 @@ def _made(e: ast.Expr) -> Iterator[Member]:
 
 
 def _places(e: ast.Expr) -> Iterator[Member]:
-    """The struct or union fields an expression leads through down to a header."""
+    """Yield the struct or union fields on the path of an expression down to a header."""
     while isinstance(e, ast.Member | ast.Index):
         holds = isinstance(e.type, Header | Stack | Union)
         if holds and isinstance(e, ast.Member) and isinstance(e.base.type, Struct | Union):
@@ -78,7 +81,7 @@ def _places(e: ast.Expr) -> Iterator[Member]:
 
 
 def _inside(t: Type | None) -> Iterator[Member]:
-    """All headers that a value of this type has in it."""
+    """Yield all headers within a value of this type."""
     match t:
         case Stack(element=element):
             yield from _inside(element)

@@ -1,4 +1,4 @@
-"""Sets of values that keysets stand for, and whether one holds all of another."""
+"""Sets of values that keysets match, and whether one includes another."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gradplane.switch.syntax import ast
 
 @dataclass(frozen=True, slots=True)
 class Masked:
-    """The numbers with `value` in the bits of `mask`, of `width` bits in all."""
+    """The numbers of `width` bits that equal `value` in the bits of `mask`."""
 
     value: int
     mask: int
@@ -26,7 +26,7 @@ class Between:
 
 @dataclass(frozen=True, slots=True)
 class One:
-    """A value of any type."""
+    """A single value of any type."""
 
     value: object
 
@@ -37,11 +37,11 @@ class Any_:
 
 
 Known = Masked | Between | One | Any_
-MAX_COMPARED = 256  # keysets of more than a value that later ones are compared with
+MAX_COMPARED = 256  # limit on the keysets of several values that later ones are compared with
 
 
 def known_sets(keyset: ast.Expr, types: Sequence[Type]) -> list[Known] | None:
-    """What a checked keyset matches, a set for each key; None where it is not known here."""
+    """Return what a checked keyset matches, one set for each key; None if it is not constant."""
     if isinstance(keyset, ast.DefaultKey):
         return [Any_() for _ in types]
     several = isinstance(keyset, ast.TupleKey | ast.ListExpr) and len(types) != 1
@@ -69,7 +69,7 @@ def _known(e: ast.Expr, t: Type) -> Known | None:
 
 
 def covers(one: Sequence[Known], other: Sequence[Known]) -> bool:
-    """Whether all that `other` matches is matched by `one` too, key by key."""
+    """Return whether `one` matches everything that `other` matches, key by key."""
     return all(map(_holds, one, other))
 
 
@@ -92,7 +92,7 @@ def _holds(a: Known, b: Known) -> bool:
         case Masked(), Masked():
             return a.mask & b.mask == a.mask and b.value & a.mask == a.value
         case Masked(mask=mask), Between(low=low, high=high):
-            same_below = (low ^ high).bit_length()  # bits that differ within the range
+            same_below = (low ^ high).bit_length()  # bits that vary within the range
             return low <= high and not mask & (1 << same_below) - 1 and low & mask == a.value
         case Masked(mask=0), Any_():
             return True
@@ -100,15 +100,15 @@ def _holds(a: Known, b: Known) -> bool:
 
 
 class Earlier:
-    """The keysets before one, in their order."""
+    """The keysets before the current one, in order."""
 
     def __init__(self) -> None:
-        self._values: dict[tuple[Known, ...], int] = {}  # those of single values
+        self._values: dict[tuple[Known, ...], int] = {}  # the keysets of single values
         self._sets: list[tuple[int, list[Known]]] = []
         self._count = 0
 
     def cover(self, sets: list[Known] | None) -> int | None:
-        """The position of one that leaves nothing to these; afterwards these are among them."""
+        """Return the position of an earlier keyset that includes this one, then add this one."""
         at = None if sets is None else self._cover(sets)
         if sets is not None and all(isinstance(s, One) for s in sets):
             self._values.setdefault(tuple(sets), self._count)

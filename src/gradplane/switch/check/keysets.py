@@ -1,18 +1,18 @@
-"""Keysets of select cases, table entries and value sets (section 13.6)."""
+"""Check the keysets of select cases, table entries and value sets (section 13.6)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.checker_types import ANY, SetType
-from gradplane.switch.ir.types import Bits, Integer, SerEnum, Tuple, Type
+from gradplane.switch.check.checker_types import ANY, ListLiteral, SetType
+from gradplane.switch.ir.types import Bits, Integer, SerEnum, Struct, Tuple, Type
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
 
-# What a table's key of each kind may be matched with, besides a single value.
+# The forms that entries allow for a key of each match kind, besides a single value.
 _FORMS = {
     "exact": (),
     "lpm": (ast.Mask, ast.DefaultKey),
@@ -27,7 +27,7 @@ class KeysetChecker:
         self.c = checker
 
     def select(self, keyset: ast.Expr, types: Sequence[Type]) -> None:
-        """The keyset of a select case, against the types of the select's expressions."""
+        """Check the keyset of a select case against the types of the select's expressions."""
         if isinstance(keyset, ast.DefaultKey):
             return
         if isinstance(keyset, ast.Name) and self._value_set(keyset, types):
@@ -36,13 +36,13 @@ class KeysetChecker:
             self._element(element, t)
 
     def entry(self, keyset: ast.Expr, types: Sequence[Type], kinds: Sequence[str]) -> None:
-        """The keyset of a table entry: constants, in the forms the match kinds allow."""
+        """Check the keyset of a table entry: constants, in the forms its match kinds allow."""
         if isinstance(keyset, ast.DefaultKey) and len(types) != 1:
             return
         for i, (element, t) in enumerate(self._elements(keyset, types)):
             self._element(element, t)
             self._fits_kind(element, kinds[i])
-            for part in _parts(element):
+            for part in _bounds(element):
                 if part.type != ANY and not self.c.compile_time(part):
                     self.c.error(part, "an entry's key must be known at compile time")
 
@@ -123,8 +123,10 @@ class KeysetChecker:
 
 
 def matched(e: ast.Expr, t: Type) -> Type:
-    """What a checked value must be to be matched with one of type t: of a serializable enum a
-    member, or a number, since the enum is converted (8.12.2)."""
+    """Return the type that a checked value must have to match one of type t.
+
+    For a serializable enum that is a member or a number, since the enum is converted (8.12.2).
+    """
     return t if e.type == t else _number(t)
 
 
@@ -132,7 +134,7 @@ def _number(t: Type) -> Type:
     return t.underlying if isinstance(t, SerEnum) else t
 
 
-def _parts(e: ast.Expr) -> list[ast.Expr]:
+def _bounds(e: ast.Expr) -> list[ast.Expr]:
     match e:
         case ast.DefaultKey():
             return []
@@ -141,9 +143,36 @@ def _parts(e: ast.Expr) -> list[ast.Expr]:
     return [e]
 
 
+def parts(t: Type) -> list[Type]:
+    """Return the types of the parts of a struct, tuple or list; none for other types."""
+    match t:
+        case Struct(fields=fields):
+            return [f.type for f in fields]
+        case Tuple(elements=elements) | ListLiteral(elements=elements):
+            return list(elements)
+    return []
+
+
 def components(t: Type) -> list[Type]:
-    """The components of a value set's type: of a struct or tuple one each."""
-    fields = getattr(t, "fields", None)
-    if fields is not None:
-        return [f.type for f in fields]
-    return list(t.elements) if isinstance(t, Tuple) else [t]
+    """Return the types of the parts of a type, down to those that are matched; else the type."""
+    return [c for part in parts(t) for c in components(part)] or [t]
+
+
+def spread(keyset: ast.Expr, types: Sequence[Type]) -> ast.Expr:
+    """Return a keyset over values of these types as one over their components."""
+    if isinstance(keyset, ast.DefaultKey | ast.Name) or not any(map(parts, types)):
+        return keyset
+    elements = getattr(keyset, "elements", [keyset])
+    if len(elements) != len(types):
+        return keyset
+    flat = [x for e, t in zip(elements, types, strict=True) for x in _spread(e, t)]
+    return ast.TupleKey(flat, span=keyset.span)
+
+
+def _spread(e: ast.Expr, t: Type) -> list[ast.Expr]:
+    if isinstance(e, ast.DefaultKey):
+        return [ast.DefaultKey(span=e.span) for _ in components(t)]
+    inner = parts(t)
+    if isinstance(e, ast.ListExpr | ast.TupleKey) and len(e.elements) == len(inner):
+        return [x for y, p in zip(e.elements, inner, strict=True) for x in _spread(y, p)]
+    return [e]

@@ -1,4 +1,4 @@
-"""What can be assigned to (specification, section 6.7)."""
+"""L-values: expressions that can be assigned to (specification, section 6.7)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def is_lvalue(e: ast.Expr) -> bool:
-    """Whether a checked expression names storage that may be written here."""
+    """Return whether a checked expression names storage that may be written here."""
     match e:
         case ast.Name(decl=ast.VarDecl()):
             return True
@@ -31,7 +31,7 @@ def is_lvalue(e: ast.Expr) -> bool:
 
 
 def require_lvalue(c: Checker, e: ast.Expr, what: str) -> bool:
-    """Says so where `e` cannot be written."""
+    """Report an error if `e` cannot be written."""
     if e.type == ANY or is_lvalue(e):
         return True
     c.error(e, f"{what} must be something that can be assigned to", _reason(e))
@@ -61,7 +61,7 @@ def _through_last(e: ast.Expr) -> bool:
 
 
 def root(e: ast.Expr) -> ast.Expr:
-    """The expression that members, indexes and slices start from."""
+    """Return the expression that members, indexes and slices start from."""
     while isinstance(e, ast.Member | ast.Index | ast.Slice):
         e = e.base
     return e

@@ -1,4 +1,4 @@
-"""Operators: the types they take and give, and their value on constants (section 8.5 to 8.9)."""
+"""Operators: their operand and result types, and their value on constants (sections 8.5 to 8.9)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _ORDER = {"<", "<=", ">", ">="}
 _BOOLEAN = _ORDER | {"==", "!=", "&&", "||"}
 _BITWISE = {"&", "|", "^"}
 _SATURATING = {"|+|", "|-|"}
-MAX_BITS = 1 << 16  # of an int: what is built at compile time stays small
+MAX_BITS = 1 << 16  # limit on an int's bits, to bound the work at compile time
 
 
 class OperatorChecker:
@@ -47,7 +47,7 @@ class OperatorChecker:
 
     @abstractmethod
     def value(self, e: ast.Expr) -> Type:
-        """Checks an expression that must be a value."""
+        """Check an expression that must be a value."""
 
     def _fail(self, node: ast.Node, message: str, hint: str = "") -> Type:
         self.c.error(node, message, hint)
@@ -112,8 +112,10 @@ class OperatorChecker:
             )
         if isinstance(number, Integer) and (e.op in _SATURATING or negative and e.op in _BITWISE):
             return self._fail(e, f"{e.op} cannot be applied to int", "give a width: 8w1")
-        if isinstance(number, Integer) and e.op in _BITWISE:  # p4c takes it, the specification not
-            self.c.warn(e, "mismatch", f"{e.op} on int is not P4_16's: give a width, as in 8w1")
+        if (
+            isinstance(number, Integer) and e.op in _BITWISE
+        ):  # p4c accepts it, the specification does not
+            self.c.warn(e, "mismatch", f"{e.op} on int is not in P4_16: give a width, as in 8w1")
         if e.op in ("/", "%") and not self._divisor(e, number, negative):
             return ANY
         a, b = e.left.const, e.right.const
@@ -163,7 +165,7 @@ class OperatorChecker:
         return Bits(left.width + right.width, left.signed)
 
     def _joined(self, e: ast.Binary) -> Type:
-        """Strings: they are known at compile time."""
+        """Concatenate strings, which are known at compile time."""
         if isinstance(e.left.const, str) and isinstance(e.right.const, str):
             if len(e.left.const) + len(e.right.const) > MAX_BITS:
                 return self._fail(e, f"the string has more than {MAX_BITS} characters")
@@ -179,7 +181,7 @@ class OperatorChecker:
             return ANY
         literals = (ListLiteral, StructLiteral, DefaultLiteral)
         if isinstance(then, literals) and isinstance(other, literals):
-            return then  # the context says what both are
+            return then  # the context determines the type of both
         t = self.common(e.then, e.other)
         if t is None:
             return self._fail(e, f"the branches of ?: differ: {then} and {other}")
@@ -190,7 +192,7 @@ class OperatorChecker:
         return t
 
     def common(self, a: ast.Expr, b: ast.Expr) -> Type | None:
-        """The type of both operands after implicit conversion, None if they have none in common."""
+        """Return the common type of both operands after implicit conversion, or None."""
         assert a.type is not None and b.type is not None
         if isinstance(a, ast.ListExpr) and isinstance(b, ast.ListExpr):
             return self._common_tuple(a, b)
@@ -205,7 +207,7 @@ class OperatorChecker:
             if isinstance(one.type, SerEnum) and one.type.underlying == number_of(other.type):
                 return one.type.underlying
             if isinstance(one, ast.Dots):
-                return None  # it stands for a default value where something is given one
+                return None  # `...` is only a default value in an initializer
             if isinstance(one.type, ListLiteral | StructLiteral | DefaultLiteral):
                 if isinstance(other.type, Fields | Tuple | List | Stack):
                     return other.type if coerce(self.c, one, other.type, "an operand") else ANY
@@ -213,7 +215,7 @@ class OperatorChecker:
         return None
 
     def _common_tuple(self, a: ast.ListExpr, b: ast.ListExpr) -> Type | None:
-        """Two lists without a type: each pair of elements has a type in common."""
+        """Return the common type of two untyped lists, pair of elements by pair."""
         if not (isinstance(a.type, ListLiteral) and isinstance(b.type, ListLiteral)):
             return a.type if a.type == b.type else None
         if len(a.elements) != len(b.elements) or a.type.dots or b.type.dots:
@@ -227,7 +229,7 @@ class OperatorChecker:
 
     @staticmethod
     def _sized(t: Type | None, *operands: ast.Expr) -> Type | None:
-        """The type itself; of two ints, one that holds both."""
+        """Return the type itself; for two ints, one that holds both."""
         if not isinstance(t, Integer):
             return t
         widths = [e.const.bit_length() for e in operands if isinstance(e.const, int)]
@@ -235,7 +237,7 @@ class OperatorChecker:
 
 
 def number_of(t: Type) -> Type:
-    """The number type behind a serializable enum."""
+    """Return the number type of a serializable enum."""
     return t.underlying if isinstance(t, SerEnum) else t
 
 

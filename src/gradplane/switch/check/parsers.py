@@ -1,13 +1,14 @@
-"""Parsers: states, transitions, select (specification, chapter 13)."""
+"""Check parsers: states, transitions, select (specification, chapter 13)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.checker_types import ANY
 from gradplane.switch.check.keyset_coverage import Earlier, known_sets
-from gradplane.switch.check.scope import did_you_mean
+from gradplane.switch.check.keysets import components, parts, spread
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
@@ -16,7 +17,6 @@ from gradplane.switch.ir.types import (
     Error,
     NewType,
     SerEnum,
-    Tuple,
     Type,
 )
 from gradplane.switch.syntax import ast
@@ -82,33 +82,38 @@ class ParserChecker:
         self.c.reporter.error(span, f"there is no state {name}", hint)
 
     def _select(self, select: ast.Select, states: dict[str, ast.ParserState]) -> None:
-        if len(select.exprs) == 1 and isinstance(select.exprs[0], ast.ListExpr):
-            select.exprs = select.exprs[0].elements  # a tuple is matched element by element
-        types = self._select_types(select.exprs)
+        given = [self.c.exprs.value(e) for e in select.exprs]
+        nested = parts(given[0]) or given if len(given) == 1 else given
+        select.exprs = [x for e in select.exprs for x in self._elements(e)]
+        places = [e for e in select.exprs for _ in components(e.type or ANY)]
+        scalars = [t for one in nested for t in components(one)]
+        types = [self._select_type(e, t) for e, t in zip(places, scalars, strict=True)]
         for case in select.cases:
             self._target(case.state, case, states)
+            case.keyset = spread(case.keyset, nested)
             self.c.keysets.select(case.keyset, types)
         self._covered(select.cases, types)
 
     def _covered(self, cases: Sequence[ast.SelectCase], types: Sequence[Type]) -> None:
-        """Cases that an earlier one leaves nothing to; after a default the first of them."""
+        """Warn of cases that are never reached because an earlier one includes them."""
         earlier = Earlier()
         for case in cases:
             at = earlier.cover(known_sets(case.keyset, types))
             if at is not None and isinstance(cases[at].keyset, ast.DefaultKey):
-                what = "this case is never reached: default is before it"
+                what = "this case is never reached: it follows default"
                 self.c.warn(case, "unreachable", what)
                 return
             if at is not None:
-                what = "this case is never reached: an earlier one takes all of it"
+                what = "this case is never reached: an earlier case matches all its values"
                 self.c.warn(case, "unreachable", what, f"the one at {cases[at].span}")
 
-    def _select_types(self, exprs: Sequence[ast.Expr]) -> list[Type]:
-        """What each part of a keyset is matched with; a single tuple is so by its elements."""
-        types = [self.c.exprs.value(e) for e in exprs]
-        if len(types) == 1 and isinstance(types[0], Tuple):
-            return [self._select_type(exprs[0], t) for t in types[0].elements]
-        return [self._select_type(e, t) for e, t in zip(exprs, types, strict=True)]
+    def _elements(self, e: ast.Expr) -> list[ast.Expr]:
+        """Return the elements of a list and of the lists in it; else the expression itself."""
+        if not isinstance(e, ast.ListExpr) or not e.elements:
+            return [e]
+        if isinstance(e.elements[-1], ast.Dots):
+            self.c.error(e.elements.pop(), "select cannot be on ...")
+        return [x for element in e.elements for x in self._elements(element)]
 
     def _select_type(self, e: ast.Expr, t: Type) -> Type:
         if t == INTEGER:
@@ -133,7 +138,7 @@ class ParserChecker:
 
 
 def successors(s: ast.ParserState) -> list[str]:
-    """The states a state's transition names."""
+    """Return the states that a state's transition names."""
     if isinstance(s.transition, ast.Select):
         return [case.state for case in s.transition.cases]
     return [s.transition] if s.transition is not None else []

@@ -1,13 +1,13 @@
-"""Names in force at a place in the program."""
+"""The names in scope at a place in the program."""
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.checker_types import TypeVar
 from gradplane.switch.syntax import ast
 
@@ -24,11 +24,11 @@ class TypeParam(ast.Decl):
 
 @dataclass(slots=True)
 class Scope:
-    """One level of names; several declarations under one name are overloads."""
+    """One level of names; several declarations of one name are overloads."""
 
     parent: Scope | None = None
     names: dict[str, list[ast.Decl]] = field(default_factory=dict)
-    beside: Scope | None = None  # parameters, whose names may not be declared again here
+    beside: Scope | None = None  # parameters, which may not be redeclared here
 
     def find(self, name: str) -> list[ast.Decl]:
         scope: Scope | None = self
@@ -46,7 +46,7 @@ class Scope:
 
 
 class Scopes:
-    """The stack of scopes while the checker walks; `top` is the program's."""
+    """The stack of scopes during checking; `top` is the program's."""
 
     def __init__(self, reporter: Reporter) -> None:
         self.reporter = reporter
@@ -55,7 +55,7 @@ class Scopes:
 
     @contextmanager
     def nested(self, beside: Scope | None = None, within: Scope | None = None) -> Iterator[None]:
-        """A scope in the current one, or in `within`."""
+        """Open a scope within the current one, or within `within`."""
         saved = self.current
         self.current = Scope(within or saved, beside=beside)
         try:
@@ -64,7 +64,7 @@ class Scopes:
             self.current = saved
 
     def declare(self, decl: ast.Decl) -> None:
-        """Adds a name. Functions and methods may share one if their parameters' names differ."""
+        """Add a name. Functions and methods may share one if their parameters' names differ."""
         known = self.current.names.setdefault(decl.name, [])
         clash = next((d for d in known if not _may_overload(d, decl)), None)
         if clash is not None:
@@ -78,7 +78,7 @@ class Scopes:
             parameter = self.current.beside.names[decl.name][0]
             self.reporter.error(
                 decl.name_span or decl.span,
-                f"{decl.name} is declared again: it is a parameter",
+                f"{decl.name} is already declared: it is a parameter",
                 f"the parameter is at {parameter.name_span or parameter.span}",
             )
         known.append(decl)
@@ -87,13 +87,8 @@ class Scopes:
         return (self.top if dot else self.current).find(name)
 
     def nearest(self, name: str) -> str:
-        """A hint naming a declared name close to `name`, or nothing."""
+        """Return a hint that names a declared name close to `name`; empty if there is none."""
         return did_you_mean(name, set(self.current.visible()))
-
-
-def did_you_mean(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, sorted(known), n=1)
-    return f"did you mean {close[0]}?" if close else ""
 
 
 def _may_overload(a: ast.Decl, b: ast.Decl) -> bool:

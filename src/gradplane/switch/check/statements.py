@@ -1,4 +1,4 @@
-"""Statements (specification, chapter 12)."""
+"""Check statements (specification, chapter 12)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.checker_types import ANY, ActionRun, AnyType, ExternType, ListLiteral
+from gradplane.switch.check.checker_types import (
+    ANY,
+    ActionRun,
+    AnyType,
+    ExternType,
+    ListLiteral,
+    compile_time_only,
+)
 from gradplane.switch.check.expression_text import describe
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.keysets import matched
@@ -15,7 +22,6 @@ from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
-    MATCH_KIND,
     STRING,
     VOID,
     Bits,
@@ -35,7 +41,7 @@ if TYPE_CHECKING:
 class StatementChecker:
     def __init__(self, checker: Checker) -> None:
         self.c = checker
-        self._result: Type = VOID  # of the function being checked
+        self._result: Type = VOID  # the result type of the function being checked
         self._loops = 0
 
     def check(self, s: ast.Stmt) -> None:
@@ -51,7 +57,7 @@ class StatementChecker:
 
     @contextmanager
     def returning(self, result: Type) -> Iterator[None]:
-        """Inside: `return` gives a value of this type, and no loop is around."""
+        """Within the context, `return` takes a value of this type, and no loop is open."""
         saved = self._result, self._loops
         self._result, self._loops = result, 0
         try:
@@ -76,10 +82,11 @@ class StatementChecker:
             self.c.error(s.decl, what, f"declare it before them, in the {self.c.context}")
 
     def _assign(self, s: ast.Assign) -> None:
-        target = self.c.exprs.value(s.target)
-        if isinstance(target, ExternType):
+        if isinstance(self.c.exprs.check(s.target), ExternType):
             self.c.error(s.target, f"{describe(s.target)} is an extern object: it is not assigned")
             return
+        self.c.exprs.require_value(s.target)
+        target = s.target.type or ANY
         require_lvalue(self.c, s.target, "the left side")
         if s.op == "=":
             self.c.exprs.value(s.value)
@@ -137,7 +144,7 @@ class StatementChecker:
     def _action_labels(self, s: ast.Switch, table: ast.TableDecl) -> None:
         actions = {a.name for a in table.actions}
         if table.default_action is None:
-            actions.add("NoAction")  # it is the default, and in the list
+            actions.add("NoAction")  # the implicit default action
         seen: set[str] = set()
         for case in s.cases:
             if isinstance(case.label, ast.DefaultKey):
@@ -150,7 +157,7 @@ class StatementChecker:
                     f"it has {known}",
                 )
             elif case.label.name in seen:
-                self.c.error(case.label, f"label {case.label.name} stands twice")
+                self.c.error(case.label, f"label {case.label.name} occurs twice")
             else:
                 seen.add(case.label.name)
 
@@ -166,7 +173,7 @@ class StatementChecker:
                 self.c.error(case.label, "a label must be known at compile time")
             elif value is not None and value in seen:
                 text = value.name if isinstance(value, EnumValue) else value
-                self.c.error(case.label, f"label {text} stands twice")
+                self.c.error(case.label, f"label {text} occurs twice")
             seen.append(value)
 
     # -- loops ---------------------------------------------------------------------------------
@@ -207,11 +214,13 @@ class StatementChecker:
         t = self.c.exprs.value(e)
         match t:
             case ListLiteral():
-                return ANY  # the elements get the variable's type
+                return ANY  # the elements are converted to the variable's type
             case Stack(element=element) | List(element=element):
                 return element
         if t != ANY:
-            self.c.error(e, f"for cannot go over {t}", "it takes a range a..b, a stack or a list")
+            self.c.error(
+                e, f"for cannot iterate over {t}", "it takes a range a..b, a stack or a list"
+            )
         return ANY
 
     def _element_fits(self, s: ast.ForIn, wanted: Type, element: Type) -> None:
@@ -255,7 +264,7 @@ class StatementChecker:
 
 
 def always_returns(s: ast.Stmt | None) -> bool:
-    """Whether every path through the statement ends in a return (or exit)."""
+    """Return whether every path through the statement ends in a return (or exit)."""
     match s:
         case ast.Return() | ast.Exit():
             return True
@@ -270,7 +279,7 @@ def always_returns(s: ast.Stmt | None) -> bool:
 
 
 def _leaves(s: ast.Stmt | None) -> bool:
-    """Whether nothing after the statement is executed."""
+    """Return whether nothing after the statement is executed."""
     match s:
         case ast.Break() | ast.Continue():
             return True
@@ -282,11 +291,11 @@ def _leaves(s: ast.Stmt | None) -> bool:
 
 
 def storable(t: Type) -> str:
-    """Why a variable cannot have this type; empty if it can."""
+    """Return why a variable cannot have this type; empty if it can."""
     if t == INTEGER:
         return "int without a width exists at compile time only: give one, as in bit<32>"
     if t == STRING:
         return "a string exists at compile time only"
-    if t == MATCH_KIND or isinstance(t, List):
+    if compile_time_only(t):
         return "its values exist at compile time only: make it a const"
     return ""

@@ -1,4 +1,4 @@
-"""Tables: keys, actions, entries, properties (specification, section 14.2)."""
+"""Check tables: keys, actions, entries, properties (specification, section 14.2)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.arguments import match_arguments
 from gradplane.switch.check.checker_types import (
     ANY,
@@ -15,10 +16,9 @@ from gradplane.switch.check.checker_types import (
     free_variables,
 )
 from gradplane.switch.check.expression_text import describe, written_alike
-from gradplane.switch.check.keynames import given_name, key_name
+from gradplane.switch.check.key_names import given_name, key_name
 from gradplane.switch.check.keyset_coverage import Earlier, known_sets
 from gradplane.switch.check.lvalues import require_lvalue
-from gradplane.switch.check.scope import did_you_mean
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
@@ -41,8 +41,11 @@ MAX_PRIORITY = (1 << 31) - 1  # an int32 in P4Runtime
 
 @dataclass(slots=True)
 class ActionUse:
-    """An action named in a table: `bound` are the arguments of its parameters with a direction
-    (in the action list), `data` those of its directionless ones (default_action, entries)."""
+    """An action named in a table.
+
+    `bound` are the arguments of its parameters with a direction (in the action list), `data` those
+    of its directionless ones (default_action, entries).
+    """
 
     decl: ast.ActionDecl
     bound: list[ast.Expr]
@@ -69,7 +72,7 @@ class TableChecker:
             self._never_matched(decl, types)
             self._properties(decl)
         if decl.entries and not decl.key:
-            self.c.error(decl, f"table {decl.name} has entries and no key")
+            self.c.error(decl, f"table {decl.name} has entries but no key")
 
     # -- keys ----------------------------------------------------------------------------------
 
@@ -91,7 +94,7 @@ class TableChecker:
         return t
 
     def _key_names(self, decl: ast.TableDecl) -> None:
-        """A control-plane name belongs to one key (18.4)."""
+        """Report control-plane names that belong to more than one key (18.4)."""
         seen: dict[str, ast.KeyElement] = {}
         for key in decl.key:
             name = given_name(self.c.annotations(key.annotations))
@@ -137,6 +140,10 @@ class TableChecker:
         if action is None:
             return None
         params = [p for p in self.c.calls.signature(action).params if p.direction]
+        for argument in ref.args or []:
+            if argument.expr is None:
+                self.c.error(argument, "_ cannot be an argument in a list of actions")
+                return None
         bound = self._arguments(ref, action.name, params, ref.args or [])
         if bound is None:
             return None
@@ -166,7 +173,7 @@ class TableChecker:
         return args
 
     def _called(self, decl: ast.TableDecl, ref: ast.ActionRef, uses: dict[str, ActionUse]) -> None:
-        """An action with its data, in default_action or an entry: it must be in the list."""
+        """Check an action with its data, in default_action or an entry; the table must list it."""
         action = self._find(ref)
         if action is None:
             return
@@ -197,7 +204,7 @@ class TableChecker:
         directed: Sequence[str],
         given: Sequence[ast.Argument],
     ) -> None:
-        """Arguments bound in the list of actions may be repeated, just as they are there."""
+        """Check bound arguments that are repeated: they must equal those in the list of actions."""
         for at, argument in enumerate(given):
             if argument.name is not None:
                 at = directed.index(argument.name)
@@ -207,14 +214,14 @@ class TableChecker:
             if argument.expr is not None and not written_alike(argument.expr, bound):
                 self.c.error(
                     argument,
-                    f"{describe(argument.expr)} is not what action {ref.name} is bound to",
+                    f"{describe(argument.expr)} is not what action {ref.name} was bound to",
                     f"the list of actions has {describe(bound)}",
                 )
 
     def _default(self, decl: ast.TableDecl, uses: dict[str, ActionUse]) -> None:
         assert decl.default_action is not None
         if decl.actions and _before(decl.default_action, decl.actions[0]):
-            self.c.error(decl.default_action, "default_action must stand after actions")
+            self.c.error(decl.default_action, "default_action must follow actions")
         self._called(decl, decl.default_action, uses)
         for ref in decl.actions:
             only = {a.name for a in ref.annotations}
@@ -246,19 +253,22 @@ class TableChecker:
                 self.c.error(entry.priority, what)
 
     def _never_matched(self, decl: ast.TableDecl, types: Sequence[Type]) -> None:
-        """Const entries to which an earlier one leaves nothing: where the order decides, one that
-        matches all they do, elsewhere one with the same key."""
+        """Warn of const entries that never match because of an earlier entry.
+
+        If their order is their priority, an earlier entry that includes them; otherwise one of the
+        same key.
+        """
         if any(a.name == "priority" for e in decl.entries for a in e.annotations):
             return
         if not decl.const_entries:
-            return  # the earlier one may be deleted
+            return  # the control plane may delete the earlier entry
         ordered = any(k.match_kind not in ("exact", "lpm") for k in decl.key)
         earlier, same = Earlier(), dict[str, int]()
         for i, entry in enumerate(decl.entries):
             sets = known_sets(entry.keyset, types)
             at = earlier.cover(sets) if ordered else same.get(str(sets))
             if at is not None and sets is not None:
-                where = f"the one at {decl.entries[at].span} matches all it could"
+                where = f"the entry at {decl.entries[at].span} matches all its values"
                 self.c.warn(entry, "unreachable", "this entry is never matched", where)
             same.setdefault(str(sets), i)
 
@@ -288,7 +298,7 @@ class TableChecker:
                 self._size(p.value)
                 size, entries = p.value.const, len(decl.entries)
                 if isinstance(size, int) and 0 <= size < entries:
-                    what = f"table {decl.name} has {entries} entries, and room for {size}"
+                    what = f"table {decl.name} has {entries} entries, and a size of {size}"
                     self.c.warn(p, "size", what)
             elif p.name == "priority_delta":
                 delta = self.c.constant_int(p.value, "priority_delta", checked=True)
@@ -298,12 +308,12 @@ class TableChecker:
                 self.c.error(p.value, f"largest_priority_wins is true or false, not {p.value.type}")
             elif isinstance(p.value.type, ExternType) and free_variables(p.value.type):
                 hint = f"write {p.value.type.name}<...>(...)"
-                self.c.error(p.value, f"the type arguments of {p.name} cannot be told", hint)
+                self.c.error(p.value, f"the type arguments of {p.name} cannot be inferred", hint)
             elif p.value.type != ANY and not self.c.compile_time(p.value):
                 self.c.error(p.value, f"property {p.name} must be known at compile time")
 
     def _size(self, e: ast.Expr) -> None:
-        """A number; a constructor parameter is known when the program is loaded."""
+        """Check a table's size: a number, which may depend on constructor parameters."""
         if isinstance(e.type, Bits | Integer) and self.c.compile_time(e) and e.const is None:
             return
         size = self.c.constant_int(e, "a table's size", checked=True)
@@ -314,7 +324,7 @@ class TableChecker:
 def _split(
     given: Sequence[ast.Argument], directed: Sequence[str], bound: Sequence[ast.Expr], params: int
 ) -> tuple[list[ast.Argument], list[ast.Argument]]:
-    """Arguments in default_action or an entry: those bound in the list before, and action data."""
+    """Split the arguments in default_action or an entry into bound ones and action data."""
     if any(a.name is not None for a in given):
         return (
             [a for a in given if a.name in directed],
@@ -329,6 +339,6 @@ def _split(
 
 
 def _before(a: ast.Node, b: ast.Node) -> bool:
-    """Whether a stands before b in the same file."""
+    """Return whether a is before b in the same file."""
     one, other = a.span, b.span
     return one.file == other.file and (one.line, one.column) < (other.line, other.column)

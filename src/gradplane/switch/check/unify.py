@@ -1,4 +1,4 @@
-"""Type inference: binding type variables so that a formal type becomes an actual one."""
+"""Type inference: bind type variables so that a formal type becomes the actual one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gradplane.switch.ir.types import Fields, Integer, List, Stack, Tuple, Type
 
 
 class Inference:
-    """Bindings for a set of type variables, grown by `unify`."""
+    """Bindings for a set of type variables, extended by `unify`."""
 
     def __init__(self, variables: Iterable[TypeVar]) -> None:
         self.variables = set(variables)
@@ -29,22 +29,18 @@ class Inference:
 
     @property
     def widths_known(self) -> Substitution:
-        """The bindings that stand: a variable bound to int may still get a width."""
+        """The final bindings: a variable bound to int may still get a width."""
         return {v: t for v, t in self.bound.items() if not isinstance(t, Integer)}
 
-    @property
-    def substitution(self) -> Substitution:
-        return self.bound
-
     def unify(self, formal: Type, actual: Type) -> bool:
-        """Whether `actual` can stand for `formal`; binds variables on the way.
+        """Return whether `actual` matches `formal`; bind variables in doing so.
 
-        An implicit conversion (an int constant, a list for a struct) is left to the caller:
-        those agree here.
+        Implicit conversions (an int constant, a list for a struct) are left to the caller and match
+        here.
         """
         formal = substitute(formal, self.widths_known)
         if any(isinstance(t, TypeVar) and t.name == "_" for t in (formal, actual)):
-            return True  # `_`: don't care
+            return True  # `_` matches every type
         if isinstance(formal, TypeVar) and formal in self.variables:
             return self._bind(formal, actual)
         if isinstance(actual, TypeVar) and actual in self.variables:
@@ -67,14 +63,13 @@ class Inference:
         return formal == actual or isinstance(formal, AnyType)
 
     def same(self, formal: Signature, actual: Signature) -> bool:
-        """Whether a function has the parameters and the result that are asked for."""
+        """Return whether a function has the required parameters and result."""
         return self._params(formal.params, actual.params) and self.unify(
             formal.result, actual.result
         )
 
     def _params(self, formal: tuple[ParamType, ...], actual: tuple[ParamType, ...]) -> bool:
-        """Those at the end that are optional or have a default value may be missing: the
-        architecture leaves them out."""
+        """Match parameters; the architecture may omit optional ones and defaults at the end."""
         return (
             len(formal) >= len(actual)
             and all(f.optional or f.default is not None for f in formal[len(actual) :])
@@ -95,7 +90,7 @@ class Inference:
 
 
 def settled(t: Type) -> Type:
-    """The type a literal has where nothing else decides: a list is a tuple."""
+    """Return the type of a literal that nothing else determines: a list is a tuple."""
     if isinstance(t, ListLiteral):
         return Tuple(tuple(settled(e) for e in t.elements))
     return t

@@ -1,8 +1,8 @@
-"""Warnings about variables that are read before anything can have given them a value.
+"""Warnings about variables that are read before they can have been given a value.
 
-Simple and careful: what any earlier statement may have written, on whatever path, counts as
-written; inside a loop so does what the loop writes later. A variable of a whole parser or control
-is only reported if nothing in it ever writes it.
+The analysis is simple and conservative: anything an earlier statement may have written, on any
+path, counts as written, and so does, within a loop, anything the loop writes later. A variable of a
+whole parser or control is only reported if nothing in it ever writes it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SETTERS = {"setValid", "setInvalid", "push_front", "pop_front"}
 
 
 def warn_unset(c: Checker, program: ast.Program) -> None:
-    """Looks at every body of a checked program."""
+    """Check every body of a checked program."""
     for decl in program.declarations:
         with c.quiet(decl.annotations):
             _warn_in(c, decl)
@@ -59,7 +59,7 @@ def _without_value(decl: ast.VarDecl, written: set[ast.Decl]) -> bool:
 
 
 def _starts_unset(decl: ast.VarDecl) -> bool:
-    """Headers start as invalid, which is a value."""
+    """Return whether variables of this type start undefined; headers start invalid."""
     return decl.init is None and decl.type is not None and not holds_header(decl.type)
 
 
@@ -70,7 +70,7 @@ def holds_header(t: Type) -> bool:
 
 
 class _Body:
-    """Goes through statements in order; `unset` are the variables nothing has written yet."""
+    """Follows statements in order; `unset` holds the variables that nothing has written yet."""
 
     def __init__(self, c: Checker, unset: Iterable[ast.VarDecl]) -> None:
         self.c = c
@@ -102,7 +102,7 @@ class _Body:
                 self._wrote(writes(s))
 
     def reads(self, tree: object) -> None:
-        """Warns of what is read in a piece of the tree, once a variable."""
+        """Warn of unset variables read in a part of the tree, once for each variable."""
         targets = {id(name) for name in _targets(tree)}
         for node in walk(tree):
             if not isinstance(node, ast.Name) or id(node) in targets:
@@ -117,7 +117,7 @@ class _Body:
 
 
 def writes(tree: object) -> Iterator[ast.Name]:
-    """The names of all that is assigned to, given as out or inout, or set valid."""
+    """Return the names that are assigned, passed as out or inout, or set valid."""
     for node in walk(tree):
         match node:
             case ast.Assign(target=target) | ast.ForIn(var=ast.Expr() as target):
@@ -134,7 +134,10 @@ def writes(tree: object) -> Iterator[ast.Name]:
 
 
 def _targets(tree: object) -> Iterator[ast.Name]:
-    """The names that are not read: written, or asked for a size; a compound assignment reads."""
+    """Yield the names that are not read: those written or asked for a size.
+
+    The target of a compound assignment is read.
+    """
     compound = [n for n in walk(tree) if isinstance(n, ast.Assign) and n.op != "="]
     read = {id(name) for n in compound for name in _root_name(n.target)}
     yield from (name for name in writes(tree) if id(name) not in read)

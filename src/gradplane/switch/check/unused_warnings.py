@@ -1,4 +1,4 @@
-"""Warnings about what is declared and never used, and `out` parameters that nothing sets."""
+"""Warnings about declarations that are never used and `out` parameters that are never set."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.checker_types import BlockType, TypeName
-from gradplane.switch.check.typerefs import leaves
+from gradplane.switch.check.type_resolution import leaves
 from gradplane.switch.check.uninitialized_warnings import holds_header, writes
 from gradplane.switch.syntax import ast
 
@@ -19,7 +19,7 @@ _CODE = (ast.FunctionDecl, ast.ActionDecl, *_BLOCKS)
 
 
 def warn_unused(c: Checker, program: ast.Program) -> None:
-    """Looks at the file that was asked for and not at its includes, which others may use too."""
+    """Check the main file only: declarations in included files may be used by others."""
     used = _used(program)
     complete = any(d.name == "main" for d in program.declarations)
     for decl in program.declarations:
@@ -58,14 +58,14 @@ _NAMES: dict[type[ast.Decl], str] = {
 
 
 def _locals(decl: ast.Decl) -> Sequence[ast.Decl]:
-    """What is declared in it, at any depth; a constant may be there for its name's sake."""
+    """Return its declarations of the kinds in _NAMES, at any depth."""
     found = [n for n in walk(decl) if isinstance(n, ast.Decl) and type(n) in _NAMES]
     loops = {id(n.var) for n in walk(decl) if isinstance(n, ast.ForIn)}
     return [n for n in found if n is not decl and id(n) not in loops and not _method(n)]
 
 
 def _method(decl: ast.Decl) -> bool:
-    """An abstract method that an instance gives: the architecture may call it."""
+    """Return whether it implements an abstract method, which the architecture may call."""
     return isinstance(decl, ast.FunctionDecl)
 
 

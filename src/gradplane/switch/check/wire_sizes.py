@@ -1,4 +1,4 @@
-"""What has a size on the wire, and which (specification, chapter 9)."""
+"""Sizes of types on the wire (specification, chapter 9)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gradplane.switch.ir.types import (
     bit_width,
 )
 
-MAX_WIDTH = 1 << 16  # of a type or a literal: what is built at compile time stays small
+MAX_WIDTH = 1 << 16  # limit on a type's or literal's width, to bound the work at compile time
 
 
 def size_bits(t: Type, largest: bool) -> int | None:
-    """minSizeInBits or maxSizeInBits of a type: a varbit counts nothing, or its maximum."""
+    """Return minSizeInBits or maxSizeInBits of a type; a varbit counts 0, or its maximum."""
     match t:
         case Varbit(width=width):
             return width if largest else 0
@@ -38,7 +38,7 @@ def size_bits(t: Type, largest: bool) -> int | None:
 
 
 def emittable(t: Type) -> bool:
-    """Whether packet_out.emit takes a value of this type."""
+    """Return whether packet_out.emit takes a value of this type."""
     match t:
         case Header() | Union():
             return True
@@ -52,7 +52,7 @@ def emittable(t: Type) -> bool:
 
 
 def varbits(t: Type) -> int:
-    """How many varbit fields a header has, those of its structs included."""
+    """Count the varbit fields of a header, those of its structs included."""
     match t:
         case Varbit():
             return 1

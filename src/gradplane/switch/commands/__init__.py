@@ -1,13 +1,13 @@
 """simple_switch_CLI's commands, and the runtime JSON files of the P4 tutorials, on a Switch.
 
-What the commands do follows p4lang/behavioral-model, docs/runtime_CLI.md; what they print is in the
-form that scripts read it in there.
+The commands follow p4lang/behavioral-model, docs/runtime_CLI.md; their output has the form that
+scripts parse.
 """
 
-from gradplane.switch.commands.command_error import CommandError
 from gradplane.switch.commands.command_files import Answer, answers, failures, run
 from gradplane.switch.commands.command_registry import (
     COMMANDS,
+    CommandError,
     PortStatus,
     Target,
     no_ports,

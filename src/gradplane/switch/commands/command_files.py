@@ -1,7 +1,7 @@
 """Files of commands, line by line, and runtime JSON files, entry by entry.
 
 In the former `#` or `//` starts a comment, at the start of a line or after a blank. As with
-simple_switch_CLI, a command that fails changes nothing and the next ones are carried out.
+simple_switch_CLI, a command that fails changes nothing and the next ones run all the same.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 
-from gradplane.switch.commands import (  # noqa: F401 - each makes its commands known
+from gradplane.switch.commands import (  # noqa: F401 - each registers its commands
     array_commands,
     crc_commands,
     profile_commands,
@@ -20,8 +20,7 @@ from gradplane.switch.commands import (  # noqa: F401 - each makes its commands 
     table_commands,
     value_set_commands,
 )
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, run_words
+from gradplane.switch.commands.command_registry import CommandError, Target, run_words
 from gradplane.switch.commands.runtime_json import is_runtime_json, steps
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.switch import Switch
@@ -31,8 +30,10 @@ _COMMENT = re.compile(r"(?:^|\s)(?:#|//).*")
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Of one command, or one entry of a runtime JSON file. `where`: FILE:LINE, or FILE and the
-    entry. `error`: why it was not done, else ""."""
+    """The answer to one command, or one entry of a runtime JSON file.
+
+    `where`: FILE:LINE, or FILE and the entry. `error`: why it failed, else "".
+    """
 
     where: str
     output: str = ""
@@ -40,7 +41,7 @@ class Answer:
 
 
 def answers(target: Target, text: str, file: str) -> Iterator[Answer]:
-    """Carries out a file's commands, each when its answer is asked for."""
+    """Run a file's commands, each when its answer is taken from the iterator."""
     if is_runtime_json(text):
         yield from (_answer(where, do) for where, do in steps(target.switch, text, file))
         return
@@ -51,7 +52,9 @@ def answers(target: Target, text: str, file: str) -> Iterator[Answer]:
 
 
 def run(switch: Switch, text: str, file: str) -> str:
-    """Carries out all of a file; what it prints. Raises CommandError with all that failed."""
+    """Run all commands of a file and return their output; raise CommandError with all that
+    failed.
+    """
     given = list(answers(Target(switch), text, file))
     failed = failures(given)
     if failed:
@@ -60,7 +63,7 @@ def run(switch: Switch, text: str, file: str) -> str:
 
 
 def failures(given: list[Answer]) -> list[str]:
-    """A line for each command that was not done."""
+    """Return a line for each command that failed."""
     return [f"{answer.where}: {answer.error}" for answer in given if answer.error]
 
 

@@ -1,6 +1,6 @@
-"""The commands: a function each, with how it is written beside it.
+"""The registry of commands: for each a function and its usage.
 
-A command takes the switch and the words of its line and gives what is to be printed. The first line
+A command takes the switch and the words of its line and returns the text to print. The first line
 of its docstring is its help.
 """
 
@@ -9,11 +9,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import NamedTuple
 
-from gradplane.switch.commands.command_error import CommandError
+from gradplane._suggestions import nearest
+from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.switch import Switch
+
+
+class CommandError(SwitchError):
+    """A command is not understood, or commands of a file failed, one line each."""
 
 
 class PortStatus(NamedTuple):
@@ -25,13 +29,13 @@ class PortStatus(NamedTuple):
 
 
 def no_ports() -> Sequence[PortStatus]:
-    """Of a switch in a Python program."""
+    """The ports of a switch in a Python program: none."""
     return ()
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What commands work on: a switch, and what it has of ports."""
+    """The target of commands: a switch and the status of its ports."""
 
     switch: Switch
     ports: Callable[[], Sequence[PortStatus]] = no_ports
@@ -42,7 +46,7 @@ Run = Callable[..., str | None]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`usage`: what follows the name."""
+    """A command. `usage`: the words after its name."""
 
     name: str
     usage: str
@@ -58,7 +62,7 @@ COMMANDS: dict[str, Command] = {}
 
 
 def command(usage: str = "") -> Callable[[Run], Run]:
-    """Makes a function a command of its name."""
+    """Register a function as the command of its name."""
 
     def add(function: Run) -> Run:
         name = function.__name__
@@ -70,8 +74,10 @@ def command(usage: str = "") -> Callable[[Run], Run]:
 
 
 def also(name: str, other: str, first: Callable[[Target, str], str], word: str) -> None:
-    """Makes `name` a command that does as `other`, whose first word is `first` of its own; `word`
-    stands for that in its usage."""
+    """Register `name` as another form of the command `other`.
+
+    `first` converts its first word to that of `other`; `word` stands for it in the usage.
+    """
     found = COMMANDS[other]
 
     def run(target: Target, owner: str, *words: str) -> str | None:
@@ -82,7 +88,7 @@ def also(name: str, other: str, first: Callable[[Target, str], str], word: str) 
 
 
 def run_words(target: Target, words: Sequence[str]) -> str:
-    """Runs one command, given as its words; what it prints. Raises SwitchError."""
+    """Run one command, given as its words, and return its output. Raises SwitchError."""
     name, *arguments = words
     found = find(name)
     try:
@@ -90,15 +96,15 @@ def run_words(target: Target, words: Sequence[str]) -> str:
     except TypeError:
         count = len(arguments)
         given = f"{count} words follow" if count != 1 else "1 word follows"
-        raise CommandError(f"{given} {name}; it is written: {found}") from None
+        raise CommandError(f"{given} {name}; usage: {found}") from None
     with target.switch.lock:
         return found.run(target, *arguments) or ""
 
 
 def find(name: str) -> Command:
-    """The command of a name. Raises CommandError with the nearest ones."""
+    """Return the command of a name; raise CommandError with the nearest names."""
     if name not in COMMANDS:
-        near = get_close_matches(name, COMMANDS, n=3)
+        near = nearest(name, COMMANDS, count=3)
         hint = f"did you mean {' or '.join(near)}?" if near else "help lists them"
         raise CommandError(f"there is no command {name!r}; {hint}")
     return COMMANDS[name]

@@ -1,8 +1,8 @@
-"""Numbers, match values and action parameters as simple_switch's commands write them.
+"""Numbers, match values and action parameters in the form of simple_switch's commands.
 
-A number is decimal, 0x, 0b or 0o, or a MAC, IPv4 or IPv6 address. A match by kind:
-exact VALUE, lpm VALUE/LENGTH, ternary VALUE&&&MASK, range LOW->HIGH, optional VALUE or
-VALUE&&&MASK with a mask of all ones or none.
+A number is decimal, 0x, 0b or 0o, or a MAC, IPv4 or IPv6 address. A match by kind: exact VALUE, lpm
+VALUE/LENGTH, ternary VALUE&&&MASK, range LOW->HIGH, optional VALUE or VALUE&&&MASK with a mask of
+all ones or none.
 """
 
 from __future__ import annotations
@@ -10,21 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from gradplane.switch.commands.command_error import CommandError
+from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.match_values import match_of, number
 from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
 
 MOST_PRIORITY = (1 << 31) - 1
-"""Of the switch and of P4Runtime, where the larger wins. Here the smaller wins; simple_switch_grpc
-converts with the same sum, so controllers and commands see one order."""
+"""The highest priority of the switch and of P4Runtime, where the larger wins. Here the smaller
+wins; simple_switch_grpc converts with the same sum, so controllers and commands see one order."""
 
 _SIGNS = {"lpm": "/", "ternary": "&&&", "range": "->", "optional": "&&&"}
 _WORDS = {"true": "1", "false": "0"}
 
 
 def integer(word: str, what: str) -> int:
-    """A number, or CommandError that says of what."""
+    """Parse a number; raise CommandError that names `what`."""
     try:
         return int(word, 10 if word.isdecimal() else 0)  # 007 is a number too
     except ValueError:
@@ -32,7 +32,7 @@ def integer(word: str, what: str) -> int:
 
 
 def natural(word: str, what: str) -> int:
-    """A number that is not negative."""
+    """Parse a number that is not negative."""
     value = integer(word, what)
     if value < 0:
         raise CommandError(f"{what}: {word} is below 0")
@@ -40,7 +40,7 @@ def natural(word: str, what: str) -> int:
 
 
 def matches(table: MatchTable, words: Sequence[str]) -> dict[str, Any]:
-    """An entry's matches by field, as Table.add takes them."""
+    """Return an entry's matches by field, in the form of Table.add."""
     fields, where = table.fields, f"table {table.table.name}"
     if len(words) != len(fields):
         wanted = ", ".join(f"{f.name} ({f.kind})" for f in fields) or "none"
@@ -52,7 +52,7 @@ def matches(table: MatchTable, words: Sequence[str]) -> dict[str, Any]:
 
 
 def canonical(table: MatchTable, words: Sequence[str]) -> tuple[Match, ...]:
-    """The same in the form that entries have."""
+    """Return the matches in the form that entries have."""
     given = matches(table, words)
     return tuple(match_of(field, given[field.name]) for field in table.fields)
 
@@ -72,7 +72,7 @@ def _match(field: KeyField, word: str) -> Any:
 
 
 def _optional(field: KeyField, value: str, mask: str | None) -> Any:
-    """A field of kind optional is a ternary one to BMv2."""
+    """Return the match of an optional field, which is a ternary one to BMv2."""
     what = f"{field.owner}: field {field.name}"
     bits = field.full if mask is None else number(mask, what)
     if bits == 0:
@@ -84,7 +84,7 @@ def _optional(field: KeyField, value: str, mask: str | None) -> Any:
 
 
 def parameters(table: MatchTable, action: str, words: Sequence[str]) -> dict[str, str]:
-    """An action's parameters by name; `action` is its whole name."""
+    """Return an action's parameters by name; `action` is its full name."""
     choice = next(c.action for c in table.table.actions if c.action.name == action)
     if len(words) != len(choice.params):
         wanted = ", ".join(f"{p.name} ({p.type})" for p in choice.params) or "none"
@@ -98,7 +98,7 @@ def parameters(table: MatchTable, action: str, words: Sequence[str]) -> dict[str
 
 
 def priority(table: MatchTable, word: str) -> int:
-    """The switch's priority for a command's."""
+    """Convert a command's priority to the switch's."""
     value = integer(word, f"table {table.table.name}: priority")
     if not 0 <= value < MOST_PRIORITY:
         what = f"priority {word} is not within 0 to {MOST_PRIORITY - 1}"

@@ -1,4 +1,4 @@
-"""What the last word of an unfinished command may become: names by what its usage says of it."""
+"""Completion of an unfinished command's last word, by what its usage names in that place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradplane.switch.runtime.control_errors import SwitchError
 
 
 def complete(target: Target, line: str) -> list[str]:
-    """The choices, in order; of a name its last parts, where they fit and the whole does not."""
+    """Return the choices, sorted; a name may be completed from any of its dotted parts."""
     words = line.split()
     if not words or line[-1].isspace():
         words.append("")
@@ -19,7 +19,7 @@ def complete(target: Target, line: str) -> list[str]:
 
 
 def _fitting(name: str, start: str) -> str | None:
-    """A name, or what is left of it without its first parts, that starts so."""
+    """Return a name that starts so, without leading parts if needed; None if there is none."""
     while not name.startswith(start):
         _, dot, name = name.partition(".")
         if not dot:
@@ -57,7 +57,7 @@ def _choices(target: Target, words: list[str]) -> Iterable[str]:
 
 
 def _actions(target: Target, owner: str) -> Iterable[str]:
-    """Of a table, or of the tables with a profile."""
+    """Return the actions of a table, or of the tables with a profile."""
     state = target.switch.state
     try:
         name = resolve("table", owner, [*state.tables, *state.profiles])

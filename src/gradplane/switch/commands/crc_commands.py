@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_registry import CommandError, Target, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.crcs import CrcParameters
@@ -18,7 +17,7 @@ def set_crc16_parameters(
     target: Target, calculation: str, polynomial: str, initial: str, final: str, data: str,
     remainder: str,
 ) -> None:  # fmt: skip
-    """Sets the CRC of a call of hash with crc16_custom: calc, calc_0, calc_1 ... in their order."""
+    """Set the CRC of a hash call with crc16_custom: calc, calc_0, calc_1 ... in source order."""
     _set_crc(target, 16, calculation, (polynomial, initial, final), (data, remainder))
 
 
@@ -27,7 +26,7 @@ def set_crc32_parameters(
     target: Target, calculation: str, polynomial: str, initial: str, final: str, data: str,
     remainder: str,
 ) -> None:  # fmt: skip
-    """Sets the CRC of a call of hash with crc32_custom: calc, calc_0, calc_1 ... in their order."""
+    """Set the CRC of a hash call with crc32_custom: calc, calc_0, calc_1 ... in source order."""
     _set_crc(target, 32, calculation, (polynomial, initial, final), (data, remainder))
 
 

@@ -21,13 +21,13 @@ _SIGNS = {"lpm": "/", "ternary": " &&& ", "range": " -> ", "optional": " &&& "}
 
 
 def hexadecimal(value: int, width: int) -> str:
-    """A value's bytes."""
+    """Format a value's bytes."""
     size = max(1, -(-width // 8))
     return f"{value & ((1 << 8 * size) - 1):0{2 * size}x}"
 
 
 def entry_lines(table: MatchTable, entry: Entry, now: int) -> Iterator[str]:
-    """One entry; `now` in ns, for how long it has been idle."""
+    """Yield the lines of one entry; `now` in ns gives the time since its last hit."""
     yield f"Dumping entry {entry.handle:#x}"
     yield "Match key:"
     width = max([_LEAST_WIDTH, *(len(f.name) for f in table.fields)])
@@ -44,7 +44,7 @@ def entry_lines(table: MatchTable, entry: Entry, now: int) -> Iterator[str]:
 
 
 def target_line(table: MatchTable, target: Target) -> str:
-    """What an entry runs."""
+    """Format the target of an entry."""
     match target:
         case ActionData():
             return action_line(table.table, target)
@@ -63,7 +63,7 @@ def action_line(table: ir.Table, data: ActionData) -> str:
 
 
 def profile_lines(profile: ActionProfile, table: MatchTable) -> Iterator[str]:
-    """The members and groups of a profile that a table uses."""
+    """Yield the members and groups of a profile that a table uses."""
     yield from (LINE, "MEMBERS")
     for member in sorted(profile.members):
         yield STARS
@@ -86,14 +86,14 @@ def group_lines(profile: ActionProfile, group: int) -> Iterator[str]:
 
 
 def table_line(table: MatchTable) -> str:
-    """A table as show_tables has it."""
+    """Format a table for show_tables."""
     keys = ",\t".join(f"{f.name}({f.kind}, {f.width})" for f in table.fields)
     implementation = table.profile.name if table.profile else None
     return f"{table.table.name:30} [implementation={implementation}, mk={keys}]"
 
 
 def action_usage(action: ir.Action) -> str:
-    """An action as show_actions has it."""
+    """Format an action for show_actions."""
     params = ",\t".join(f"{p.name}({_width(p)})" for p in action.params)
     return f"{action.name:30} [{params}]"
 
@@ -110,7 +110,7 @@ def _match(field: KeyField, match: Match) -> str:
 
 
 def _second(field: KeyField, match: Match) -> int | None:
-    """What completes a value, or a match that does not care."""
+    """Return the second number of a match, for a "don't care" match too; None for exact ones."""
     if field.kind == "exact":
         return None
     if field.kind == "optional" and match is not None:

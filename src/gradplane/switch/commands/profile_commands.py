@@ -1,7 +1,7 @@
 """Commands on action profiles and selectors, and on the tables that use them.
 
-Members and groups are numbered from 0: a new one gets the lowest number that no other has, a
-controller's included.
+Members and groups are numbered from 0: a new one gets the lowest number that is free, also of those
+that a controller gave.
 """
 
 from __future__ import annotations
@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from gradplane.switch.commands import command_values, dumps
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, also, command
+from gradplane.switch.commands.command_registry import CommandError, Target, also, command
 from gradplane.switch.commands.table_commands import (
     ARROW,
     action_named,
@@ -26,7 +25,7 @@ from gradplane.switch.runtime.profiles import Weighted
 
 @command("PROFILE ACTION [PARAMETER...]")
 def act_prof_create_member(target: Target, profile: str, action: str, *words: str) -> str:
-    """Adds a member to an action profile."""
+    """Add a member to an action profile."""
     found = target.switch.profile(profile)
     name, params = _action(found, action, words)
     member = _free(found.state.members)
@@ -38,7 +37,7 @@ def act_prof_create_member(target: Target, profile: str, action: str, *words: st
 def act_prof_modify_member(
     target: Target, profile: str, action: str, member: str, *words: str
 ) -> None:
-    """Gives a member another action."""
+    """Give a member another action."""
     found = target.switch.profile(profile)
     name, params = _action(found, action, words)
     found.modify_member(_handle("member", member), name, params)
@@ -46,7 +45,7 @@ def act_prof_modify_member(
 
 @command("PROFILE MEMBER")
 def act_prof_delete_member(target: Target, profile: str, member: str) -> None:
-    """Removes a member."""
+    """Remove a member."""
     target.switch.profile(profile).remove_member(_handle("member", member))
 
 
@@ -55,7 +54,7 @@ def act_prof_delete_member(target: Target, profile: str, member: str) -> None:
 
 @command("PROFILE")
 def act_prof_create_group(target: Target, profile: str) -> str:
-    """Adds an empty group to an action selector."""
+    """Add an empty group to an action selector."""
     found = target.switch.profile(profile)
     group = _free(found.state.groups)
     found.add_group(group, [])
@@ -64,13 +63,13 @@ def act_prof_create_group(target: Target, profile: str) -> str:
 
 @command("PROFILE GROUP")
 def act_prof_delete_group(target: Target, profile: str, group: str) -> None:
-    """Removes a group."""
+    """Remove a group."""
     target.switch.profile(profile).remove_group(_handle("group", group))
 
 
 @command("PROFILE MEMBER GROUP")
 def act_prof_add_member_to_group(target: Target, profile: str, member: str, group: str) -> None:
-    """Adds a member to a group."""
+    """Add a member to a group."""
     found, number, there = _membership(target, profile, member, group)
     if any(m.member == number for m in there):
         raise CommandError(f"action profile {found.state.name}: group {group} has member {member}")
@@ -81,7 +80,7 @@ def act_prof_add_member_to_group(target: Target, profile: str, member: str, grou
 def act_prof_remove_member_from_group(
     target: Target, profile: str, member: str, group: str
 ) -> None:
-    """Takes a member out of a group."""
+    """Remove a member from a group."""
     found, number, there = _membership(target, profile, member, group)
     left = [m for m in there if m.member != number]
     if len(left) == len(there):
@@ -91,19 +90,19 @@ def act_prof_remove_member_from_group(
     found.state.modify_group(_handle("group", group), left)
 
 
-# -- what there is -------------------------------------------------------------------------------
+# -- dumps ---------------------------------------------------------------------------------------
 
 
 @command("PROFILE")
 def act_prof_dump(target: Target, profile: str) -> str:
-    """Prints a profile's members and groups."""
+    """Print a profile's members and groups."""
     found = target.switch.profile(profile)
     return "\n".join([*dumps.profile_lines(found.state, found.table), dumps.LINE])
 
 
 @command("PROFILE MEMBER")
 def act_prof_dump_member(target: Target, profile: str, member: str) -> str:
-    """Prints a member."""
+    """Print a member."""
     found, number = target.switch.profile(profile), _handle("member", member)
     found.state.member(number)
     return "\n".join(dumps.member_lines(found.state, found.table, number))
@@ -111,7 +110,7 @@ def act_prof_dump_member(target: Target, profile: str, member: str) -> str:
 
 @command("PROFILE GROUP")
 def act_prof_dump_group(target: Target, profile: str, group: str) -> str:
-    """Prints a group."""
+    """Print a group."""
     found, number = target.switch.profile(profile), _handle("group", group)
     found.state.group(number)
     return "\n".join(dumps.group_lines(found.state, number))
@@ -122,7 +121,7 @@ def act_prof_dump_group(target: Target, profile: str, group: str) -> str:
 
 @command("TABLE MATCH... => MEMBER [PRIORITY]")
 def table_indirect_add(target: Target, table: str, *words: str) -> str:
-    """Adds an entry that runs a member."""
+    """Add an entry that runs a member."""
     found = _indirect(target, table)
     left, number, priority = _indirect_words(found, "member", words)
     return added(
@@ -132,7 +131,7 @@ def table_indirect_add(target: Target, table: str, *words: str) -> str:
 
 @command("TABLE MATCH... => GROUP [PRIORITY]")
 def table_indirect_add_with_group(target: Target, table: str, *words: str) -> str:
-    """Adds an entry that runs a member of a group, by the hash of the selector's fields."""
+    """Add an entry that runs a member of a group, chosen by the hash of the selector's fields."""
     found = _indirect(target, table)
     left, number, priority = _indirect_words(found, "group", words)
     return added(
@@ -142,14 +141,14 @@ def table_indirect_add_with_group(target: Target, table: str, *words: str) -> st
 
 @command("TABLE HANDLE")
 def table_indirect_delete(target: Target, table: str, handle: str) -> None:
-    """Removes an entry."""
+    """Remove an entry."""
     found = _indirect(target, table)
     found.state.delete(entry_of(found.state, handle))
 
 
 @command("TABLE MEMBER")
 def table_indirect_set_default(target: Target, table: str, member: str) -> None:
-    """Sets the action for packets that no entry matches to a member's, as it is now."""
+    """Set the action for lookup misses to a member's current action."""
     found = _indirect(target, table)
     assert found.state.profile is not None
     found.state.set_default(found.state.profile.member(_handle("member", member)))
@@ -167,19 +166,21 @@ def table_indirect_set_default_with_group(target: Target, table: str, group: str
 
 @command("TABLE")
 def table_indirect_reset_default(target: Target, table: str) -> None:
-    """Sets it back to what the source says."""
+    """Restore the default action of the source."""
     _indirect(target, table).set_default()
 
 
-# -- what they share -----------------------------------------------------------------------------
+# -- shared by all ------------------------------------------------------------------------------
 
 
 def _indirect(target: Target, name: str) -> Table:
-    """A table that has a profile."""
+    """Return a table that has a profile."""
     table = target.switch.table(name)
     if table.state.profile is None:
         where = table.state.table.name
-        raise CommandError(f"table {where}: it has no action profile; use table_add and its like")
+        raise CommandError(
+            f"table {where}: it has no action profile; use table_add and the other table_ commands"
+        )
     return table
 
 
@@ -192,7 +193,7 @@ def _profile_name(target: Target, table: str) -> str:
 def _indirect_words(
     table: Table, kind: str, words: Sequence[str]
 ) -> tuple[Sequence[str], int, int | None]:
-    """An entry's match values, its member or group, and its priority."""
+    """Return an entry's match values, its member or group, and its priority."""
     left, right, priority = entry_words(table.state, words)
     if len(right) != 1:
         where = f"table {table.state.table.name}"
@@ -212,7 +213,7 @@ def _action(profile: Profile, action: str, words: Sequence[str]) -> tuple[str, d
 def _membership(
     target: Target, profile: str, member: str, group: str
 ) -> tuple[Profile, int, list[Weighted]]:
-    """The profile, the member's number, and who is in the group."""
+    """Return the profile, the member's number, and the group's members."""
     found = target.switch.profile(profile)
     number = _handle("member", member)
     found.state.member(number)

@@ -5,37 +5,37 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.switch.commands import dumps
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_registry import CommandError, Target, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.replicas import Replica
 
 # -- multicast groups and their nodes ------------------------------------------------------------
 
 
 @command("GROUP")
 def mc_mgrp_create(target: Target, group: str) -> None:
-    """Makes a multicast group, empty at first."""
+    """Create a multicast group, empty at first."""
     target.switch.state.nodes.create_group(_group(group))
 
 
 @command("GROUP")
 def mc_mgrp_destroy(target: Target, group: str) -> None:
-    """Ends a multicast group."""
+    """Delete a multicast group."""
     target.switch.state.nodes.destroy_group(_group(group))
 
 
 @command("RID PORT...")
 def mc_node_create(target: Target, rid: str, *ports: str) -> str:
-    """Makes a node: copies through these ports, with this egress_rid."""
+    """Create a node: replicas through these ports, with this egress_rid."""
     number, wanted = natural(rid, "rid"), _ports(ports)
-    target.switch.replicas((port, number) for port in wanted)  # whether they can be
+    target.switch.replicas((port, number) for port in wanted)  # refuses invalid ports
     return f"node was created with handle {target.switch.state.nodes.create(number, wanted)}"
 
 
 @command("NODE PORT...")
 def mc_node_update(target: Target, node: str, *ports: str) -> None:
-    """Gives a node other ports."""
+    """Give a node other ports."""
     wanted = _ports(ports)
     target.switch.replicas(wanted)
     target.switch.state.nodes.update(_node(node), wanted)
@@ -43,33 +43,34 @@ def mc_node_update(target: Target, node: str, *ports: str) -> None:
 
 @command("GROUP NODE")
 def mc_node_associate(target: Target, group: str, node: str) -> None:
-    """Puts a node into a group."""
+    """Add a node to a group."""
     target.switch.state.nodes.associate(_group(group), _node(node))
 
 
 @command("GROUP NODE")
 def mc_node_dissociate(target: Target, group: str, node: str) -> None:
-    """Takes a node out of its group."""
+    """Remove a node from its group."""
     target.switch.state.nodes.dissociate(_group(group), _node(node))
 
 
 @command("NODE")
 def mc_node_destroy(target: Target, node: str) -> None:
-    """Ends a node, and takes it out of its group."""
+    """Delete a node and remove it from its group."""
     target.switch.state.nodes.destroy(_node(node))
 
 
 @command()
 def mc_dump(target: Target) -> str:
-    """Prints the multicast groups, their nodes, and copies that a controller gave them."""
+    """Print the multicast groups, their nodes, and replicas that a controller gave them."""
     lines = [dumps.LINE, "MC ENTRIES"]
     for group in sorted(target.switch.state.multicast):
         lines += [dumps.STARS, f"mgrp({group})"]
         nodes, rest = target.switch.state.nodes.members(group)
         lines += [_member(f"L1h={handle}, rid={node.rid}", node.ports) for handle, node in nodes]
         for rid in sorted({replica.instance for replica in rest}):
-            ports = [replica.port for replica in rest if replica.instance == rid]
-            lines.append(_member(f"rid={rid}", ports))
+            of_rid = [replica for replica in rest if replica.instance == rid]
+            lines.append(_member(f"rid={rid}", [replica.port for replica in of_rid]))
+            lines += [_backups(replica) for replica in of_rid if replica.backups]
     return "\n".join([*lines, dumps.LINE, "LAGS", dumps.LINE])
 
 
@@ -78,13 +79,13 @@ def mc_dump(target: Target) -> str:
 
 @command("SESSION PORT")
 def mirroring_add(target: Target, session: str, port: str) -> None:
-    """Has clones of a session leave through a port."""
+    """Send clones of a session through a port."""
     target.switch.clone_session(_session(session), [natural(port, "port")])
 
 
 @command("SESSION GROUP")
 def mirroring_add_mc(target: Target, session: str, group: str) -> None:
-    """Has clones of a session go where a multicast group's copies do."""
+    """Send clones of a session to the ports of a multicast group."""
     number, state = _session(session), target.switch.state
     most = target.switch.clone_sessions - 1
     if number > most:
@@ -94,14 +95,14 @@ def mirroring_add_mc(target: Target, session: str, group: str) -> None:
 
 @command("SESSION PORT BYTES")
 def mirroring_add_truncate(target: Target, session: str, port: str, size: str) -> None:
-    """Has clones of a session leave through a port, with no more than so many bytes."""
+    """Send clones of a session through a port, truncated to this many bytes."""
     ports = [natural(port, "port")]
     target.switch.clone_session(_session(session), ports, truncate=natural(size, "bytes"))
 
 
 @command("SESSION")
 def mirroring_delete(target: Target, session: str) -> None:
-    """Ends a session: there are no clones of it then."""
+    """Delete a session: its clones are no longer made."""
     number = _session(session)
     _need_session(target, number)
     del target.switch.state.clone_sessions[number]
@@ -109,7 +110,7 @@ def mirroring_delete(target: Target, session: str) -> None:
 
 @command("SESSION")
 def mirroring_get(target: Target, session: str) -> str:
-    """Prints where clones of a session go."""
+    """Print the destination of a session's clones."""
     number = _session(session)
     _need_session(target, number)
     group = target.switch.state.nodes.mirrored(number)
@@ -120,7 +121,7 @@ def mirroring_get(target: Target, session: str) -> str:
     return f"MirroringSessionConfig(mgid=None, port={shown})"
 
 
-# -- what they share -----------------------------------------------------------------------------
+# -- shared by all ------------------------------------------------------------------------------
 
 
 def _need_session(target: Target, session: int) -> None:
@@ -133,6 +134,11 @@ def _need_session(target: Target, session: int) -> None:
 
 def _member(names: str, ports: Sequence[int]) -> str:
     return f"  -> ({names}) -> (ports=[{', '.join(map(str, ports))}], lags=[])"
+
+
+def _backups(replica: Replica) -> str:
+    backups = ", ".join(f"{backup.port} (rid={backup.instance})" for backup in replica.backups)
+    return f"     backups of port {replica.port}: {backups}"
 
 
 def _group(word: str) -> int:

@@ -6,18 +6,18 @@
      "multicast_group_entries": [{"multicast_group_id": 1, "replicas": [{"egress_port": 1}]}],
      "clone_session_entries": [{"clone_session_id": 100, "replicas": [{"egress_port": 255}]}]}
 
-They speak P4Runtime: of two entries the larger priority wins.
+Priorities are P4Runtime's: of two entries the one with the larger priority wins.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
-from gradplane.switch.commands.command_error import CommandError
+from gradplane._suggestions import hint
+from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.switch import Switch
 
 Entry = Mapping[str, Any]
@@ -25,16 +25,22 @@ Write = Callable[[Switch, Entry], None]
 
 
 def is_runtime_json(text: str) -> bool:
-    """Whether it is such a file; no command starts with a brace."""
-    return text.lstrip().startswith("{")
+    """Return True for a JSON file, also one of another form: no command starts with a bracket."""
+    return text.lstrip().startswith(("{", "["))
 
 
 def steps(switch: Switch, text: str, file: str) -> Iterator[tuple[str, Callable[[], str]]]:
-    """A file's entries in order: what each is called in messages, and what carries it out."""
+    """Yield a file's entries in order: the name of each in messages, and the function that writes
+    it.
+    """
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
         yield file, partial(_refuse, f"not JSON: {error}")
+        return
+    if not isinstance(whole, dict):
+        keys = ", ".join(_ENTRIES)
+        yield file, partial(_refuse, f"not runtime JSON: expected an object with keys {keys}")
         return
     for key, value in whole.items():
         if key in _PROGRAM:
@@ -48,7 +54,7 @@ def steps(switch: Switch, text: str, file: str) -> Iterator[tuple[str, Callable[
                 yield f"{file}: {key}[{i}]", partial(_write, switch, key, entry)
 
 
-# -- which program is meant ----------------------------------------------------------------------
+# -- the program ---------------------------------------------------------------------------------
 
 
 def _target(value: object) -> str:
@@ -56,7 +62,7 @@ def _target(value: object) -> str:
 
 
 def _p4info(value: object) -> str:
-    return ""  # the switch makes its own, of the same program
+    return ""  # the switch makes P4Info from its program
 
 
 def _bmv2_json(value: object) -> str:
@@ -102,7 +108,7 @@ def _clone_session(switch: Switch, entry: Entry) -> None:
     switch.clone_session(session, _replicas(entry), truncate, service)
 
 
-# key -> the keys of its entries, and what writes one
+# key -> the keys of its entries, and the function that writes one
 _ENTRIES: dict[str, tuple[tuple[str, ...], Write]] = {
     "table_entries": (
         ("table", "match", "action_name", "action_params", "default_action", "priority"),
@@ -139,7 +145,9 @@ def _replicas(entry: Entry) -> list[tuple[int, int]]:
 
 
 def _value(value: object) -> object:
-    """As Table.add takes it: a pair is a list in JSON, and so may a single value be."""
+    """Return the value in the form of Table.add: a pair, or a single value, may be a list in
+    JSON.
+    """
     if not isinstance(value, list):
         return value
     return value[0] if len(value) == 1 else tuple(value)
@@ -164,13 +172,17 @@ def _take(entry: Entry, key: str, kind: type, default: object) -> Any:
     return value
 
 
-_TYPES = {str: "a text", int: "a number", dict: "an object", list: "a list", bool: "true or false"}
+_TYPES = {
+    str: "a string",
+    int: "a number",
+    dict: "an object",
+    list: "a list",
+    bool: "true or false",
+}
 
 
 def _unknown(what: str, name: str, known: list[str] | tuple[str, ...]) -> str:
-    near = get_close_matches(name, known, n=1)
-    hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
-    return f"there is no {what} {name!r}; {hint}"
+    return f"there is no {what} {name!r}; {hint(name, known)}"
 
 
 def _refuse(text: str) -> str:

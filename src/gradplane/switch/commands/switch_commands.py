@@ -1,19 +1,25 @@
-"""Commands on the switch as a whole, help, and those that have no meaning here."""
+"""Commands on the switch as a whole, help, and simple_switch's commands that are refused."""
 
 from __future__ import annotations
 
 import time
 
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import COMMANDS, Run, Target, command, find
+from gradplane.switch.commands.command_registry import (
+    COMMANDS,
+    CommandError,
+    Run,
+    Target,
+    command,
+    find,
+)
 
 _PUSH = (
     "a program comes as P4 source: start the switch with it, or push the .p4 over P4Runtime"
     " (SetForwardingPipelineConfig)"
 )
-_NO_QUEUES = "packets do not wait in queues of the switch; shape its interfaces with tc"
+_NO_QUEUES = "the switch has no queues; shape its interfaces with tc"
 
-# What simple_switch_CLI also knows, and why it is refused.
+# Further commands of simple_switch_CLI, and why they are refused.
 _REFUSED = {
     "load_new_config_file": _PUSH,
     "swap_configs": _PUSH,
@@ -23,13 +29,13 @@ _REFUSED = {
     "mc_set_lag_membership": "lags are not supported: name their ports",
     "port_add": "interfaces are given at the start: gradplane switch -i PORT@INTERFACE",
     "port_remove": "interfaces are given at the start; ip link set INTERFACE down stops one",
-    "shell": "it takes the switch's commands only",
+    "shell": "only the switch's commands are available",
 }
 
 
 @command("[COMMAND]")
 def help(target: Target, name: str | None = None) -> str:
-    """Lists the commands, or tells how one is written."""
+    """List the commands, or print the usage of one."""
     if name is None:
         return "\n".join(sorted(set(COMMANDS) - set(_REFUSED)))
     found = find(name)
@@ -38,13 +44,13 @@ def help(target: Target, name: str | None = None) -> str:
 
 @command()
 def reset_state(target: Target) -> None:
-    """Sets tables, registers, counters, meters and groups back to how the program starts."""
+    """Set tables, registers, counters, meters and groups back to their initial state."""
     target.switch.reset()
 
 
 @command()
 def show_ports(target: Target) -> str:
-    """Prints the switch's ports and whether their interfaces are up."""
+    """Print the switch's ports and whether their interfaces are up."""
     lines = [f"{'port #':^10}{'iface name':^20}{'status':^10}", "=" * 50]
     for port in target.ports():
         lines.append(f"{port.number:^10}{port.interface:^20}{'UP' if port.up else 'DOWN':^10}")
@@ -53,20 +59,20 @@ def show_ports(target: Target) -> str:
 
 @command()
 def switch_info(target: Target) -> str:
-    """Prints which program runs."""
+    """Print which program runs."""
     main = target.switch.program.package
     return f"package: {main.type}\nsource: {main.span.file}"
 
 
 @command()
 def get_time_elapsed(target: Target) -> str:
-    """Prints the microseconds since the switch started, which its timestamps count too."""
+    """Print the microseconds since the switch started, the base of its timestamps."""
     return str(target.switch.state.microseconds())
 
 
 @command()
 def get_time_since_epoch(target: Target) -> str:
-    """Prints the microseconds since 1970."""
+    """Print the microseconds since 1970."""
     return str(time.time_ns() // 1000)
 
 
@@ -88,8 +94,8 @@ def set_queue_rate(
 
 def _refusal(name: str, why: str) -> Run:
     def refuse(target: Target, *words: str) -> str:
-        """Not of this switch."""
-        raise CommandError(f"{name} is not of this switch: {why}")
+        """Refused by this switch."""
+        raise CommandError(f"{name} is not supported by this switch: {why}")
 
     refuse.__name__ = name
     return refuse

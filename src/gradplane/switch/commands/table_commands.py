@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradplane.switch.commands import command_values, dumps
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_registry import CommandError, Target, command
 from gradplane.switch.control_handles import action_data
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.entries import Entry
@@ -18,7 +17,7 @@ ARROW = "=>"
 
 @command("TABLE ACTION MATCH... => [PARAMETER...] [PRIORITY]")
 def table_add(target: Target, table: str, action: str, *words: str) -> str:
-    """Adds an entry; of two that match the smaller priority wins."""
+    """Add an entry; of two that match, the one with the smaller priority wins."""
     where = target.switch.table(table)
     left, right, priority = entry_words(where.state, words)
     name = action_named(where.state, action)
@@ -33,7 +32,7 @@ def table_add(target: Target, table: str, action: str, *words: str) -> str:
 
 @command("TABLE ACTION HANDLE [PARAMETER...]")
 def table_modify(target: Target, table: str, action: str, handle: str, *words: str) -> None:
-    """Gives an entry another action."""
+    """Give an entry another action."""
     where = target.switch.table(table)
     found = entry_of(where.state, handle)
     name = action_named(where.state, action)
@@ -44,20 +43,20 @@ def table_modify(target: Target, table: str, action: str, handle: str, *words: s
 
 @command("TABLE HANDLE")
 def table_delete(target: Target, table: str, handle: str) -> None:
-    """Removes an entry."""
+    """Remove an entry."""
     where = target.switch.table(table)
     where.state.delete(entry_of(where.state, handle))
 
 
 @command("TABLE")
 def table_clear(target: Target, table: str) -> None:
-    """Removes all entries, but those that are constant in the source."""
+    """Remove all entries except those that are constant in the source."""
     target.switch.table(table).clear()
 
 
 @command("TABLE ACTION [PARAMETER...]")
 def table_set_default(target: Target, table: str, action: str, *words: str) -> None:
-    """Sets the action for packets that no entry matches."""
+    """Set the action for lookup misses."""
     where = target.switch.table(table)
     name = action_named(where.state, action)
     given = words[1:] if words[:1] == (ARROW,) else words
@@ -66,13 +65,13 @@ def table_set_default(target: Target, table: str, action: str, *words: str) -> N
 
 @command("TABLE")
 def table_reset_default(target: Target, table: str) -> None:
-    """Sets it back to what the source says."""
+    """Restore the default action of the source."""
     target.switch.table(table).set_default()
 
 
 @command("TABLE HANDLE MILLISECONDS")
 def table_set_timeout(target: Target, table: str, handle: str, timeout: str) -> None:
-    """Sets after how long without a packet an entry is told as idle; 0: never."""
+    """Set the idle timeout of an entry; 0: it is never reported idle."""
     where = target.switch.table(table)
     if not where.state.table.support_timeout:
         name = where.state.table.name
@@ -84,13 +83,13 @@ def table_set_timeout(target: Target, table: str, handle: str, timeout: str) -> 
 
 @command("TABLE")
 def table_num_entries(target: Target, table: str) -> str:
-    """Prints how many entries a table has."""
+    """Print the number of entries of a table."""
     return str(len(target.switch.table(table)))
 
 
 @command("TABLE")
 def table_dump(target: Target, table: str) -> str:
-    """Prints a table's entries and its default action."""
+    """Print a table's entries and its default action."""
     found = target.switch.table(table).state
     now = target.switch.state.clock()
     lines = [dumps.LINE, "TABLE ENTRIES"]
@@ -104,14 +103,14 @@ def table_dump(target: Target, table: str) -> str:
 
 @command("TABLE HANDLE")
 def table_dump_entry(target: Target, table: str, handle: str) -> str:
-    """Prints one entry."""
+    """Print one entry."""
     found = target.switch.table(table).state
     return _dumped(target, found, entry_of(found, handle))
 
 
 @command("TABLE MATCH... [PRIORITY]")
 def table_dump_entry_from_key(target: Target, table: str, *words: str) -> str:
-    """Prints the entry with these match values."""
+    """Print the entry with these match values."""
     found = target.switch.table(table).state
     left, priority = with_priority(found, words)
     matches = command_values.canonical(found, left)
@@ -123,27 +122,27 @@ def table_dump_entry_from_key(target: Target, table: str, *words: str) -> str:
 
 @command("TABLE")
 def table_show_actions(target: Target, table: str) -> str:
-    """Prints a table's actions and their parameters' widths."""
+    """Print a table's actions and their parameters' widths."""
     return "\n".join(_actions(target.switch.table(table).state))
 
 
 @command("TABLE")
 def table_info(target: Target, table: str) -> str:
-    """Prints a table's key and actions."""
+    """Print a table's key and actions."""
     found = target.switch.table(table).state
     return "\n".join([dumps.table_line(found), "*" * 80, *_actions(found)])
 
 
 @command()
 def show_tables(target: Target) -> str:
-    """Prints the program's tables and their keys."""
+    """Print the program's tables and their keys."""
     tables = target.switch.state.tables
     return "\n".join(dumps.table_line(tables[name]) for name in sorted(tables))
 
 
 @command()
 def show_actions(target: Target) -> str:
-    """Prints the program's actions and their parameters' widths."""
+    """Print the program's actions and their parameters' widths."""
     actions = {
         choice.action.name: choice.action
         for table in target.switch.program.tables
@@ -152,13 +151,15 @@ def show_actions(target: Target) -> str:
     return "\n".join(dumps.action_usage(actions[name]) for name in sorted(actions))
 
 
-# -- what they share -----------------------------------------------------------------------------
+# -- shared by all ------------------------------------------------------------------------------
 
 
 def entry_words(
     table: MatchTable, words: Sequence[str]
 ) -> tuple[Sequence[str], Sequence[str], int | None]:
-    """What is before and after the arrow, and the priority. Without an arrow all is before."""
+    """Split words at the arrow: those before it, those after it, the priority. Without one all are
+    before.
+    """
     rest, priority = with_priority(table, words)
     if ARROW not in rest:
         return rest, (), priority
@@ -167,7 +168,7 @@ def entry_words(
 
 
 def with_priority(table: MatchTable, words: Sequence[str]) -> tuple[Sequence[str], int | None]:
-    """The words without the priority, which is the last where the table's entries have one."""
+    """Split off the priority, the last word where the table's entries have one."""
     if not table.with_priority:
         return words, None
     if not words or words[-1] == ARROW or not words[-1].isdecimal():
@@ -180,18 +181,18 @@ def with_priority(table: MatchTable, words: Sequence[str]) -> tuple[Sequence[str
 
 
 def entry_of(table: MatchTable, handle: str) -> Entry:
-    """The entry of a handle, which table_dump shows in hexadecimal."""
+    """Return the entry of a handle; table_dump prints handles in hexadecimal."""
     return table.by_handle(command_values.natural(handle, f"table {table.table.name}: handle"))
 
 
 def action_named(table: MatchTable, action: str) -> str:
-    """The whole name of one of a table's actions."""
+    """Return the full name of one of a table's actions."""
     names = [choice.action.name for choice in table.table.actions]
     return resolve("action", action, names, f"table {table.table.name}")
 
 
 def added(entry: Entry) -> str:
-    """What scripts read an entry's handle from."""
+    """Return the line that scripts read an entry's handle from."""
     return f"Entry has been added with handle {entry.handle}"
 
 

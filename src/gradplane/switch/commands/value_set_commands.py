@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.switch.commands.command_error import CommandError
-from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_registry import CommandError, Target, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.commands.dumps import hexadecimal
 from gradplane.switch.match_values import match_of, number
@@ -15,7 +14,7 @@ from gradplane.switch.runtime.valuesets import ParserValueSet
 
 @command("VALUE_SET VALUE...")
 def pvs_add(target: Target, value_set: str, value: str, *more: str) -> None:
-    """Adds a member: one number with all fields after each other, or a number a field."""
+    """Add a member: one number with all fields concatenated, or one number for each field."""
     found = target.switch.value_set(value_set)
     member = _member(found, [value, *more])
     if member not in found.members:
@@ -24,7 +23,7 @@ def pvs_add(target: Target, value_set: str, value: str, *more: str) -> None:
 
 @command("VALUE_SET VALUE...")
 def pvs_remove(target: Target, value_set: str, value: str, *more: str) -> None:
-    """Removes a member, if it is there."""
+    """Remove a member, if it exists."""
     found = target.switch.value_set(value_set)
     member = _member(found, [value, *more])
     found.replace([m for m in found.members if m != member])
@@ -32,20 +31,20 @@ def pvs_remove(target: Target, value_set: str, value: str, *more: str) -> None:
 
 @command("VALUE_SET")
 def pvs_clear(target: Target, value_set: str) -> None:
-    """Removes all members."""
+    """Remove all members."""
     target.switch.value_set(value_set).replace([])
 
 
 @command("VALUE_SET")
 def pvs_get(target: Target, value_set: str) -> str:
-    """Prints the members, each as one number in hexadecimal."""
+    """Print the members, each as one number in hexadecimal."""
     found = target.switch.value_set(value_set)
     return "\n".join(_shown(found, member) for member in found.members)
 
 
 @command()
 def show_pvs(target: Target) -> str:
-    """Prints the program's parser value sets and the widths of their members."""
+    """Print the program's parser value sets and the widths of their members."""
     sets = target.switch.state.value_sets
     return "\n".join(
         f"{name:30} [compressed bitwidth:{_width(sets[name])}]" for name in sorted(sets)
@@ -69,7 +68,7 @@ def _member(value_set: ParserValueSet, words: Sequence[str]) -> tuple[Match, ...
 
 
 def _split(value_set: ParserValueSet, whole: int) -> list[int]:
-    """A number's parts by the fields' widths."""
+    """Split a number by the fields' widths."""
     left = _width(value_set)
     if whole >> left:
         raise CommandError(f"value set {value_set.name}: {whole:#x} does not fit {left} bits")
@@ -81,7 +80,7 @@ def _split(value_set: ParserValueSet, whole: int) -> list[int]:
 
 
 def _shown(value_set: ParserValueSet, member: tuple[Match, ...]) -> str:
-    """Masks and prefixes, which only a controller gives, are left out."""
+    """Format a member without masks and prefixes, which only a controller can set."""
     whole = 0
     for field, match in zip(value_set.fields, member, strict=True):
         whole = whole << field.width | (match[0] if match else 0)

@@ -1,1 +1,4 @@
-"""The live switch: a program on network interfaces, under P4Runtime."""
+"""The live switch: a program on network interfaces, controlled over P4Runtime.
+
+What `gradplane switch` runs. May import every stage of the switch.
+"""

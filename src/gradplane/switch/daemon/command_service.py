@@ -2,11 +2,11 @@
 
     /gradplane.Switch/Commands: a request, a stream of answers, each a JSON object.
     request: {"text": "table_dump routes", "file": "s1-commands.txt"}, many lines or runtime JSON
-    answer:  {"where": "s1-commands.txt:1", "output": "...", "error": ""}, one a command
+    answer:  {"where": "s1-commands.txt:1", "output": "...", "error": ""}, one for each command
     request: {"complete": "table_dump rou"}, an unfinished line
     answer:  {"choices": ["MyIngress.routes"]}
 
-Each command has the switch for itself, as a controller's request has.
+A command holds the device's lock, as a controller's request does.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import grpc
 
 from gradplane.switch.commands import PortStatus, Target, answers
 from gradplane.switch.commands.completion import complete
-from gradplane.switch.daemon.command_client import METHOD
-from gradplane.switch.daemon.json_client import SERVICE
+from gradplane.switch.daemon.clients import COMMANDS, SERVICE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.switch import Switch
 
@@ -29,16 +28,16 @@ _FORMS = '{"text": "COMMANDS", "file": "NAME"} or {"complete": "LINE"}'
 
 
 class CommandService:
-    """Carries out commands on what runs on `device`."""
+    """Runs commands on the current program of `device`."""
 
     def __init__(self, device: Device, ports: Callable[[], Sequence[PortStatus]]) -> None:
         self._device = device
         self._ports = ports
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """For P4RuntimeServer."""
+        """Return the handler for P4RuntimeServer."""
         method = grpc.unary_stream_rpc_method_handler(self._serve)
-        return grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
+        return grpc.method_handlers_generic_handler(SERVICE, {COMMANDS: method})
 
     def _serve(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         wanted = _parsed(request, context)

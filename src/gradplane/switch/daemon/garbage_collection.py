@@ -1,8 +1,8 @@
-"""Python's garbage collector, for a process that keeps many objects and should not pause long.
+"""Short pauses of Python's garbage collector, for a process with many objects.
 
-A full collection visits every object there is: with a million table entries it stops packets for
-seconds, each time that their number grew by a quarter. Entries are freed without it when they are
-deleted, so here each object is visited by one full collection and then left alone.
+A full collection visits every object: with a million table entries it stops packets for seconds,
+each time that their number has grown by a quarter. Entries are freed without it when they are
+deleted, so each object is visited by one full collection here and by none after it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from contextlib import contextmanager
 
 @contextmanager
 def short_collections() -> Iterator[None]:
-    """As long as this lasts, what survives a full collection is not visited by the next ones."""
+    """Exempt objects that survive a full collection from later ones, until the end of the
+    context.
+    """
     gc.callbacks.append(_leave_alone)
     try:
         yield
@@ -24,7 +26,7 @@ def short_collections() -> Iterator[None]:
 
 
 def visit_all() -> None:
-    """Has the next full collection visit every object: some that were in use are no longer."""
+    """Make the next full collection visit every object, after many have fallen out of use."""
     gc.unfreeze()
 
 

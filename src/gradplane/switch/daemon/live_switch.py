@@ -40,14 +40,14 @@ from gradplane.switch.user_externs_file import load_externs
 log = logging.getLogger(__name__)
 
 SWITCH_INTERVAL = 0.0002
-"""Seconds after which a Python thread that waits gets its turn: a batch of packets comes round in
-less than Python's own 5 ms, and controllers' requests must not hold it up for longer."""
+"""Seconds after which a waiting Python thread gets its turn: a batch of packets takes less than
+Python's default of 5 ms, and controllers' requests must not hold it up for longer."""
 
 USAGE = 2  # exit status of a wrong command line
 
 
 class ConsoleTracing(Tracing):
-    """Tells what happened to each packet, and its first bytes: on stderr, or in a file."""
+    """Prints the trace of each packet, and its first bytes, to stderr or a file."""
 
     def __init__(self, out: TextIO, dump_bytes: int) -> None:
         super().__init__(None, None, None, end=lambda tracing: None)
@@ -62,7 +62,7 @@ class ConsoleTracing(Tracing):
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a switch with a command line's options; the exit status."""
+    """Run a switch with a command line's options; return the exit status."""
     try:
         options = parse_options(arguments)
     except OptionError as error:
@@ -85,9 +85,9 @@ def main(arguments: Sequence[str]) -> int:
 def serve(options: SwitchOptions) -> None:
     """Run a switch until SIGTERM or SIGINT.
 
-    One line of JSON on stdout says that packets and controllers are taken, and the P4Runtime
-    server's address. Raises CompileError, PortError, ServerError, SwitchError or
-    OSError where it cannot be started.
+    One line of JSON on stdout reports that the switch accepts packets and controllers, with the
+    P4Runtime server's address. Raises CompileError, PortError, ServerError, SwitchError or OSError
+    where it cannot be started.
     """
     with ExitStack() as stack:
         ports = {n: stack.enter_context(closing(Port(n, i))) for n, i in options.interfaces}
@@ -119,14 +119,15 @@ def serve(options: SwitchOptions) -> None:
 def make_device(
     options: SwitchOptions, links: Links | None = None, log_file: TextIO | None = None
 ) -> Device:
-    """The P4Runtime device of a switch, with the options' program loaded if there is one; `links`
-    says which of its ports are down; what happens to packets goes to `log_file` and, where the
-    options say so, to stderr."""
+    """Make the P4Runtime device of a switch, with the options' program loaded if there is one.
 
+    `links` holds the state of the ports' links; traces of packets go to `log_file` and, with
+    --log-console, to stderr.
+    """
     externs = load_externs(options.externs)
 
     def start(program: ir.Program) -> Switch:
-        visit_all()  # the former program's
+        visit_all()  # objects of the former program
         engine = options.engine or DEFAULT_ENGINE
         switch = Switch(
             program,
@@ -143,7 +144,7 @@ def make_device(
         return switch
 
     def compiled(source: Source) -> ir.Program:
-        # Whoever may push a program must not read this machine's files through it.
+        # A pushed program must not read files of this machine through its includes.
         preprocess(source.file, defines=source.defines, text=source.text, shipped_only=True)
         return load_program(source.file, defines=source.defines, text=source.text)
 
@@ -154,7 +155,7 @@ def make_device(
 
 
 def _program(options: SwitchOptions, file: Path) -> ir.Program:
-    """Of P4 source, or of what `gradplane p4 config` made of it."""
+    """Load P4 source, or a device config that `gradplane p4 config` made of it."""
     if file.suffix != ".json":
         return load_program(file, options.include_dirs, options.defines)
     try:
@@ -166,7 +167,7 @@ def _program(options: SwitchOptions, file: Path) -> ir.Program:
 
 
 def _run_commands(device: Device, files: Sequence[Path]) -> None:
-    """Raises CommandError with all that failed."""
+    """Run the files' commands; raise CommandError with all that failed."""
     for file in files:
         pipeline = device.pipeline
         assert pipeline is not None and isinstance(pipeline.switch, Switch)
@@ -184,7 +185,7 @@ def _port_status(options: SwitchOptions, links: Links) -> list[PortStatus]:
 
 
 def _log_file(options: SwitchOptions, stack: ExitStack) -> TextIO | None:
-    """As simple_switch names it."""
+    """Open the log file; simple_switch appends .txt to its name, too."""
     if options.log_file is None:
         return None
     return stack.enter_context(Path(f"{options.log_file}.txt").open("w", encoding="utf-8"))

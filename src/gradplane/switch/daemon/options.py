@@ -1,8 +1,8 @@
-"""The command line of `gradplane switch`, which takes what simple_switch_grpc takes.
+"""The command line of `gradplane switch`, compatible with simple_switch_grpc's.
 
     gradplane switch [FILE.p4] -i PORT@INTERFACE ... [OPTIONS] [-- TARGET OPTIONS]
 
-What only that switch has (its debugger, nanomsg) is accepted with a note and ignored.
+Options for features of that switch only (its debugger, nanomsg) are ignored with a note.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ PORTS = 512  # of simple_switch
 DROP_PORT = 511
 
 LOG_LEVELS = ("trace", "debug", "info", "warn", "error", "off")
-PACKET_LEVELS = ("trace", "debug")  # at which simple_switch tells what happens to packets
+PACKET_LEVELS = ("trace", "debug")  # at which simple_switch logs the processing of packets
 
-# simple_switch_grpc's options without a meaning here: number of values, and what is there instead.
+# simple_switch_grpc's options without a meaning here: number of values, and the replacement.
 _IGNORED = {
-    "--notifications-addr": (1, "digests and idle entries are told over P4Runtime"),
-    "--log-flush": (0, "what is logged is there at once"),
-    "--debugger": (0, "gradplane trace --at ADDRESS tells what happens to packets"),
-    "--debugger-addr": (1, "gradplane trace --at ADDRESS tells what happens to packets"),
-    "--nanolog": (1, "gradplane trace --at ADDRESS tells what happens to packets"),
+    "--notifications-addr": (1, "digests and idle entries are reported over P4Runtime"),
+    "--log-flush": (0, "log lines are written at once"),
+    "--debugger": (0, "gradplane trace --at ADDRESS traces packets"),
+    "--debugger-addr": (1, "gradplane trace --at ADDRESS traces packets"),
+    "--nanolog": (1, "gradplane trace --at ADDRESS traces packets"),
     "--max-port-count": (1, f"there are {PORTS} ports"),
     "--enable-swap": (0, "a pushed program replaces the one that runs"),
-    "--priority-queues": (1, "packets do not wait in queues of the switch"),
+    "--priority-queues": (1, "the switch has no queues"),
 }
 _REFUSED = {
     "--restore-state": "state that BMv2 saved cannot be read; give --commands FILE",
@@ -41,19 +41,19 @@ _REFUSED = {
 
 
 class OptionError(Exception):
-    """The command line is not understood; the text says what is expected."""
+    """The command line is not valid; the message says what is expected."""
 
 
 @dataclass(frozen=True, slots=True)
 class SwitchOptions:
-    """What a live switch is started with.
+    """The options of a live switch.
 
-    program: None to wait for a pushed one. externs: a Python file that implements programs' own
-    externs. interfaces: (port, network interface). pcap: the folder
-    for INTERFACE_in.pcap and INTERFACE_out.pcap. engine: None for the switch's own choice.
-    log_console, log_file: where each packet's trace goes, stderr and a file, with `dump_bytes` of
-    it. commands: files to carry out at the start. thrift_port: where `gradplane cli` finds the
-    switch, too. notes: what was ignored, a line each.
+    program: None to wait for a pushed one. externs: a Python file that implements user-defined
+    externs. interfaces: (port, network interface). pcap: the folder for INTERFACE_in.pcap and
+    INTERFACE_out.pcap. engine: None for the default. log_console, log_file: write each packet's
+    trace, with its first `dump_bytes`, to stderr or a file. commands: files of commands to run at
+    the start. thrift_port: a second port for `gradplane cli`. notes: a line for each ignored
+    option.
     """
 
     program: Path | None = None
@@ -77,14 +77,14 @@ class SwitchOptions:
 
 
 def parse_options(arguments: Sequence[str]) -> SwitchOptions:
-    """The options of a command line. Raises OptionError."""
+    """Parse a command line. Raises OptionError."""
     known, notes = _without_ignored(arguments)
     parsed = _parser().parse_args(known)
     program, pcap = parsed.program, parsed.pcap
     if program is None and pcap is not None and pcap.suffix == ".p4":
         program, pcap = pcap, Path()  # --pcap without a folder, before the program
     if parsed.commands and program is None:
-        raise OptionError("--commands: they need a program to work on; give FILE.p4")
+        raise OptionError("--commands: commands need a program; give FILE.p4")
     for file in parsed.commands:
         if not file.is_file():
             raise OptionError(f"--commands {file}: there is no such file")
@@ -133,17 +133,28 @@ def _parser() -> argparse.ArgumentParser:
     add("-I", "--include", action="append", default=[], type=Path, metavar="DIR")
     add("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]")
     add("--pcap", nargs="?", const=Path(), type=Path, metavar="DIR", help="record each port")
-    add("--externs", type=Path, metavar="FILE.py", help="implements the program's own externs")
+    add("--externs", type=Path, metavar="FILE.py", help="implements the user-defined externs")
     add("--seed", type=int, default=0, help="of the program's random()")
-    add("--engine", help="what runs the program")
-    add("--log-console", action="store_true", help="tell what happens to each packet")
+    add("--engine", help="jit or interpreter")
+    add("--log-console", action="store_true", help="print a trace of each packet")
     add("--log-file", type=Path, metavar="NAME", help="the same, to the file NAME.txt")
-    add("-L", "--log-level", choices=LOG_LEVELS, default="trace", help="above debug: not at all")
-    add("--dump-packet-data", type=int, default=0, metavar="N", help="and N bytes of each packet")
+    add("-L", "--log-level", choices=LOG_LEVELS, default="trace", help="above debug: no traces")
+    add(
+        "--dump-packet-data",
+        type=int,
+        default=0,
+        metavar="N",
+        help="and N bytes of each packet",
+    )
     add("--commands", action="append", default=[], type=Path, metavar="FILE",
         help="simple_switch_CLI commands, or runtime JSON, to start with")  # fmt: skip
-    add("--thrift-port", type=int, metavar="PORT", help="of gradplane cli; it speaks no Thrift")
-    add("--no-p4", action="store_true", help="as without FILE.p4")
+    add(
+        "--thrift-port",
+        type=int,
+        metavar="PORT",
+        help="for gradplane cli, without Thrift",
+    )
+    add("--no-p4", action="store_true", help="start without a program")
     add("--device-id", type=int, default=0)
     target = parser.add_argument_group("target options (after --)")
     add = target.add_argument
@@ -154,7 +165,7 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _without_ignored(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The arguments less `--` and the ignored options, and a note on each of these."""
+    """Return the arguments without `--` and the ignored options, and a note on each of these."""
     kept: list[str] = []
     notes: list[str] = []
     left = iter(arguments)

@@ -4,9 +4,9 @@
     request: {"port": 1, "where": "hdr.ipv4.ttl == 1", "count": 5}, each key may be left out
     answer:  {"text": Trace.text(), "trace": Trace.json()}
 
-P4Runtime has no place for traces, and its server is where a switch is reached already; JSON needs
-no code made from a .proto file, by us or by those who write a client in another language. The
-initial metadata say `gradplane-trace: accepted` and are sent once the switch looks at packets.
+P4Runtime has no messages for traces, and its server is where a switch is reached already; JSON
+needs no generated code, here or in a client in another language. The initial metadata hold
+`gradplane-trace: accepted` and are sent once the switch examines packets.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import Any, NoReturn
 
 import grpc
 
-from gradplane.switch.daemon.json_client import SERVICE
-from gradplane.switch.daemon.trace_client import ACCEPTED, METHOD
+from gradplane.switch.daemon.clients import ACCEPTED, SERVICE, TRACE
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.packet_tracing import Tracing
@@ -30,26 +29,26 @@ from gradplane.switch.switch import Switch
 MAX_TRACES = 8  # at the same time; each keeps a thread of the server
 
 _KEYS: dict[str, type] = {"port": int, "where": str, "count": int}
-_LOOK = 0.2  # seconds between looks whether the program is still the same
+_CHECK = 0.2  # seconds between checks that the program is still the same
 _MOST = 1 << 32
 
 
 class TraceService:
-    """Serves the traces of what runs on `device`."""
+    """Serves the traces of the program on `device`."""
 
     def __init__(self, device: Device) -> None:
         self._device = device
         self._free = threading.BoundedSemaphore(MAX_TRACES)
 
     def handler(self) -> grpc.GenericRpcHandler:
-        """For P4RuntimeServer."""
+        """Return the handler for P4RuntimeServer."""
         method = grpc.unary_stream_rpc_method_handler(self._trace)
-        return grpc.method_handlers_generic_handler(SERVICE, {METHOD: method})
+        return grpc.method_handlers_generic_handler(SERVICE, {TRACE: method})
 
     def _trace(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         wanted = _parsed(request, context)
         if not self._free.acquire(blocking=False):
-            _abort(context, "RESOURCE_EXHAUSTED", f"{MAX_TRACES} traces are under way: end one")
+            _abort(context, "RESOURCE_EXHAUSTED", f"{MAX_TRACES} traces are active: end one")
         try:
             pipeline = self._device.pipeline
             with closing(_tracing(pipeline, wanted, context)) as tracing:
@@ -64,7 +63,7 @@ class TraceService:
     ) -> Iterator[bytes]:
         while True:
             try:
-                trace = tracing.get(timeout=_LOOK)
+                trace = tracing.get(timeout=_CHECK)
             except TimeoutError:
                 if self._device.pipeline is not pipeline:
                     _abort(context, "ABORTED", "another program was pushed to the switch")

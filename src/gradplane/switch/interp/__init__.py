@@ -1,1 +1,4 @@
-"""The reference interpreter: what a program means, as Python closures made once per node."""
+"""The reference interpreter: defines what a program means.
+
+Makes a Python closure of each IR node, once for each program. May import: ir, runtime.
+"""

@@ -41,7 +41,7 @@ class Externs(Protocol):
     def call(self, call: ir.CallExtern, statements: Statements) -> Run:
         """The closure that executes an extern call."""
 
-    def call_own(self, call: ir.CallOwn, statements: Statements) -> Run:
+    def call_user_extern(self, call: ir.CallUserExtern, statements: Statements) -> Run:
         """The same for one of the program's own externs."""
 
     def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
@@ -288,8 +288,8 @@ class Statements:
     def _call(self, s: ir.CallExtern) -> Run:
         return self.externs.call(s, self)
 
-    def _call_own(self, s: ir.CallOwn) -> Run:
-        return self.externs.call_own(s, self)
+    def _call_own(self, s: ir.CallUserExtern) -> Run:
+        return self.externs.call_user_extern(s, self)
 
 
 def loop_place(s: ir.Loop) -> Span:
@@ -344,7 +344,7 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., Code | Run]] = {
     ir.Exit: Statements._exit,
     ir.ApplyTable: Statements._apply,
     ir.CallExtern: Statements._call,
-    ir.CallOwn: Statements._call_own,
+    ir.CallUserExtern: Statements._call_own,
     ir.Extract: packet_statements.extract,
     ir.Lookahead: packet_statements.lookahead,
     ir.Advance: packet_statements.advance,

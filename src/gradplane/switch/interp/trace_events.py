@@ -6,6 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from gradplane.switch.interp.interpreter_values import plain
+from gradplane.switch.ir.types import Type
 from gradplane.switch.source import NOWHERE, Span
 
 
@@ -211,3 +213,28 @@ def value_text(value: Any) -> str:
 
 def _fields(fields: dict[str, Any]) -> str:
     return ", ".join(f"{name} {value_text(value)}" for name, value in fields.items())
+
+
+# -- log_msg ------------------------------------------------------------------------------------
+
+
+def log_message(form: str, kind: Type | None, value: Any) -> str:
+    """Return the message: the values in the place of each {} of `form`, those left over at its end.
+
+    `kind`: the type of the data, a value or a struct or list of them; None: without data.
+    """
+    if kind is None:
+        return _formatted(form, [])
+    found = plain(kind, value)
+    if isinstance(found, dict):
+        found = list(found.values())
+    values = found if isinstance(found, list) else [found]
+    return _formatted(form, [value_text(v) for v in values])
+
+
+def _formatted(form: str, values: list[str]) -> str:
+    pieces = form.split("{}")
+    out = pieces[0]
+    for i, piece in enumerate(pieces[1:]):
+        out += (values[i] if i < len(values) else "{}") + piece
+    return " ".join([out, *values[len(pieces) - 1 :]])

@@ -11,7 +11,6 @@ Reading an undefined value gives zero (false, an invalid header, an empty varbit
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -271,7 +270,7 @@ class CallExtern(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class OwnArgument:
+class UserExternArgument:
     """An argument of one of the program's own externs. `type`: of the parameter, with enums, errors
     and tuples, as only the implementation sees them. `value` of an out or inout parameter is a
     variable of its own; None: left out."""
@@ -283,14 +282,14 @@ class OwnArgument:
 
 
 @dataclass(slots=True, eq=False)
-class CallOwn(Stmt):
+class CallUserExtern(Stmt):
     """A call of an extern that the program declares and no architecture of ours has; it may do
     anything but see the packet. `result` takes the return value, `type` is its type as in
-    OwnArgument, VOID if there is none."""
+    UserExternArgument, VOID if there is none."""
 
     instance: ExternInstance | None
     name: str
-    args: list[OwnArgument]
+    args: list[UserExternArgument]
     result: Var | None
     type: Type
 
@@ -534,7 +533,7 @@ struct as a tuple of its parts; None: an optional one that was left out."""
 @dataclass(slots=True, eq=False)
 class Method:
     """An abstract method as an instance's initializer gives it: a function of its parameters that
-    sees no packet and no variables but its own. `types` and `type` as in OwnArgument."""
+    sees no packet and no variables but its own. `types` and `type` as in UserExternArgument."""
 
     name: str
     params: list[Param]
@@ -547,9 +546,9 @@ class Method:
 
 
 @dataclass(slots=True, eq=False)
-class Own:
-    """What only instances of a program's own externs have: the types of the constructor's
-    parameters, as in OwnArgument, and abstract methods."""
+class UserExtern:
+    """What only instances of user-defined externs have: the types of the constructor's parameters,
+    as in UserExternArgument, and abstract methods."""
 
     types: list[Type] = field(default_factory=list)
     methods: list[Method] = field(default_factory=list)
@@ -559,26 +558,22 @@ class Own:
 class ExternInstance:
     """A register, counter, ...: constructor arguments as constants or instances, in order.
 
-    `told_args` are the type arguments with enums, errors and `type` declarations left in, for
-    P4Info.
+    `kind` says which state it has in a running switch, whatever an architecture calls its type:
+    "register", "counter", "direct_counter", "meter", "direct_meter", "action_profile",
+    "action_selector", or another name for an instance without state there; "" for user-defined
+    externs. `told_args` are the type arguments with enums, errors and `type` declarations left in,
+    for P4Info.
     """
 
-    type: str  # "register", "counter", "direct_meter", ...
+    type: str  # as the program names it: "register", "Register", ...
     name: str
     type_args: list[Type]
     args: list[Argument]
     annotations: Annotations = ()
     span: Span = NOWHERE
     told_args: list[Type] = field(default_factory=list)
-    own: Own | None = None  # of the program's own type, which no architecture of ours has
-
-    @property
-    def kind(self) -> str:
-        """The type as v1model writes it: PSA's DirectCounter is a direct_counter; "" for the
-        program's own."""
-        if self.own is not None:
-            return ""
-        return re.sub("(?<=[a-z])(?=[A-Z])", "_", self.type).lower()
+    user_extern: UserExtern | None = None  # of a type that the architecture does not have
+    kind: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -602,6 +597,18 @@ class Package:
     annotations: Annotations = ()
     span: Span = NOWHERE
 
+    def parser(self, name: str) -> Parser:
+        """The argument of this name, which is a parser."""
+        arg = self.args[name]
+        assert isinstance(arg, Parser), arg
+        return arg
+
+    def control(self, name: str) -> Control:
+        """The argument of this name, which is a control."""
+        arg = self.args[name]
+        assert isinstance(arg, Control), arg
+        return arg
+
 
 @dataclass(frozen=True, slots=True)
 class TypeInfo:
@@ -624,4 +631,6 @@ class Program:
     types: dict[str, TypeInfo] = field(default_factory=dict)
     controller_headers: list[Header] = field(default_factory=list)
     annotations: Annotations = ()
-    own_calls: list[CallOwn] = field(default_factory=list)  # all of them, in methods too
+    user_extern_calls: list[CallUserExtern] = field(
+        default_factory=list
+    )  # all of them, in methods too

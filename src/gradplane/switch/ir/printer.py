@@ -117,13 +117,13 @@ def _call(s: ir.CallExtern) -> str:
     return f"{result}{name}({', '.join(f'{d} {_text(a)}'.strip() for d, a in pairs)})"
 
 
-def _call_own(s: ir.CallOwn) -> str:
+def _call_own(s: ir.CallUserExtern) -> str:
     name = f"{s.instance.name}.{s.name}" if s.instance else s.name
     result = f"{_text(s.result)} = " if s.result else ""
     return f"{result}{name}({', '.join(map(_own_argument, s.args))})"
 
 
-def _own_argument(a: ir.OwnArgument) -> str:
+def _own_argument(a: ir.UserExternArgument) -> str:
     value = a.value.name if isinstance(a.value, ir.ExternInstance) else "_"
     return f"{a.direction} {_text(a.value) if isinstance(a.value, ir.Expr) else value}".strip()
 
@@ -137,7 +137,7 @@ _SIMPLE: dict[type[ir.Stmt], Callable[..., str]] = {
     ir.Exit: lambda s: "exit",
     ir.ApplyTable: _apply,
     ir.CallExtern: _call,
-    ir.CallOwn: _call_own,
+    ir.CallUserExtern: _call_own,
     ir.Extract: _extract,
     ir.Lookahead: lambda s: f"{_text(s.target)} = lookahead {s.target.type}",
     ir.Advance: lambda s: f"advance {_text(s.bits)}",

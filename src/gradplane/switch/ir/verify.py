@@ -303,7 +303,7 @@ class _Checker:
         if s.result is not None:
             self._place(s.result)
 
-    def _call_own(self, s: ir.CallOwn) -> None:
+    def _call_own(self, s: ir.CallUserExtern) -> None:
         for a in s.args:
             if a.direction in ("out", "inout"):
                 is_var = isinstance(a.value, ir.Var | None)
@@ -353,7 +353,7 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
     ir.Verify: _Checker._verify,
     ir.Emit: _Checker._emit,
     ir.CallExtern: _Checker._call,
-    ir.CallOwn: _Checker._call_own,
+    ir.CallUserExtern: _Checker._call_own,
 }
 
 

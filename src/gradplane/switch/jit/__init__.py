@@ -1,1 +1,4 @@
-"""The JIT engine: the IR to LLVM, one native function for a packet's whole way."""
+"""The JIT engine: the IR to LLVM, one native function for the whole path of a packet.
+
+Its results are the interpreter's. May import: ir, runtime, interp, arch.
+"""

@@ -11,27 +11,35 @@ from typing import Any
 
 import numpy as np
 
-from gradplane.switch.arch.model import GROUPS, Arrival, Output, Result
-from gradplane.switch.arch.user_externs import OwnExterns
-from gradplane.switch.arch.v1externs import log_message
+from gradplane.switch.interp.trace_events import log_message
+from gradplane.switch.interp.user_externs import UserExterns
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit.architectures import architecture
 from gradplane.switch.jit.entry_points import NODE, NODE_META, Pipeline
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.externs import REGISTERS, Externs, Site, counter_word, meter_word
+from gradplane.switch.jit.externs import (
+    REGISTERS,
+    Builders,
+    Externs,
+    Site,
+    counter_word,
+    meter_word,
+)
 from gradplane.switch.jit.hash_algorithms import crc_word
 from gradplane.switch.jit.llvm_text import Module
 from gradplane.switch.jit.native_arrays import Handover
 from gradplane.switch.jit.native_code import Native
-from gradplane.switch.jit.native_rng import CHANCE
+from gradplane.switch.jit.native_rng import RNG
 from gradplane.switch.jit.replication_groups import GroupMirror, ValueSetMirror
+from gradplane.switch.jit.table_apply import Observe
 from gradplane.switch.jit.table_layout import DIRECT
 from gradplane.switch.jit.table_mirrors import TableMirror
+from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.user_extern_calls import WORD, Callback
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.jit.value_transfer import Read, reader
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
+from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, Result
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 
@@ -43,26 +51,26 @@ log = logging.getLogger("gradplane.switch")
 class Engine:
     """A compiled program on a State, which the interpreter may share.
 
-    passes: the most that one injected packet may take. cpu_port: packets that leave there become
-    PacketIn messages. cache: keep the machine code on disk. own: implements the program's own
-    externs; without, it has none.
+    traffic, builders, observe, sessions, groups: the architecture's path of a packet, its externs,
+    what its tables do with direct counters and meters on each lookup, and its limits. cpu_port:
+    packets that leave there become PacketIn messages. cache: keep the machine code on disk.
+    user_externs: the implementations of user-defined externs; without, the program has none.
     Raises CompileError for what it cannot compile. Not safe for threads: callers hold a lock.
     """
 
     def __init__(
-        self, program: ir.Program, state: State, passes: int, cpu_port: int | None = None,
-        cache: bool = True, own: OwnExterns | None = None,
+        self, program: ir.Program, state: State, traffic: type[Traffic], builders: Builders,
+        observe: Observe, sessions: int, groups: int, cpu_port: int | None = None,
+        cache: bool = True, user_externs: UserExterns | None = None,
     ) -> None:  # fmt: skip
         self.state = state
-        self.passes = passes
         self.cpu_port = cpu_port
         self._module = Module()
         self._layouts = Layouts()
         errors = {name: code for code, name in enumerate(program.errors)}
-        unit = Unit(self._module, self._layouts, errors, state.drop_port)
-        kind = architecture(program)
-        externs = Externs(unit, program, state.profiles, kind.externs, kind.observe)
-        self._pipeline: Pipeline = kind.build(unit, program, externs, passes)
+        unit = Unit(self._module, self._layouts, errors, state.drop_port, groups, sessions)
+        externs = Externs(unit, program, state.profiles, builders, observe)
+        self._pipeline: Pipeline = traffic(unit, program, externs, PASSES_A_PACKET).build()
         self._sites = [(site, self._reader(site)) for site in externs.sites]
         self._native = Native(self._module.text(), cache)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
@@ -74,7 +82,9 @@ class Engine:
         release = self._native.function("release")
         weakref.finalize(self, _release, self._native, release, self._out).atexit = False
         self._kept: list[Any] = []  # what native code points to
-        self._own = Callback(own, externs.own, self._layouts) if own is not None else None
+        self._user_externs: Callback | None = None
+        if user_externs is not None:
+            self._user_externs = Callback(user_externs, externs.user_extern_calls, self._layouts)
         self._share(externs)
 
     # -- packets --------------------------------------------------------------------------------
@@ -135,8 +145,8 @@ class Engine:
         for _, tell in messages:
             tell()
         self._count_drops()
-        if self._own is not None:
-            self._own.raise_again()
+        if self._user_externs is not None:
+            self._user_externs.raise_again()
         return rows, out
 
     def _again(self) -> list[Arrival]:
@@ -171,12 +181,13 @@ class Engine:
         match site.kind:
             case "fault":
                 self._fault(site.text, 1, f"packet dropped: {site.text}")
-            case "own":
-                assert self._own is not None
-                self._fault(site.text, 1, f"packet dropped: {self._own.failures.popleft().told}")
+            case "user extern":
+                assert self._user_externs is not None
+                told = self._user_externs.failures.popleft().told
+                self._fault(site.text, 1, f"packet dropped: {told}")
             case "storm":
                 left = int.from_bytes(data, "little")
-                reason = f"one packet took {self.passes} passes"
+                reason = f"one packet took {PASSES_A_PACKET} passes"
                 self._fault(reason, left, f"{left} packets dropped: {reason}")
             case "digest":
                 assert site.type is not None
@@ -245,16 +256,18 @@ class Engine:
             self._point(counter_word(counter.name, "bytes"), counter.bytes)
         for meter in state.meters.values():
             self._point(meter_word(meter.name), meter.memory)
-        self._point(CHANCE, state.chance.state)
+        self._point(RNG, state.rng.state)
         for crc in state.crcs.values():
             self._point(crc_word(crc.name), crc.memory)
-        if self._own is not None:
-            self._set(WORD, self._own.address)
+        if self._user_externs is not None:
+            self._set(WORD, self._user_externs.address)
         for name, size in self._pipeline.memory.items():
             self._point(name, block(size + LINE))
-        self._lost = np.zeros(GROUPS, dtype=np.int64)
+        self._lost = np.zeros(externs.unit.groups, dtype=np.int64)
         self._point("lost groups", self._lost)
-        self._refresh: list[Callable[[], None]] = [GroupMirror(state, self._set).refresh]
+        self._refresh: list[Callable[[], None]] = [
+            GroupMirror(state, externs.unit.groups, externs.unit.sessions, self._set).refresh
+        ]
         direct = block(externs.tables.direct_size + LINE)
         self._point(DIRECT, direct)
         for name, table in state.tables.items():

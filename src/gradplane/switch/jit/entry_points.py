@@ -15,12 +15,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gradplane.switch.arch.model import NO_SUCH_GROUP
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs, Site, tell
 from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.runtime.packet_passes import no_such_group
 
 NODE = {"data": 0, "capacity": 8, "length": 16, "kind": 24, "port": 32, "passes": 40}
 NODE_META = 48
@@ -39,7 +39,7 @@ class Pipeline:
     drops: Mapping[str, str]
 
 
-class Rounds(ABC):
+class EntryPoints(ABC):
     """Writes the functions of a program. `passes`: the most that one injected packet may take."""
 
     meta_size: int  # bytes that a packet that comes again brings along
@@ -77,7 +77,7 @@ class Rounds(ABC):
         """The packets' memory: state word -> bytes."""
 
     def all_drops(self) -> dict[str, str]:
-        return {**self.drops, "beyond": NO_SUCH_GROUP}
+        return {**self.drops, "beyond": no_such_group(self.unit.groups)}
 
     @property
     def node_size(self) -> int:

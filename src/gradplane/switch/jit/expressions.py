@@ -23,12 +23,15 @@ WIDEST = 2048  # bits up to which LLVM computes them: its code for them grows wi
 
 @dataclass(slots=True)
 class Unit:
-    """What the functions of one program share."""
+    """What the functions of one program share. groups, sessions: how many multicast groups and
+    clone sessions can exist."""
 
     module: Module
     layouts: Layouts
     errors: dict[str, int]
     drop_port: int
+    groups: int
+    sessions: int
     _numbers: dict[int, tuple[Type, int]] = field(default_factory=dict)
 
     def number(self, t: Type) -> int:

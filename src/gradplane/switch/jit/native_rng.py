@@ -1,11 +1,12 @@
-"""gradplane.switch.runtime.rng.Chance as native code, on the same state."""
+"""gradplane.switch.runtime.rng.Rng as native code, on the same state."""
 
 from __future__ import annotations
 
+from gradplane._splitmix64 import GOLDEN, LAST_SHIFT, STEPS
 from gradplane.switch.jit.expressions import Expressions
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
 
-CHANCE = "chance"  # the state word: address of (seed, draws so far)
+RNG = "rng"  # the state word: address of (seed, draws so far)
 
 
 def draw(f: Function) -> Operand:
@@ -47,7 +48,7 @@ def _between(code: Expressions, width: int, signed: bool) -> None:
 
 def _draw(module: Module) -> None:
     f = module.function("draw", "i64", [], attributes="noinline ")
-    state = f.word(CHANCE)
+    state = f.word(RNG)
     count = f.load("i64", f.add(state, 8), 8)
     f.store("i64", f.binary("add", "i64", count, 1), f.add(state, 8), 8)
     f.ret(_mix(f, f.binary("xor", "i64", f.load("i64", state, 8), _mix(f, count))))
@@ -55,8 +56,8 @@ def _draw(module: Module) -> None:
 
 def _mix(f: Function, value: Operand) -> Operand:
     """SplitMix64's output function."""
-    value = f.binary("add", "i64", value, 0x9E3779B97F4A7C15 - (1 << 64))
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+    value = f.binary("add", "i64", value, GOLDEN - (1 << 64))
+    for shift, factor in STEPS:
         value = f.binary("xor", "i64", value, f.binary("lshr", "i64", value, shift))
         value = f.binary("mul", "i64", value, factor - (1 << 64))
-    return f.binary("xor", "i64", value, f.binary("lshr", "i64", value, 31))
+    return f.binary("xor", "i64", value, f.binary("lshr", "i64", value, LAST_SHIFT))

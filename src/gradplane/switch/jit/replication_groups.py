@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradplane.switch.arch.model import GROUPS
 from gradplane.switch.jit.native_memory import Memory, SetWord
 from gradplane.switch.jit.valuesets import member_bytes, value_set_word
 from gradplane.switch.runtime.control_errors import SwitchError
@@ -19,12 +18,12 @@ class GroupMirror:
     """Multicast groups and clone sessions: rows of (first replica, count) and of (first replica,
     count, truncate, class of service + 1 or 0 if there is no such session)."""
 
-    def __init__(self, state: State, set_word: SetWord) -> None:
+    def __init__(self, state: State, groups: int, sessions: int, set_word: SetWord) -> None:
         self.state = state
         self._set = set_word
         self._seen: object = None
-        self._groups = np.zeros((GROUPS, 2), dtype=np.int64)
-        self._sessions = np.zeros((GROUPS, 4), dtype=np.int64)
+        self._groups = np.zeros((groups, 2), dtype=np.int64)
+        self._sessions = np.zeros((sessions, 4), dtype=np.int64)
         for name, array in (("groups", self._groups), ("sessions", self._sessions)):
             set_word(name, int(array.__array_interface__["data"][0]))
         self._replicas = Memory("replicas", set_word)
@@ -43,11 +42,11 @@ class GroupMirror:
             array[ids] = 0
         self._used = list(state.multicast), list(state.clone_sessions)
         for id, members in state.multicast.items():
-            self._check("multicast group", id)
+            _check("multicast group", id, len(self._groups))
             self._groups[id] = len(replicas) // 2, len(members)
             replicas += [n for r in live(members) for n in (r.port, r.instance)]
         for id, session in state.clone_sessions.items():
-            self._check("clone session", id)
+            _check("clone session", id, len(self._sessions))
             count = len(session.replicas)
             service = session.class_of_service + 1
             self._sessions[id] = len(replicas) // 2, count, session.truncate, service
@@ -56,9 +55,10 @@ class GroupMirror:
         self._replicas.grow(len(whole))
         self._replicas.write(0, whole)
 
-    def _check(self, what: str, id: int) -> None:
-        if not 0 <= id < GROUPS:
-            raise SwitchError(f"{what} {id} is not within 0 to {GROUPS - 1}")
+
+def _check(what: str, id: int, there: int) -> None:
+    if not 0 <= id < there:
+        raise SwitchError(f"{what} {id} is not within 0 to {there - 1}")
 
 
 class ValueSetMirror:

@@ -23,7 +23,7 @@ class Calls(Protocol):
 
     def call(self, s: ir.CallExtern, code: Statements) -> None: ...
 
-    def call_own(self, s: ir.CallOwn, code: Statements) -> None: ...
+    def call_user_extern(self, s: ir.CallUserExtern, code: Statements) -> None: ...
 
     def fault(self, reason: str) -> int:
         """The number by which the engine will know why a packet was given up."""
@@ -213,8 +213,8 @@ class Statements(Expressions):
     def _call(self, s: ir.CallExtern) -> None:
         self.calls.call(s, self)
 
-    def _call_own(self, s: ir.CallOwn) -> None:
-        self.calls.call_own(s, self)
+    def _call_own(self, s: ir.CallUserExtern) -> None:
+        self.calls.call_user_extern(s, self)
 
     def _packet_length(self, s: ir.PacketLength) -> None:
         bits = self.context.get(self.f, "%c", "bits")
@@ -260,7 +260,7 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
     ir.Exit: Statements._exit,
     ir.ApplyTable: Statements._apply,
     ir.CallExtern: Statements._call,
-    ir.CallOwn: Statements._call_own,
+    ir.CallUserExtern: Statements._call_own,
     ir.PacketLength: Statements._packet_length,
     ir.Verify: Statements._verify,
     ir.Extract: lambda code, s: code.extract(s),

@@ -3,25 +3,25 @@ sessions, deparsing."""
 
 from __future__ import annotations
 
-from gradplane.switch.arch.model import (
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit.entry_points import EntryPoints
+from gradplane.switch.jit.headers import clear_rest, copy_bits
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.packet_context import Context
+from gradplane.switch.runtime.packet_passes import (
     CLONE_LIMIT,
     CLONED_TOO_OFTEN,
-    GROUPS,
     PASS_LIMIT,
     TOO_MANY_CLONES,
     TOO_OFTEN,
 )
-from gradplane.switch.jit import native_vectors
-from gradplane.switch.jit.entry_points import Rounds
-from gradplane.switch.jit.headers import clear_rest, copy_bits
-from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.packet_context import Context
-
-SESSIONS = GROUPS  # clone sessions that can exist
 
 
-class Traffic(Rounds):
-    """What happens to a packet between its blocks."""
+class Traffic(EntryPoints):
+    """Writes what happens to a packet between its blocks; an architecture derives from it."""
 
     # -- small functions ------------------------------------------------------------------------
 
@@ -66,12 +66,42 @@ class Traffic(Rounds):
             )
             native_vectors.extend(f, "messages", size)
 
+    # -- the queue of packets that wait for egress ----------------------------------------------
+
+    def enqueue(
+        self, f: Function, size: int, places: Mapping[str, int], fields: Mapping[str, Operand | int]
+    ) -> Operand:
+        """Append a record of `size` bytes with these fields, i64 at their places; return its
+        address, for what else it holds."""
+        record = native_vectors.reserve(f, "queue", size)
+        for name, value in fields.items():
+            f.store("i64", value, f.add(record, places[name]), 8)
+        native_vectors.extend(f, "queue", size)
+        return record
+
+    @contextmanager
+    def queued(self, f: Function, size: int) -> Iterator[Operand]:
+        """Loop over the records in the queue, those included that are queued meanwhile: the address
+        of each."""
+        at = f.variable("i64", 0)
+        with f.loop() as end:
+            more = f.label()
+            length = native_vectors.length(f, "queue")
+            f.branch(f.compare("ult", "i64", at.get(), length), more, end)
+            f.at(more)
+            yield f.add(native_vectors.data(f, "queue"), at.get())
+            at.increase(size)
+
+    @staticmethod
+    def queue_is_empty(f: Function) -> Operand:
+        return f.compare("eq", "i64", native_vectors.length(f, "queue"), 0)
+
     # -- groups and sessions --------------------------------------------------------------------
 
     def members(self, f: Function, group: Operand, after: str) -> tuple[Operand, Operand]:
         """A multicast group's first replica and their number; if there are none, counts a drop and
         goes to `after`."""
-        with f.when(f.compare("uge", "i64", group, GROUPS)):
+        with f.when(f.compare("uge", "i64", group, self.unit.groups)):
             self.count_drop(f, "beyond")
             f.go(after)
         row = f.add(f.word("groups"), f.binary("shl", "i64", group, 4))
@@ -109,7 +139,7 @@ class Traffic(Rounds):
         return first, count, truncate, f.binary("sub", "i64", service, 1), more
 
     def session_exists(self, f: Function, session: Operand) -> Operand:
-        known = f.compare("ult", "i64", session, SESSIONS)
+        known = f.compare("ult", "i64", session, self.unit.sessions)
         row = self._session_row(f, f.select(known, "i64", session, 0))
         exists = f.compare("ne", "i64", f.load("i64", f.add(row, 24), 8), 0)
         return f.binary("and", "i1", known, exists)

@@ -1,4 +1,4 @@
-"""Calls of the program's own externs: from machine code back to Python.
+"""Calls of user-defined externs: from machine code back to Python.
 
 The values of a call lie in one buffer, inputs first, then room for what comes back, each as in
 `layout`. Machine code finds the function to call in a state word, so that its text, and what is
@@ -12,8 +12,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gradplane.switch.arch.user_externs import Invoke, OwnExterns, inputs
 from gradplane.switch.interp.packet import Abort
+from gradplane.switch.interp.user_externs import Invoke, UserExterns, inputs
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 from gradplane.switch.jit.expressions import is_scalar
@@ -21,7 +21,7 @@ from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.jit.value_transfer import reader, writer
 
-WORD = "own externs"
+WORD = "user externs"
 _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 
@@ -29,7 +29,7 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 class Buffer:
     """Where a call's values lie, in bytes: inputs from the start, what comes back from `back`."""
 
-    call: ir.CallOwn
+    call: ir.CallUserExtern
     inputs: Sequence[tuple[Type, int]]
     places: Sequence[tuple[Type, int]]
     back: int
@@ -37,7 +37,7 @@ class Buffer:
     align: int
 
     @staticmethod
-    def of(call: ir.CallOwn, layouts: Layouts) -> Buffer:
+    def of(call: ir.CallUserExtern, layouts: Layouts) -> Buffer:
         given = [value.type for value, _ in inputs(call)]
         types = given + [var.type for var, _ in call.places]
         end, offsets, align = 0, [], 8
@@ -52,7 +52,9 @@ class Buffer:
         return Buffer(call, spots[: len(given)], spots[len(given) :], back, end, align)
 
 
-def call_own(call: ir.CallOwn, buffer: Buffer, site: int, fault: int, code: Statements) -> None:
+def call_user_extern(
+    call: ir.CallUserExtern, buffer: Buffer, site: int, fault: int, code: Statements
+) -> None:
     """Writes a call; the packet's way ends with `fault` where the implementation fails."""
     f = code.f
     memory = f.alloca(buffer.size, buffer.align)
@@ -76,8 +78,8 @@ class Callback:
     a packet to end with (KeyboardInterrupt, for example), to be raised when machine code is done.
     """
 
-    def __init__(self, own: OwnExterns, buffers: Sequence[Buffer], layouts: Layouts) -> None:
-        self._sites = [_Site(buffer, own.invoke(buffer.call), layouts) for buffer in buffers]
+    def __init__(self, externs: UserExterns, buffers: Sequence[Buffer], layouts: Layouts) -> None:
+        self._sites = [_Site(buffer, externs.invoke(buffer.call), layouts) for buffer in buffers]
         self._function = _CALLBACK(self._call)
         self.failures: deque[Abort] = deque()
         self.raised: BaseException | None = None

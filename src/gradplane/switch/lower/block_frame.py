@@ -1,4 +1,4 @@
-"""What lowering keeps while it walks one top-level parser or control."""
+"""The state of the lowering of one top-level parser or control."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 
 class Frame:
-    """`out` is where statements go; `locals` grows with every variable made."""
+    """`out` is where statements are emitted; `locals` collects every variable made."""
 
     def __init__(self, lowering: Instances) -> None:
         self.p = lowering
         self.out: list[ir.Stmt] = []
         self.locals: list[ir.Var] = []
         self.env = Env(lowering.top)
-        self.repeats = False  # may this place run more than once a packet?
+        self.repeats = False  # whether this place may run more than once a packet
         self._return: tuple[ir.Block, ir.Var | None] | None = None
-        self._loops: list[tuple[ir.Block, ir.Block]] = []  # (for break, for continue)
-        self._copy_outs: list[list[ir.Stmt]] = []  # of the calls around, for exit
-        self._nested = False  # inside a sub-control?
-        self._often = False  # inside a sub-control that several places apply?
-        self._exit: ir.Block | None = None  # a table's action, if nested: what an exit leaves
+        self._loops: list[tuple[ir.Block, ir.Block]] = []  # for break, for continue
+        self._copy_outs: list[list[ir.Stmt]] = []  # of the enclosing calls, for exit
+        self._nested = False  # whether inside a sub-control
+        self._often = False  # whether inside a sub-control that is applied in several places
+        self._exit: ir.Block | None = None  # what exit leaves in a nested table's action
         self._exiting: ir.Var | None = None
-        self._exit_bodies: list[list[ir.Stmt]] = []  # of the actions that may set it
+        self._exit_bodies: list[list[ir.Stmt]] = []  # bodies of the actions that may set `_exiting`
         self._span = NOWHERE
 
     # -- helpers -------------------------------------------------------------------------------
@@ -81,7 +81,7 @@ class Frame:
         return var
 
     def spill(self, e: ir.Expr, name: str = "tmp") -> ir.Var:
-        """A new variable holding the value `e` has now."""
+        """Return a new variable that holds the current value of `e`."""
         var = self.variable(name, e.type)
         self.emit(ir.Assign(var, e))
         return var
@@ -92,7 +92,7 @@ class Frame:
 
     @contextmanager
     def returns(self, result: ir.Var | None) -> Iterator[None]:
-        """A body with its own `return`, emitted as a block."""
+        """Within the context, emit a body whose `return` leaves the body only."""
         saved, loops = self._return, self._loops
         block = ir.Block([], "return")
         self._return, self._loops = (block, result), []
@@ -106,7 +106,7 @@ class Frame:
 
 
 def leaves(statements: Sequence[ir.Stmt], block: ir.Block) -> bool:
-    """Whether a Leave of this block stands in the statements."""
+    """Return whether the statements contain a Leave of this block."""
     for s in statements:
         match s:
             case ir.Leave(block=target):

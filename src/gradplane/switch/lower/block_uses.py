@@ -1,4 +1,4 @@
-"""Who uses parsers and controls, over the whole syntax tree."""
+"""Where parsers, controls and extern functions are used or declared in the syntax tree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gradplane.switch.syntax import ast
 
 
 def apply_sites(program: ast.Program) -> Counter[ast.Decl]:
-    """How many `instance.apply(...)` there are for each Instantiation (or parameter)."""
+    """Count the `instance.apply(...)` of each Instantiation (or parameter)."""
     count: Counter[ast.Decl] = Counter()
     for node in walk(program.declarations):
         if isinstance(node, ast.Call) and node.info is not None and node.info.kind == "block":
@@ -20,7 +20,7 @@ def apply_sites(program: ast.Program) -> Counter[ast.Decl]:
 
 
 def used_blocks(program: ast.Program) -> set[ast.Decl]:
-    """The parsers and controls that are instantiated or applied somewhere."""
+    """Return the parsers and controls that are instantiated or applied somewhere."""
     used: set[ast.Decl] = set()
     for node in walk(program.declarations):
         info = node.info if isinstance(node, ast.Call | ast.Instantiation) else None
@@ -30,7 +30,7 @@ def used_blocks(program: ast.Program) -> set[ast.Decl]:
 
 
 def functions_beside_package(program: ast.Program) -> dict[str, list[ast.Decl]]:
-    """The extern functions, by name, in the file that declares the package of `main`."""
+    """Return the extern functions, by name, of the file that declares the package of `main`."""
     instances = [d for d in program.declarations if isinstance(d, ast.Instantiation)]
     files = {d.info.decl.span.file for d in instances if d.name == "main"}
     found: dict[str, list[ast.Decl]] = {}

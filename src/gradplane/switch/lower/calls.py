@@ -1,7 +1,7 @@
-"""Calls: functions, actions and sub-controls inlined, tables applied.
+"""Lower calls: functions, actions and sub-controls are inlined, tables applied.
 
-Arguments are bound by reference where nothing can tell the difference, otherwise copied in and
-out in order (specification, section 6.8).
+Arguments are bound by reference where that cannot be observed, and otherwise copied in and out in
+order (specification, section 6.8).
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from gradplane.switch.lower.instance_scope import (
 from gradplane.switch.lower.type_erasure import erase, type_name
 from gradplane.switch.syntax import ast
 
-NEVER_STORED = (INTEGER, STRING)  # types without variables: such a parameter is its value
-STARTED_ANEW = ("Checksum", "InternetChecksum")  # PSA: their state lasts one run of their block
+NEVER_STORED = (INTEGER, STRING)  # types without run-time values: such a parameter is its constant
+STARTED_ANEW = ("Checksum", "InternetChecksum")  # PSA: their state lasts for one run of their block
 
 
 class CallLowering(ExternLowering):
     @abstractmethod
     def stmts(self, statements: Sequence[ast.Stmt]) -> None:
-        """Emits statements."""
+        """Lower statements."""
 
     # -- calls ---------------------------------------------------------------------------------
 
@@ -46,7 +46,7 @@ class CallLowering(ExternLowering):
         return result
 
     def call(self, e: ast.Call, wanted: bool) -> ir.Expr | None:
-        """Emits a call; returns its value if it has one."""
+        """Lower a call; return its value if it has one."""
         info: CallInfo = e.info
         if e.const is not None:
             return self.expr(e)
@@ -96,10 +96,10 @@ class CallLowering(ExternLowering):
         return table
 
     def exit(self) -> None:
-        """Copies out the results of all calls around, then leaves the top-level control.
+        """Copy out the results of all enclosing calls, then leave the top-level control.
 
-        An action of a sub-control's table leaves a note instead, for whoever applied the table: it
-        alone knows whom the sub-control was called by.
+        An action of a sub-control's table sets a flag instead, which is tested after the table is
+        applied: only there is it known which calls enclose the sub-control.
         """
         for copies in reversed(self._copy_outs):
             self.out += copies
@@ -113,7 +113,7 @@ class CallLowering(ExternLowering):
     # -- inlining ------------------------------------------------------------------------------
 
     def _inline_callable(self, e: ast.Call, info: CallInfo) -> ir.Expr | None:
-        """A P4 function, or an action called directly."""
+        """Inline a P4 function, or an action that is called directly."""
         self.p.count_inlined(e.span)
         decl = info.decl
         assert isinstance(decl, ast.FunctionDecl | ast.ActionDecl) and decl.body is not None
@@ -141,7 +141,7 @@ class CallLowering(ExternLowering):
         return result
 
     def apply_block(self, info: CallInfo) -> None:
-        """A sub-control's body, in place."""
+        """Inline the body of a sub-control."""
         self.p.count_inlined(self._span)
         instance = self.block_instance(info)
         again = instance.elaborated is not None
@@ -159,7 +159,7 @@ class CallLowering(ExternLowering):
         self.out += copies
 
     def block_instance(self, info: CallInfo) -> BlockInstance:
-        if info.constructed is not None:  # C.apply(): an instance of its own, named C
+        if info.constructed is not None:  # C.apply(): an anonymous instance, named C
             return self.p.direct_instance(info, self.env)
         assert isinstance(info.base, ast.Name)
         found = self.env.find(info.base.decl)
@@ -167,7 +167,7 @@ class CallLowering(ExternLowering):
         return found
 
     def enter_block(self, info: CallInfo, instance: BlockInstance) -> tuple[Env, list[ir.Stmt]]:
-        """Binds the arguments and, the first time, makes the block's own objects."""
+        """Bind the arguments and, the first time, make the block's own objects."""
         decl = instance.decl
         if instance.elaborated is None:
             env = instance.env.inner()
@@ -182,8 +182,11 @@ class CallLowering(ExternLowering):
         return env, self._rebind_arguments(info, decl, env)
 
     def enter_parser(self, info: CallInfo, instance: BlockInstance) -> tuple[Env, list[ir.Stmt]]:
-        """As enter_block. Each call has its own states, so its parameters can be its arguments:
-        reject leaves them from anywhere, without copies, and what was extracted stays."""
+        """Enter a sub-parser, as enter_block does, but by reference.
+
+        Each call has its own states, so its parameters can be its arguments. `reject` leaves the
+        states from anywhere without copying out, and what was extracted stays.
+        """
         decl = instance.decl
         if instance.elaborated is None:
             instance.elaborated = instance.env.inner()
@@ -194,7 +197,7 @@ class CallLowering(ExternLowering):
         return env, self._bind_arguments(info, decl.params, env, by_reference=True)
 
     def initialise(self, members: Sequence[ast.Decl], again: bool = False) -> None:
-        """Gives a block's own variables their first values; `again`: it may have run before."""
+        """Initialise a block's variables; `again`: the block may have run before."""
         for member in members:
             if isinstance(member, ast.VarDecl):
                 var = self.env.find(member)
@@ -207,7 +210,7 @@ class CallLowering(ExternLowering):
                 instance = self.env.find(member)
                 if (
                     isinstance(instance, ir.ExternInstance)
-                    and instance.own is None
+                    and instance.user_extern is None
                     and instance.type in STARTED_ANEW
                 ):
                     self.emit(ir.CallExtern(instance, "clear", [], []), member.span)
@@ -215,7 +218,7 @@ class CallLowering(ExternLowering):
     def _bind_arguments(
         self, info: CallInfo, params: Sequence[ast.Param], env: Env, by_reference: bool
     ) -> list[ir.Stmt]:
-        """Binds each parameter; returns the statements that copy results out afterwards."""
+        """Bind each parameter; return the statements that copy results out afterwards."""
         values, saved = self.argument_values(info)
         copies: list[ir.Stmt] = []
         for i, (param, value) in enumerate(zip(params, values, strict=True)):
@@ -244,7 +247,7 @@ class CallLowering(ExternLowering):
         return copies
 
     def _bind_object(self, param: ast.Param, value: Binding | None, t: Type, env: Env) -> None:
-        """packet_in, extern instances; or an argument left out: `_` or @optional."""
+        """Bind packet_in, an extern instance, or an argument left out: `_` or @optional."""
         if value is None:
             env.bind(param, self.spill(ir.Zero(erase(t)), param.name))
         else:
@@ -253,17 +256,17 @@ class CallLowering(ExternLowering):
     def _rebind_arguments(
         self, info: CallInfo, decl: ast.ParserDecl | ast.ControlDecl, env: Env
     ) -> list[ir.Stmt]:
-        """A further apply of the same instance: its parameters are variables already."""
+        """Assign the arguments of a further apply to the instance's existing parameters."""
         copies: list[ir.Stmt] = []
         values, saved = self.argument_values(info)
         for i, (param, value) in enumerate(zip(decl.params, values, strict=True)):
             bound = env.find(param)
             if not isinstance(bound, ir.LValue):
                 if value is not None and value != bound:
-                    self._told_apart(param, decl)
+                    self._check_same_object(param, decl)
                     env.bind(param, value)
                 continue
-            if not isinstance(value, ir.Expr):  # `_`: nobody wants what comes out
+            if not isinstance(value, ir.Expr):  # `_`: the result is discarded
                 self.emit(ir.Assign(bound, ir.Zero(bound.type)))
             elif i in saved:
                 self.emit(ir.Assign(bound, saved[i]))
@@ -274,16 +277,18 @@ class CallLowering(ExternLowering):
                 self.emit(ir.Assign(bound, ir.Zero(bound.type)))
         return copies
 
-    def _told_apart(self, param: ast.Param, decl: ast.ParserDecl | ast.ControlDecl) -> None:
-        """A parameter that is an object or a number, another one than at the last apply: tables
-        exist once, so what they do cannot depend on it."""
+    def _check_same_object(self, param: ast.Param, decl: ast.ParserDecl | ast.ControlDecl) -> None:
+        """Report a parameter bound to another object or number than at an earlier apply.
+
+        A table exists once per instance, so its keys and actions cannot depend on such a parameter.
+        """
         has_tables = any(isinstance(m, ast.TableDecl) for m in decl.locals)
         if has_tables and any(
             isinstance(n, ast.Name) and n.decl is param for n in walk(decl.locals)
         ):
             self.p.reporter.error(
                 self._span,
-                f"{decl.name} was applied with another {param.name} before, which its tables use",
+                f"{decl.name} is applied with different {param.name}, which its tables use",
                 "make an instance for each",
             )
 
@@ -296,9 +301,9 @@ class CallLowering(ExternLowering):
             copies.append(self.copy_out(value, var))
 
     def _shareable(self, direction: str, value: ir.Expr, others: Sequence[ir.Expr]) -> bool:
-        """Whether a parameter may simply be another name for its argument.
+        """Return whether a parameter may be an alias of its argument.
 
-        Not where it is written and part of a header: an invalid header takes no writes.
+        It may not if it is written and part of a header: an invalid header ignores writes.
         """
         if isinstance(value, ir.Const):
             return direction in ("", "in")
@@ -311,8 +316,11 @@ class CallLowering(ExternLowering):
     def action_body(
         self, action: ActionInstance, bound: Sequence[ast.Expr], data: list[ir.Var]
     ) -> list[ir.Stmt]:
-        """The IR body of an action used by a table. `data` takes its directionless parameters;
-        `bound` are the arguments the table gives for the others."""
+        """Return the IR body of an action used by a table.
+
+        Its directionless parameters are appended to `data`; `bound` are the table's arguments for
+        the others.
+        """
         with self.into([]) as out, self.repeating():
             inner = action.env.inner()
             copies: list[ir.Stmt] = []
@@ -341,7 +349,10 @@ class CallLowering(ExternLowering):
 
     @contextmanager
     def _own_exit(self, copy_outs: list[list[ir.Stmt]]) -> Iterator[None]:
-        """A table's action: what is around it now is not what is around the table's apply."""
+        """Within the context, lower a table's action, whose exit must not copy out here.
+
+        The calls around the action now are not those around the table's apply.
+        """
         saved, self._copy_outs = self._copy_outs, copy_outs
         block = ir.Block([], "exit")
         out = self.out

@@ -1,4 +1,4 @@
-"""Making IR expressions, with constants folded on the way."""
+"""Build IR expressions, folding constants."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def number(t: Type, value: int) -> ir.Const:
 
 
 def sized(a: ir.Expr) -> ir.Expr:
-    """The expression itself; an `int` that met no width gets one, 32 bits at least."""
+    """Return the expression itself; an `int` without a width gets one, at least 32 bits."""
     if not isinstance(a, ir.Const) or a.type != INTEGER:
         return a
     value = int(a.value)
@@ -36,7 +36,7 @@ def sized(a: ir.Expr) -> ir.Expr:
 
 
 def zero(t: Type) -> ir.Expr:
-    """The default value of a type."""
+    """Return the default value of a type."""
     if isinstance(t, Bits | Bool):
         return ir.Const(t, ops.zero(t))
     return ir.Zero(t)
@@ -51,7 +51,7 @@ def unary(op: str, a: ir.Expr) -> ir.Expr:
 
 
 def binary(op: str, a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    """`a op b` on scalars; && and || also fold with one constant side."""
+    """Build `a op b` on scalars; && and || are also folded with one constant operand."""
     if isinstance(a, ir.Const) and isinstance(b, ir.Const):
         value = ops.binary(op, a.type, b.type, a.value, b.value)
         return ir.Const(ops.result_type(op, a.type, b.type), value)
@@ -86,7 +86,7 @@ def mux(cond: ir.Expr, then: ir.Expr, other: ir.Expr) -> ir.Expr:
 
 
 def field(a: ir.Expr, index: int) -> ir.Expr:
-    """A member of a struct, header or union value."""
+    """Build a member of a struct, header or union value."""
     assert isinstance(a.type, Fields), a.type
     f = a.type.fields[index]
     match a:
@@ -117,7 +117,10 @@ def valid(a: ir.Expr) -> ir.Expr:
 
 
 def equal(a: ir.Expr, b: ir.Expr) -> ir.Expr:
-    """a == b on any type: headers are equal when both are invalid, or valid with equal fields."""
+    """Build a == b on any type.
+
+    Headers are equal when both are invalid, or both are valid with equal fields.
+    """
     match a.type:
         case Struct(fields=fields) | Union(fields=fields):
             return _all(equal(field(a, i), field(b, i)) for i in range(len(fields)))
@@ -134,7 +137,10 @@ def equal(a: ir.Expr, b: ir.Expr) -> ir.Expr:
 
 
 def spread(target: ir.LValue, bits: ir.LValue) -> Iterator[ir.Stmt]:
-    """Assigns a struct of the same bits (erase.without_headers) to a value that holds headers."""
+    """Return assignments of a struct of the same bits to a value that holds headers.
+
+    The struct's type is that of type_erasure.without_headers.
+    """
     match target.type:
         case Header(fields=fields):
             yield ir.Assign(
@@ -158,7 +164,7 @@ def _part(struct: ir.LValue, index: int) -> ir.LValue:
 
 
 def _all(conditions: Iterable[ir.Expr]) -> ir.Expr:
-    """Their conjunction, as a tree of little depth: a struct may have many fields."""
+    """Build the conjunction as a balanced tree: a struct may have many fields."""
     level = list(conditions) or [TRUE]
     while len(level) > 1:
         odd = level[-1:] if len(level) % 2 else []

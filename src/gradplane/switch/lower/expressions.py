@@ -1,4 +1,4 @@
-"""Expressions: pure IR with their calls emitted first, in evaluation order."""
+"""Lower expressions to pure IR; their calls are emitted before, in evaluation order."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from gradplane.switch.syntax import ast
 class ExpressionLowering(Frame):
     @abstractmethod
     def call(self, e: ast.Call, wanted: bool) -> ir.Expr | None:
-        """Emits a call; returns its value if it has one."""
+        """Emit a call; return its value if it has one."""
 
     @abstractmethod
     def apply_table(
         self, e: ast.Call, hit: ir.Var | None = None, action_run: ir.Var | None = None
     ) -> ir.Table:
-        """Emits a table's apply, its outcome going to the variables given."""
+        """Emit a table's apply, which stores its outcome in the given variables."""
 
     # -- expressions ---------------------------------------------------------------------------
 
     def expr(self, e: ast.Expr) -> ir.Expr:
-        """A pure expression with the value of `e`; its calls are emitted first."""
+        """Return a pure expression with the value of `e`; its calls are emitted before."""
         if e.const is not None:
             return self._constant(e)
         value: ir.Expr = getattr(self, f"_{type(e).__name__.lower()}")(e)
@@ -38,7 +38,7 @@ class ExpressionLowering(Frame):
         return value
 
     def exprs(self, *es: ast.Expr) -> list[ir.Expr]:
-        """Operands, evaluated from left to right: one that a later call could change is saved."""
+        """Lower operands from left to right; one that a later call could change is saved."""
         out: list[ir.Expr] = []
         for i, e in enumerate(es):
             value = self.expr(e)
@@ -98,7 +98,7 @@ class ExpressionLowering(Frame):
         return expression_builder.element(base, index)
 
     def _inside(self, e: ast.Index, base: ir.Expr, index: ir.Expr) -> None:
-        """An index that only a constructor's argument settles is checked here."""
+        """Check an index that depends on a constructor's argument."""
         assert isinstance(base.type, Stack)
         if isinstance(index, ir.Const) and not 0 <= int(index.value) < base.type.size:
             what = f"index {index.value} is outside {base.type}"
@@ -121,7 +121,7 @@ class ExpressionLowering(Frame):
         return self.operation(e.op, left, right, e.right)
 
     def operation(self, op: str, left: ir.Expr, right: ir.Expr, place: ast.Expr) -> ir.Expr:
-        """`left op right`, where constructor's arguments may have settled that it has no value."""
+        """Build `left op right`; constructor arguments may have made its value undefined."""
         why = _undefined(op, left, right)
         if why:
             self.p.reporter.error(place.span, why)
@@ -190,7 +190,7 @@ class ExpressionLowering(Frame):
     # -- l-values ------------------------------------------------------------------------------
 
     def lvalue(self, e: ast.Expr) -> ir.LValue:
-        """The storage `e` names; indexes are evaluated now."""
+        """Return the storage that `e` names; indexes are evaluated now."""
         match e:
             case ast.Index(base=base, index=index):
                 stack, at = self.lvalue(base), self.expr(index)
@@ -215,7 +215,7 @@ class ExpressionLowering(Frame):
 
 
 def _undefined(op: str, left: ir.Expr, right: ir.Expr) -> str:
-    """Why an operation has no value with these constants; empty if it has one."""
+    """Return why an operation on these constants is undefined; empty if it is defined."""
     if not isinstance(right, ir.Const) or isinstance(right.value, str):
         return ""
     b, a = int(right.value), int(left.value) if isinstance(left, ir.Const) else 0
@@ -234,7 +234,7 @@ def _undefined(op: str, left: ir.Expr, right: ir.Expr) -> str:
 
 
 def has_call(e: ast.Expr | None) -> bool:
-    """Whether evaluating `e` may have an effect."""
+    """Return whether evaluating `e` may have side effects."""
     match e:
         case None:
             return False
@@ -260,7 +260,7 @@ def has_call(e: ast.Expr | None) -> bool:
 
 
 def bounds(e: ast.Slice) -> tuple[int, int]:
-    """High and low bit of a slice, `[lo +: width]` included."""
+    """Return the high and low bit of a slice, also of `[lo +: width]`."""
     low: int = e.lo.const
     if e.hi is not None:
         return e.hi.const, low

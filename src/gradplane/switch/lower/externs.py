@@ -1,4 +1,4 @@
-"""Arguments of calls, and the calls that stay calls: extern functions and methods, packets."""
+"""Lower arguments of calls, and calls that remain in the IR: externs and packet methods."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from gradplane.switch.ir.types import BOOL, ERROR, STRING, Bits, Enum, Header, S
 from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
 from gradplane.switch.lower.instance_scope import PACKET, Binding
-from gradplane.switch.lower.type_erasure import CODE, erase, erase_but_named, without_headers
-from gradplane.switch.lower.user_externs import OwnCall
+from gradplane.switch.lower.type_erasure import CODE, erase, erase_keeping_names, without_headers
+from gradplane.switch.lower.user_externs import UserExternCall
 from gradplane.switch.syntax import ast
 
 
@@ -18,10 +18,10 @@ class ExternLowering(ExpressionLowering):
     # -- arguments -----------------------------------------------------------------------------
 
     def argument_values(self, info: CallInfo) -> tuple[list[Binding | None], dict[int, ir.Var]]:
-        """Arguments, evaluated as written: l-values for out and inout, otherwise values or objects.
+        """Evaluate arguments in order: l-values for out and inout, else values or objects.
 
-        Where evaluating a later argument may change a value, it is saved before; for an inout
-        argument the second result has the variable it was saved in.
+        A value that evaluating a later argument may change is saved before; for an inout argument
+        the second result has the variable it was saved in.
         """
         values: list[Binding | None] = [None] * len(info.args)
         saved: dict[int, ir.Var] = {}
@@ -42,7 +42,7 @@ class ExternLowering(ExpressionLowering):
         return values, saved
 
     def _settled(self, place: ir.Expr) -> ir.LValue:
-        """The storage that an argument names now, whatever `next` and `last` are later."""
+        """Return the storage that an argument names now, whatever `next` and `last` are later."""
         match place:
             case ir.FieldOf(base=base, index=index):
                 place = expression_builder.field(self._settled(base), index)
@@ -56,7 +56,7 @@ class ExternLowering(ExpressionLowering):
         return place
 
     def _stack_end(self, stack: ir.LValue, following: bool) -> ir.Expr:
-        """The element that is next, or last, as one with an index."""
+        """Return the next or last element of a stack as an element with an index."""
         assert isinstance(stack.type, Stack), stack.type
         last = ir.LastIndex(Bits(32), stack)
         index = (
@@ -100,8 +100,12 @@ class ExternLowering(ExpressionLowering):
             if info.name == "static_assert":
                 return self._static_assert(e, info)
         assert instance is None or isinstance(instance, ir.ExternInstance), instance
-        if instance.own is not None if instance is not None else self.p.is_own(info):
-            return OwnCall(self, e, info).lower(instance)
+        if (
+            instance.user_extern is not None
+            if instance is not None
+            else self.p.is_user_defined(info)
+        ):
+            return UserExternCall(self, e, info).lower(instance)
         args, directions, copies = self._extern_arguments(info)
         result = None
         if not isinstance(info.signature.result, Void):
@@ -114,14 +118,14 @@ class ExternLowering(ExpressionLowering):
                 directions,
                 result,
                 [self._erased(t) for t in info.type_args],
-                [erase_but_named(substitute(t, self.env.types)) for t in info.type_args],
+                [erase_keeping_names(substitute(t, self.env.types)) for t in info.type_args],
             )
         )
         self.out += copies
         return result
 
     def _extern_arguments(self, info: CallInfo) -> tuple[list[ir.Expr], list[str], list[ir.Stmt]]:
-        """Arguments, their directions, and what copies results out afterwards."""
+        """Return arguments, their directions, and the statements that copy results out."""
         args: list[ir.Expr] = []
         directions: list[str] = []
         copies: list[ir.Stmt] = []
@@ -153,7 +157,7 @@ class ExternLowering(ExpressionLowering):
         return expression_builder.TRUE
 
     def _packet(self, e: ast.Call, info: CallInfo) -> ir.Expr | None:
-        """Methods of packet_in and packet_out."""
+        """Lower methods of packet_in and packet_out."""
         match info.name:
             case "extract":
                 self._extract(info)
@@ -174,12 +178,15 @@ class ExternLowering(ExpressionLowering):
                 target = self.variable(info.name, self.type_of(e))
                 self.emit(ir.PacketLength(target))
                 return target
-        self.p.no_meaning(e.span, f"packet method {info.name} has no meaning here")
-        return OwnCall(self, e, info).lower(None)
+        self.p.unsupported(e.span, f"the architecture's packets have no method {info.name}")
+        return UserExternCall(self, e, info).lower(None)
 
     def _lookahead(self, target: ir.Var) -> None:
-        """Engines look ahead at numbers, headers and structs of numbers; what holds headers is
-        looked ahead at as such a struct, which the headers are then made of."""
+        """Lower a lookahead.
+
+        Engines support numbers, headers and structs of numbers. For types with headers in them, a
+        struct of the same bits is read and then assigned to the headers.
+        """
         flat = target.type if isinstance(target.type, Header) else without_headers(target.type)
         if flat == target.type:
             self.emit(ir.Lookahead(target))
@@ -201,12 +208,12 @@ class ExternLowering(ExpressionLowering):
 
 
 def _takes(info: CallInfo, *types: Type) -> bool:
-    """Whether a function's parameters have these types."""
+    """Return whether a function's parameters have these types."""
     return tuple(p.type for p in info.signature.params) == types
 
 
 def _enum(info: CallInfo, at: int) -> Enum | None:
-    """The enum a parameter is declared with, if it is: its constants are passed by name."""
+    """Return the enum type of a parameter, if it has one: its constants are passed by name."""
     assert isinstance(info.decl, ast.FunctionDecl)
     declared = info.decl.params[at].type
     return declared if isinstance(declared, Enum) else None

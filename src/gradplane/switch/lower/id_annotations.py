@@ -1,4 +1,4 @@
-"""Numbers that `@id` gives to what the control plane knows: each to one of a kind."""
+"""Check the numbers that `@id` gives to control-plane objects: unique within their kind."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from gradplane.switch.source import Reporter, Span
 
 Numbered = tuple[str, Annotations, Span]
 
-_PROFILES = ("action_profile", "action_selector")  # one kind to P4Runtime
-_LOW = (1 << 24) - 1  # the upper byte of an object's id says its kind
+_PROFILES = ("action_profile", "action_selector")  # one kind in P4Runtime
+_LOW = (1 << 24) - 1  # the upper byte of an object's id encodes its kind
 
 
 def check_numbers(program: ir.Program, reporter: Reporter) -> None:
-    """Reports the second object of a kind, key of a table or datum of an action with a number."""
+    """Report objects of a kind, keys of a table and parameters of an action with equal numbers."""
     for group in _groups(program):
         seen: dict[int, str] = {}
         for name, notes, span in group:
@@ -24,7 +24,7 @@ def check_numbers(program: ir.Program, reporter: Reporter) -> None:
                 continue
             first = seen.setdefault(number & _LOW, name)
             if first != name:
-                reporter.error(span, f"{name} has the @id of {first}: {number}")
+                reporter.error(span, f"{name} has the same @id as {first}: {number}")
 
 
 def _groups(program: ir.Program) -> Iterator[Iterable[Numbered]]:

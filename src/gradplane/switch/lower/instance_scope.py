@@ -1,5 +1,7 @@
-"""What names mean in one instance of a block: the same declaration, instantiated twice, means two
-different variables, tables and externs."""
+"""The meaning of names in one instance of a block.
+
+A declaration that is instantiated twice has two different variables, tables and externs.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from gradplane.switch.syntax import ast
 
 
 class Packet:
-    """What packet_in and packet_out parameters are bound to: a block has only one of them."""
+    """The binding of packet_in and packet_out parameters: a block has only one of them."""
 
 
 PACKET = Packet()
@@ -26,8 +28,8 @@ class BlockInstance:
     decl: ast.ParserDecl | ast.ControlDecl
     name: str
     env: Env
-    sites: int = 1  # places that apply it
-    elaborated: Env | None = None  # locals and parameters, from its first apply on
+    sites: int = 1  # number of places that apply it
+    elaborated: Env | None = None  # bindings of locals and parameters, from the first apply on
 
 
 @dataclass(slots=True, eq=False)
@@ -42,7 +44,7 @@ class ActionInstance:
 
 @dataclass(slots=True, eq=False)
 class PackageInstance:
-    """A package within a package."""
+    """A package that is an argument of another package."""
 
     package: ir.Package
 
@@ -61,7 +63,7 @@ Binding = (
 
 @dataclass(slots=True, eq=False)
 class Env:
-    """Bindings of declarations; `path` is the control-plane name of the block around."""
+    """Bindings of declarations; `path` is the control-plane name of the enclosing block."""
 
     parent: Env | None
     path: str = ""
@@ -77,7 +79,7 @@ class Env:
         return None
 
     def block(self) -> Env:
-        """The environment of the whole block around."""
+        """Return the environment of the whole enclosing block."""
         env = self
         while env.parent is not None and env.parent.path == env.path:
             env = env.parent
@@ -91,7 +93,10 @@ class Env:
 
 
 def control_plane_name(path: str, name: str, annotations: tuple[Annotation, ...]) -> str:
-    """The dotted name of an object: @name replaces the last part, or all if a dot starts it."""
+    """Return the dotted name of an object.
+
+    @name replaces the last part, or everything if it starts with a dot.
+    """
     for a in annotations:
         if a.name == "name" and a.values and isinstance(a.values[0], str):
             name = a.values[0]

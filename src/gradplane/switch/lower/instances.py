@@ -1,21 +1,20 @@
-"""Instances: of externs, parsers, controls, tables and actions, and the names they go by."""
+"""Make instances of externs, parsers, controls, tables and actions, and their names."""
 
 from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
+from collections.abc import Mapping
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.checker_types import BlockType, ExternType, substitute
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotations, Enum, Error, Fields, Header, Type
+from gradplane.switch.ir.types import Annotations, Enum, Error, Fields, Header, Type, Void
 from gradplane.switch.ir.verify import CORE_ERRORS
 from gradplane.switch.lower import expression_builder
-from gradplane.switch.lower.abstract_methods import method
 from gradplane.switch.lower.block_uses import apply_sites, functions_beside_package
-from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.instance_scope import (
     ActionInstance,
@@ -24,20 +23,22 @@ from gradplane.switch.lower.instance_scope import (
     PackageInstance,
     control_plane_name,
 )
+from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.table_lowering import TableLowering, value_set
-from gradplane.switch.lower.type_erasure import erase, erase_but_named, told
+from gradplane.switch.lower.type_erasure import erase, erase_keeping_names, extern_type
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
-MAX_INLINED = 20_000  # calls: what a program of doubling calls would grow to has no end
-Natives = frozenset[tuple[str, str]]
-"""The externs that an architecture has: ("", function), (type, "") and (type, method)."""
+MAX_INLINED = 20_000  # calls; functions that call others twice grow exponentially
+Natives = Mapping[tuple[str, str], str]
+"""The externs that an architecture has: ("", function), (type, method), and (type, "") with the
+kind of its instances (ir.ExternInstance.kind)."""
 
-MANY = 2  # as the number of places that apply an instance: its arguments are copied
+MANY = 2  # a number of apply sites that makes an instance copy its arguments
 
 
 class Instances:
-    """What the lowering of a program shares: the top environment and the lists that grow."""
+    """The shared state of the lowering of a program: the top environment and the IR's lists."""
 
     def __init__(
         self, checked: Checked, reporter: Reporter, natives: Natives | None = None
@@ -52,7 +53,7 @@ class Instances:
         self.actions: list[ir.Action] = []
         self.externs: list[ir.ExternInstance] = []
         self.value_sets: list[ir.ValueSet] = []
-        self.own_calls: list[ir.CallOwn] = []
+        self.user_extern_calls: list[ir.CallUserExtern] = []
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
         self.profile_actions: dict[ir.ExternInstance, list[str]] = {}  # of its tables, in order
         self._ids = itertools.count()
@@ -65,32 +66,35 @@ class Instances:
 
     @abstractmethod
     def package(self, info: CallInfo, env: Env, annotations: Annotations) -> ir.Package:
-        """The package that a constructor call makes."""
+        """Return the package that a constructor call makes."""
 
     # -- shared services -----------------------------------------------------------------------
 
     def variable(self, name: str, t: Type) -> ir.Var:
         return ir.Var(t, name, next(self._ids))
 
-    def no_meaning(self, span: Span, message: str, hint: str = "") -> None:
-        """An error for what only another architecture than ours may give a meaning."""
+    def unsupported(self, span: Span, message: str, hint: str = "") -> None:
+        """Report what our architectures do not support; another architecture may."""
         if self.natives is not None:
             self.reporter.error(span, message, hint)
 
-    def is_own(self, info: CallInfo) -> bool:
-        """Whether an extern function is the program's own: the architecture has none of its name,
-        or declares another form of it beside its package."""
+    def is_user_defined(self, info: CallInfo) -> bool:
+        """Return whether an extern function is user-defined.
+
+        That is, the architecture has none of its name, or declares another form of it beside its
+        package.
+        """
         if self.natives is None or ("", info.name) not in self.natives:
             return True
         assert isinstance(info.decl, ast.FunctionDecl)
         return info.name in self._architecture and info.decl not in self._architecture[info.name]
 
     def count_inlined(self, span: Span) -> None:
-        """Notes a call replaced by the body of what it calls."""
+        """Count a call that is replaced by the body of its callee."""
         self._inlined += 1
         if self._inlined > MAX_INLINED:
             self.reporter.error(
-                span, f"the program is too large: more than {MAX_INLINED} calls to write out"
+                span, f"the program is too large: more than {MAX_INLINED} calls to inline"
             )
             self.reporter.stop_on_errors()
 
@@ -103,7 +107,7 @@ class Instances:
         return self.checker.match_kinds.index(value.name)
 
     def error_code(self, name: str) -> int:
-        """Of one of core.p4's errors; 0 in a program without core.p4, as the engines have it."""
+        """Return the code of a core.p4 error; 0 without core.p4, as in the engines."""
         return self.errors.index(name) if name in self.errors else 0
 
     def note_table(self, table: ir.Table, codes: dict[str, int]) -> None:
@@ -112,19 +116,23 @@ class Instances:
         self._codes[table] = codes
 
     def note_action(self, action: ir.Action) -> None:
-        """Each control-plane action is listed once, though tables may bind its arguments."""
+        """Add an action; it is listed once, even if several tables bind its arguments.
+
+        Two actions of one name are one to the control plane if their parameters are the same, as
+        those of `@name(".nop")` in several controls; each table has its own action's body.
+        """
         known = next((a for a in self.actions if a.name == action.name), None)
         if known is None:
             self.actions.append(action)
-        elif known.span != action.span:
+        elif known.span != action.span and not _same_parameters(known, action):
             self._same_name("action", action.name, action.span, known.span)
 
     def action_codes(self, table: ir.Table) -> dict[str, int]:
-        """Action name as in the source -> its position in table.actions."""
+        """Return the map from an action's name in the source to its position in table.actions."""
         return self._codes[table]
 
     def _take_name(self, kind: str, name: str, span: Span) -> None:
-        """Notes a control-plane name, which belongs to one object (17.3.1)."""
+        """Reserve a control-plane name for one object (17.3.1)."""
         if (kind, name) in self._names:
             self._same_name(kind, name, span, self._names[kind, name])
         self._names[kind, name] = span
@@ -132,7 +140,7 @@ class Instances:
     def _same_name(self, kind: str, name: str, span: Span, other: Span) -> None:
         hint = f"the first is at {other}: give one of them a @name"
         if other == span:
-            hint = "what it is declared in is instantiated more than once under one name"
+            hint = "its block is instantiated more than once under one name"
         self.reporter.error(span, f"a second {kind} has the control-plane name {name}", hint)
 
     def no_action(self) -> ActionInstance:
@@ -149,7 +157,7 @@ class Instances:
     # -- instances -----------------------------------------------------------------------------
 
     def instantiate(self, decl: ast.Instantiation, env: Env) -> None:
-        """Makes what an instantiation declares, and binds it."""
+        """Make the object that an instantiation declares, and bind it."""
         annotations = self.checker.annotations(decl.annotations)
         name = control_plane_name(env.path, decl.name, annotations)
         match decl.type:
@@ -163,7 +171,7 @@ class Instances:
                 env.bind(decl, PackageInstance(self.package(decl.info, env, annotations)))
 
     def _initializer(self, decl: ast.Instantiation, made: ir.ExternInstance, env: Env) -> None:
-        """The objects and the abstract methods that an instantiation gives."""
+        """Make the objects and abstract methods that an instantiation gives."""
         inner = env.inner()
         inner.path = made.name
         if decl.this is not None:
@@ -172,11 +180,11 @@ class Instances:
             if isinstance(member, ast.Instantiation):
                 self.instantiate(member, inner)
         for member in decl.body or []:
-            if isinstance(member, ast.FunctionDecl) and made.own is not None:
-                made.own.methods.append(method(self, member, inner))
+            if isinstance(member, ast.FunctionDecl) and made.user_extern is not None:
+                made.user_extern.methods.append(_method(self, member, inner))
 
     def block_instance(self, info: CallInfo, name: str, env: Env, sites: int) -> BlockInstance:
-        """The parser or control that a constructor call makes."""
+        """Return the parser or control that a constructor call makes."""
         decl = info.decl
         assert isinstance(decl, ast.ParserDecl | ast.ControlDecl), decl
         inner = self.top.inner()
@@ -186,7 +194,7 @@ class Instances:
         return BlockInstance(decl, name, inner, sites)
 
     def direct_instance(self, info: CallInfo, env: Env) -> BlockInstance:
-        """The instance that `C.apply()` stands for: one in each instance of the block around."""
+        """Return the instance for `C.apply()`: one in each instance of the enclosing block."""
         assert isinstance(info.decl, ast.ParserDecl | ast.ControlDecl)
         name = control_plane_name(env.path, info.decl.name, ())
         return self._direct.setdefault(
@@ -205,9 +213,13 @@ class Instances:
         ]
         type_args = [erase(a) for a in t.args]
         instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)
-        instance.told_args = [erase_but_named(a) for a in t.args]
-        if self.natives is None or (t.name, "") not in self.natives:
-            instance.own = ir.Own([told(substitute(p.type, env.types)) for p in params])
+        instance.told_args = [erase_keeping_names(a) for a in t.args]
+        kind = None if self.natives is None else self.natives.get((t.name, ""))
+        instance.kind = kind or ""
+        if kind is None:
+            instance.user_extern = ir.UserExtern(
+                [extern_type(substitute(p.type, env.types)) for p in params]
+            )
         self._take_name("extern", name, span)
         self.externs.append(instance)
         return instance
@@ -215,7 +227,7 @@ class Instances:
     def constructor_binding(
         self, arg: ast.Expr, name: str, env: Env
     ) -> ir.Expr | ir.ExternInstance | BlockInstance:
-        """An argument of a constructor; an object made in its place goes by `name`."""
+        """Return a constructor's argument; an object made in place is called `name`."""
         if isinstance(arg, ast.Name) and arg.const is None:
             found = env.find(arg.decl)
             if isinstance(found, BlockInstance):
@@ -231,7 +243,7 @@ class Instances:
             return body.expr(arg)
 
     def constructor_value(self, arg: ast.Expr, name: str, env: Env) -> ir.Argument:
-        """An argument that an extern or the package takes."""
+        """Return an argument as an extern or the package takes it."""
         if isinstance(arg.const, EnumValue):
             return arg.const.name
         value = self.constructor_binding(arg, name, env)
@@ -248,7 +260,7 @@ class Instances:
     def elaborate(
         self, decl: ast.ParserDecl | ast.ControlDecl, env: Env, body: CallLowering
     ) -> None:
-        """Makes the objects a block declares, once per instance."""
+        """Make the objects that a block declares, once per instance."""
         for member in decl.locals:
             match member:
                 case ast.VarDecl():
@@ -269,8 +281,43 @@ class Instances:
                     env.bind(member, made)
 
 
+def _same_parameters(a: ir.Action, b: ir.Action) -> bool:
+    return [(p.name, p.type) for p in a.params] == [(p.name, p.type) for p in b.params]
+
+
+def _method(p: Instances, decl: ast.FunctionDecl, outer: Env) -> ir.Method:
+    """Return the IR of an abstract method's body; `outer` is the instance's environment."""
+    assert decl.body is not None, decl.name
+    signature = p.checker.calls.signature(decl)
+    if signature.type_params:
+        what = f"abstract method {decl.name} cannot have type parameters"
+        p.unsupported(decl.span, what, "declare them on the extern")
+    env = outer.inner()
+    body = Body(p)
+    params = []
+    for param, formal in zip(decl.params, signature.params, strict=True):
+        var = p.variable(param.name, erase(substitute(formal.type, env.types)))
+        env.bind(param, var)
+        params.append(ir.Param(param.name, param.direction, var))
+    result = None
+    if not isinstance(signature.result, Void):
+        result = p.variable("result", erase(substitute(signature.result, env.types)))
+    with body.scope(env), body.returns(result), body.repeating():
+        body.stmts(decl.body.body)
+    return ir.Method(
+        decl.name,
+        params,
+        [extern_type(substitute(formal.type, env.types)) for formal in signature.params],
+        result,
+        extern_type(substitute(signature.result, env.types)),
+        body.locals,
+        body.out,
+        decl.span,
+    )
+
+
 def _parts(value: ir.Make | ir.Zero) -> ir.Argument:
-    """A list's, tuple's or struct's constants; an invalid header is None."""
+    """Return the constants in a list, tuple or struct; None for an invalid header."""
     if isinstance(value, ir.Make):
         parts = value.fields
     elif isinstance(value.type, Fields) and not isinstance(value.type, Header):
@@ -288,6 +335,6 @@ def _part(value: ir.Expr) -> ir.Argument:
 
 
 def _in_order(errors: list[str]) -> list[str]:
-    """core.p4's first, so that NoError is 0 where a program declares errors before its include."""
+    """Return core.p4's errors first: NoError is 0 even if a program declares errors earlier."""
     core = [name for name in CORE_ERRORS if name in errors]
     return core + [name for name in errors if name not in core]

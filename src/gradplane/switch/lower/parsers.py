@@ -1,4 +1,4 @@
-"""Parsers as graphs of states; a sub-parser's states become states of the one that applies it."""
+"""Lower parsers to graphs of states; a sub-parser's states are added to its caller's."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
 from gradplane.switch.lower import expression_builder
-from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.instance_scope import Env
+from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.table_lowering import match_of
 from gradplane.switch.syntax import ast
 
@@ -26,8 +26,8 @@ class ParserLowering:
         self.p = lowering
         self.body = body
         self.states: dict[str, ir.State] = {}
-        self._pieces: Counter[str] = Counter()  # how often a state was cut by a sub-parser
-        self._copy_outs: list[list[ir.Stmt]] = []  # of the sub-parsers around, for reject
+        self._pieces: Counter[str] = Counter()  # how often a state was split at a sub-parser
+        self._copy_outs: list[list[ir.Stmt]] = []  # of the enclosing sub-parsers, for reject
 
     def run(self, decl: ast.ParserDecl, env: Env) -> dict[str, ir.State]:
         with self.body.repeating():
@@ -35,7 +35,7 @@ class ParserLowering:
         return self.states
 
     def _graph(self, decl: ast.ParserDecl, env: Env, prefix: str, accept: str) -> None:
-        """Adds a parser's states under a prefix; `accept` is where its accept leads."""
+        """Add a parser's states under a prefix; `accept` is the target of its accept."""
         for s in decl.states:
             with self.body.scope(env.inner()):
                 self._state(s, prefix, accept)
@@ -60,7 +60,7 @@ class ParserLowering:
     def _statements(
         self, statements: Sequence[ast.Stmt], current: ir.State, prefix: str
     ) -> ir.State:
-        """Lowers statements into `current`; a sub-parser's call ends it and starts another."""
+        """Lower statements into `current`; a call of a sub-parser ends it and starts another."""
         for s in statements:
             match s:
                 case ast.CallStmt(call=ast.Call(info=info)) if info.kind == "block":
@@ -76,7 +76,7 @@ class ParserLowering:
         return current
 
     def _branches(self, s: ast.If, current: ir.State, prefix: str) -> ir.State:
-        """An if with a sub-parser in it: a state for each branch, and one where they meet."""
+        """Lower an if that contains a sub-parser: a state for each branch, and one to join them."""
         with self.body.into(current.body):
             current.select = [self.body.expr(s.cond)]
         after = self._new(self._fresh_name(current.name), s)
@@ -128,12 +128,15 @@ class ParserLowering:
             ]
 
     def _selected(self, exprs: Sequence[ast.Expr]) -> list[ir.Expr]:
-        """What is matched; a single tuple is so element by element."""
-        values = self.body.exprs(*exprs)
-        if len(values) != 1 or not isinstance(values[0].type, Struct):
-            return values
-        whole = values[0] if isinstance(values[0], ir.Make) else self.body.spill(values[0])
-        return [expression_builder.field(whole, i) for i in range(len(values[0].type.fields))]
+        """Return the values that are matched; structs and tuples are matched part by part."""
+        return [part for value in self.body.exprs(*exprs) for part in self._parts(value)]
+
+    def _parts(self, value: ir.Expr) -> list[ir.Expr]:
+        if not isinstance(value.type, Struct):
+            return [value]
+        whole = value if isinstance(value, ir.Make | ir.LValue) else self.body.spill(value)
+        fields = [expression_builder.field(whole, i) for i in range(len(value.type.fields))]
+        return [part for field in fields for part in self._parts(field)]
 
     def _matches(self, keyset: ast.Expr) -> list[ir.Match]:
         if isinstance(keyset, ast.TupleKey | ast.ListExpr):

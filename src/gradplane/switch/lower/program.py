@@ -1,4 +1,4 @@
-"""From a checked program to its IR: instantiates the package `main` and all that hangs on it."""
+"""Lower a checked program to its IR: instantiate the package `main` and its arguments."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from gradplane.switch.check.checker_types import ExternType
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Annotations, Header, NewType, bit_width
 from gradplane.switch.lower.block_uses import used_blocks
-from gradplane.switch.lower.body import Body
 from gradplane.switch.lower.id_annotations import check_numbers
 from gradplane.switch.lower.instance_scope import (
     PACKET,
@@ -23,7 +22,13 @@ from gradplane.switch.lower.instance_scope import (
 )
 from gradplane.switch.lower.instances import Instances, Natives
 from gradplane.switch.lower.parsers import ParserLowering
-from gradplane.switch.lower.type_erasure import erase, erase_but_named, several_varbits, type_name
+from gradplane.switch.lower.statements import Body
+from gradplane.switch.lower.type_erasure import (
+    erase,
+    erase_keeping_names,
+    several_varbits,
+    type_name,
+)
 from gradplane.switch.source import Reporter
 from gradplane.switch.syntax import ast
 
@@ -34,10 +39,10 @@ _TRANSLATION = re.compile(rf'"((?:[^"\\]|\\.)*)" , (?:string|bit < {_NUMBER} >|{
 
 
 class Lowering(Instances):
-    """Lowers a program: the package `main`, and all it is made of."""
+    """Lowers a program: the package `main`, and everything it is made of."""
 
     def run(self, library: bool) -> ir.Program | None:
-        """Lowers the program; None (and an error) if it has no main and is no library."""
+        """Lower the program; None (and an error) if it has no main and is not a library."""
         main: ir.Package | None = None
         for decl in self.program.declarations:
             match decl:
@@ -72,7 +77,7 @@ class Lowering(Instances):
             self._new_types(),
             self._controller_headers(),
             main.annotations,
-            self.own_calls,
+            self.user_extern_calls,
         )
 
     def package(self, info: CallInfo, env: Env, annotations: Annotations) -> ir.Package:
@@ -84,14 +89,16 @@ class Lowering(Instances):
         return ir.Package(info.name, args, annotations)
 
     def _unused_blocks(self) -> Iterator[tuple[str, ir.Parser | ir.Control]]:
-        """The parsers and controls at the top that nothing in the program uses, each by itself;
-        without those that have constructor parameters, whose arguments nobody gives."""
+        """Yield the top-level parsers and controls that nothing in the program uses.
+
+        Those with constructor parameters are left out: there are no arguments for them.
+        """
         used = used_blocks(self.program)
         for decl in self.program.declarations:
             if not isinstance(decl, ast.ParserDecl | ast.ControlDecl) or decl in used:
                 continue
             if not decl.ctor_params:
-                self._names.clear()  # each by itself: they are not of one program
+                self._names.clear()  # lowered separately: they do not share names
                 instance = BlockInstance(decl, decl.name, self.top.inner())
                 yield decl.name, self._block(instance)
 
@@ -113,12 +120,12 @@ class Lowering(Instances):
         return self.constructor_value(arg, name, env)
 
     def _block(self, instance: BlockInstance) -> ir.Parser | ir.Control:
-        """A top-level parser or control."""
+        """Return a top-level parser or control."""
         block = self._lowered(instance, Body(self))
         found = {several_varbits(v.type) for v in (*block.locals, *(p.var for p in block.params))}
         for name in sorted(filter(None, found)):
             what = f"{instance.decl.name} uses header {name}, which has several varbit fields"
-            self.no_meaning(instance.decl.span, what, "one is possible here")
+            self.unsupported(instance.decl.span, what, "at most one is supported")
         return block
 
     def _lowered(self, instance: BlockInstance, body: Body) -> ir.Parser | ir.Control:
@@ -151,8 +158,13 @@ class Lowering(Instances):
             if isinstance(t, ExternType) and t.name in PACKET_TYPES:
                 env.bind(p, PACKET)
                 continue
-            if isinstance(t, ExternType):  # of an architecture that is not ours
-                env.bind(p, ir.ExternInstance(t.name, p.name, [], [], span=p.span, own=ir.Own()))
+            if isinstance(t, ExternType):  # of an architecture that this package does not implement
+                env.bind(
+                    p,
+                    ir.ExternInstance(
+                        t.name, p.name, [], [], span=p.span, user_extern=ir.UserExtern()
+                    ),
+                )
                 continue
             var = self.variable(p.name, erase(t))
             var.type_name = type_name(t)
@@ -160,7 +172,7 @@ class Lowering(Instances):
             out.append(ir.Param(p.name, p.direction, var))
         return out
 
-    # -- what P4Info wants to know -------------------------------------------------------------
+    # -- information for P4Info ----------------------------------------------------------------
 
     def _new_types(self) -> dict[str, ir.TypeInfo]:
         found = {}
@@ -180,7 +192,7 @@ class Lowering(Instances):
                     return ir.TypeInfo(t.name, width, *translation)
                 self.reporter.error(
                     decl.span,
-                    f"@p4runtime_translation({a.body}) cannot be read",
+                    f"@p4runtime_translation({a.body}) is malformed",
                     'write ("uri", 32), ("uri", bit<32>) or ("uri", string)',
                 )
         return ir.TypeInfo(t.name, width)
@@ -190,13 +202,13 @@ class Lowering(Instances):
         for decl in self.program.declarations:
             if any(a.name == "controller_header" for a in decl.annotations):
                 t = self.checker.types.declared(decl)
-                if t is not None and isinstance(erased := erase_but_named(t), Header):
+                if t is not None and isinstance(erased := erase_keeping_names(t), Header):
                     found.append(erased)
         return found
 
 
 def _translation(a: Annotation) -> tuple[str, int | None] | None:
-    """The URI and the SDN width (None: a string) of @p4runtime_translation; None if malformed."""
+    """Return the URI and SDN width (None: string) of @p4runtime_translation; None if malformed."""
     found = _TRANSLATION.fullmatch(a.body)
     if found is None:
         return None
@@ -206,7 +218,7 @@ def _translation(a: Annotation) -> tuple[str, int | None] | None:
 
 
 def package_types(program: ast.Program) -> list[str]:
-    """The type of a checked program's `main`; without a main, the types of packages declared."""
+    """Return the type of `main`; without a main, the types of packages declared."""
     for decl in program.declarations:
         if isinstance(decl, ast.Instantiation) and decl.name == "main":
             return [decl.info.name]
@@ -216,10 +228,11 @@ def package_types(program: ast.Program) -> list[str]:
 def lower(
     checked: Checked, reporter: Reporter, natives: Natives | None, library: bool = False
 ) -> ir.Program:
-    """Lowers a checked program; raises CompileError for what only now turns out to be wrong.
+    """Lower a checked program; raises CompileError for errors that only show here.
 
-    natives: the externs of its architecture; None where that is none of ours, whose tables may have
-    match kinds and properties that we do not know. library: it may be without a main.
+    natives: the externs of its architecture; None for an architecture that this package does not
+    implement, whose match kinds and table properties are unknown. library: accept a program without
+    a main.
     """
     program = Lowering(checked, reporter, natives).run(library)
     if program is not None:

@@ -1,4 +1,4 @@
-"""Tables: keys, actions with bound arguments, entries and properties."""
+"""Lower tables: keys, actions with bound arguments, entries and properties."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import ExternType
-from gradplane.switch.check.keynames import given_name, key_name
-from gradplane.switch.check.scope import did_you_mean
+from gradplane.switch.check.key_names import given_name, key_name
 from gradplane.switch.check.table_declarations import MAX_PRIORITY, ActionUse
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotation, Annotations, Fields
+from gradplane.switch.ir.types import Annotation, Annotations, Fields, Tuple, Type
 from gradplane.switch.ir.verify import MATCH_KINDS
 from gradplane.switch.lower.instance_scope import ActionInstance, Env, control_plane_name
 from gradplane.switch.lower.type_erasure import erase, type_name
@@ -86,15 +86,17 @@ class TableLowering:
         annotations = self.p.checker.annotations(key.annotations)
         name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
         if key.match_kind not in MATCH_KINDS:
-            what = f"match kind {key.match_kind} has no meaning here"
-            self.p.no_meaning(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
+            what = f"the architecture has no match kind {key.match_kind}"
+            self.p.unsupported(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
         return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
 
     # -- actions -------------------------------------------------------------------------------
 
     def _in_order(self) -> list[ast.ActionRef]:
-        """The listed actions, in the order of an earlier table that shares the action profile:
-        members are for both."""
+        """Return the listed actions, in the order of an earlier table with the same action profile.
+
+        Members of the profile are shared, so an action needs the same number in both tables.
+        """
         shared = next((self._extern(p) for p in self._implementation() if _is_name(p)), None)
         if shared is None:
             return self.decl.actions
@@ -116,7 +118,7 @@ class TableLowering:
         return self.codes[ref.name]
 
     def _action(self, instance: ActionInstance, use: ActionUse) -> ir.Action:
-        """The action's IR: one for all tables that bind no arguments, else one for this table."""
+        """Return the action's IR: this table's if it binds arguments, else shared by all tables."""
         if instance.made is not None and not use.bound:
             return instance.made
         data: list[ir.Var] = []
@@ -138,7 +140,9 @@ class TableLowering:
     def _number(self, e: ast.Expr) -> int | bool:
         value = self.body.expr(e)
         if not isinstance(value, ir.Const) or isinstance(value.value, str):
-            self.p.reporter.error(e.span, "this must be a number, bool or enum member known here")
+            self.p.reporter.error(
+                e.span, "this must be a number, bool or enum member known at compile time"
+            )
             return 0
         return value.value
 
@@ -157,7 +161,10 @@ class TableLowering:
         return ir.ActionCall(self.codes["NoAction"], [])
 
     def _for_empty_group(self) -> ir.ActionCall | None:
-        """What the source says, else in PSA NoAction, where the table has it; None: the default."""
+        """Return the action of an empty group; None: the default action.
+
+        It is the source's or, in PSA, NoAction if the table lists it.
+        """
         if self.decl.empty_group_action is not None:
             return self._call(self.decl.empty_group_action)
         of_psa = any(p.name == "psa_implementation" for p in self._implementation())
@@ -165,7 +172,7 @@ class TableLowering:
         return None if code is None else ir.ActionCall(code, [])
 
     def _implementation(self) -> Iterator[ast.TableProperty]:
-        """The properties that name an action profile."""
+        """Yield the properties that name an action profile."""
         return (p for p in self.decl.properties if p.name in IMPLEMENTATION)
 
     # -- entries -------------------------------------------------------------------------------
@@ -188,7 +195,7 @@ class TableLowering:
         )
 
     def _fill_priorities(self, entries: list[ir.Entry]) -> None:
-        """Entries without priority among others, or where the step is given (14.2.1.4)."""
+        """Compute missing priorities, if some are given or a step is (14.2.1.4)."""
         if any(a.name == "priority" for e in entries for a in e.annotations):
             self._annotated_priorities(entries)
         values = {p.name: p.value.const for p in self.decl.properties}
@@ -202,7 +209,7 @@ class TableLowering:
             if entry.priority is None and before.priority is not None:
                 entry.priority = before.priority + (-step if largest else step)
                 if not 0 <= entry.priority <= MAX_PRIORITY:
-                    what = f"the priority of this entry comes out as {entry.priority}"
+                    what = f"the priority of this entry is computed as {entry.priority}"
                     self.p.reporter.error(entry.span, what, f"it must be 0 to {MAX_PRIORITY}")
                     return
         if any(e.priority is not None for e in self.decl.entries):
@@ -214,7 +221,7 @@ class TableLowering:
         seen: dict[int, ir.Entry] = {}
         for entry in entries:
             if entry.priority in seen and "duplicate_priorities" not in silent:
-                what = f"a second entry has priority {entry.priority}: which one wins is open"
+                what = f"a second entry has priority {entry.priority}: the winner is undefined"
                 where = f"the other is at {seen[entry.priority].span}"
                 self.p.reporter.warning(entry.span, what, where, "duplicate_priorities")
             if entry.priority is not None:
@@ -222,13 +229,13 @@ class TableLowering:
         for one, two in itertools.pairwise(entries):
             a, b = one.priority or 0, two.priority or 0
             if (a < b if largest else a > b) and "entries_out_of_priority_order" not in silent:
-                what = f"this entry has priority {b} and stands after one of {a}"
+                what = f"this entry has priority {b} and follows one of priority {a}"
                 kind = "entries_out_of_priority_order"
-                self.p.reporter.warning(two.span, what, "it is the one that wins", kind)
+                self.p.reporter.warning(two.span, what, "this one wins", kind)
 
     @staticmethod
     def _annotated_priorities(entries: list[ir.Entry]) -> None:
-        """As in BMv2: the smallest @priority wins, an entry without one has its position."""
+        """Apply BMv2's @priority: the smallest wins, and an entry without one has its position."""
         numbers = [
             next((a.values[0] for a in e.annotations if a.name == "priority" and a.values), i)
             for i, e in enumerate(entries, 1)
@@ -259,19 +266,19 @@ class TableLowering:
                 table.meter = self._direct(p, "direct_meter")
             case name if name not in PROPERTIES and self.p.natives is not None:
                 near = did_you_mean(name, PROPERTIES)
-                what = f"no table here has a property {name}: it means nothing"
+                what = f"the architecture's tables have no property {name}: it is ignored"
                 self.p.reporter.warning(p.span, what, near, "unknown")
 
     def _flag(self, p: ast.TableProperty) -> bool:
-        """true or false; psa_idle_timeout: a member of PSA_IdleTimeout_t."""
+        """Return the value of true or false, or of a member of PSA_IdleTimeout_t."""
         value, of_psa = p.value.const, p.name == "psa_idle_timeout"
         if str(p.value.type) != (IDLE_TIMEOUT if of_psa else "bool"):
             known = f"a member of {IDLE_TIMEOUT}" if of_psa else "true or false"
-            self.p.no_meaning(p.value.span, f"property {p.name} is {known}")
+            self.p.unsupported(p.value.span, f"property {p.name} must be {known}")
         return bool(getattr(value, "name", value) != "NO_TIMEOUT" and value)
 
     def _direct(self, p: ast.TableProperty, kind: str) -> ir.ExternInstance | None:
-        """A counter or meter with a cell an entry: it cannot belong to a second table."""
+        """Return a direct counter or meter, which cannot belong to a second table."""
         found = self._instance(p, kind)
         owner = self.p.direct_of.setdefault(found, self.name) if found is not None else self.name
         if owner != self.name:
@@ -279,11 +286,11 @@ class TableLowering:
         return found
 
     def _instance(self, p: ast.TableProperty, *types: str) -> ir.ExternInstance | None:
-        """The extern instance a property names or makes, of one of the kinds."""
+        """Return the extern instance of one of the types that a property names or makes."""
         found = self._extern(p)
         if found is not None and found.kind in types:
             return found
-        self.p.no_meaning(p.span, f"property {p.name} must be {' or '.join(types)}")
+        self.p.unsupported(p.span, f"property {p.name} must be {' or '.join(types)}")
         return None
 
     def _extern(self, p: ast.TableProperty) -> ir.ExternInstance | None:
@@ -306,7 +313,7 @@ def _is_name(p: ast.TableProperty) -> bool:
 
 
 def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:
-    """One component of a keyset."""
+    """Lower one component of a keyset."""
     match e:
         case ast.DefaultKey():
             return ir.MatchAny()
@@ -318,23 +325,28 @@ def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:
 
 
 def value_set(p: Instances, decl: ast.ValueSetDecl, env: Env) -> ir.ValueSet:
-    """A parser value set; the components of a struct are its match fields (@match, else exact)."""
+    """Lower a parser value set; a struct's fields are its match fields (@match, else exact)."""
     t = decl.ref.type
     assert t is not None
     annotations = p.checker.annotations(decl.annotations)
     name = control_plane_name(env.path, decl.name, annotations)
-    if isinstance(t, Fields):
-        fields = [
-            ir.Key(f.name, ir.Zero(erase(f.type)), _match_kind(f.annotations), f.annotations)
-            for f in t.fields
-        ]
-    else:
-        erased = erase(t)
-        parts = erased.fields if isinstance(erased, Fields) else ()
-        fields = [ir.Key(f.name, ir.Zero(f.type), "exact") for f in parts]
-        fields = fields or [ir.Key("", ir.Zero(erased), "exact", (), type_name(t))]
+    fields = _value_set_fields("", t, ())
     size = decl.size.const if isinstance(decl.size.const, int) else 0
     return ir.ValueSet(name, fields, size, annotations, decl.span)
+
+
+def _value_set_fields(name: str, t: Type, annotations: Annotations) -> list[ir.Key]:
+    """Return the match fields of a value set's type; those of a nested struct have dotted names."""
+    prefix = f"{name}." if name else ""
+    match t:
+        case Fields(fields=fields):
+            inner = [(f.name, f.type, f.annotations) for f in fields]
+        case Tuple(elements=elements):
+            inner = [(f"f{i}", e, ()) for i, e in enumerate(elements)]
+        case _:
+            kind, new_type = _match_kind(annotations), "" if name else type_name(t)
+            return [ir.Key(name, ir.Zero(erase(t)), kind, annotations, new_type)]
+    return [key for n, p, notes in inner for key in _value_set_fields(prefix + n, p, notes)]
 
 
 def _match_kind(annotations: Annotations) -> str:

@@ -1,4 +1,4 @@
-"""From the checker's types to those the engines know (see switch/ir/types.py)."""
+"""Convert the checker's types to those of the IR (see switch/ir/types.py)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from gradplane.switch.ir.types import (
     Header,
     Integer,
     List,
+    MatchKind,
     NewType,
     SerEnum,
     Stack,
@@ -28,16 +29,16 @@ from gradplane.switch.ir.types import (
     Void,
 )
 
-CODE = Bits(32)  # of enum members and errors
+CODE = Bits(32)  # the type of enum members and errors
 
 
 @lru_cache(maxsize=4096)
 def erase(t: Type) -> Type:
-    """The runtime type of values of type t."""
+    """Return the runtime type of values of type t."""
     match t:
         case Bits() | Bool() | Varbit() | String():
             return t
-        case Enum() | Error() | Integer():
+        case Enum() | Error() | MatchKind() | Integer():
             return CODE
         case SerEnum(underlying=underlying) | NewType(underlying=underlying):
             return erase(underlying)
@@ -49,13 +50,13 @@ def erase(t: Type) -> Type:
         case Fields():
             fields = tuple(replace(f, type=erase(f.type)) for f in t.fields)
             return replace(t, name=str(t), fields=fields, args=())
-        case TypeVar() | List():
-            return Struct(str(t), ())  # only the types of unused or compile-time values
+        case TypeVar() | List() | ExternType():
+            return Struct(str(t), ())  # types of objects, unused and compile-time values only
     raise AssertionError(t)
 
 
 def without_headers(t: Type) -> Type:
-    """A struct of the same bits with structs instead of headers and stacks; t erased."""
+    """Return a struct of the same bits without headers and stacks; t is erased."""
     match t:
         case Stack(element=element, size=size):
             fields = tuple(Field(f"f{i}", without_headers(element)) for i in range(size))
@@ -70,7 +71,7 @@ def without_headers(t: Type) -> Type:
 
 @lru_cache(maxsize=4096)
 def several_varbits(t: Type) -> str:
-    """The name of a header in t with more than one varbit field; empty if there is none."""
+    """Return the name of a header in t with several varbit fields; empty if there is none."""
     match t:
         case Header(name=name, fields=fields):
             return name if sum(isinstance(f.type, Varbit) for f in fields) > 1 else ""
@@ -81,38 +82,41 @@ def several_varbits(t: Type) -> str:
     return ""
 
 
-def erase_but_named(t: Type) -> Type:
-    """As `erase`, but enums, errors and `type` declarations stay: controllers are told of them."""
+def erase_keeping_names(t: Type) -> Type:
+    """Erase a type, but keep enums, errors and `type` declarations, for the control plane."""
     match t:
         case NewType() | Enum() | SerEnum() | Error():
             return t
         case Tuple(elements=elements):
-            fields = tuple(Field(f"f{i}", erase_but_named(e)) for i, e in enumerate(elements))
+            fields = tuple(Field(f"f{i}", erase_keeping_names(e)) for i, e in enumerate(elements))
             return Struct(str(t), fields)
         case Stack(element=element, size=size):
-            return Stack(erase_but_named(element), size)
+            return Stack(erase_keeping_names(element), size)
         case Fields():
-            fields = tuple(replace(f, type=erase_but_named(f.type)) for f in t.fields)
+            fields = tuple(replace(f, type=erase_keeping_names(f.type)) for f in t.fields)
             return replace(t, name=str(t), fields=fields, args=())
     return erase(t)
 
 
-def told(t: Type) -> Type:
-    """As an extern's implementation sees it: like erase(t), but enums, errors, tuples and lists
-    stay, and compile-time numbers; VOID for what is no value."""
+def extern_type(t: Type) -> Type:
+    """Return a type as a user-defined extern's implementation sees it.
+
+    It is erase(t), but with enums, errors, tuples, lists and compile-time numbers kept; VOID for
+    what is not a value.
+    """
     match t:
         case Enum() | Error() | Integer():
             return t
         case NewType(underlying=underlying):
-            return told(underlying)
+            return extern_type(underlying)
         case Tuple(elements=elements):
-            return Tuple(tuple(map(told, elements)))
+            return Tuple(tuple(map(extern_type, elements)))
         case List(element=element):
-            return List(told(element))
+            return List(extern_type(element))
         case Stack(element=element, size=size):
-            return Stack(told(element), size)
+            return Stack(extern_type(element), size)
         case Fields():
-            fields = tuple(replace(f, type=told(f.type)) for f in t.fields)
+            fields = tuple(replace(f, type=extern_type(f.type)) for f in t.fields)
             return replace(t, name=str(t), fields=fields, args=())
         case TypeVar() | ExternType() | Void():
             return VOID
@@ -120,5 +124,5 @@ def told(t: Type) -> Type:
 
 
 def type_name(t: Type) -> str:
-    """The `type` declaration's name, for P4Info; empty for other types."""
+    """Return the name of a `type` declaration, for P4Info; empty for other types."""
     return t.name if isinstance(t, NewType) else ""

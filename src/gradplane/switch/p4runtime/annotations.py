@@ -1,4 +1,4 @@
-"""Annotations in P4Info: documentation, what is passed on, and numbers that some give."""
+"""Annotations in P4Info: documentation, annotations passed on to the controller, numbers."""
 
 from __future__ import annotations
 
@@ -9,16 +9,20 @@ from finsy.proto import p4t
 from gradplane.switch.ir.types import Annotation, Annotations
 from gradplane.switch.p4runtime.ids import P4InfoError
 
-_TOLD_ELSEWHERE = ("name", "id", "brief", "description")
+_IN_OTHER_FIELDS = ("name", "id", "brief", "description")
 
 
-def annotate(out: Any, annotations: Annotations, told: tuple[str, ...] = ()) -> None:
-    """@brief and @description become documentation, what has no own place is passed on."""
+def annotate(out: Any, annotations: Annotations, handled: tuple[str, ...] = ()) -> None:
+    """Write annotations to a P4Info message `out`.
+
+    @brief and @description become its documentation. Names in `handled`, which the caller puts into
+    fields of their own, are skipped; all others are passed on.
+    """
     for a in annotations:
         if a.name in ("brief", "description"):
             if "doc" in out.DESCRIPTOR.fields_by_name:
                 setattr(out.doc, a.name, str(a.values[0]) if a.values else a.body)
-        elif a.name in _TOLD_ELSEWHERE or a.name in told:
+        elif a.name in _IN_OTHER_FIELDS or a.name in handled:
             continue
         elif a.structured:
             _structured(out.structured_annotations.add(name=a.name), a)
@@ -46,7 +50,9 @@ def _expression(out: p4t.Expression, value: int | bool | str, annotation: Annota
 
 
 def pairs_of(annotations: Annotations, name: str) -> dict[str, int | bool | str]:
-    """The keys and values of all annotations of this name; no key may be given twice."""
+    """Return the keys and values of all annotations of this name; raise P4InfoError for a double
+    key.
+    """
     found: dict[str, int | bool | str] = {}
     for annotation in annotations:
         for key, value in annotation.pairs if annotation.name == name else ():

@@ -1,15 +1,14 @@
-"""Who may write: the election of a primary controller for each role. No I/O.
+"""The election of a primary controller for each role, which alone may write. No I/O.
 
 A stream announces (role, election id). The stream whose election id equals the highest one ever
 seen for its role is the primary; all others are backups. The highest id outlives the stream that
-brought it: after the primary left, only an id at least as high makes a new one.
-
-    event                                       told to
+brought it: after the primary has left, only an id at least as high makes a new one.
+    event                                       notified
     first announcement, becomes primary         every stream of the role
     first announcement, stays backup            this stream
     primary announces a lower id (steps down)   every stream of the role
     primary leaves                              every other stream of the role
-    backup leaves                               nobody
+    backup leaves                               no stream
 
 P4Runtime specification, section "Client Arbitration and Controller Replication".
 """
@@ -42,7 +41,7 @@ class Client:
 
 @dataclass(slots=True)
 class Role:
-    """What is remembered of a role, beyond the streams that have it."""
+    """The state of a role, beyond the streams that have it."""
 
     message: p4r.Role | None  # as first announced, for the notices; None: the default role
     highest: int | None = None
@@ -60,7 +59,7 @@ class Arbitration:
     roles: dict[str, Role] = field(default_factory=dict)
 
     def announce(self, stream: Stream, update: p4r.MasterArbitrationUpdate) -> list[Notice]:
-        """A stream's MasterArbitrationUpdate: who is to be told what.
+        """Handle a stream's MasterArbitrationUpdate and return the notices to send.
 
         Raises RpcError when the stream is to be ended with that code.
         """
@@ -75,22 +74,26 @@ class Arbitration:
         if election_id is not None and (role.highest is None or election_id >= role.highest):
             role.primary, role.highest, role.config = stream, election_id, config
             role.config_message = update.role.config if update.role.HasField("config") else None
-            return self._tell_all(name)
+            return self._notices(name)
         if was_primary:
             role.primary = None
-            return self._tell_all(name)
+            return self._notices(name)
         return [(stream, self._notice(name, stream))]
 
     def leave(self, stream: Stream) -> list[Notice]:
-        """A stream ended: who is to be told what. Unknown streams are no error."""
+        """Remove a stream that has ended and return the notices to send. Unknown streams are no
+        error.
+        """
         client = self.clients.pop(stream, None)
         if client is None or self.roles[client.role].primary != stream:
             return []
         self.roles[client.role].primary = None
-        return self._tell_all(client.role)
+        return self._notices(client.role)
 
     def check_primary(self, role: str, election_id: int | None) -> RoleConfig:
-        """Refuse a request that is not from the role's primary; else the role's rights."""
+        """Return the rights of a role; raise RpcError for a request that is not from its
+        primary.
+        """
         rights = self.rights(role)
         primary = self.primary(role)
         if primary is None:
@@ -110,7 +113,7 @@ class Arbitration:
         return rights
 
     def rights(self, role: str) -> RoleConfig:
-        """What a role may do; raises RpcError for one that nobody announced."""
+        """Return what a role may access; raise RpcError for a role that was never announced."""
         if role and role not in self.roles:
             raise RpcError("NOT_FOUND", f'role "{role}" is not known on device {self.device_id}')
         return self.roles[role].config if role in self.roles else FULL_ACCESS
@@ -120,7 +123,7 @@ class Arbitration:
         return None if known is None or known.primary is None else self.clients[known.primary]
 
     def primaries(self) -> list[tuple[Client, RoleConfig]]:
-        """The primary of each role that has one, with its rights."""
+        """Return the primary of each role that has one, with its rights."""
         return [
             (self.clients[role.primary], role.config)
             for role in self.roles.values()
@@ -154,8 +157,8 @@ class Arbitration:
                     f" {_role_text(role)}",
                 )
 
-    def _tell_all(self, role: str) -> list[Notice]:
-        """Notices to every stream of the role, the primary last."""
+    def _notices(self, role: str) -> list[Notice]:
+        """Return a notice for every stream of the role, the primary last."""
         streams = [c.stream for c in self.clients.values() if c.role == role]
         streams.sort(key=lambda s: s == self.roles[role].primary)
         return [(s, self._notice(role, s)) for s in streams]
@@ -181,16 +184,18 @@ class Arbitration:
 
 
 def too_many_streams() -> RpcError:
-    return RpcError("RESOURCE_EXHAUSTED", f"{MAX_STREAMS} streams are open, which is the most")
+    return RpcError("RESOURCE_EXHAUSTED", f"{MAX_STREAMS} streams are open, the limit")
 
 
 def role_name(role: p4r.Role) -> str:
-    """A role's key: its name, or "#id" for the numbered roles of older clients; "" by default."""
+    """Return a role's key: its name, or "#id" for older clients' numbered roles; "" is the default
+    role.
+    """
     return request_role(role.name, role.id)
 
 
 def request_role(name: str, number: int) -> str:
-    """The same for a request's role and role_id fields."""
+    """Return the same key from a request's role and role_id fields."""
     return name or (f"#{number}" if number else "")
 
 

@@ -1,4 +1,4 @@
-"""Bit strings of the protocol: big-endian bytes, in their shortest form when we send them.
+"""Bit strings of the protocol: big-endian bytes, sent in their shortest form.
 
     bit<12>  99   b"\\x63"        also accepted: any number of zero bytes in front
     bit<12>  0    b"\\x00"        the empty string is never a value
@@ -14,7 +14,9 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 
 
 def to_bytes(value: int, width: int, signed: bool = False) -> bytes:
-    """The shortest string for `value`, an int of `width` bits (negative only when signed)."""
+    """Return the shortest string for `value`, an int of `width` bits (negative only when
+    signed).
+    """
     low, high = _limits(width, signed)
     assert low <= value <= high, (value, width, signed)
     if signed:
@@ -24,10 +26,10 @@ def to_bytes(value: int, width: int, signed: bool = False) -> bytes:
 
 
 def from_bytes(data: bytes, width: int, where: str, signed: bool = False) -> int:
-    """The value of a received string that must fit `width` bits.
+    """Return the value of a received string that must fit `width` bits.
 
-    Raises RpcError OUT_OF_RANGE for an empty string or a value that does not fit; `where` names
-    the table and field in its text.
+    Raises RpcError OUT_OF_RANGE for an empty string or a value that does not fit; `where` names the
+    table and field in its text.
     """
     if not data:
         raise RpcError(
@@ -57,7 +59,7 @@ def _type(width: int, signed: bool) -> str:
 
 
 def _shown(value: int) -> str:
-    """Short numbers in decimal, long ones in hex, absurd ones by their size."""
+    """Format short numbers in decimal, long ones in hex, huge ones by their size."""
     if abs(value) < 1 << 16:
         return str(value)
     return hex(value) if abs(value) < 1 << 128 else f"of {value.bit_length()} bits"

@@ -1,4 +1,4 @@
-"""The objects of a program by their P4Info ids: what a request's numbers stand for."""
+"""The catalog of a program: its objects by P4Info id."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from gradplane.switch.p4runtime.p4info import (
     PRIORITY_KINDS,
     SELECTOR_KIND,
     build_p4info,
+    control_plane_types,
     is_hidden,
-    told_types,
 )
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.p4runtime.typespec import flat_fields
@@ -27,10 +27,10 @@ _SHOWN = 12  # choices listed in a message
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """How the values of a match field, parameter or metadata field travel.
+    """The encoding of a match field's, parameter's or metadata field's values.
 
-    `width`: bits in the switch. `wire`: bits at the controller, other than `width` for a
-    translated type; 0: text. Translation keeps the number: text is its decimal digits.
+    `width`: bits in the switch. `wire`: bits in messages, which differ for a translated type; 0:
+    text. Translation keeps the number: text is its decimal digits.
     """
 
     id: int
@@ -40,7 +40,9 @@ class Value:
     signed: bool = False
 
     def read(self, data: bytes, where: str) -> int:
-        """The bits of a received value, as an unsigned number of `width` bits."""
+        """Decode a received value to an unsigned number of `width` bits; raise RpcError if it is
+        invalid.
+        """
         if self.wire == self.width:
             return from_bytes(data, self.width, where)
         number = from_bytes(data, self.wire, where) if self.wire else _decimal(data, where)
@@ -49,10 +51,10 @@ class Value:
         return number
 
     def __str__(self) -> str:
-        return self.name or str(self.id)  # the one field of a value set of bits has no name
+        return self.name or str(self.id)  # a value set of bits has one field, without a name
 
     def show(self, bits: int) -> bytes:
-        """The canonical string of a value given as its unsigned bits."""
+        """Encode a value, given as its unsigned bits, as the canonical string."""
         return to_bytes(bits, self.wire) if self.wire else str(bits).encode()
 
 
@@ -66,7 +68,7 @@ def _decimal(data: bytes, where: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class ActionInfo:
-    """An action; `params` in the order of the source."""
+    """An action; `params` are in the order of the source."""
 
     id: int
     name: str
@@ -78,7 +80,7 @@ class ActionInfo:
 
 @dataclass(frozen=True, slots=True)
 class TableAction:
-    """An action of a table: `index` is its position there."""
+    """An action of a table; `index` is its position there."""
 
     index: int
     info: ActionInfo
@@ -132,8 +134,10 @@ class ValueSetInfo:
 
 @dataclass(frozen=True, slots=True)
 class Extern:
-    """A counter, meter, register, action profile or digest. `data`: what a cell or message is, as
-    controllers are told it; `inside`: the same in the switch."""
+    """A counter, meter, register, action profile or digest.
+
+    `data`: the type of a cell or message at the controller; `inside`: the same in the switch.
+    """
 
     id: int
     name: str
@@ -148,7 +152,7 @@ class Extern:
 
 @dataclass(frozen=True, slots=True)
 class HeaderInfo:
-    """packet_in or packet_out: its fields in order, with paddings that are not told (hidden)."""
+    """The packet_in or packet_out header: its fields in order, hidden padding included."""
 
     name: str
     fields: tuple[Value, ...]
@@ -161,7 +165,7 @@ class HeaderInfo:
 
 @dataclass(slots=True)
 class Catalog:
-    """A program and its P4Info, by id."""
+    """A program and its P4Info, with the objects by id."""
 
     program: ir.Program
     p4info: p4i.P4Info = field(init=False)
@@ -182,7 +186,11 @@ class Catalog:
         self.actions = _actions(program, info)
         self.tables = _tables(program, info, self.actions)
         self.value_sets = _value_sets(program, info)
-        cells = {e.name: (e.type_args[0], told_types(e)[0]) for e in program.externs if e.type_args}
+        cells = {
+            e.name: (e.type_args[0], control_plane_types(e)[0])
+            for e in program.externs
+            if e.type_args
+        }
         self.profiles = _externs(info.action_profiles)
         self.counters = _externs(info.counters)
         self.meters = _externs(info.meters)
@@ -196,7 +204,9 @@ class Catalog:
         return next((t for t in self.tables.values() if t.name == name), None)
 
     def digest_of(self, name: str, data: Type) -> Extern | None:
-        """The digest of this name; v1model's that have none go by their data's type."""
+        """Return the digest of this name; v1model's unnamed digests are found by the type of their
+        data.
+        """
         known = self.digests.values()
         named = next((d for d in known if d.name == name), None)
         return named or next((d for d in known if d.inside == data), None)
@@ -206,7 +216,9 @@ _Info = TypeVar("_Info")
 
 
 def find(objects: Mapping[int, _Info], number: int, what: str, where: str = "") -> _Info:
-    """The object of this id; else RpcError INVALID_ARGUMENT that lists those there are."""
+    """Return the object of this id; else raise RpcError INVALID_ARGUMENT that lists the existing
+    ones.
+    """
     found = objects.get(number)
     if found is None:
         shown = [f"{o} ({i})" for i, o in objects.items()][:_SHOWN]
@@ -224,12 +236,14 @@ def _value(number: int, name: str, t: Type, wire: int) -> Value:
 def _actions(program: ir.Program, info: p4i.P4Info) -> dict[int, ActionInfo]:
     sources = {a.name: a for a in program.actions}
     out = {}
-    for told in info.actions:
+    for listed in info.actions:
         params = [
             _value(p.id, p.name, source.type, p.bitwidth)
-            for p, source in zip(told.params, sources[told.preamble.name].params, strict=True)
+            for p, source in zip(listed.params, sources[listed.preamble.name].params, strict=True)
         ]
-        out[told.preamble.id] = ActionInfo(told.preamble.id, told.preamble.name, tuple(params))
+        out[listed.preamble.id] = ActionInfo(
+            listed.preamble.id, listed.preamble.name, tuple(params)
+        )
     return out
 
 
@@ -238,40 +252,40 @@ def _tables(
 ) -> dict[int, TableInfo]:
     sources = {t.name: t for t in program.tables}
     out = {}
-    for told in info.tables:
-        source = sources[told.preamble.name]
+    for listed in info.tables:
+        source = sources[listed.preamble.name]
         choices = {
             ref.id: TableAction(index, actions[ref.id], ref.scope)
-            for index, ref in enumerate(told.action_refs)
+            for index, ref in enumerate(listed.action_refs)
             if ref.id in actions
         }
-        fields = _fields(told.match_fields, source.keys)
-        out[told.preamble.id] = TableInfo(told.preamble.id, source, fields, choices)
+        fields = _fields(listed.match_fields, source.keys)
+        out[listed.preamble.id] = TableInfo(listed.preamble.id, source, fields, choices)
     return out
 
 
-def _fields(told: Iterable[p4i.MatchField], keys: Iterable[ir.Key]) -> dict[int, FieldInfo]:
+def _fields(listed: Iterable[p4i.MatchField], keys: Iterable[ir.Key]) -> dict[int, FieldInfo]:
     visible = [key for key in keys if key.match_kind != SELECTOR_KIND]
     return {
         f.id: FieldInfo(i, key.match_kind, _value(f.id, f.name, key.expr.type, f.bitwidth))
-        for i, (f, key) in enumerate(zip(told, visible, strict=True))
+        for i, (f, key) in enumerate(zip(listed, visible, strict=True))
     }
 
 
 def _value_sets(program: ir.Program, info: p4i.P4Info) -> dict[int, ValueSetInfo]:
     return {
-        told.preamble.id: ValueSetInfo(
-            told.preamble.id, source.name, _fields(told.match, source.fields), source.size
+        listed.preamble.id: ValueSetInfo(
+            listed.preamble.id, source.name, _fields(listed.match, source.fields), source.size
         )
-        for told, source in zip(info.value_sets, program.value_sets, strict=True)
+        for listed, source in zip(info.value_sets, program.value_sets, strict=True)
     }
 
 
 def _externs(
-    told: Iterable[object], types: Mapping[str, tuple[Type, Type]] | None = None
+    listed: Iterable[object], types: Mapping[str, tuple[Type, Type]] | None = None
 ) -> dict[int, Extern]:
     out = {}
-    for extern in told:
+    for extern in listed:
         preamble: p4i.Preamble = extern.preamble  # type: ignore[attr-defined]
         inside, data = (types or {}).get(preamble.name, (None, None))
         out[preamble.id] = Extern(
@@ -286,15 +300,18 @@ def _externs(
 
 
 def _headers(program: ir.Program, info: p4i.P4Info) -> dict[str, HeaderInfo]:
-    """A field that is @hidden has id 0 here: zero on the way out, skipped on the way in."""
+    """Return the controller headers by name.
+
+    A field that is @hidden has id 0 here: zero on the way out, skipped on the way in.
+    """
     visible = [h for h in program.controller_headers if not is_hidden(h.annotations)]
     out = {}
-    for told, source in zip(info.controller_packet_metadata, visible, strict=True):
-        numbers = {m.name: m for m in told.metadata}
+    for listed, source in zip(info.controller_packet_metadata, visible, strict=True):
+        numbers = {m.name: m for m in listed.metadata}
         fields = []
         for name, t in flat_fields(source):
             known = numbers.get(name)
             wire = known.bitwidth if known else bit_width(t) or 0
             fields.append(_value(known.id if known else 0, name, t, wire))
-        out[told.preamble.name] = HeaderInfo(told.preamble.name, tuple(fields))
+        out[listed.preamble.name] = HeaderInfo(listed.preamble.name, tuple(fields))
     return out

@@ -1,4 +1,4 @@
-"""The device that a P4Runtime server serves: at most one running switch, at most one to come."""
+"""The device that a P4Runtime server serves: at most one running switch and one saved pipeline."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Device:
     """Device `id`. `compile` and `start` make a switch of a pushed program.
 
     `pipeline` is the one that packets run through, None until a program is loaded or pushed.
-    `saved` waits for a COMMIT; until then reads and writes are its. What the running switch
-    tells its controllers goes to `listener`, from the thread that runs the packet.
+    `saved` waits for a COMMIT; until then it is the one that is read and written. Messages of the
+    running switch go to `listener`, from the thread that runs the packet.
     """
 
     compile: Callable[[Source], ir.Program]
@@ -43,13 +43,13 @@ class Device:
     transmit: Callable[[Outputs], None] = lambda outputs: None
     pipeline: Pipeline | None = None
     saved: Pipeline | None = None
-    lost: int = field(default=0)  # packets that came while there was no program
-    busy: bool = field(default=False)  # a controller's request is under way
-    lock: RLock = field(default_factory=RLock)  # of requests; taken before a switch's lock
+    lost: int = field(default=0)  # packets received while no program was loaded
+    busy: bool = field(default=False)  # a request of the control plane is in progress
+    lock: RLock = field(default_factory=RLock)  # serialises requests; taken before a switch's lock
 
     @contextmanager
     def turn(self) -> Iterator[None]:
-        """A request of a controller, or a command: one at a time."""
+        """Hold the device for a controller's request or a command: one at a time."""
         with self.lock:
             self.busy = True
             try:
@@ -59,7 +59,9 @@ class Device:
 
     @property
     def target(self) -> Pipeline:
-        """What reads and writes are about; raises RpcError while there is no program."""
+        """The pipeline that reads and writes apply to; raises RpcError while there is no
+        program.
+        """
         pipeline = self.saved or self.pipeline
         if pipeline is None:
             raise RpcError(
@@ -69,33 +71,37 @@ class Device:
         return pipeline
 
     def process(self, port: int, packet: bytes) -> Outputs:
-        """Run a packet through the current program: what leaves the switch because of it."""
+        """Run a packet through the current program and return the packets that leave."""
         while True:
             pipeline = self.pipeline
             if pipeline is None:
                 self.lost += 1
                 return []
             with pipeline.switch.lock:
-                if pipeline is self.pipeline:  # not replaced while we waited
+                if pipeline is self.pipeline:  # not replaced while waiting for the lock
                     return pipeline.switch.process(port, packet)
 
     def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-        """Run a batch through it: packet i is data[starts[i]:ends[i]] (Switch.process_spans)."""
+        """Run a batch through it: packet i is data[starts[i]:ends[i]] (see
+        Switch.process_spans).
+        """
         while True:
             pipeline = self.pipeline
             if pipeline is None:
                 self.lost += len(ports)
                 return sent(())
             with pipeline.switch.lock:
-                if pipeline is self.pipeline:  # not replaced while we waited
+                if pipeline is self.pipeline:  # not replaced while waiting for the lock
                     return pipeline.switch.process_spans(ports, data, starts, ends)
 
     def load(self, program: ir.Program) -> None:
-        """Run a program that was not pushed, as from the command line."""
+        """Run a program that was not pushed but given on the command line, for example."""
         self.commit(self._pipeline(program, p4r.ForwardingPipelineConfig()))
 
     def prepare(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
-        """A pipeline for a pushed config; raises RpcError INVALID_ARGUMENT if there can be none."""
+        """Make a pipeline of a pushed config; raise RpcError INVALID_ARGUMENT where that is not
+        possible.
+        """
         if not (config.p4_device_config or config.p4info.ListFields()):
             raise RpcError(
                 "INVALID_ARGUMENT",
@@ -104,12 +110,12 @@ class Device:
         program = self._program(config.p4_device_config)
         try:
             return self._pipeline(program, config)
-        except CompileError as error:  # what its architecture or P4Info has against it
+        except CompileError as error:  # raised by its architecture or P4Info
             source = parse_device_config(config.p4_device_config)
             raise RpcError("INVALID_ARGUMENT", _rendered(error, source)) from error
 
     def commit(self, pipeline: Pipeline) -> None:
-        """From the next packet on, this pipeline; of the old one only the ports remain."""
+        """Run this pipeline from the next packet on; only the ports stay as they were."""
         pipeline.state.listener = self.listener
         old = self.pipeline
         if old is None:
@@ -121,7 +127,9 @@ class Device:
         self.saved = None
 
     def _program(self, device_config: bytes) -> ir.Program:
-        """An empty device config, which comes with a P4Info, stands for the program that runs."""
+        """Compile a device config; an empty one, which comes with a P4Info, stands for the running
+        program.
+        """
         if not device_config:
             if self.pipeline is None:
                 raise RpcError(
@@ -166,7 +174,7 @@ def _check_agreement(config: p4r.ForwardingPipelineConfig, catalog: Catalog) -> 
 
 
 def _rendered(error: CompileError, source: Source) -> str:
-    """The diagnostics with the lines of the files that the source was made of."""
+    """Format the diagnostics with the lines of the files that the source was made of."""
     lines = source.lines()
 
     def render(diagnostic: Diagnostic) -> str:

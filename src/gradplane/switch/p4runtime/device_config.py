@@ -27,14 +27,14 @@ _TAKEN = 'expected P4 source, or JSON with "source", "file" and "defines"'
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A program's text; `file` names it in messages."""
+    """The text of a program; `file` names it in messages."""
 
     text: str
     file: str = _NAME
     defines: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> dict[str, list[str]]:
-        """The lines of each file the text was made of, as far as they are known from #line."""
+        """Return the lines of each file that the text was made of, as far as #line tells them."""
         found: dict[str, list[str]] = {}
         name, number = self.file, 1
         for line in self.text.split("\n"):
@@ -54,7 +54,7 @@ def device_config(
     include_dirs: Iterable[str | Path] = (),
     defines: Mapping[str, str] | Sequence[str] | None = None,
 ) -> bytes:
-    """What to push so that a switch anywhere runs the program in `path`.
+    """Return the device config to push so that a switch on any machine runs the program in `path`.
 
     Includes and macros are expanded here. Raises CompileError where they cannot be.
     """
@@ -64,7 +64,9 @@ def device_config(
 
 
 def parse_device_config(data: bytes) -> Source:
-    """The program in a pushed device config; raises RpcError INVALID_ARGUMENT if there is none."""
+    """Return the program in a pushed device config; raise RpcError INVALID_ARGUMENT if there is
+    none.
+    """
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -102,7 +104,9 @@ def _from_json(config: dict[str, Any]) -> Source:
 
 
 def _joined(pieces: Iterable[Piece]) -> str:
-    """The pieces as one text; #line wherever a piece does not simply go on from the last one."""
+    """Join the pieces to one text, with #line where a piece does not directly follow the last
+    one.
+    """
     out: list[str] = []
     here = ("", 0, 0)
     for piece in pieces:
@@ -116,13 +120,13 @@ def _joined(pieces: Iterable[Piece]) -> str:
 
 def _after(piece: Piece) -> tuple[str, int, int]:
     if piece.width is not None:
-        return piece.file, piece.line, 0  # a macro's text is longer or shorter than its use
+        return piece.file, piece.line, 0  # a macro's text and its use differ in length
     newlines = piece.text.count("\n")
     last = len(piece.text) - (piece.text.rfind("\n") + 1)
     return piece.file, piece.line + newlines, last + (1 if newlines else piece.column)
 
 
 def _overlaid(below: str, above: str) -> str:
-    """Two parts of one line: what was there, and a later part with blanks before it."""
+    """Combine two parts of a line: the first, and a later one with blanks before it."""
     start = len(above) - len(above.lstrip())
     return below[:start].ljust(start) + above[start:] if below else above

@@ -11,16 +11,16 @@ from gradplane.switch.p4runtime.typespec import is_tuple
 
 
 def digest_calls(program: ir.Program) -> dict[str, tuple[Type, Type]]:
-    """Name of the digest -> type of its data, in the switch and as controllers are told it.
+    """Return the type of each digest's data, by name: in the switch and at the controller.
 
-    A digest has no instance: it goes by the name of its data's type, or by a number where that is
-    a tuple.
+    A digest has no instance: it is named after the type of its data, or numbered where that is a
+    tuple.
     """
     types: dict[Type, Type] = {}
     for call in _extern_calls(program):
         if call.instance is None and call.name == "digest":
-            (inside,), told = call.type_args, call.told_args or call.type_args
-            types.setdefault(inside, told[0])
+            (inside,), described = call.type_args, call.told_args or call.type_args
+            types.setdefault(inside, described[0])
     named = {t.name: t for t in types if isinstance(t, Fields) and not is_tuple(t)}
     others = [t for t in types if t not in named.values()]
     names = named | {f"digest_{i}": t for i, t in enumerate(others)}
@@ -28,7 +28,7 @@ def digest_calls(program: ir.Program) -> dict[str, tuple[Type, Type]]:
 
 
 def _extern_calls(program: ir.Program) -> Iterator[ir.CallExtern]:
-    """Every extern call of the actions and of the package's controls."""
+    """Yield every extern call of the actions and of the package's controls."""
     controls = [block for _, block in blocks(program.package) if isinstance(block, ir.Control)]
     for body in (*(a.body for a in program.actions), *(c.body for c in controls)):
         yield from (stmt for stmt in nested(body) if isinstance(stmt, ir.CallExtern))

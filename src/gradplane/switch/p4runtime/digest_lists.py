@@ -1,4 +1,4 @@
-"""Digest messages gathered into lists, none told twice before it is acknowledged. No I/O.
+"""Digest messages gathered into lists; none is sent twice before it is acknowledged. No I/O.
 
 P4Runtime specification, section "DigestEntry".
 """
@@ -13,7 +13,7 @@ from finsy.proto import p4d, p4r
 
 @dataclass(slots=True)
 class _Digest:
-    """One digest's buffer, and what was sent and not acknowledged: message -> (list, time)."""
+    """One digest: its buffer and its unacknowledged messages, message -> (list, time)."""
 
     waiting: dict[bytes, p4d.P4Data] = field(default_factory=dict)
     since: int = 0
@@ -22,7 +22,7 @@ class _Digest:
 
 @dataclass(slots=True)
 class DigestLists:
-    """`configs` (by digest id) says which digests are told, and how; time is in ns."""
+    """The lists of all digests that `configs` (by digest id) enables; time is in ns."""
 
     configs: dict[int, p4r.DigestEntry.Config]
     _digests: dict[int, _Digest] = field(default_factory=dict)
@@ -30,11 +30,11 @@ class DigestLists:
 
     @property
     def waiting(self) -> bool:
-        """Whether messages are gathered for a list."""
+        """True while messages wait for a list to fill."""
         return any(digest.waiting for digest in self._digests.values())
 
     def offer(self, digest_id: int, data: p4d.P4Data, now: int) -> list[p4r.DigestList]:
-        """A message from the data plane: the lists to send now."""
+        """Add a message from the data plane and return the lists to send now."""
         config = self.configs.get(digest_id)
         if config is None:
             return []
@@ -50,7 +50,7 @@ class DigestLists:
         return self._send(digest_id, now) if full or not config.max_timeout_ns else []
 
     def tick(self, now: int) -> list[p4r.DigestList]:
-        """The lists whose oldest message has waited long enough."""
+        """Return the lists whose oldest message has waited long enough."""
         due = []
         for digest_id, digest in self._digests.items():
             config = self.configs.get(digest_id)
@@ -67,12 +67,14 @@ class DigestLists:
             digest.unacknowledged = {k: sent for k, sent in kept if sent[0] != list_id}
 
     def _forget(self, digest: _Digest, config: p4r.DigestEntry.Config, now: int) -> None:
-        """Messages whose acknowledgement did not come in time may be told again."""
+        """Forget messages that were not acknowledged in time: they may be sent again."""
         kept = digest.unacknowledged.items()
         digest.unacknowledged = {k: s for k, s in kept if now - s[1] < config.ack_timeout_ns}
 
     def _send(self, digest_id: int, now: int) -> list[p4r.DigestList]:
-        """All that waits; in several lists, where the most that one may have was lowered since."""
+        """Send all waiting messages, in several lists where the maximum list size was lowered
+        since.
+        """
         digest, lists = self._digests[digest_id], []
         waiting = iter(digest.waiting.items())
         while some := list(islice(waiting, self.configs[digest_id].max_list_size or None)):

@@ -1,8 +1,8 @@
-"""Numbers and short names of control-plane objects, as p4c gives them.
+"""Ids and aliases of control-plane objects, as p4c assigns them.
 
 An id is a prefix for the kind of object (p4info.proto, enum P4Ids) above 24 bits of a hash of the
-name; a taken id moves on to the next. `@id(n)` in the source fixes it. An alias is the shortest
-dotted suffix of the name that no other object shares.
+name; where it is taken, the next free one is used. `@id(n)` in the source fixes it. An alias is the
+shortest dotted suffix of the name that no other object shares.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class P4InfoError(Exception):
 
 
 def name_hash(name: str) -> int:
-    """Jenkins' one-at-a-time hash of the name's UTF-8 bytes, 32 bits."""
+    """Return Jenkins' one-at-a-time hash of the name's UTF-8 bytes, 32 bits."""
     h = 0
     for byte in name.encode():
         h = (h + byte) & _WORD
@@ -51,7 +51,7 @@ def name_hash(name: str) -> int:
 
 
 def annotated_id(annotations: Annotations) -> int | None:
-    """The number in @id(number), None without one."""
+    """Return the number in @id(number), None without one."""
     for annotation in annotations:
         if annotation.name == "id":
             value = annotation.values[0] if annotation.values else None
@@ -63,7 +63,7 @@ def annotated_id(annotations: Annotations) -> int | None:
 
 @dataclass(slots=True)
 class Symbols:
-    """All objects of a program, then their ids and aliases.
+    """The objects of a program, with their ids and aliases.
 
     Call `add` for each object, then `assign` once.
     """
@@ -124,7 +124,9 @@ def _suffixes(name: str) -> list[str]:
 
 
 def field_ids(fields: Sequence[Annotations], owner: str) -> list[int]:
-    """Ids of match fields, parameters or metadata: @id where given, else counted from 1."""
+    """Return the ids of match fields, parameters or metadata: @id where given, else counted from
+    1.
+    """
     fixed = [annotated_id(annotations) for annotations in fields]
     taken = _distinct([number for number in fixed if number is not None], owner)
     ids: list[int] = []

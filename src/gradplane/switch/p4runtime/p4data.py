@@ -1,8 +1,8 @@
 """P4Data messages: values of any type, in registers and digests.
 
-In the switch a number (bits, bool, members of enums; negative for int<W>), (length in bits, value)
-for a varbit, a list of fields for a struct, tuple or union, and objects with `valid` and `fields`
-for a header, with `items` for a stack. Types are as controllers are told them.
+In the switch a value is a number (bits, bool, enum members; negative for int<W>), (length in bits,
+value) for a varbit, a list of fields for a struct, tuple or union, and an object with `valid` and
+`fields` for a header, with `items` for a stack. Types are those that the controller sees.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from gradplane.switch.p4runtime.typespec import is_tuple
 
 
 def show_data(t: Type, value: Any, program: Program) -> p4d.P4Data:
-    """The message of a value of type `t`."""
+    """Return the message of a value of type `t`."""
     match t:
         case NewType():
             return p4d.P4Data(bitstring=_sdn_value(t, program).show(value))
@@ -72,7 +72,9 @@ def show_data(t: Type, value: Any, program: Program) -> p4d.P4Data:
 
 
 def read_number(t: Type, message: p4d.P4Data, where: str, program: Program) -> int:
-    """The value of a message that must be of type `t`, one that the switch has a number for."""
+    """Return the value of a message that must be of type `t`, one that is a number in the
+    switch.
+    """
     form, given = _form(t), message.WhichOneof("data")
     if given != form:
         raise RpcError(
@@ -94,12 +96,14 @@ def read_number(t: Type, message: p4d.P4Data, where: str, program: Program) -> i
 
 
 def _name(members: Sequence[str], code: int) -> str:
-    """Of an enum's member; a register that was never written may hold a number that is none's."""
+    """Return the name of an enum's member, "" for a number without one, which a register may
+    hold.
+    """
     return members[code] if code < len(members) else ""
 
 
 def _form(t: Type) -> str:
-    """The field of P4Data that a value of this type is in."""
+    """Return the field of P4Data that holds a value of this type."""
     match t:
         case Bool():
             return "bool"
@@ -137,7 +141,7 @@ def _union(t: Union, values: Any) -> p4d.P4HeaderUnion:
 
 
 def _bitstrings(t: Header | Struct, values: Any) -> Iterator[bytes]:
-    """A header's fields, those of nested structs in their place."""
+    """Yield a header's fields, those of nested structs in their place."""
     for f, value in zip(t.fields, values, strict=True):
         if isinstance(f.type, Struct):
             yield from _bitstrings(f.type, value)

@@ -1,4 +1,4 @@
-"""P4Info: what a controller may touch in a program, with the ids, names and shapes p4c gives."""
+"""P4Info: the objects of a program that a controller can access, with p4c's ids and names."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from finsy.proto import p4i, p4t
 from google.protobuf import text_format
 
+from gradplane.switch.arch.registry import of_package
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, statements
 from gradplane.switch.ir.types import Annotations, NewType, Type, bit_width
@@ -23,8 +24,6 @@ from gradplane.switch.p4runtime.ids import Kind, P4InfoError, Symbols, field_ids
 from gradplane.switch.p4runtime.typespec import add_new_type, flat_fields, type_spec
 from gradplane.switch.source import CompileError, Diagnostic
 
-ARCHITECTURES = {"V1Switch": "v1model", "PSA_Switch": "psa"}
-
 EXTERN_KINDS = {
     "counter": Kind.COUNTER,
     "direct_counter": Kind.DIRECT_COUNTER,
@@ -33,16 +32,10 @@ EXTERN_KINDS = {
     "register": Kind.REGISTER,
     "action_profile": Kind.ACTION_PROFILE,
     "action_selector": Kind.ACTION_PROFILE,
-    "Counter": Kind.COUNTER,
-    "DirectCounter": Kind.DIRECT_COUNTER,
-    "Meter": Kind.METER,
-    "DirectMeter": Kind.DIRECT_METER,
-    "Register": Kind.REGISTER,
-    "ActionProfile": Kind.ACTION_PROFILE,
-    "ActionSelector": Kind.ACTION_PROFILE,
-    "Digest": Kind.DIGEST,
+    "digest": Kind.DIGEST,
 }
-SELECTORS = ("action_selector", "ActionSelector")
+"""By the kind of an extern instance, which its architecture says."""
+
 COUNTER_UNITS = {
     "packets": p4i.CounterSpec.PACKETS,
     "bytes": p4i.CounterSpec.BYTES,
@@ -67,8 +60,11 @@ _HEADER = "# proto-file: p4/config/v1/p4info.proto\n# proto-message: p4.config.v
 
 
 def build_p4info(program: ir.Program) -> p4i.P4Info:
-    """Describe `program` to controllers. Raises CompileError where its annotations do not allow it:
-    when @id annotations collide, for example."""
+    """Describe `program` to controllers.
+
+    Raises CompileError where its annotations do not allow it: when @id annotations collide, for
+    example.
+    """
     builder = _Builder(program)
     try:
         return builder.build()
@@ -77,7 +73,7 @@ def build_p4info(program: ir.Program) -> p4i.P4Info:
 
 
 def p4info_text(p4info: p4i.P4Info) -> str:
-    """The text form, as p4c writes it into a .p4info.txtpb file."""
+    """Return the text form, as p4c writes it into a .p4info.txtpb file."""
     text: str = text_format.MessageToString(p4info)
     return _HEADER + text
 
@@ -87,7 +83,7 @@ def is_hidden(annotations: Annotations) -> bool:
 
 
 def wire_width(t: Type, type_name: str, types: dict[str, ir.TypeInfo]) -> int:
-    """Bits of a value on the control plane: 0 for text."""
+    """Return the bits of a value on the control plane, 0 for text."""
     info = types.get(type_name)
     if info is not None and info.uri is not None:
         return info.sdn_width or 0
@@ -98,9 +94,9 @@ _Placed = TypeVar("_Placed", ir.Table, ir.Action, ir.ExternInstance, ir.ValueSet
 
 
 class _Builder:
-    """One run: all names are collected first, for their ids and aliases; then all is told.
+    """Builds one P4Info: first collects all names, for ids and aliases, then describes each object.
 
-    `place`: of what is being told, for errors.
+    `place`: the source place of the object being described, for errors.
     """
 
     def __init__(self, program: ir.Program) -> None:
@@ -109,7 +105,9 @@ class _Builder:
         self.info = p4i.P4Info()
         self.symbols = Symbols()
         self.digests = digest_calls(program)
-        self.externs = [e for e in program.externs if e.own is None]  # others are not its kinds
+        self.externs = [
+            e for e in program.externs if e.user_extern is None
+        ]  # P4Info has no kind for user-defined ones
         self.tables = _applied(program)
         used = {ref.action.name for table in self.tables for ref in table.actions}
         self.actions = [action for action in program.actions if action.name in used]
@@ -147,8 +145,8 @@ class _Builder:
         for action in self._placed(self.actions):
             add(Kind.ACTION, action.name, action.annotations)
         for extern in self._placed(self.externs):
-            if extern.type in EXTERN_KINDS:
-                add(EXTERN_KINDS[extern.type], extern.name, extern.annotations)
+            if extern.kind in EXTERN_KINDS:
+                add(EXTERN_KINDS[extern.kind], extern.name, extern.annotations)
         for header in program.controller_headers:
             add(Kind.CONTROLLER_HEADER, header.name, header.annotations)
         for value_set in self._placed(program.value_sets):
@@ -160,7 +158,8 @@ class _Builder:
 
     def _package(self) -> None:
         package, annotations = self.info.pkg_info, self.program.package.annotations
-        package.arch = ARCHITECTURES.get(self.program.package.type, self.program.package.type)
+        found = of_package(self.program.package.type)
+        package.arch = self.program.package.type if found is None else found.name
         for key, value in pairs_of(annotations, "pkginfo").items():
             if key in ("name", "version", "organization", "contact", "url"):
                 setattr(package, key, str(value))
@@ -230,7 +229,7 @@ class _Builder:
         annotate(out, reference.annotations)
 
     def _direct_resources(self, out: p4i.Table, table: ir.Table) -> None:
-        """Direct counters and meters are told with the table they belong to."""
+        """Describe the table's direct counter and meter."""
         if table.counter is not None:
             counter = self.info.direct_counters.add(direct_table_id=out.preamble.id)
             self._extern_preamble(counter.preamble, table.counter)
@@ -254,31 +253,31 @@ class _Builder:
     # -- externs ---------------------------------------------------------------------------------
 
     def _extern(self, extern: ir.ExternInstance) -> None:
-        match EXTERN_KINDS.get(extern.type):
+        match EXTERN_KINDS.get(extern.kind):
             case Kind.COUNTER:
                 counter = self.info.counters.add(size=int(_number(extern, 0)))
                 self._extern_preamble(counter.preamble, extern)
                 counter.spec.unit = _counter_unit(extern, 1)
-                self._index_type(counter, told_types(extern)[-1:])
+                self._index_type(counter, control_plane_types(extern)[-1:])
             case Kind.METER:
                 meter = self.info.meters.add(size=int(_number(extern, 0)))
                 self._extern_preamble(meter.preamble, extern)
                 _meter_spec(meter.spec, extern, 1)
-                self._index_type(meter, told_types(extern))
+                self._index_type(meter, control_plane_types(extern))
             case Kind.REGISTER:
                 register = self.info.registers.add(size=int(_number(extern, 0)))
                 self._extern_preamble(register.preamble, extern)
-                self._index_type(register, told_types(extern)[1:])
-                spec = self._type_spec(told_types(extern)[0])
+                self._index_type(register, control_plane_types(extern)[1:])
+                spec = self._type_spec(control_plane_types(extern)[0])
                 register.type_spec.CopyFrom(spec)
             case Kind.ACTION_PROFILE:
                 self._action_profile(extern)
             case Kind.DIGEST:
-                data = told_types(extern)[0]
+                data = control_plane_types(extern)[0]
                 self._digest(extern.name, data, extern.annotations)
 
     def _action_profile(self, extern: ir.ExternInstance) -> None:
-        selector = extern.type in SELECTORS
+        selector = extern.kind == "action_selector"
         profile = self.info.action_profiles.add(with_selector=selector)
         self._extern_preamble(profile.preamble, extern)
         profile.size = _number(extern, 1 if selector else 0)
@@ -306,7 +305,9 @@ class _Builder:
     # -- headers for the controller, value sets --------------------------------------------------
 
     def _controller_header(self, header: Any) -> None:
-        """Its id comes from the type's name, its name from the annotation."""
+        """Describe a controller header: its id comes from the type's name, its name from the
+        annotation.
+        """
         if is_hidden(header.annotations):
             return
         annotation = next(a for a in header.annotations if a.name == "controller_header")
@@ -333,7 +334,7 @@ class _Builder:
         self._preamble(out.preamble, Kind.VALUE_SET, value_set.name, value_set.annotations)
         self._match_fields(out.match, value_set.fields, value_set.name)
 
-    # -- what they share -------------------------------------------------------------------------
+    # -- shared by all -------------------------------------------------------------------------
 
     def _preamble(self, out: p4i.Preamble, kind: Kind, name: str, annotations: Annotations) -> None:
         out.id = self.symbols.id(kind, name)
@@ -342,20 +343,22 @@ class _Builder:
         annotate(out, annotations)
 
     def _extern_preamble(self, out: p4i.Preamble, extern: ir.ExternInstance) -> None:
-        self._preamble(out, EXTERN_KINDS[extern.type], extern.name, extern.annotations)
+        self._preamble(out, EXTERN_KINDS[extern.kind], extern.name, extern.annotations)
 
     def _type_spec(self, t: Type) -> p4t.P4DataTypeSpec:
         return type_spec(t, self.info.type_info, self.program)
 
     def _index_type(self, out: Any, types: Sequence[Type]) -> None:
-        """Tells the type of a counter's, meter's or register's index, if it is a new one."""
+        """Describe the type of a counter's, meter's or register's index, if it is a `type`
+        declaration.
+        """
         for t in types:
             if isinstance(t, NewType):
                 out.index_type_name.name = t.name
                 add_new_type(self.program.types[t.name], self.info.type_info)
 
     def _width(self, t: Type, type_name: str, field: Any) -> int:
-        """Bits on the control plane; a `type` declaration is named and described."""
+        """Return the bits on the control plane; a `type` declaration is named and described."""
         if type_name in self.program.types:
             field.type_name.name = type_name
             add_new_type(self.program.types[type_name], self.info.type_info)
@@ -363,7 +366,7 @@ class _Builder:
 
 
 def _applied(program: ir.Program) -> list[ir.Table]:
-    """The tables that the package's blocks apply: p4c removes the others, and tells nobody."""
+    """Return the tables that the package's blocks apply; p4c removes the others."""
     found = {
         stmt.table.name
         for _, block in blocks(program.package)
@@ -374,7 +377,7 @@ def _applied(program: ir.Program) -> list[ir.Table]:
 
 
 def _in_p4c_order(actions: Sequence[ir.Action]) -> list[ir.Action]:
-    """Control by control, each in the order of its source; top-level ones (NoAction) first."""
+    """Sort actions by control, each in the order of its source; top-level ones (NoAction) first."""
     controls = [action.name.rpartition(".")[0] for action in actions]
 
     def place(action: ir.Action) -> tuple[bool, int, int, int]:
@@ -384,8 +387,8 @@ def _in_p4c_order(actions: Sequence[ir.Action]) -> list[ir.Action]:
     return sorted(actions, key=place)
 
 
-def told_types(extern: ir.ExternInstance) -> list[Type]:
-    """The type arguments, as controllers are told them."""
+def control_plane_types(extern: ir.ExternInstance) -> list[Type]:
+    """Return the type arguments as the controller sees them."""
     return extern.told_args or extern.type_args
 
 

@@ -1,4 +1,4 @@
-"""Whether a pushed P4Info speaks of the program that was pushed with it."""
+"""Comparison of a pushed P4Info with the program that was pushed with it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from typing import Any
 
 from finsy.proto import p4i
 
-MULTICAST_GROUPS = (1 << 16) - 1
+from gradplane.switch.runtime.replicas import GROUPS
+
 _KINDS = {
     "tables": "table",
     "actions": "action",
@@ -30,11 +31,11 @@ _FIELDS = {
 
 
 def differences(given: p4i.P4Info, program: p4i.P4Info) -> list[str]:
-    """What `given` says that is not so in the program; empty when they agree.
+    """List the statements of `given` that are not true of the program; empty when they agree.
 
-    Compared: the architecture, ids, names, ids, names, widths and kinds of fields, actions and
+    Compared: the architecture; ids and names; ids, names, widths and kinds of fields; actions and
     implementations of tables. Annotations, documentation and sizes may differ, and objects of the
-    program may be missing in `given`. What it asks of the platform must be so, too.
+    program may be missing in `given`. Requested platform properties must be available, too.
     """
     return list(_differences(given, program))
 
@@ -46,42 +47,42 @@ def _differences(given: p4i.P4Info, program: p4i.P4Info) -> Iterator[str]:
     yield from _platform(given.pkg_info.platform_properties)
     for part, kind in _KINDS.items():
         there = {o.preamble.name: o for o in getattr(program, part)}
-        for told in getattr(given, part):
-            name = told.preamble.name
+        for claimed in getattr(given, part):
+            name = claimed.preamble.name
             if name not in there:
                 known = ", ".join(there) or "none"
                 yield f"{kind} {name} is not in the program, which has: {known}"
-            elif told.preamble.id != there[name].preamble.id:
-                ids = f"{told.preamble.id}, in the program {there[name].preamble.id}"
+            elif claimed.preamble.id != there[name].preamble.id:
+                ids = f"{claimed.preamble.id}, in the program {there[name].preamble.id}"
                 yield f"{kind} {name} has id {ids}"
             elif part in _FIELDS:
-                yield from _fields(f"{kind} {name}", told, there[name], _FIELDS[part])
+                yield from _fields(f"{kind} {name}", claimed, there[name], _FIELDS[part])
             if part == "tables" and name in there:
-                yield from _table(told, there[name])
+                yield from _table(claimed, there[name])
     if given.externs:
         yield f"extern {given.externs[0].extern_type_name} is not known to this switch"
 
 
 def _platform(wanted: p4i.PlatformProperties) -> Iterator[str]:
-    """Replicas are limited by memory only."""
-    if wanted.multicast_group_table_size > MULTICAST_GROUPS:
-        size = wanted.multicast_group_table_size
-        yield f"it asks for {size} multicast groups, the switch has {MULTICAST_GROUPS}"
+    """Check what is limited: multicast groups are; replicas are limited by memory only."""
+    size, there = wanted.multicast_group_table_size, GROUPS - 1  # group 0 is none
+    if size > there:
+        yield f"it asks for {size} multicast groups, the switch has {there}"
 
 
-def _table(told: p4i.Table, there: p4i.Table) -> Iterator[str]:
-    known = {ref.id for ref in there.action_refs}
-    for ref in told.action_refs:
+def _table(claimed: p4i.Table, there: p4i.Table) -> Iterator[str]:
+    name, known = claimed.preamble.name, {ref.id for ref in there.action_refs}
+    for ref in claimed.action_refs:
         if ref.id not in known:
-            yield f"table {told.preamble.name} has action {ref.id}, which it has not in the program"
-    if told.implementation_id != there.implementation_id:
-        ids = f"{told.implementation_id}, in the program {there.implementation_id}"
-        yield f"table {told.preamble.name} has implementation {ids}"
+            yield f"table {name} has action {ref.id}, which the program's table does not have"
+    if claimed.implementation_id != there.implementation_id:
+        ids = f"{claimed.implementation_id}, in the program {there.implementation_id}"
+        yield f"table {name} has implementation {ids}"
 
 
-def _fields(where: str, told: Any, there: Any, part: str) -> Iterator[str]:
+def _fields(where: str, claimed: Any, there: Any, part: str) -> Iterator[str]:
     ours = {f.id: f for f in getattr(there, part)}
-    theirs = {f.id: f for f in getattr(told, part)}
+    theirs = {f.id: f for f in getattr(claimed, part)}
     if set(ours) != set(theirs):
         yield f"{where} has the fields {_names(theirs)}, in the program {_names(ours)}"
         return

@@ -11,7 +11,7 @@ _NO_HEADER = HeaderInfo("", ())
 
 
 def packet_out_bytes(catalog: Catalog, message: p4r.PacketOut) -> bytes:
-    """The packet to give to the CPU port: the packet_out header and the payload."""
+    """Return the packet to give to the CPU port: the packet_out header and the payload."""
     header = catalog.headers.get("packet_out", _NO_HEADER)
     given: dict[int, bytes] = {}
     known = {f.id: f for f in header.fields if f.id}
@@ -35,7 +35,9 @@ def packet_out_bytes(catalog: Catalog, message: p4r.PacketOut) -> bytes:
 
 
 def _value(field: Value, data: bytes) -> int:
-    """Whatever is wrong with it, it does not match the P4Info: INVALID_ARGUMENT."""
+    """Decode a metadata value; any error means that it does not match the P4Info:
+    INVALID_ARGUMENT.
+    """
     try:
         return field.read(data, f"packet_out: metadata {field.name}")
     except RpcError as error:
@@ -43,9 +45,9 @@ def _value(field: Value, data: bytes) -> int:
 
 
 def packet_in_message(catalog: Catalog, packet: bytes) -> p4r.PacketIn:
-    """The message of a packet that left through the CPU port.
+    """Return the message of a packet that left through the CPU port.
 
-    One too short for the packet_in header is handed on without metadata.
+    A packet too short for the packet_in header is sent without metadata.
     """
     header = catalog.headers.get("packet_in", _NO_HEADER)
     if len(packet) < header.size:

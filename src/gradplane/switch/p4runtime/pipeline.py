@@ -1,4 +1,4 @@
-"""A program under control: its objects by id, its running state, and what only controllers see."""
+"""A program under control: its objects by id, its running state, and the controllers' own data."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 from finsy.proto import p4r
 
+from gradplane.switch.arch.architecture import Architecture
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent
@@ -19,7 +20,10 @@ EntryKey = tuple[Any, ...]
 
 
 class RunningSwitch(Protocol):
-    """What the control plane needs of a switch; gradplane.switch.Switch is one."""
+    """The interface that the control plane needs of a switch; gradplane.switch.Switch has it."""
+
+    @property
+    def architecture(self) -> Architecture: ...
 
     @property
     def state(self) -> State: ...
@@ -37,9 +41,9 @@ class RunningSwitch(Protocol):
 
 @dataclass(slots=True)
 class Pipeline:
-    """One pushed (or loaded) program. `config` is what GetForwardingPipelineConfig answers.
+    """One pushed or loaded program. `config` is the answer to GetForwardingPipelineConfig.
 
-    The rest is kept for reads to give back what was written, where the switch has no use for it.
+    The other fields hold what reads must give back as it was written and the switch does not need.
     """
 
     catalog: Catalog
@@ -49,6 +53,7 @@ class Pipeline:
     groups: dict[int, p4r.MulticastGroupEntry] = field(default_factory=dict)
     sessions: dict[int, p4r.CloneSessionEntry] = field(default_factory=dict)
     digests: dict[int, p4r.DigestEntry.Config] = field(default_factory=dict)
+    selector_use: dict[int, int] = field(default_factory=dict)  # an upper bound, by profile id
 
     @property
     def state(self) -> State:
@@ -57,12 +62,12 @@ class Pipeline:
     @property
     def port_bits(self) -> int:
         """Width of a port number in the program's architecture."""
-        return 9 if self.catalog.p4info.pkg_info.arch == "v1model" else 32
+        return self.switch.architecture.port_bits
 
 
 def only_modify(kind: int, what: str) -> None:
-    """Refuse INSERT and DELETE of what always exists."""
+    """Refuse INSERT and DELETE of an object that always exists."""
     if kind != p4r.Update.MODIFY:
         raise RpcError(
-            "INVALID_ARGUMENT", f"{what} can only be changed (MODIFY), not inserted or deleted"
+            "INVALID_ARGUMENT", f"{what} can only be modified (MODIFY), not inserted or deleted"
         )

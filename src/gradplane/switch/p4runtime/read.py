@@ -1,4 +1,4 @@
-"""Read: queries of entities, with wildcards, answered in messages of limited size."""
+"""The Read RPC: queries of entities, with wildcards, answered in messages of limited size."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gradplane.switch.runtime.control_errors import TableError
 
 log = logging.getLogger(__name__)
 
-CHUNK = 256  # entities an answer, and read while packets wait
+CHUNK = 256  # entities in an answer, read under one hold of the switch's lock
 
 Reader = Callable[[Pipeline, Any], Iterable[Any]]
 
@@ -53,9 +53,9 @@ READERS: dict[str, Reader] = {
 def read(
     p: Pipeline, queries: Sequence[p4r.Entity], rights: RoleConfig = FULL_ACCESS
 ) -> Iterator[p4r.ReadResponse]:
-    """The answers to all queries; at the end BatchError if some were not possible.
+    """Yield the answers to all queries; raise BatchError at the end if some queries failed.
 
-    What is not in the role's rights is left out.
+    Entities outside the role's rights are left out.
     """
     errors: list[RpcError | None] = []
     for query in queries:

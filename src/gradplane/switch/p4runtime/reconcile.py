@@ -1,4 +1,4 @@
-"""RECONCILE_AND_COMMIT: a new program that goes on with the old one's state."""
+"""RECONCILE_AND_COMMIT: start a new program with the state of the old one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
 from gradplane.switch.p4runtime.write import write
 from gradplane.switch.runtime.entries import ActionData
 
-# In an order in which what is referred to comes first.
+# Ordered so that an entity comes after those it refers to.
 _INSERTED = (
     p4r.Entity(action_profile_member=p4r.ActionProfileMember()),
     p4r.Entity(action_profile_group=p4r.ActionProfileGroup()),
@@ -62,7 +62,7 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
 
 
 def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
-    """What cannot be written: tokens in buckets, counts per colour, times of the last hit."""
+    """Copy what cannot be written: tokens in buckets, counts per colour, times of the last hit."""
     for name, meter in new.state.meters.items():
         former = old.state.meters.get(name)
         if former is not None and former.size == meter.size:
@@ -80,12 +80,14 @@ def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
 
 
 def _updates(old: Pipeline) -> Iterator[p4r.Update]:
-    """What makes a fresh pipeline equal: nothing for what is as the program has it at its start."""
+    """Yield the updates that make a fresh pipeline equal; objects in their initial state need
+    none.
+    """
     for entity in _entities(old, _INSERTED):
         if not (entity.HasField("table_entry") and entity.table_entry.is_const):
             yield p4r.Update(type=p4r.Update.INSERT, entity=entity)
     for entity in _entities(old, _MODIFIED):
-        if not _is_zero(entity) or _starts_otherwise(old, entity):
+        if not _is_zero(entity) or _has_initial_value(old, entity):
             yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
     for entity in _entities(old, _changed_defaults(old)):
         yield p4r.Update(type=p4r.Update.MODIFY, entity=entity)
@@ -105,8 +107,8 @@ def _is_zero(entity: p4r.Entity) -> bool:
     return False
 
 
-def _starts_otherwise(old: Pipeline, entity: p4r.Entity) -> bool:
-    """Whether it is the cell of a register whose cells are not zero at the start."""
+def _has_initial_value(old: Pipeline, entity: p4r.Entity) -> bool:
+    """Return True for a cell of a register whose cells are not zero at the start."""
     if not entity.HasField("register_entry"):
         return False
     name = old.catalog.registers[entity.register_entry.register_id].name
@@ -114,7 +116,7 @@ def _starts_otherwise(old: Pipeline, entity: p4r.Entity) -> bool:
 
 
 def _changed_defaults(old: Pipeline) -> list[p4r.Entity]:
-    """Queries of the default entries that are no longer the source's."""
+    """Return queries of the default entries that differ from the source's."""
     queries = []
     for info in old.catalog.tables.values():
         source = info.table.default

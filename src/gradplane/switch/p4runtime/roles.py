@@ -1,4 +1,4 @@
-"""What a role may do. No configuration: everything. Else Stratum's P4RoleConfig message."""
+"""The rights of a role: everything without a configuration, else Stratum's P4RoleConfig message."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 
 @dataclass(frozen=True, slots=True)
 class RoleConfig:
-    """`ids`: the P4Info ids it may write, None for all. The filter is (metadata id, value)."""
+    """The rights of a role. `ids`: the P4Info ids it may access, None for all. The packet-in filter
+    is (metadata id, value).
+    """
 
     ids: frozenset[int] | None = None
     receives_packet_ins: bool = True
@@ -22,7 +24,7 @@ class RoleConfig:
 
     @classmethod
     def parse(cls, config: Any | None) -> RoleConfig:
-        """From Role.config; raises RpcError INVALID_ARGUMENT for a message that is not ours."""
+        """Read Role.config; raise RpcError INVALID_ARGUMENT for a message of another type."""
         if config is None:
             return FULL_ACCESS
         message = stratum.P4RoleConfig()
@@ -50,7 +52,9 @@ class RoleConfig:
         )
 
     def may_access(self, p4_id: int) -> bool:
-        """Ids of 0 stand for what has none: multicast groups and clone sessions."""
+        """Return True if the id is allowed; 0 stands for entities without one (groups, clone
+        sessions).
+        """
         return self.ids is None or p4_id == 0 or p4_id in self.ids
 
 

@@ -1,9 +1,12 @@
-"""The gRPC shell around the service: threads, streams and statuses, and no rules of its own."""
+"""The gRPC server around the service: threads, streams and statuses. The rules are the
+service's.
+"""
 
 from __future__ import annotations
 
 import logging
 import queue
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,9 +25,9 @@ from gradplane.switch.runtime.control_messages import Message
 
 DEFAULT_ADDRESS = "0.0.0.0:9559"  # the port that IANA gave P4Runtime
 
-_TICK = 0.02  # seconds between looks at digests and idle entries
-_REST = 0.5  # where there are none: an idle switch takes no processor time
-_GRACE = 0.2  # seconds for requests that are under way at the end
+_TICK = 0.02  # seconds between checks for due digests and idle entries
+_REST = 0.5  # if there are none: an idle switch takes no processor time
+_GRACE = 0.2  # seconds for requests in progress to finish
 _WAITING = 10_000  # responses that may wait for a slow controller; more are dropped
 _LARGEST_MESSAGE = 256 << 20
 _UNARY_THREADS = 8
@@ -34,11 +37,11 @@ log = logging.getLogger(__name__)
 
 
 class ServerError(Exception):
-    """The server cannot be started; the text says why and what to do."""
+    """The server cannot be started; the message gives the reason and the remedy."""
 
 
 class _Stream:
-    """One open StreamChannel: what waits to be sent on it. None ends it."""
+    """An open StreamChannel with its queue of responses to send; None ends it."""
 
     def __init__(self) -> None:
         self.waiting: queue.Queue[p4r.StreamMessageResponse | RpcError | None] = queue.Queue()
@@ -51,8 +54,8 @@ class _Stream:
 class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
 
-    others: further gRPC services on the same address, which keep at most `threads` busy. also:
-    further addresses, where the same is served.
+    others: further gRPC services on the same address, which use at most `threads` threads. also:
+    further addresses with the same services.
     """
 
     def __init__(
@@ -70,7 +73,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         self._lock = device.lock
         # Streams that announce nothing take a thread too; other requests must not wait for them.
         self._free_streams = threading.BoundedSemaphore(MAX_STREAMS)
-        self._told: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._notifier = threading.Thread(target=self._notify, name="p4runtime notifier")
         self._pool = ThreadPoolExecutor(MAX_STREAMS + _UNARY_THREADS + threads, "p4runtime")
         self._server = grpc.server(
@@ -85,11 +88,11 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         self._server.add_generic_rpc_handlers(tuple(others))
 
     def start(self) -> int:
-        """Accept requests; the port. Raises ServerError where the address cannot be had."""
+        """Accept requests and return the port; raise ServerError if the address cannot be used."""
         port, *_ = [self._listen_on(address) for address in (self.address, *self._also)]
         if self.address.endswith(":0"):
             self.address = f"{self.address[:-1]}{port}"
-        self.device.listener = self._tell
+        self.device.listener = self._put_aside
         if self.device.pipeline is not None:
             self.device.pipeline.state.listener = self.device.listener
         self._notifier.start()
@@ -98,9 +101,9 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     def stop(self) -> None:
         """End all streams and refuse new requests."""
-        # grpc keeps waiting for a stream whose request it could not parse.
+        # grpc would wait for ever for a stream whose request it could not parse.
         self._server.stop(grace=_GRACE).wait(2 * _GRACE)
-        self._told.put(None)
+        self._messages.put(None)
         self._notifier.join()
         self._pool.shutdown()
 
@@ -137,7 +140,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     def Read(
         self, request: p4r.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[p4r.ReadResponse]:
-        """All answers are gathered first: a slow reader must not keep others waiting."""
+        """Gather all answers before sending any: a slow reader must not keep others waiting."""
         answers: list[p4r.ReadResponse] = []
         failure: RpcError | None = None
         with self._lock:
@@ -145,7 +148,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
                 for answer in self.service.read(request):
                     answers.append(answer)
             except RpcError as error:
-                failure = error  # what could be read is sent before it
+                failure = error  # sent after the entities that could be read
         yield from answers
         if failure is not None:
             _abort(context, failure)
@@ -171,8 +174,9 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     def _listen_on(self, address: str) -> int:
         try:
+            _check_free(address)
             port: int = self._server.add_insecure_port(address)
-        except RuntimeError as error:
+        except (OSError, RuntimeError) as error:
             option = "--grpc-server-addr HOST:PORT (port 0: any free one)"
             if address in self._also:
                 option = "--thrift-port PORT"
@@ -190,7 +194,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             _abort(context, error)
 
     def _listen(self, stream: _Stream, requests: Iterable[p4r.StreamMessageRequest]) -> None:
-        """A stream's requests, until it ends from either side."""
+        """Handle a stream's requests until either side ends it."""
         try:
             for request in requests:
                 with self._lock:
@@ -200,7 +204,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         except RpcError as error:
             stream.waiting.put(error)
         except grpc.RpcError:
-            log.debug("a controller went away")
+            log.debug("a controller closed its stream")
         except Exception:
             log.exception("a stream request could not be handled")
         finally:
@@ -208,19 +212,19 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
                 _deliver(self.service.stream_closed(stream))
             stream.waiting.put(None)
 
-    def _tell(self, message: Message) -> None:
-        """From the thread that runs packets: only put aside."""
-        if self._told.qsize() < _WAITING:
-            self._told.put(message)
+    def _put_aside(self, message: Message) -> None:
+        """Queue a message, for the thread that runs packets must not wait."""
+        if self._messages.qsize() < _WAITING:
+            self._messages.put(message)
 
     def _notify(self) -> None:
         due = time.monotonic()
         while True:
             try:
-                message = self._told.get(timeout=_TICK if self.service.counts_time else _REST)
+                message = self._messages.get(timeout=_TICK if self.service.counts_time else _REST)
                 if message is None:
                     return
-                self._pass_on(self.service.told, message)
+                self._pass_on(self.service.switch_message, message)
             except queue.Empty:
                 pass
             if time.monotonic() >= due:
@@ -235,6 +239,26 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             log.exception("a message of the switch could not be passed on: %s", message)
 
 
+def _check_free(address: str) -> None:
+    """Raise OSError where nothing can listen; grpc would print a message of its own as well."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        return  # another kind of address, such as unix:PATH
+    failure: OSError | None = None
+    for family, kind, _, _, place in socket.getaddrinfo(
+        host.strip("[]"), int(port), type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+    ):
+        with socket.socket(family, kind) as trial:
+            trial.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                trial.bind(place)
+                return
+            except OSError as error:
+                failure = error
+    if failure is not None:
+        raise failure
+
+
 def _deliver(deliveries: Iterable[Delivery]) -> None:
     for stream, message in deliveries:
         assert isinstance(stream, _Stream)
@@ -242,7 +266,7 @@ def _deliver(deliveries: Iterable[Delivery]) -> None:
 
 
 class _Status(NamedTuple):
-    """What grpc wants to end an RPC with (grpc.Status)."""
+    """The status to end an RPC with; grpc wants an object of this form (grpc.Status)."""
 
     code: grpc.StatusCode
     details: str

@@ -1,8 +1,8 @@
 """The P4Runtime service of one device: messages in, messages out. No I/O, no threads.
 
-Unary requests return their answer or raise RpcError. Stream requests and what the switch tells
-return deliveries, (stream, message) each. One caller at a time: the gRPC shell (server.py) sees
-to that.
+Unary requests return their answer or raise RpcError. Stream requests and messages of the switch
+return deliveries, (stream, message) each. Only one thread may call it at a time; server.py holds a
+lock for that.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _Get = p4r.GetForwardingPipelineConfigRequest
 
 
 class P4RuntimeService:
-    """Arbitration, requests and notifications of `device`."""
+    """Handles arbitration, requests and notifications of `device`."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -53,7 +53,9 @@ class P4RuntimeService:
     # -- unary requests --------------------------------------------------------------------------
 
     def write(self, request: p4r.WriteRequest) -> p4r.WriteResponse:
-        """Raises RpcError for the whole request, BatchError for some of its updates."""
+        """Apply a batch; raise RpcError for the whole request, BatchError for some of its
+        updates.
+        """
         rights = self._primary_rights(request)
         write(self.device.target, request.updates, request.atomicity, rights)
         return p4r.WriteResponse()
@@ -91,7 +93,7 @@ class P4RuntimeService:
         return p4r.SetForwardingPipelineConfigResponse()
 
     def get_pipeline(self, request: _Get) -> p4r.GetForwardingPipelineConfigResponse:
-        """No config at all while there is no program."""
+        """Return the current config, an empty response while there is no program."""
         self._check_device(request.device_id)
         if request.response_type not in _Get.ResponseType.values():
             what = f"response type {request.response_type} is not known"
@@ -118,7 +120,8 @@ class P4RuntimeService:
     def stream_message(
         self, stream: Stream, request: p4r.StreamMessageRequest
     ) -> tuple[list[Delivery], Outputs]:
-        """A message on a stream: what to tell whom, and packets to send through ports.
+        """Handle a message on a stream; return what to deliver and the packets to send through
+        ports.
 
         Raises RpcError when the stream is to be ended with that status.
         """
@@ -139,12 +142,12 @@ class P4RuntimeService:
     def stream_closed(self, stream: Stream) -> list[Delivery]:
         return _arbitration(self.arbitration.leave(stream))
 
-    # -- what the switch tells -------------------------------------------------------------------
+    # -- messages of the switch -------------------------------------------------------------------
 
-    def told(self, message: Message, now: int) -> list[Delivery]:
-        """A message of the running switch, for the primaries it concerns; `now`: ns since 1970.
+    def switch_message(self, message: Message, now: int) -> list[Delivery]:
+        """Return deliveries of a message for the primaries it concerns; `now`: ns since 1970.
 
-        It may be from the program that ran before: what this one knows nothing of is dropped.
+        A message of the program that ran before is dropped if the current one has no such object.
         """
         pipeline = self.device.pipeline
         if pipeline is None:
@@ -167,7 +170,7 @@ class P4RuntimeService:
 
     @property
     def counts_time(self) -> bool:
-        """Whether something may become due: entries with idle timeouts, a digest list."""
+        """True if something may become due: entries have idle timeouts, or a digest list waits."""
         pipeline = self.device.pipeline
         if pipeline is None:
             return False
@@ -175,7 +178,9 @@ class P4RuntimeService:
         return timed or self._digest_lists(pipeline).waiting
 
     def tick(self, now: int) -> list[Delivery]:
-        """What is due at `now` ns since 1970: digest lists, and a look for idle entries."""
+        """Check for idle entries and return the digest lists that are due at `now`, ns since
+        1970.
+        """
         pipeline = self.device.pipeline
         if pipeline is None:
             return []
@@ -255,7 +260,7 @@ class P4RuntimeService:
         ]
 
     def _digest_lists(self, pipeline: Pipeline) -> DigestLists:
-        """Those of the current pipeline; a new one starts with none."""
+        """Return the lists of the current pipeline; a new pipeline starts with none."""
         if self._digests is None or self._digests[0] is not pipeline:
             self._digests = (pipeline, DigestLists(pipeline.digests))
         return self._digests[1]
@@ -296,7 +301,7 @@ def _stream_error(error: RpcError, **details: ProtobufMessage) -> p4r.StreamMess
 
 
 def _passes(rights: RoleConfig, values: dict[int, bytes]) -> bool:
-    """Whether the role's filter lets a packet-in with this metadata through."""
+    """Return True if the role's filter accepts a packet-in with this metadata."""
     if rights.packet_in_filter is None:
         return True
     number, wanted = rights.packet_in_filter

@@ -23,7 +23,7 @@ class RpcError(Exception):
 
 
 class BatchError(RpcError):
-    """Some entities of a request failed; `errors`: one item an entity, None where it went well."""
+    """Some entities of a request failed; `errors`: an item for each entity, None for success."""
 
     def __init__(self, message: str, errors: Sequence[RpcError | None]) -> None:
         super().__init__("UNKNOWN", message)
@@ -31,17 +31,19 @@ class BatchError(RpcError):
 
 
 def refuse(code: str, message: str) -> NoReturn:
-    """Raise RpcError; for use in expressions."""
+    """Raise RpcError, in an expression."""
     raise RpcError(code, message)
 
 
 def code_number(code: str) -> int:
-    """The number of a canonical code's name."""
+    """Return the number of a canonical code's name."""
     return int(rpc_code.Code.Value(code))
 
 
 def rpc_status_of(error: RpcError) -> rpc_status.Status:
-    """google.rpc.Status: one p4.v1.Error an entity in the details of a BatchError, in order."""
+    """Return google.rpc.Status; a BatchError's details hold a p4.v1.Error for each entity, in
+    order.
+    """
     status = rpc_status.Status(code=code_number(error.code), message=error.message)
     if isinstance(error, BatchError):
         for item in error.errors:

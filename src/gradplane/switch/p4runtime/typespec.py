@@ -1,4 +1,4 @@
-"""P4 types as P4Info describes them (p4types.proto), for registers, digests and new types."""
+"""P4 types as P4Info describes them (p4types.proto): registers, digests, new types and enums."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gradplane.switch.p4runtime.bit_strings import to_bytes
 
 
 def type_spec(t: Type, info: p4t.P4TypeInfo, program: Program) -> p4t.P4DataTypeSpec:
-    """The description of `t`; the types that it names are added to `info`."""
+    """Describe `t`; the types that it names are added to `info`."""
     spec = p4t.P4DataTypeSpec()
     match t:
         case NewType():
@@ -70,7 +70,7 @@ def type_spec(t: Type, info: p4t.P4TypeInfo, program: Program) -> p4t.P4DataType
 
 
 def is_tuple(t: Type) -> bool:
-    """Lowering makes tuples structs of that name."""
+    """Return True for a tuple, which lowering makes a struct of this name."""
     return isinstance(t, Struct) and t.name.startswith("tuple<")
 
 
@@ -88,7 +88,7 @@ def add_new_type(t: TypeInfo, info: p4t.P4TypeInfo) -> None:
 
 
 def flat_fields(header: Header | Struct, prefix: str = "") -> list[tuple[str, Type]]:
-    """A header's fields with nested structs opened: `a.b` for field b of struct a."""
+    """List a header's fields with nested structs flattened: `a.b` for field b of struct a."""
     out: list[tuple[str, Type]] = []
     for f in header.fields:
         if isinstance(f.type, Struct):

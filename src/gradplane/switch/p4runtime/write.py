@@ -1,4 +1,6 @@
-"""Write: a batch of updates, each by the rules of its entity; all, some or none of them."""
+"""The Write RPC: a batch of updates, each by the rules of its entity; all, some or none are
+applied.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,7 @@ def write(
     """Apply the updates in order. Raises BatchError, with one result an update, if one failed.
 
     CONTINUE_ON_ERROR attempts every update. ROLLBACK_ON_ERROR stops at the first that fails and
-    undoes those before it; DATAPLANE_ATOMIC does too, and no packet sees the batch half done.
+    undoes those before it; DATAPLANE_ATOMIC does too, and no packet sees a part of the batch.
     """
     if atomicity not in p4r.WriteRequest.Atomicity.values():
         raise RpcError("INVALID_ARGUMENT", f"atomicity {atomicity} is not known")
@@ -98,7 +100,8 @@ def _all_or_none(
             for undo in reversed(done):
                 undo()
         errors: list[RpcError | None] = [
-            RpcError("ABORTED", f"not done, since update {i} of the batch failed") for _ in updates
+            RpcError("ABORTED", f"not applied, since update {i} of the batch failed")
+            for _ in updates
         ]
         errors[i] = error
         return errors
@@ -141,7 +144,7 @@ def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> Undo:
 
 
 def entity_id(kind: str, message: Any) -> int:
-    """The P4Info id that an entity belongs to; 0 for multicast groups and clone sessions."""
+    """Return the P4Info id that an entity belongs to; 0 for multicast groups and clone sessions."""
     if kind in ("direct_counter_entry", "direct_meter_entry"):
         return int(message.table_entry.table_id)
     return int(getattr(message, _ID_FIELDS[kind])) if kind in _ID_FIELDS else 0

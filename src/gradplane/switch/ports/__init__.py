@@ -1,1 +1,4 @@
-"""Packets in and out: AF_PACKET sockets on network interfaces, and pcap files."""
+"""Packets in and out: AF_PACKET sockets on network interfaces, and pcap files.
+
+May import: runtime, jit.
+"""

@@ -1,6 +1,6 @@
-"""What is done with each packet of a batch beside the system calls, as machine code.
+"""Machine code for each packet of a batch, beside the system calls.
 
-NumPy would go over the batch a dozen times, and takes as long to begin as a small batch takes.
+NumPy would pass over the batch a dozen times, and its start-up costs as much as a small batch.
 """
 
 from __future__ import annotations
@@ -15,23 +15,25 @@ MESSAGE, VECTOR = 64, 16
 MESSAGE_CONTROL_SIZE, MESSAGE_LENGTH = 40, 56
 
 BLOCK = ("messages", "data", "starts", "ends", "controls", "slots", "count", "marked")
-"""What `receive` works on, 8 bytes each. It sets `count`, to a negative error number if the call
-failed, and `marked`: whether some header or control message has its mark."""
+"""The block of 8-byte words that `receive` works on. It sets `count`, to a negative error number if
+the call failed, and `marked`, to nonzero if some header or control message has its mark."""
 
 
 @cache
 def batches(
     slot: int, area: int, header: int, mark: int, control: int, status: int, status_mark: int
 ) -> Native:
-    """receive(ptr block, i64 descriptor, i64 flags): recvmmsg, and where each packet is.
+    """Compile the two functions of a port's batches.
 
-    put(ptr vectors, ptr rows, ptr order, i64 count, i64 data, ptr mixed): what sendmmsg sends, in
-    the order of `order` or, where that is null, of the rows (port, end, cause). Sets the word
-    `mixed` to whether their ports differ (not 0).
+    receive(ptr block, i64 descriptor, i64 flags): calls recvmmsg and finds where each packet is.
 
-    slot, area: bytes of a message's two parts; areas come behind all slots. header: bytes before a
+    put(ptr vectors, ptr rows, ptr order, i64 count, i64 data, ptr mixed): writes what sendmmsg
+    sends, in the order of `order` or, if that is null, of the rows (port, end, cause). Sets the
+    word `mixed` to nonzero if the ports differ.
+
+    slot, area: bytes of a message's two parts; the areas follow all slots. header: bytes before a
     packet, `mark` a mask of the first. control: bytes of a control message, `status` the offset of
-    a word in it and `status_mark` a mask of that.
+    a word in it and `status_mark` a mask of that word.
     """
     module = Module()
     _Receive(module, slot, area, header, control).write(mark, status, status_mark)
@@ -66,8 +68,8 @@ class _Receive:
             size = f.intrinsic("llvm.umax.i64", "i64", *least)
             f.store("i64", f.binary("add", "i64", begin.get(), size), f.item(ends, "i64", i))
             first = f.resize(f.load("i8", slot), 8, 64)
-            told = f.add(controls, f.binary("mul", "i64", i, self.control))
-            word = f.resize(f.load("i32", f.add(told, status)), 32, 64)
+            reported = f.add(controls, f.binary("mul", "i64", i, self.control))
+            word = f.resize(f.load("i32", f.add(reported, status)), 32, 64)
             for value, mask in ((first, mark), (word, status_mark)):
                 found = f.binary("and", "i64", value, mask)
                 marks.set(f.binary("or", "i64", marks.get(), found))
@@ -76,7 +78,7 @@ class _Receive:
         f.ret()
 
     def _received(self, messages: Operand, slots: Operand) -> Operand:
-        """How many messages came; returns if it failed."""
+        """Receive messages and return their number; leave the function if the call failed."""
         f = self.f
         descriptor, flags = (f.resize(n, 64, 32) for n in ("%descriptor", "%flags"))
         args = (("i32", descriptor), ("ptr", messages), ("i32", f.resize(slots, 64, 32)),
@@ -101,11 +103,11 @@ def _put(module: Module) -> None:
     params = [("ptr", "%vectors"), ("ptr", "%rows"), ("ptr", "%order"), ("i64", "%count"),
               ("i64", "%data"), ("ptr", "%mixed")]  # fmt: skip
     f = module.function("put", "void", params, exported=True)
-    as_they_are = f.compare("eq", "ptr", "%order", "null")
+    unordered = f.compare("eq", "ptr", "%order", "null")
     first, mixed = f.load("i64", "%rows"), f.variable("i64", 0)
     with f.count("%count") as i:
         number = f.variable("i64", i)
-        with f.unless(as_they_are):
+        with f.unless(unordered):
             number.set(f.load("i64", f.item("%order", "i64", i)))
         start = f.variable("i64", 0)
         with f.when(f.compare("ne", "i64", number.get(), 0)):

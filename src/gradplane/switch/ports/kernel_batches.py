@@ -1,4 +1,4 @@
-"""Packets in memory as the kernel wants them for many at once: recvmmsg(2) and sendmmsg(2)."""
+"""Packets in memory in the form of the system calls for many at once: recvmmsg(2), sendmmsg(2)."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from gradplane.switch.ports.vlan import AUXDATA, HAS_TAG, STATUS_AT
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 
-BATCH = 1024  # packets read with one system call: the most that it takes
+BATCH = 1024  # packets read with one system call: its maximum
 MAX_PACKET = 1 << 16
-# Short packets lie close together, for memory is slow by the page. Of a longer one, what does not
-# fit its slot goes to an area of its own, and what did is copied to stand before that.
+# Short packets lie close together, since memory is slow by the page. The end of a longer packet
+# goes to a separate area, and its beginning is copied from the slot to stand before that.
 _SLOT = 256
 _AREA = MAX_PACKET + 2 * _SLOT
 _COUNT, _MARKED = BLOCK.index("count"), BLOCK.index("marked")
@@ -41,12 +41,14 @@ _libc.sendmmsg.argtypes = _ARGUMENTS
 
 
 class Arrivals:
-    """Packets that arrived together, `count` of them: packet i is data[starts[i]:ends[i]]. Before
-    it is its virtio_net_hdr, in controls[i] what the kernel said of it (AUXDATA); `marked`:
-    whether a checksum is open or a tag was taken off."""
+    """Packets that arrived together, `count` of them: packet i is data[starts[i]:ends[i]].
+
+    Before each packet is its virtio_net_hdr; controls[i] holds the kernel's AUXDATA. `marked`: True
+    if a checksum is open or a tag was removed.
+    """
 
     def __init__(self, slots: int = BATCH) -> None:
-        # From mmap, so that pages which no packet ever needed take no memory.
+        # Allocated with mmap, so that pages that no packet needed take no memory.
         self._memory = memoryview(mmap.mmap(-1, slots * (_SLOT + _AREA)))
         self.data: Bytes = np.frombuffer(self._memory, dtype=np.uint8)
         self._slots = self.data[: slots * _SLOT].reshape(slots, _SLOT)
@@ -69,7 +71,9 @@ class Arrivals:
         self._show(0)
 
     def receive(self, descriptor: int, flags: int) -> None:
-        """Take what waits at a socket. Raises OSError, EAGAIN where nothing does."""
+        """Take the packets that wait at a socket; raise OSError, with EAGAIN where there are
+        none.
+        """
         self._show(0)
         self._receive(self._address, descriptor, flags)
         count = self._block[_COUNT]
@@ -85,16 +89,16 @@ class Arrivals:
         self.marked = False
 
     def first_bytes(self) -> Bytes:
-        """The first byte of each header."""
+        """Return the first byte of each header."""
         return self._slots[: self.count, 0]
 
     def __getitem__(self, i: int) -> memoryview:
-        """Header and packet of arrival i."""
+        """Return header and packet of arrival i."""
         return self._memory[self.starts[i] - VNET_HEADER.size : self.ends[i]]
 
 
 class Departures:
-    """Packets about to be sent, of any number."""
+    """Packets to send, of any number."""
 
     def __init__(self) -> None:
         self._vectors, self._messages = _messages(BATCH, 1)
@@ -103,9 +107,12 @@ class Departures:
         self._mixed = ctypes.c_int64()
 
     def put(self, rows: Ints, data: Bytes, order: Ints | None = None) -> bool:
-        """Packet i ends in `data` where row i (port, end, cause) says, and begins where the one
-        before it ends; they go in this order, or in that of the numbers in `order`. `data` must
-        live until they are sent. -> whether they are for several ports. At least one."""
+        """Set the packets to send, at least one; return True if they are for several ports.
+
+        Packet i ends in `data` at its row's end (port, end, cause) and begins where the one before
+        it ends; they are sent in this order, or in that of the numbers in `order`. `data` must live
+        until they are sent.
+        """
         if len(rows) > len(self._vectors):
             self._vectors, self._messages = _messages(2 * len(rows), 1)
         numbers = None if order is None else order.ctypes.data
@@ -114,12 +121,14 @@ class Departures:
         return self._mixed.value != 0
 
     def length(self, i: int) -> int:
-        """Bytes of packet i."""
+        """Return the bytes of packet i."""
         return int(self._vectors["length"][i, 0])
 
     def send(self, descriptor: int, first: int, end: int) -> int:
-        """Send packets first to end - 1, in order; how many were. Raises OSError if the first
-        could not be."""
+        """Send packets first to end - 1, in order, and return how many were sent.
+
+        Raises OSError if the first could not be sent.
+        """
         address = self._messages.ctypes.data + first * MESSAGE
         count = _libc.sendmmsg(descriptor, address, end - first, 0)
         if count < 0:
@@ -136,7 +145,7 @@ def _native() -> Native:
 
 
 def _messages(count: int, parts: int) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-    """Messages, and the vectors of each."""
+    """Make messages, and the vectors of each."""
     vectors, messages = np.zeros((count, parts), dtype=_VECTOR), np.zeros(count, dtype=_MESSAGE)
     step = np.uint64(parts * _VECTOR.itemsize)
     messages["vectors"] = np.uint64(vectors.ctypes.data) + np.arange(count, dtype=np.uint64) * step

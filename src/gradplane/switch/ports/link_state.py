@@ -1,4 +1,4 @@
-"""Which ports have a link, as the kernel tells it."""
+"""The link state of ports, as the kernel reports it."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ log = logging.getLogger(__name__)
 
 
 class LinkWatch:
-    """Tells `links` of the ports that go down or up, on (port, interface) pairs.
+    """Reports ports that go down or up to `links`, for (port, interface) pairs.
 
-    A port is down while its interface is set down, has no carrier (of a veth pair: the other end is
-    down) or is gone.
+    A port is down while its interface is set down, has no carrier (for a veth pair: the other end
+    is down) or does not exist.
     """
 
     def __init__(self, interfaces: Sequence[tuple[int, str]], links: Links) -> None:
@@ -31,27 +31,27 @@ class LinkWatch:
         self._changes = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         self._changes.setblocking(False)
         self._changes.bind((0, _RTMGRP_LINK))
-        self._look()
+        self._check()
 
     def fileno(self) -> int:
-        """For epoll: readable when the link of some interface changed."""
+        """Return the descriptor for epoll: readable when the link of some interface changed."""
         return self._changes.fileno()
 
     def update(self) -> None:
-        """Look at the ports again, since some interface changed, whatever it was."""
+        """Check all ports after some interface changed."""
         while True:
             try:
                 self._changes.recv(_SIZE)
             except BlockingIOError:
                 break
-            except OSError:  # ENOBUFS: there were more changes than room for them
+            except OSError:  # ENOBUFS: more changes than the buffer holds
                 continue
-        self._look()
+        self._check()
 
     def close(self) -> None:
         self._changes.close()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
             for port, interface in self._interfaces:
                 up = _has_link(control, interface)

@@ -1,8 +1,9 @@
-"""What the kernel and the card postpone, undone: a switch must see packets as they are on the wire.
+"""Undo offloads: a switch must see packets as they are on the wire.
 
-On our own interface, offloads are switched off (SIOCETHTOOL). A sender at the other end of a veth
-link may still leave a checksum open, since it is never computed on a link inside one machine; the
-kernel tells us in a virtio_net_hdr before the packet, and `complete` does it (linux/virtio_net.h).
+On the switch's interfaces, offloads are switched off (SIOCETHTOOL). A sender at the other end of a
+veth link may still leave a checksum open, since it is never computed on a link inside one machine;
+the kernel says so in a virtio_net_hdr before the packet, and `complete` computes it
+(linux/virtio_net.h).
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ NEEDS_CHECKSUM = 1
 
 
 def switch_off(interface: str) -> list[str]:
-    """Switch offloads off; the names of those that the driver does not let go."""
+    """Switch offloads off; return the names of those that the driver refuses to switch off."""
     refused = []
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         for name, command in _SWITCHES.items():
@@ -48,7 +49,7 @@ def switch_off(interface: str) -> list[str]:
 
 
 def complete_open(arrivals: Arrivals) -> None:
-    """Fill in the checksums that senders left open, in packets behind their virtio_net_hdr."""
+    """Compute the checksums that senders left open, in packets after their virtio_net_hdr."""
     for i in np.flatnonzero(arrivals.first_bytes() & NEEDS_CHECKSUM).tolist():
         received = arrivals[i]
         _, _, _, _, start, offset = VNET_HEADER.unpack_from(received)
@@ -56,10 +57,10 @@ def complete_open(arrivals: Arrivals) -> None:
 
 
 def complete(packet: memoryview, start: int, offset: int) -> None:
-    """Fill in a packet's open Internet checksum.
+    """Compute a packet's open Internet checksum.
 
-    The sum runs from byte `start` to the end, its place is `offset` bytes behind `start` and holds
-    the pseudo-header's sum.
+    The sum runs from byte `start` to the end; the checksum is `offset` bytes after `start` and
+    holds the pseudo-header's sum.
     """
     place = start + offset
     if place + 2 > len(packet):
@@ -70,5 +71,5 @@ def complete(packet: memoryview, start: int, offset: int) -> None:
         total += packet[even] << 8
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
-    checksum = ~total & 0xFFFF or 0xFFFF  # a UDP checksum of 0 would say "none"
+    checksum = ~total & 0xFFFF or 0xFFFF  # a UDP checksum of 0 would mean "none"
     packet[place : place + 2] = checksum.to_bytes(2, "big")

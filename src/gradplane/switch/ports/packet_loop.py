@@ -1,6 +1,6 @@
-"""The live switch's packet loop: what arrives is processed, what comes of it is sent.
+"""The live switch's packet loop: process packets that arrive and send the results.
 
-Packets go in batches from the kernel to the engine and back, with no Python for each of them. The
+Packets go in batches from the kernel to the engine and back, without Python for each of them. The
 system calls and the engine's machine code run without the interpreter's lock, so the control
 plane's threads work meanwhile.
 """
@@ -29,11 +29,11 @@ Process = Callable[[Ints, Bytes, Ints, Ints], tuple[Ints, Bytes]]
 and the packets that leave, one after the other."""
 
 _PAUSE = 0.003  # seconds; about what a batch takes
-_SHOWN = 4  # packets of a batch that broke processing
+_SHOWN = 4  # packets in the log of a batch whose processing failed
 
 
 class PacketPort(Protocol):
-    """What the loop needs of a port; ports.port.Port is one."""
+    """The interface that the loop needs of a port; ports.port.Port has it."""
 
     def fileno(self) -> int: ...
 
@@ -41,7 +41,7 @@ class PacketPort(Protocol):
 
     def send(self, packets: Departures, first: int, end: int) -> None: ...
 
-    def take_up(self) -> bool: ...
+    def reopen(self) -> bool: ...
 
 
 @dataclass(slots=True)
@@ -56,11 +56,11 @@ class Capture:
 class PacketLoop:
     """Runs packets of `ports` (by number) through `process`.
 
-    A batch whose processing fails is logged with its first packets' bytes, its packets counted in
-    `faults`; what leaves through a port that is not there is counted in `nowhere`. While `busy`
-    says that a controller's request is under way and packets come without a pause, the loop makes
-    pauses: the request has a share of the processor however much traffic there is. `links` looks
-    after the ports' links.
+    A batch whose processing fails is logged with its first packets' bytes, its packets are counted
+    in `faults`; packets to a port that does not exist are counted in `nowhere`. While `busy`
+    reports a controller's request in progress and packets arrive without a pause, the loop makes
+    pauses: the request gets a share of the processor under any load. `links` watches the ports'
+    links.
     """
 
     ports: Mapping[int, PacketPort]
@@ -75,7 +75,7 @@ class PacketLoop:
     _departures: Departures = field(default_factory=Departures)
 
     def run(self) -> None:
-        """Until `stop`, which may be called from any thread or signal handler."""
+        """Process packets until `stop`, which may be called from any thread or signal handler."""
         with select.epoll() as waiting:
             waiting.register(self._wake, select.EPOLLIN)
             numbers = {port.fileno(): number for number, port in self.ports.items()}
@@ -93,7 +93,7 @@ class PacketLoop:
                         self._take(number, columns[number])
                     elif self.links is not None:
                         self.links.update()
-                        numbers |= self._taken_up(waiting)
+                        numbers |= self._reopened(waiting)
 
     def stop(self) -> None:
         os.eventfd_write(self._wake, 1)
@@ -109,16 +109,18 @@ class PacketLoop:
             data = np.frombuffer(b"".join(packet for _, packet in outputs), dtype=np.uint8)
             self._send(rows, data, Departures())
 
-    def _taken_up(self, waiting: select.epoll) -> dict[int, int]:
-        """Ports whose interface was gone and is there again, by their new descriptors; epoll
-        forgot the old ones when they were closed."""
-        again = {port.fileno(): n for n, port in self.ports.items() if port.take_up()}
+    def _reopened(self, waiting: select.epoll) -> dict[int, int]:
+        """Return ports whose interface was gone and exists again, by their new descriptors.
+
+        epoll forgot the old descriptors when they were closed.
+        """
+        again = {port.fileno(): n for n, port in self.ports.items() if port.reopen()}
         for descriptor in again:
             waiting.register(descriptor, select.EPOLLIN)
         return again
 
     def _take(self, number: int, column: Ints) -> None:
-        """The packets that wait at one port: at most a batch, so that no port starves."""
+        """Process the packets that wait at one port: at most a batch, so that no port starves."""
         arrivals = self._arrivals
         self.ports[number].receive(arrivals)
         count = arrivals.count
@@ -140,7 +142,7 @@ class PacketLoop:
             time.sleep(_PAUSE)
 
     def _send(self, rows: Ints, data: Bytes, departures: Departures) -> None:
-        """Port by port; each port's packets stay in order."""
+        """Send port by port; each port's packets stay in order."""
         if not len(rows):
             return
         ports, order = rows[:, 0], None

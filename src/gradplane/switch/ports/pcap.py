@@ -1,4 +1,4 @@
-"""pcap files with nanosecond times, readable at any moment while they are written."""
+"""pcap files with times in nanoseconds, readable at any moment while they are written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _SECOND = 1_000_000_000
 
 
 class PcapWriter:
-    """Writes Ethernet packets to `path`, each with one system call, so that no record is torn.
+    """Writes Ethernet packets to `path`, each with one system call, so that no record is
+    incomplete.
 
     `clock` gives the time of a packet in nanoseconds since 1970.
     """

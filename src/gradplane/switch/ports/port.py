@@ -11,10 +11,10 @@ from contextlib import ExitStack
 
 from gradplane.switch.ports.kernel_batches import Arrivals, Departures
 from gradplane.switch.ports.offload import complete_open, switch_off
-from gradplane.switch.ports.port_error import PortError
 from gradplane.switch.ports.vlan import restore_tags
+from gradplane.switch.runtime.control_errors import SwitchError
 
-_RECEIVE_QUEUE = _SEND_QUEUE = 8 << 20  # bytes; a shaped interface's queue must not end before tc's
+_RECEIVE_QUEUE = _SEND_QUEUE = 8 << 20  # bytes; the socket's queue must not overflow before tc's
 
 # linux/if_packet.h, linux/if_ether.h, asm/socket.h
 _ETH_P_ALL = 0x0003
@@ -36,6 +36,10 @@ _TOO_LONG = (
 log = logging.getLogger(__name__)
 
 
+class PortError(SwitchError):
+    """A port cannot be opened; the message names the interface and the remedy."""
+
+
 class Port:
     """Port `number` on the network interface `interface`.
 
@@ -53,10 +57,10 @@ class Port:
         if refused:
             log.info("port %d: %s keeps its %s on", number, interface, ", ".join(refused))
 
-    def take_up(self) -> bool:
-        """Where the interface is gone and another of its name is there, go on with that.
+    def reopen(self) -> bool:
+        """Open the interface again if it was removed and one of its name exists again.
 
-        -> whether it was so; `fileno` is another then.
+        Returns True if so; `fileno` is another one then.
         """
         try:
             if socket.if_nametoindex(self.interface) == self._index:
@@ -67,15 +71,15 @@ class Port:
         self.close()
         self._in, self._out, self._index = opened
         switch_off(self.interface)
-        log.warning("port %d: %s is there again", self.number, self.interface)
+        log.warning("port %d: %s exists again", self.number, self.interface)
         return True
 
     def fileno(self) -> int:
-        """For poll and epoll: readable when packets wait."""
+        """Return the descriptor for epoll: readable when packets wait."""
         return self._in.fileno()
 
     def receive(self, arrivals: Arrivals) -> None:
-        """The packets that wait, as many as there is room for; none when the interface is down."""
+        """Take the packets that wait, at most a batch; none while the interface is down."""
         try:
             arrivals.receive(self._in.fileno(), socket.MSG_DONTWAIT)
         except OSError as error:
@@ -86,8 +90,9 @@ class Port:
             restore_tags(arrivals)
 
     def send(self, packets: Departures, first: int, end: int) -> None:
-        """Send packets first to end - 1; those that the interface cannot take are dropped and
-        counted."""
+        """Send packets first to end - 1; those that the interface refuses are dropped and
+        counted.
+        """
         while first < end:
             try:
                 first += packets.send(self._out.fileno(), first, end)
@@ -114,7 +119,7 @@ class Port:
 
 
 def _opened(interface: str) -> tuple[socket.socket, socket.socket, int]:
-    """To receive, to send, and the interface's index."""
+    """Open an interface: return its receiving and sending sockets and its index."""
     with ExitStack() as on_failure:
         receiving = on_failure.enter_context(_open(interface, _listen))
         sending = on_failure.enter_context(_open(interface, _speak))
@@ -124,7 +129,9 @@ def _opened(interface: str) -> tuple[socket.socket, socket.socket, int]:
 
 
 def _listen(opened: socket.socket, interface: str) -> None:
-    """Receive what arrives, in promiscuous mode; not what this machine sends."""
+    """Set a socket to receive what arrives, in promiscuous mode, without what this machine
+    sends.
+    """
     opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
@@ -136,7 +143,9 @@ def _listen(opened: socket.socket, interface: str) -> None:
 
 
 def _speak(opened: socket.socket, interface: str) -> None:
-    """Send only, through the interface's queueing discipline: it may limit the link's rate."""
+    """Set a socket to send only, through the queueing discipline, which may limit the link's
+    rate.
+    """
     opened.setblocking(False)
     _set_buffer(opened, _SO_SNDBUFFORCE, socket.SO_SNDBUF, _SEND_QUEUE)
     opened.bind((interface, 0))
@@ -145,7 +154,7 @@ def _speak(opened: socket.socket, interface: str) -> None:
 def _set_buffer(opened: socket.socket, forced: int, allowed: int, size: int) -> None:
     try:
         opened.setsockopt(socket.SOL_SOCKET, forced, size)
-    except PermissionError:  # in a user namespace: as much as the system allows
+    except PermissionError:  # in a user namespace: up to the system's limit
         opened.setsockopt(socket.SOL_SOCKET, allowed, size)
 
 
@@ -158,12 +167,12 @@ def _open(interface: str, configure: Callable[[socket.socket, str], None]) -> so
         )
     with ExitStack() as on_failure:
         try:
-            # Protocol 0: nothing arrives until it is bound.
+            # Protocol 0: it receives nothing until it is bound.
             opened = on_failure.enter_context(socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0))
             configure(opened, interface)
         except PermissionError as error:
             raise PortError(
-                f'raw sockets on interface "{interface}" are not permitted: they take CAP_NET_RAW;'
+                f'raw sockets on interface "{interface}" are not permitted: they need CAP_NET_RAW;'
                 " run as root, or in a user namespace (unshare --map-root-user --net)"
             ) from error
         except OSError as error:

@@ -1,5 +1,6 @@
-"""VLAN tags, back in their place: the kernel takes the outermost off what arrives, and says which
-it was beside the packet (linux/if_packet.h, struct tpacket_auxdata)."""
+"""VLAN tags, restored: the kernel removes the outermost tag of a packet that arrives and reports it
+beside the packet (linux/if_packet.h, struct tpacket_auxdata).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
     from gradplane.switch.ports.kernel_batches import Arrivals
 
 STATUS_AT = 16
-AUXDATA = np.dtype(  # a control message of it
+AUXDATA = np.dtype(  # the control message
     {
         "names": ["status", "tci", "tpid"],
         "formats": [np.uint32, np.uint16, np.uint16],
@@ -26,15 +27,15 @@ _TAG = np.arange(4)
 
 
 def restore_tags(arrivals: Arrivals) -> None:
-    """Put the tags back. Four bytes before each packet are written to."""
-    told = arrivals.controls[: arrivals.count]
-    tagged = np.flatnonzero(told["status"] & HAS_TAG)
+    """Insert the removed tags; the packets grow by four bytes to the front."""
+    reported = arrivals.controls[: arrivals.count]
+    tagged = np.flatnonzero(reported["status"] & HAS_TAG)
     if not len(tagged):
         return
-    told, starts = told[tagged], arrivals.starts[tagged, None]
+    reported, starts = reported[tagged], arrivals.starts[tagged, None]
     arrivals.data[starts - 4 + _ADDRESSES] = arrivals.data[starts + _ADDRESSES]
     tags = np.empty((len(tagged), 2), dtype=">u2")
-    tags[:, 0] = np.where(told["status"] & _HAS_TPID, told["tpid"], _DEFAULT_TPID)
-    tags[:, 1] = told["tci"]
+    tags[:, 0] = np.where(reported["status"] & _HAS_TPID, reported["tpid"], _DEFAULT_TPID)
+    tags[:, 1] = reported["tci"]
     arrivals.data[starts + len(_ADDRESSES) - 4 + _TAG] = tags.view(np.uint8)
     arrivals.starts[tagged] -= 4

@@ -1,1 +1,4 @@
-"""State of a running switch: what the engines and the control plane share."""
+"""The state of a running switch, which the engines and the control plane share.
+
+Match tables, registers, counters, meters, action profiles, multicast groups. May import: ir.
+"""

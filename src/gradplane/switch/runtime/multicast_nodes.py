@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, MutableMapping
 from dataclasses import dataclass, replace
 
 from gradplane.switch.runtime.control_errors import TableError
-from gradplane.switch.runtime.replicas import CloneSession, Replica
+from gradplane.switch.runtime.replicas import GROUPS, CloneSession, Replica
 
 
 @dataclass(slots=True)
@@ -84,8 +84,8 @@ class MulticastNodes:
 
     def create_group(self, group: int) -> None:
         """An empty group; one that exists stays as it is, as in simple_switch."""
-        if not 0 < group < 1 << 16:
-            what = f"multicast group {group} is not within 1 to 65535"
+        if not 0 < group < GROUPS:
+            what = f"multicast group {group} is not within 1 to {GROUPS - 1}"
             raise TableError("INVALID_ARGUMENT", what)
         if group not in self._groups:
             self._groups[group] = []

@@ -1,15 +1,18 @@
-"""Copies of packets: where a multicast group's and a clone session's go."""
+"""Replicas of packets: where a multicast group's and a clone session's go."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+GROUPS = 1 << 16  # multicast groups that can exist; their numbers are below it
+
 
 @dataclass(frozen=True, slots=True)
 class Replica:
-    """A copy of a multicast or cloned packet; `instance` becomes its egress_rid.
+    """A replica of a multicast or cloned packet; `instance` becomes its egress_rid.
 
-    `backups`: what takes its place while its port is down, best first; they have none themselves.
+    `backups`: the replicas that take its place while its port is down, best first; they have none
+    themselves.
     """
 
     port: int
@@ -19,9 +22,9 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class CloneSession:
-    """`truncate`: clones leave (PSA: enter egress) with at most so many bytes; 0: whole.
+    """`truncate`: the most bytes with which clones leave (PSA: enter egress); 0: all.
 
-    `class_of_service` is what PSA's clones have of it.
+    `class_of_service` is that of PSA's clones.
     """
 
     replicas: list[Replica]

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 import numpy as np
 
-_MASK = (1 << 64) - 1
+from gradplane._splitmix64 import MASK, mix
 
 
-def mix(value: int) -> int:
-    """SplitMix64's output function: scatters a 64-bit number."""
-    value = (value + 0x9E3779B97F4A7C15) & _MASK
-    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
-    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & _MASK
-    return value ^ (value >> 31)
-
-
-class Chance:
+class Rng:
     """A stream of 64-bit numbers; `state` (uint64: seed, draws so far) is all there is to it."""
 
     def __init__(self, seed: int) -> None:
         # Seeds and counts are small numbers: one is inverted, lest one seed's draws be another's.
-        self.state = np.array([mix(~seed & _MASK), 0], dtype=np.uint64)
+        self.state = np.array([mix(~seed & MASK), 0], dtype=np.uint64)
 
     def draw(self) -> int:
         """The next number, 0 to 2^64 - 1."""
         seed, count = (int(v) for v in self.state)
-        self.state[1] = (count + 1) & _MASK
+        self.state[1] = (count + 1) & MASK
         return mix(seed ^ mix(count))
 
     def between(self, low: int, high: int) -> int:

@@ -20,7 +20,7 @@ from gradplane.switch.runtime.multicast_nodes import MulticastNodes
 from gradplane.switch.runtime.profiles import ActionProfile
 from gradplane.switch.runtime.registers import make_registers
 from gradplane.switch.runtime.replicas import CloneSession, Replica
-from gradplane.switch.runtime.rng import Chance
+from gradplane.switch.runtime.rng import Rng
 from gradplane.switch.runtime.valuesets import ParserValueSet
 
 Clock = Callable[[], int]
@@ -46,7 +46,7 @@ class State:
         self.drop_port = drop_port
         self.links = links or Links()
         self.start = clock()
-        self.chance = Chance(seed)
+        self.rng = Rng(seed)
         by_kind: dict[str, list[ir.ExternInstance]] = {}
         for instance in program.externs:
             by_kind.setdefault(instance.kind, []).append(instance)

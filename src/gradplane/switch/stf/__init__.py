@@ -1,8 +1,8 @@
 """Packet tests in the P4 community's STF format, run on the switch of this package.
 
-`run` tests one program, `main` several with a line each. What the commands mean, and where that
-follows BMv2's own reader of the format, is told in the modules: grammar (the lines), values
-(match values), expectations (which packets must leave), tester (the commands).
+`run` tests one program, `main` several with a line for each. The modules explain the commands and
+where they follow BMv2's own reader of the format: stf_grammar (the lines), stf_values (match
+values), expectations (the packets that must leave), tester (the commands, and names).
 """
 
 from gradplane.switch.stf.stf_grammar import StfError

@@ -1,9 +1,9 @@
-"""Which packets must leave, and whether they did.
+"""The packets that must leave, and their comparison with those that left.
 
-As in BMv2's runner: when all is done, each port that a `packet` or `expect` names must have sent
-as many packets as it has expectations, in that order. An expectation gives a prefix, with `$` the
-whole packet, without bytes any packet. What leaves by a port that the file does not name is not
-looked at, unless the file has `no_packet` and expects nothing.
+As in BMv2's runner: at the end, each port that a `packet` or `expect` names must have sent as many
+packets as it has expectations, in that order. An expectation is a prefix, with `$` the whole
+packet, without bytes any packet. Packets through ports that the file does not name are ignored,
+unless the file has `no_packet` and expects nothing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """`digits`: hexadecimal, `*` for any digit. `whole`: nothing may follow."""
+    """An expected packet. `digits`: hexadecimal, `*` for any digit. `whole`: nothing may follow."""
 
     line: int
     digits: str
     whole: bool
 
     def difference(self, packet: bytes) -> str:
-        """What is wrong with a packet; empty where it fits."""
+        """Describe how a packet differs; return "" where it fits."""
         got = packet.hex()
         if len(got) < len(self.digits):
             return f"too short: {len(got)} digits for {len(self.digits)}"
@@ -38,7 +38,7 @@ class Expected:
 
 
 class Expectations:
-    """Collects what is expected and what was sent."""
+    """The packets that are expected and those that were sent, by port."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -55,7 +55,7 @@ class Expectations:
         self._sent[port].append(packet)
 
     def failures(self) -> list[str]:
-        """A message for each port that is not as expected."""
+        """Return a message for each port whose packets are not as expected."""
         ports = set(self.ports)
         if self.nothing and not self._expected:
             ports |= set(self._sent)

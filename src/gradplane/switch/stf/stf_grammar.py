@@ -1,8 +1,8 @@
-"""The lines of an STF file: a command a line, `#` starts a comment.
+"""The lines of an STF file: one command in a line, `#` starts a comment.
 
-Each command is a row of a pattern and of how it is written; a name with spaces or colons may stand
-in double quotes. Commands in any case are accepted, and so are those of simple_switch's command
-line. (p4c, tools/stf: lexer and grammar.)
+Each command is a row of its usage and a pattern; a name with spaces or colons may be in double
+quotes. Commands are accepted in any case, as are the commands of simple_switch_CLI. (p4c,
+tools/stf: lexer and grammar.)
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from gradplane._suggestions import did_you_mean
 from gradplane.switch.commands import COMMANDS as CLI
 
 NAME = r'(?:"[^"]+"|[^\s:()=,"]+)'
@@ -25,7 +25,7 @@ PRIORITY = r"(?:(?P<priority>\d{1,10})\s+)?"
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """A line: its command and the named parts of what follows; "" where one is absent."""
+    """A line: its command and the named parts after it; "" for an absent part."""
 
     line: int
     command: str
@@ -36,7 +36,7 @@ class StfError(Exception):
     """A test that cannot be run; the text starts with file:line."""
 
 
-# command -> how it is written, and the pattern of what follows it
+# command -> its usage, and the pattern of its arguments
 COMMANDS: dict[str, tuple[str, str]] = {
     "packet": ("PORT HEX...", r"(?P<port>\d{1,10})\s+(?P<data>[0-9a-fA-F\s]+)"),
     "expect": (
@@ -79,7 +79,7 @@ _PAIR = re.compile(rf"({KEY})\s*:\s*(\S+)")
 
 
 def parse(text: str, file: str) -> list[Statement]:
-    """The file's statements. Raises StfError with every line that is not one."""
+    """Parse a file's statements; raise StfError that lists every invalid line."""
     statements: list[Statement] = []
     errors: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
@@ -101,8 +101,8 @@ def _statement(line: int, words: str) -> Statement:
     if command not in COMMANDS and command in CLI:
         return Statement(line, "command_line", {"words": " ".join([command, *rest])})
     if command not in COMMANDS:
-        near = get_close_matches(command, [*COMMANDS, *CLI], n=1)
-        hint = f"did you mean {near[0]}?" if near else f"commands: {', '.join(COMMANDS)}"
+        near = did_you_mean(command, [*COMMANDS, *CLI])
+        hint = near or f"commands: {', '.join(COMMANDS)}"
         raise StfError(f"there is no command {first!r}; {hint}")
     found = _ROWS[command].fullmatch(rest[0] if rest else "")
     if found is None:
@@ -112,13 +112,13 @@ def _statement(line: int, words: str) -> Statement:
 
 
 def pairs(text: str) -> Iterator[tuple[str, str]]:
-    """The FIELD:VALUE pairs of an entry, in order."""
+    """Yield the FIELD:VALUE pairs of an entry, in order."""
     for found in _PAIR.finditer(text):
         yield unquoted(found[1]), found[2]
 
 
 def arguments(text: str) -> Iterator[tuple[str, str]]:
-    """The PARAMETER:VALUE pairs between an action's parentheses. Raises StfError."""
+    """Yield the PARAMETER:VALUE pairs between an action's parentheses. Raises StfError."""
     for part in text.split(",") if text.strip() else ():
         name, colon, value = (piece.strip() for piece in part.partition(":"))
         if not (name and colon and value):
@@ -127,5 +127,5 @@ def arguments(text: str) -> Iterator[tuple[str, str]]:
 
 
 def unquoted(name: str) -> str:
-    """A name without its double quotes."""
+    """Return a name without its double quotes."""
     return name[1:-1] if len(name) > 1 and name[0] == name[-1] == '"' else name

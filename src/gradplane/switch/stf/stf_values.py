@@ -1,8 +1,8 @@
-"""Values in an STF file, as the switch's tables take them.
+"""Values in an STF file, converted for the switch's tables.
 
-A number is decimal, 0x, 0b or 0o; in the latter three `*` stands for a digit that does not matter.
-How much of a field is matched follows from the digits written, as in BMv2's reader: ternary
-`0x0a` compares eight bits, whatever the field's width, and lpm `0x0a00****` has a prefix of 16.
+A number is decimal, 0x, 0b or 0o; in the latter three `*` is a wildcard digit. The digits written
+determine how much of a field is matched, as in BMv2's reader: ternary `0x0a` compares eight bits,
+whatever the field's width, and lpm `0x0a00****` has a prefix of 16.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 from gradplane.switch.runtime.match_fields import KeyField
 from gradplane.switch.stf.stf_grammar import StfError
 
-BITS = {"0x": 4, "0b": 1, "0o": 3}  # a digit
+BITS = {"0x": 4, "0b": 1, "0o": 3}  # bits of a digit
 _RANGE = re.compile(r"(.+?)(?:\.\.|->)(.+)")
 _WORDS = {"true": 1, "false": 0}
 
 
 def number(text: str) -> int | str:
-    """A number, or the text as it is: an address, or nothing that the switch knows."""
+    """Parse a number; return any other text, such as an address, unchanged."""
     if text.lower() in _WORDS:
         return _WORDS[text.lower()]
     try:
@@ -29,12 +29,12 @@ def number(text: str) -> int | str:
 
 
 def match(field: KeyField, text: str) -> Any:
-    """A match value in the form that Table.add takes for the field's kind. Raises StfError."""
+    """Convert a match value to the form of Table.add for the field's kind. Raises StfError."""
     return _KINDS[field.kind](field, text)
 
 
 def absent(field: KeyField) -> Any:
-    """What a field is matched with that an entry does not name: exact fields with zero."""
+    """Return the match of a field that an entry does not name: zero for exact fields."""
     return 0 if field.kind == "exact" else None
 
 
@@ -78,7 +78,7 @@ def _range(field: KeyField, text: str) -> Any:
 
 
 def _written(text: str) -> tuple[int, int]:
-    """Value, and mask of the digits that are no wildcards."""
+    """Return the value, and the mask of the digits that are not wildcards."""
     base, digits = text[:2].lower(), text[2:].replace("_", "")
     try:
         value = int(digits.replace("*", "0"), 1 << BITS[base])

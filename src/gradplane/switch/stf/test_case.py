@@ -1,4 +1,4 @@
-"""A program with its packet test, from files to a verdict."""
+"""A program with its packet test, from the files to the result."""
 
 from __future__ import annotations
 
@@ -14,14 +14,17 @@ from gradplane.switch.stf.tester import Clock, Tester
 from gradplane.switch.switch import Switch
 
 if TYPE_CHECKING:
-    from gradplane.switch.arch.user_externs import Implementations
+    from gradplane.switch.interp.user_externs import Implementations
 
 ENGINE = "jit"
 
 
 @dataclass(frozen=True, slots=True)
 class StfResult:
-    """`message`: what failed; of a passed test, the commands that the switch refused, if any."""
+    """The result of a test.
+
+    `message`: the failures; for a passed test, the commands that the switch refused, if any.
+    """
 
     name: str
     passed: bool
@@ -40,12 +43,11 @@ def run(
     defines: Mapping[str, str] | Sequence[str] | None = None,
     externs: Implementations | str | Path | None = None,
 ) -> StfResult:
-    """Runs a program's test: `stf_path`, or the file beside it that ends in .stf, which may also
-    be given for the program.
+    """Run a program's test: `stf_path`, or the file beside the program that ends in .stf.
 
-    Never raises for what program and test contain: a program that does not compile, a test that
-    cannot be read and packets that are not as expected are failures. externs: as of Switch.
-    SwitchError for `engine` and `externs`.
+    `program` may also be the .stf file itself. Never raises for the contents of program and test: a
+    program that does not compile, a test that cannot be read and unexpected packets are failures.
+    externs: as in Switch. Raises SwitchError for `engine` and `externs`.
     """
     source = Path(program)
     if source.suffix == ".stf":
@@ -68,7 +70,7 @@ def run(
     except (StfError, CompileError, OSError) as error:
         return StfResult(str(program), False, str(error))
     failures = [*tester.expectations.failures(), *tester.problems]
-    refused = [f"{message} (passed over)" for message in tester.refused]
+    refused = [f"{message} (skipped)" for message in tester.refused]
     return StfResult(str(program), not failures, "\n".join([*failures, *refused]))
 
 
@@ -85,10 +87,10 @@ def main(
     defines: Mapping[str, str] | Sequence[str] | None = None,
     externs: str | Path | None = None,
 ) -> int:
-    """Runs the tests of several programs and prints a line each and how many passed.
+    """Run the tests of several programs; print a line for each and the number that passed.
 
-    externs: a Python file that implements the programs' own externs; each test has it anew.
-    -> exit status: 0 if all passed, else 1.
+    externs: a Python file that implements the user-defined externs; each test loads it anew.
+    Returns the exit status: 0 if all passed, else 1.
     """
     failed = total = 0
     for file in files:
@@ -107,7 +109,7 @@ def _guarded(
     defines: Mapping[str, str] | Sequence[str] | None,
     externs: str | Path | None,
 ) -> StfResult:
-    """As `run`, but a fault of the switch itself fails this test only, not all that follow."""
+    """Run a test so that a fault of the switch itself fails this test only, not all that follow."""
     try:
         return run(file, None, engine, include_dirs, defines, externs)
     except SwitchError as error:

@@ -1,17 +1,22 @@
-"""Carries out the commands of an STF file on a switch.
+"""Execution of the commands of an STF file on a switch.
 
-A command that the switch refuses (an entry twice, an entry for a table whose entries are const) is
-noted and passed over, as BMv2's runner does; a name that does not exist ends the test.
+A command that the switch refuses (a duplicate entry, an entry for a table whose entries are const)
+is noted and skipped, as BMv2's runner does; a name that does not exist ends the test.
+
+Beside the names that the switch accepts (the full control-plane name, or a suffix of whole parts),
+BMv2's reader accepts any suffix that fits only one name; key fields have several spellings.
 """
 
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gradplane.switch.commands import Target, run_words
 from gradplane.switch.control_handles import Table
+from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.arrays import Counter
 from gradplane.switch.runtime.control_errors import SwitchError, TableError
 from gradplane.switch.runtime.control_messages import PacketIn
@@ -19,18 +24,19 @@ from gradplane.switch.runtime.entries import Count, Entry
 from gradplane.switch.stf import stf_values
 from gradplane.switch.stf.expectations import Expectations
 from gradplane.switch.stf.stf_grammar import Statement, StfError, arguments, pairs
-from gradplane.switch.stf.stf_names import field_named, named
 from gradplane.switch.switch import Switch
 
-PACKET_NS, WAIT_NS = 1_000_000, 1_000_000_000  # how long a packet and a `wait` take
+PACKET_NS, WAIT_NS = 1_000_000, 1_000_000_000  # the time that a packet and a `wait` take
 SIGNS: dict[str, Callable[[int, int], bool]] = {
     "==": operator.eq, "!=": operator.ne, "<": operator.lt,
     "<=": operator.le, ">": operator.gt, ">=": operator.ge,
 }  # fmt: skip
+_ELEMENT = re.compile(r"\$(\d+)")
+_VALID = "$valid$"
 
 
 class Clock:
-    """Time as the test has it: it passes with packets and waits only, so that tests repeat."""
+    """The time of a test: it advances with packets and waits only, so that tests are repeatable."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -40,9 +46,9 @@ class Clock:
 
 
 class Tester:
-    """Runs statements one by one: for each command of the grammar the method of its name.
+    """Runs statements one by one, each with the method named after its command.
 
-    `expectations` has what came of the packets.
+    `expectations` holds the resulting packets.
     """
 
     def __init__(self, switch: Switch, clock: Clock, file: str) -> None:
@@ -50,13 +56,13 @@ class Tester:
         self.clock = clock
         self.file = file
         self.expectations = Expectations(file)
-        self.problems: list[str] = []  # counters that are not as they should be
+        self.problems: list[str] = []  # counters with unexpected values
         self.refused: list[str] = []
         self._target = Target(switch)
         self._handles: dict[str, Entry] = {}
 
     def run(self, statement: Statement) -> None:
-        """Raises StfError for what cannot be run."""
+        """Run a statement; raise StfError if it cannot be run."""
         place = f"{self.file}:{statement.line}"
         try:
             getattr(self, statement.command)(statement.line, **statement.args)
@@ -121,27 +127,27 @@ class Tester:
                 self.switch.table(table).clear()
 
     def _table(self, name: str) -> Table:
-        return self.switch.table(named("table", name, self.switch.state.tables))
+        return self.switch.table(_named("table", name, self.switch.state.tables))
 
     @staticmethod
     def _action(table: Table, action: str, args: str) -> tuple[str, dict[str, Any]]:
         names = [choice.action.name for choice in table.state.table.actions]
         where = f"table {table.state.table.name}"
         params = {name: stf_values.number(value) for name, value in arguments(args)}
-        return named("action", action, names, where), params
+        return _named("action", action, names, where), params
 
     @staticmethod
     def _match(table: Table, matches: str) -> dict[str, Any]:
         fields = {f.name: f for f in table.state.fields}
         match = {name: stf_values.absent(field) for name, field in fields.items()}
         for name, value in pairs(matches):
-            field = fields[field_named(name, list(fields), f"table {table.state.table.name}")]
+            field = fields[_field_named(name, list(fields), f"table {table.state.table.name}")]
             match[field.name] = stf_values.match(field, value)
         return match
 
     @staticmethod
     def _priority(table: Table, priority: str) -> int | None:
-        """The larger wins; the switch's start at 1, those of STF at 0."""
+        """Convert a priority: the larger wins, the switch's start at 1 and those of STF at 0."""
         return int(priority or 0) + 1 if table.state.with_priority else None
 
     def _entry(self, handle: str) -> Entry:
@@ -151,7 +157,7 @@ class Tester:
             raise StfError(f"there is no entry handle {handle!r}; handles: {known}")
         return self._handles[name]
 
-    # -- groups, as simple_switch's command line has them ----------------------------------------
+    # -- groups, with simple_switch_CLI's commands ----------------------------------------------
 
     def mirroring_add(self, line: int, session: str, port: str) -> None:
         self._command("mirroring_add", session, port)
@@ -183,10 +189,10 @@ class Tester:
         self._command("register_reset", self._register(name))
 
     def _register(self, name: str) -> str:
-        return named("register", name, self.switch.state.registers)
+        return _named("register", name, self.switch.state.registers)
 
     def command_line(self, line: int, words: str) -> None:
-        """One of simple_switch's commands that the format has not itself."""
+        """Run one of simple_switch's commands that are not part of the format itself."""
         self._command(*words.split())
 
     def _command(self, *words: str) -> None:
@@ -205,12 +211,14 @@ class Tester:
             )
 
     def _count(self, name: str, index: str) -> tuple[int, int]:
-        """Packets and bytes of an indirect counter's cell, or of a direct counter's entry."""
+        """Return packets and bytes of an indirect counter's cell, or of a direct counter's
+        entry.
+        """
         indirect = self.switch.state.counters
         direct = {
             t.table.counter.name: t for t in self.switch.state.tables.values() if t.table.counter
         }
-        full = named("counter", name, [*indirect, *direct])
+        full = _named("counter", name, [*indirect, *direct])
         if full in indirect:
             return self._cell(indirect[full], _index(index or "0"))
         entries = list(direct[full].entries())
@@ -221,7 +229,7 @@ class Tester:
     def _cell(counter: Counter, index: int) -> tuple[int, int]:
         try:
             return counter.read(index)
-        except TableError as error:  # not passed over: it would look like a check that holds
+        except TableError as error:  # not skipped, which would look like a check that holds
             raise StfError(str(error)) from error
 
     def _direct(self, index: str, entries: list[Entry]) -> Count:
@@ -234,9 +242,11 @@ class Tester:
 
 
 def packet_bytes(data: str) -> bytes:
-    """Bytes of hexadecimal digits; a digit left over at the end is a byte, as for BMv2's reader."""
+    """Convert hexadecimal digits; raise StfError for half a byte, as BMv2's runner does."""
     digits = "".join(data.split())
-    return bytes(int(digits[i : i + 2], 16) for i in range(0, len(digits), 2))
+    if len(digits) % 2:
+        raise StfError(f"the packet has {len(digits)} digits, which is not a whole number of bytes")
+    return bytes.fromhex(digits)
 
 
 def _index(text: str) -> int:
@@ -244,3 +254,37 @@ def _index(text: str) -> int:
     if not isinstance(value, int):
         raise StfError(f"{text!r} is not a number")
     return value
+
+
+def _named(kind: str, name: str, known: Iterable[str], where: str = "") -> str:
+    """Return the known name that `name` stands for. Raises SwitchError."""
+    names = list(known)
+    try:
+        return resolve(kind, name, names, where)
+    except SwitchError:
+        fitting = [n for n in names if n.endswith(name)]
+        if len(fitting) != 1:
+            raise
+        return fitting[0]
+
+
+def _field_named(name: str, known: list[str], where: str) -> str:
+    """Return a key field: `h$0.x` is `h[0].x`; `h.valid`, `h.$valid$` and `h` are `h.isValid()`.
+
+    Raises SwitchError.
+    """
+    element = _ELEMENT.sub(r"[\1]", name)
+    for spelling in (name, element, f"{element}$", _validity(element)):
+        fitting = [n for n in known if n == spelling or n.endswith(f".{spelling}")]
+        if spelling in fitting or len(fitting) == 1:
+            return spelling if spelling in fitting else fitting[0]
+    return resolve("match field", name, known, where)
+
+
+def _validity(name: str) -> str:
+    """Return the name of a header's validity, from `h`, `h.isValid()`, `h.valid` or `valid`."""
+    name = name.removesuffix("()")
+    for ending in ("valid", "isValid"):
+        if name == ending or name.endswith(f".{ending}"):
+            return name[: -len(ending)] + _VALID
+    return f"{name}.{_VALID}"

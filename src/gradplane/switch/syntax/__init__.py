@@ -1,4 +1,4 @@
-"""First stage of the compiler: P4_16 source text to a syntax tree."""
+"""The first stage of the compiler: P4_16 source text to a syntax tree. May import: ir."""
 
 from gradplane.switch.syntax.parser import parse_file, parse_text
 

@@ -1,7 +1,7 @@
 """The syntax tree of P4_16 (specification 1.2.5, appendix "P4 grammar").
 
 The parser builds these nodes; the checker fills the few fields marked "set by check". Every node
-carries the span it was read from. Names are kept as written: nothing is resolved here.
+carries its source span. Names are kept as written and resolved later, by the checker.
 """
 
 from __future__ import annotations
@@ -27,8 +27,9 @@ class Node:
 class Annotation(Node):
     """`@name`, `@name(body)` or `@name[...]`.
 
-    `body` is the text between the brackets, tokens joined by single spaces. `exprs` holds it as an
-    expression list where it parses as one, `pairs` as `key = value` pairs; both None otherwise.
+    `body` is the text between the brackets, tokens joined by single spaces. `exprs` holds the body
+    as a list of expressions if it can be parsed as one, `pairs` as `key = value` pairs; otherwise
+    both are None.
     """
 
     name: str
@@ -196,7 +197,7 @@ class Call(Expr):
     callee: Expr
     type_args: list[TypeRef]
     args: list[Argument]
-    info: Any = field(default=None, init=False)  # set by check: what is called and how
+    info: Any = field(default=None, init=False)  # set by check: the CallInfo of the call
 
 
 @dataclass(slots=True, eq=False)
@@ -356,7 +357,7 @@ class Empty(Stmt):
 class Decl(Node):
     name: str
     annotations: list[Annotation] = field(default_factory=list, kw_only=True)
-    name_span: Span | None = field(default=None, kw_only=True)  # of the name itself
+    name_span: Span | None = field(default=None, kw_only=True)  # the span of the name itself
 
 
 @dataclass(slots=True, eq=False)
@@ -387,17 +388,17 @@ class Instantiation(Decl):
 
     ref: TypeRef
     args: list[Argument]
-    body: list[Decl] | None = None  # FunctionDecl and Instantiation: abstract methods given
+    body: list[Decl] | None = None  # implementations of abstract methods, and instances
     type: Type | None = field(default=None, init=False)  # set by check
     info: Any = field(default=None, init=False)  # set by check: the constructor call
-    this: Param | None = field(default=None, init=False)  # set by check: the object, in `body`
+    this: Param | None = field(default=None, init=False)  # set by check: `this` within `body`
 
 
 @dataclass(slots=True, eq=False)
 class FunctionDecl(Decl):
-    """A function, an extern function or an extern's method (then `body` is None).
+    """A function, an extern function or an extern's method; the latter two have no body.
 
-    `result` None is a constructor (an extern's method named like the extern).
+    `result` is None for a constructor: an extern's method with the extern's name.
     """
 
     result: TypeRef | None
@@ -556,7 +557,7 @@ class TableProperty(Node):
 class TableDecl(Decl):
     key: list[KeyElement]
     actions: list[ActionRef]
-    lists_actions: bool  # whether it has the property at all: the list may be empty
+    lists_actions: bool  # whether the property is present; its list may be empty
     entries: list[TableEntry]
     const_entries: bool
     properties: list[TableProperty]  # size, implementation, counters, ...

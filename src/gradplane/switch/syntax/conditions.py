@@ -1,6 +1,6 @@
-"""What #if and #elif ask: C's integer expressions, in 64 bits, over text whose macros are gone.
+"""Evaluation of #if and #elif: C's integer expressions in 64 bits, macros already expanded.
 
-pcpp could do this too, but it would compute `1 << 99999999999` until the memory is full.
+pcpp could evaluate them too, but it would compute `1 << 99999999999` until memory is exhausted.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import operator
 import re
 from collections.abc import Callable
 
-MAX_DEPTH = 30  # of brackets and signs inside each other
+MAX_DEPTH = 30  # of nested brackets and signs
 
 _TOKEN = re.compile(
     r"\s*(?:(0[xX][0-9a-fA-F]+|0[bB][01]+|[0-9]+)[uUlL]*\b|([A-Za-z_]\w*)"
@@ -18,7 +18,7 @@ _TOKEN = re.compile(
 
 
 class ConditionError(Exception):
-    """The expression has no value; the text says why."""
+    """The expression cannot be evaluated; the text says why."""
 
 
 def _divide(a: int, b: int) -> int:
@@ -36,10 +36,10 @@ def _shift_right(a: int, b: int) -> int:
 
 
 def _no_shift(amount: int) -> int:
-    raise ConditionError(f"a shift by {amount}, where 0 to 63 is possible")
+    raise ConditionError(f"a shift by {amount}; the amount must be 0 to 63")
 
 
-# Binary operators: how tightly they bind in C, and what they give.
+# Binary operators: their precedence in C, and the function that computes them.
 _BINARY: dict[str, tuple[int, Callable[[int, int], int]]] = {
     "||": (1, lambda a, b: int(bool(a or b))),
     "&&": (2, lambda a, b: int(bool(a and b))),
@@ -69,12 +69,15 @@ _UNARY: dict[str, Callable[[int], int]] = {
 
 
 def evaluate(text: str) -> int:
-    """The value of an expression without macros; any name left in it is 0."""
+    """Return the value of an expression without macros; any name left in it counts as 0."""
     return _Evaluation(text).run()
 
 
 class _Evaluation:
-    """`live` False reads an operand without computing it: `0 && 1 / 0` is 0."""
+    """A recursive evaluator.
+
+    With `live` False an operand is parsed and not computed: `0 && 1 / 0` is 0.
+    """
 
     def __init__(self, text: str) -> None:
         self._tokens = _tokens(text)
@@ -102,7 +105,7 @@ class _Evaluation:
         return then if cond else other
 
     def _binary(self, level: int, live: bool) -> int:
-        """Operators that bind at least as tightly as `level`."""
+        """Evaluate operators that bind at least as tightly as `level`."""
         value = self._unary(live)
         while (binding := self._binding()) >= level:
             token = self._tokens.pop()
@@ -117,7 +120,7 @@ class _Evaluation:
 
     def _unary(self, live: bool) -> int:
         if not self._tokens:
-            raise ConditionError("it ends too early")
+            raise ConditionError("unexpected end of the condition")
         self._depth += 1
         if self._depth > MAX_DEPTH:
             raise ConditionError(f"it is nested deeper than {MAX_DEPTH} levels")
@@ -138,7 +141,7 @@ class _Evaluation:
 
 
 def _tokens(text: str) -> list[str]:
-    """The tokens in reverse, so that the next one is popped from the end."""
+    """Return the tokens in reverse order, so that the next one is popped from the end."""
     found: list[str] = []
     position = 0
     while position < len(text.rstrip()):
@@ -161,5 +164,5 @@ def _number(token: str) -> int:
 
 
 def _wrapped(value: int) -> int:
-    """To 64 bits, signed."""
+    """Wrap a value to 64 bits, signed."""
     return (int(value) + (1 << 63)) % (1 << 64) - (1 << 63)

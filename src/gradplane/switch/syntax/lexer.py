@@ -1,7 +1,7 @@
-"""From pieces of text to tokens: one regular expression, one pass.
+"""The lexer: from pieces of text to tokens, in one pass of one regular expression.
 
-`>` is always a token of its own with `joined` telling whether another `>` touches it: whether two
-make a shift or close two type argument lists is for the parser to say.
+`>` is always a token of its own, with `joined` set when another `>` follows directly: the parser
+decides whether the two form a shift or close two lists of type arguments.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEYWORDS = frozenset({
     "varbit", "void",
 })
 
-# Longer ones first: the regular expression takes the first that fits.
+# Longer ones first: the regular expression takes the first alternative that matches.
 OPERATORS = [
     "&&&", "|+|=", "|-|=", "<<=", ">>=", "|+|", "|-|", "...", "{#}", "..", "+:", "++", "<<", "<=",
     ">=", "==", "!=", "&&", "||", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "+", "-", "*",
@@ -37,7 +37,7 @@ def _tokens_with(string: str) -> re.Pattern[str]:
         r"[ \t\f\v]*+(?:"
         r"(?P<name>[A-Za-z_][A-Za-z0-9_]*)"
         r"|(?P<operator>" + "|".join(re.escape(op) for op in OPERATORS) + ")"
-        r"|(?P<newline>(?:\\[ \t]*)?\n)"  # also a continued line's
+        r"|(?P<newline>(?:\\[ \t]*)?\n)"  # also that of a continued line
         r"|(?P<number>[0-9][A-Za-z0-9_]*)"
         r"|(?P<string>" + string + r")"
         r"|(?P<bad>[^ \t\f\v])"
@@ -46,7 +46,8 @@ def _tokens_with(string: str) -> re.Pattern[str]:
     )
 
 
-# A string may go over several lines; not where a quote is missing, so that the error is told there.
+# A string may span several lines, except in a piece with an odd number of quotes: there the error
+# is reported on the line whose string is not closed.
 _TOKEN = _tokens_with(r'"(?:\\.|[^"\\])*"')
 _TOKEN_BY_LINE = _tokens_with(r'"(?:\\.|[^"\\\n])*"?')
 _QUOTE = re.compile(r'\\.|(")', re.S)
@@ -62,22 +63,22 @@ MAX_DIGITS = 4000
 
 @dataclass(slots=True)
 class Token:
-    """`kind` is "name", "integer", "text", "end", or the keyword or operator itself.
+    """A token; `kind` is "name", "integer", "text", "end", or the keyword or operator itself.
 
     Other kinds are "bad", a character that P4 does not use, and "broken", text that has been
     reported already. `value` is an integer's (value, width or None, signed), or a string's text
-    without escapes.
+    with escapes replaced.
     """
 
     kind: str
     text: str
     span: Span
     value: tuple[int, int | None, bool] | str = ""
-    joined: bool = False  # `>` with another `>` right behind it
+    joined: bool = False  # a `>` that another `>` follows directly
 
 
 def tokenize(pieces: Iterable[Piece], reporter: Reporter) -> list[Token]:
-    """All tokens of a program, an "end" token last. Errors go to `reporter`."""
+    """Return all tokens of a program, an "end" token last. Errors go to `reporter`."""
     tokens: list[Token] = []
     for piece in whole_strings(pieces):
         _Lexer(piece, reporter, tokens).run()
@@ -88,13 +89,13 @@ def tokenize(pieces: Iterable[Piece], reporter: Reporter) -> list[Token]:
 
 
 def whole_strings(parts: Iterable[Piece]) -> Iterator[Piece]:
-    """The pieces, where a string with macros or directives in its lines becomes one piece."""
+    """Yield the pieces, joining those that are parts of one string over several lines."""
     pieces = list(parts)
     torn = [i for i, piece in enumerate(pieces) if len(_quotes(piece.text)) % 2]
     done = 0
     for first, last in zip(torn[::2], torn[1::2], strict=False):
         opening, closing = pieces[first], pieces[last]
-        if opening.file != closing.file or opening.width or closing.width:
+        if opening.origin != closing.origin or opening.width or closing.width:
             continue
         start, end = _quotes(opening.text)[-1], _quotes(closing.text)[0] + 1
         between = "".join(piece.text for piece in pieces[first + 1 : last])
@@ -108,16 +109,16 @@ def whole_strings(parts: Iterable[Piece]) -> Iterator[Piece]:
 
 
 def _quotes(text: str) -> list[int]:
-    """Where there are quotes that no backslash stands before."""
+    """Return the positions of quotes that are not escaped by a backslash."""
     return [m.start() for m in _QUOTE.finditer(text) if m[1]] if '"' in text else []
 
 
 def _cut(piece: Piece, start: int, end: int | None) -> Piece:
-    """A part of a piece that has no width."""
+    """Return a part of a piece that has no width."""
     line = piece.line + piece.text.count("\n", 0, start)
     newline = piece.text.rfind("\n", 0, start)
     column = start - newline if newline >= 0 else piece.column + start
-    return Piece(piece.text[start:end], piece.file, line, column)
+    return replace(piece, text=piece.text[start:end], line=line, column=column)
 
 
 class _Lexer:
@@ -181,6 +182,6 @@ class _Lexer:
 
 
 def _ends_in_escape(text: str) -> bool:
-    """Whether the last quote is an escaped one: an odd number of backslashes stands before it."""
+    """Return whether the last quote is escaped: an odd number of backslashes precedes it."""
     body = text[:-1]
     return (len(body) - len(body.rstrip("\\"))) % 2 == 1

@@ -1,7 +1,7 @@
-"""The macro table: pcpp defines and expands as C does, its errors become MacroError.
+"""The macro table: pcpp defines and expands macros as C does; its errors become MacroError.
 
-pcpp is used as a library of rules on short texts. It never opens a file, prints or ends the
-process here; which text is expanded, and where it came from, is decided in preprocess.py.
+pcpp is used as a library on short texts. It never opens a file, prints or ends the process here;
+preprocess.py decides which text is expanded and where it came from.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ BUILT_IN = frozenset({"__LINE__", "__COUNTER__"})
 
 
 class MacroError(Exception):
-    """A definition, use or condition that cannot be worked out; the text says why."""
+    """A definition, use or condition that cannot be evaluated; the text says why."""
 
 
 class MacroExplosion(MacroError):
-    """An expansion without end, for all that matters: no use to try the next one."""
+    """An expansion beyond MAX_TOKENS; the following ones are not tried."""
 
 
 class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
@@ -47,11 +47,11 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
 
 
 class Macros:
-    """Names and their replacements, changed by #define and #undef as a file is read."""
+    """The defined macros, changed by #define and #undef as a file is read."""
 
     def __init__(self, defines: Defines = ()) -> None:
         self._engine = _Engine()
-        self._engine.macros.clear()  # no date and no time: the same text gives the same program
+        self._engine.macros.clear()  # neither date nor time: the same text gives the same program
         for name, value in split_defines(defines):
             self.define(f"{name} {value}")
 
@@ -59,12 +59,12 @@ class Macros:
         return name in self._engine.macros or name in BUILT_IN
 
     def is_plain(self, name: str) -> bool:
-        """Whether `name` alone is replaced, without an argument list of its own."""
+        """Return whether `name` is replaced without an argument list of its own."""
         macro = self._engine.macros.get(name)
         return macro is None or macro.arglist is None
 
     def takes_arguments(self, name: str) -> bool:
-        """Whether `name` followed by a parenthesis takes what is in it."""
+        """Return whether `name` takes the parenthesised list that follows it."""
         seen = set()
         while name in self._engine.macros and name not in seen:
             seen.add(name)
@@ -75,14 +75,14 @@ class Macros:
         return False
 
     def define(self, text: str) -> None:
-        """`NAME value` or `NAME(a, b) value`, as written after #define."""
+        """Define a macro from the text after #define: `NAME value` or `NAME(a, b) value`."""
         head = _HEAD.match(text)
         if head is None:
             raise MacroError("#define needs a name, then a blank or parameters in parentheses")
         self._engine.define(self._tokens(text.strip(), 0))
 
     def enter(self, file: str) -> None:
-        """Give __FILE__ the name of the file that is read now."""
+        """Give __FILE__ the name of the file that is being read."""
         quoted = file.replace("\\", "\\\\").replace('"', '\\"').replace("\n", " ")
         self.define(f'__FILE__ "{quoted}"')
 
@@ -90,20 +90,20 @@ class Macros:
         self._engine.macros.pop(name, None)
 
     def expand(self, text: str, line: int) -> str:
-        """The replacement of one macro use; `line` is what __LINE__ gives in it."""
+        """Return the expansion of one macro use; `line` is the value of __LINE__ in it."""
         tokens = self._engine.expand_macros(self._tokens(text, line))
         gaps = ["" if _touch(a, b) else " " for a, b in pairwise(tokens)]
         return "".join(t.value + gap for t, gap in zip(tokens, [*gaps, ""], strict=False))
 
     def holds(self, condition: str, line: int) -> bool:
-        """Whether a condition as written after #if is true."""
+        """Return whether a condition, as written after #if, is true."""
         if not condition:
             raise MacroError("a condition is missing")
         asked = _DEFINED.sub(lambda m: str(int((m[1] or m[2]) in self)), condition)
         try:
             return evaluate(self.expand(asked, line)) != 0
         except ConditionError as error:
-            raise MacroError(f"this condition has no value: {error}") from error
+            raise MacroError(f"this condition cannot be evaluated: {error}") from error
 
     def _tokens(self, text: str, line: int) -> list[Any]:
         engine = self._engine
@@ -116,9 +116,9 @@ class Macros:
 
 
 def _touch(left: Any, right: Any) -> bool:
-    """Whether two tokens were written side by side, or come from one token made by ##.
+    """Return whether two tokens were written without a space, or come from one token made by ##.
 
-    Others stay apart: a sign from a macro and one before it are not `++`.
+    Others are separated by a space: a sign from a macro and one before it do not form `++`.
     """
     if right.lexpos == left.lexpos:
         return bool((left.value + right.value).replace("_", "x").isalnum())
@@ -126,7 +126,7 @@ def _touch(left: Any, right: Any) -> bool:
 
 
 def split_defines(defines: Defines) -> list[tuple[str, str]]:
-    """{"N": 4} or ["N=4", "DEBUG"] as (name, value) pairs; a name without a value is 1."""
+    """Return {"N": 4} or ["N=4", "DEBUG"] as (name, value) pairs; a name without a value is 1."""
     if isinstance(defines, Mapping):
         return [(name, str(value)) for name, value in defines.items()]
     pairs = (text.partition("=") for text in defines)

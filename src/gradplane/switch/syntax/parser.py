@@ -1,7 +1,7 @@
 """The parser of P4_16 (specification 1.2.5, appendix "P4 grammar"): recursive descent by hand.
 
-One class, in layers, each in its file: parser_stream (tokens, errors, scopes), parser_types,
-parser_expressions, parser_statements, parser_tables, parser_declarations.
+One class, in layers, each in a file of its own: parser_stream (tokens, errors, scopes),
+parser_types, parser_expressions, parser_statements, parser_tables, parser_declarations.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ def parse_file(
     defines: Defines | None = None,
     text: str | None = None,
 ) -> tuple[ast.Program, Reporter]:
-    """Read a P4_16 program; with `text`, that instead of the file's content.
+    """Parse a P4_16 program; `text`, if given, replaces the content of the file.
 
-    `defines` are {"NAME": value} or ["NAME=value", "NAME"]. core.p4 and v1model.p4 are found by
-    themselves, after `include_dirs`. The reporter holds the source lines and any warnings.
-    Raises CompileError with every syntax error found.
+    `defines` are {"NAME": value} or ["NAME=value", "NAME"]. core.p4 and v1model.p4 are found
+    without an include directory, after `include_dirs`. The reporter holds the source lines and any
+    warnings. Raises CompileError with every syntax error found.
     """
     pieces, reporter = preprocess(path, include_dirs, defines or (), text)
     tokens = tokenize(pieces, reporter)
@@ -43,5 +43,5 @@ def parse_text(
     include_dirs: Iterable[str | Path] = (),
     defines: Defines | None = None,
 ) -> tuple[ast.Program, Reporter]:
-    """The same for a program at hand; `name` stands for the file in messages."""
+    """Parse a program given as text; `name` is the file name that messages show."""
     return parse_file(name, include_dirs, defines, text)

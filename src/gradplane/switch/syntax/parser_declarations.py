@@ -13,20 +13,20 @@ from gradplane.switch.syntax.parser_tables import TableParser
 Annotations = list[ast.Annotation]
 _END = frozenset({"end"})
 _STATE_END = STOP | {"transition"}
-_MEMBER_TYPES = frozenset({"error", "match_kind"})  # keywords that also start a type
+_MEMBER_TYPES = frozenset({"error", "match_kind"})  # keywords that can also start a type
 _TYPES = frozenset({"struct", "header", "header_union", "enum", "extern", "package"})
 _NOT_IN_STATES = frozenset({"switch", "for", "return", "exit", "break", "continue"})
 
 
 class DeclarationParser(TableParser):
     def program(self) -> ast.Program:
-        """All declarations. What is broken has been reported and is left out."""
+        """Parse all declarations. Broken ones have been reported and are left out."""
         start = self.tok.span
         groups = self.items(self._top_level, _END)
         return ast.Program([decl for group in groups for decl in group], span=start)
 
     def _top_level(self) -> list[ast.Decl]:
-        """One declaration; two for a typedef of a struct declared in place; none for ";"."""
+        """Parse one declaration; a typedef of a struct declared in place gives two, ";" none."""
         if self.accept(";"):
             return []
         annotations = self.annotations()
@@ -42,7 +42,7 @@ class DeclarationParser(TableParser):
         self.fail("a declaration")
 
     def _is_type_use(self) -> bool:
-        """`error f() {...}` and the like: the keyword is a result type, not a declaration."""
+        """Return whether the keyword is a result type (`error f() {...}`), not a declaration."""
         return self.tok.kind in _MEMBER_TYPES and self.peek().kind != "{"
 
     def _at_new_type(self) -> bool:
@@ -66,6 +66,7 @@ class DeclarationParser(TableParser):
         start = self.tok.span
         ref = self.type_ref()
         name = self.name()
+        ref = self.declarator(ref)
         self.expect(";")
         return ast.FieldDecl(
             name=name.text,
@@ -166,7 +167,7 @@ class DeclarationParser(TableParser):
     def _prototype(
         self, annotations: Annotations, start: Span, result: ast.TypeRef | None
     ) -> ast.FunctionDecl:
-        """`name<T>(params)`, the result type already read. The parameters' scope stays open."""
+        """Parse `name<T>(params)` after the result type. The scope of the parameters stays open."""
         head = self.head(start, annotations, is_type=result is None)
         self.open_scope()
         type_params = self.type_parameters()
@@ -196,7 +197,7 @@ class DeclarationParser(TableParser):
         return self._bodiless(annotations, start, self.type_ref())
 
     def _extern_object_follows(self) -> bool:
-        """Whether `name {` or `name<T> {` comes next, rather than a function's result type."""
+        """Return whether `name {` or `name<T> {` follows, not a function's result type."""
         if self.tok.kind != "name":
             return False
         after = self.index + 1
@@ -221,7 +222,7 @@ class DeclarationParser(TableParser):
         abstract = self.accept("abstract") is not None
         constructor = self.tok.kind == "name" and self.peek().kind == "("
         if constructor and self.tok.text != extern:
-            hint = f'a constructor is named "{extern}", a method has a result type before its name'
+            hint = f'a constructor is named "{extern}"; a method has a result type before its name'
             self.fail_at(self.tok.span, f'"{self.tok.text}" has no result type', hint)
         method = self._bodiless(annotations, start, None if constructor else self.type_ref())
         method.abstract = abstract
@@ -277,7 +278,7 @@ class DeclarationParser(TableParser):
             parser.locals.append(self._local(annotations, "state"))
 
     def _local(self, annotations: Annotations, *others: str) -> ast.Decl:
-        """A constant, variable or instance of a parser or control."""
+        """Parse a constant, variable or instance of a parser or control."""
         start = self.tok.span
         if self.tok.kind == "const":
             return self.constant(annotations)
@@ -321,7 +322,7 @@ class DeclarationParser(TableParser):
         )
 
     def _body_of(self, parse: Callable[[], None], needed: Callable[[], object], what: str) -> None:
-        """The elements up to "}"; without errors in them, `needed` must have come to be."""
+        """Parse the elements up to "}"; if they have no errors, `needed` must be present."""
         errors = len(self.reporter.diagnostics)
         self.items(parse)
         if not needed() and len(self.reporter.diagnostics) == errors and self.tok.kind in _TYPES:
@@ -332,7 +333,7 @@ class DeclarationParser(TableParser):
         self.expect("}")
 
     def _misplaced(self) -> None:
-        """Step over a declaration that belongs at the top of the program."""
+        """Report and skip a declaration that is only allowed at the top of the program."""
         what = f"{self.tok.kind} can only be declared at the top of the program"
         self.reporter.error(self.tok.span, what, "move it before this declaration")
         while self.tok.kind not in ("{", ";", "}", "end"):

@@ -9,7 +9,7 @@ from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.parser_stream import SyntaxFailure
 from gradplane.switch.syntax.parser_types import TypeParser
 
-# Binary operators by how tightly they bind (specification, "Operator precedence"); all lean left.
+# Binary operators by precedence (specification, "Operator precedence"); all are left-associative.
 PRECEDENCE = {
     op: level
     for level, row in enumerate(
@@ -34,9 +34,9 @@ class ExpressionParser(TypeParser):
         return result
 
     def _binary(self) -> ast.Expr:
-        """Operands and operators, by precedence, with a stack instead of recursion."""
+        """Parse operands and operators by precedence, with a stack instead of recursion."""
         operands = [self._unary()]
-        waiting: list[tuple[int, str]] = []  # operators whose right side may still grow
+        waiting: list[tuple[int, str]] = []  # operators whose right operand may still grow
         links = 0
         while level := self._operator_level():
             self._reduce(operands, waiting, level)
@@ -48,7 +48,7 @@ class ExpressionParser(TypeParser):
         return operands[0]
 
     def _reduce(self, operands: list[ast.Expr], waiting: list[tuple[int, str]], level: int) -> None:
-        """Build the operators that bind at least as tightly as the one that comes next."""
+        """Build the operators that bind at least as tightly as the next one."""
         while waiting and waiting[-1][0] >= level:
             right = operands.pop()
             left = operands.pop()
@@ -79,7 +79,7 @@ class ExpressionParser(TypeParser):
     # -- postfix ---------------------------------------------------------------------------------
 
     def postfix(self) -> ast.Expr:
-        """A primary expression with its members, indices, slices and calls."""
+        """Parse a primary expression with its members, indices, slices and calls."""
         read = self._PRIMARY.get(self.tok.kind)
         if read is None:
             self.fail("an expression")
@@ -117,7 +117,7 @@ class ExpressionParser(TypeParser):
         return ast.Call(callee, [], args, span=self.span_from(callee.span))
 
     def _generic_call(self, callee: ast.Expr) -> ast.Expr | None:
-        """`callee<types>(args)`, or None where "<" is a comparison."""
+        """Parse `callee<types>(args)`; None if "<" is a comparison."""
         if not isinstance(callee, ast.Name | ast.Member) or not self._type_follows():
             return None
         types = self.attempt(self._call_types)
@@ -163,7 +163,7 @@ class ExpressionParser(TypeParser):
         return ast.InvalidHeader(span=self.advance().span)
 
     def _name_or_type(self) -> ast.Expr:
-        """A name; `Name<types>` where Name is a type that is then called or asked for a member."""
+        """Parse a name, or `Name<types>` where the type is called or followed by a member."""
         if self.is_type(self.tok) and self.peek().kind == "<":
             ref = self.attempt(self._called_type)
             if ref is not None:
@@ -187,7 +187,7 @@ class ExpressionParser(TypeParser):
         return ast.Name(name, dot=True, span=self.span_from(start))
 
     def _error_type(self) -> ast.Expr:
-        """`error` before `.member`."""
+        """Parse `error` before `.member`."""
         token = self.advance()
         ref = ast.BaseTypeRef("error", span=token.span)
         if not self.at("."):
@@ -218,7 +218,7 @@ class ExpressionParser(TypeParser):
         return ref
 
     def _braced(self) -> ast.Expr:
-        """`{a, b}` or `{x = a, y = b, ...}`."""
+        """Parse `{a, b}` or `{x = a, y = b, ...}`."""
         start = self.advance().span
         if self.tok.kind == "name" and self.peek().kind == "=":
             return self._struct_expression(start)
@@ -262,7 +262,7 @@ class ExpressionParser(TypeParser):
     # -- keysets ---------------------------------------------------------------------------------
 
     def keyset(self) -> ast.Expr:
-        """What select cases and table entries match: one key, or `(k1, k2)`."""
+        """Parse the keyset of a select case or table entry: one key, or `(k1, k2)`."""
         if self.tok.kind == "(" and self._closes_before_colon():
             start = self.advance().span
             elements = self.comma_list(self.simple_keyset, ")", trailing=True)
@@ -272,7 +272,7 @@ class ExpressionParser(TypeParser):
         return self.simple_keyset()
 
     def _closes_before_colon(self) -> bool:
-        """Whether the parentheses here are the whole keyset: a ":" follows the closing one."""
+        """Return whether the parentheses here are the whole keyset: ":" follows the closing one."""
         close = self.closing(self.index, "(", ")")
         return close is not None and self.tokens[close + 1].kind == ":"
 
@@ -298,7 +298,7 @@ class ExpressionParser(TypeParser):
         return found
 
     def _only_one(self, found: list[ast.Annotation]) -> None:
-        """A structured annotation stands alone: its name is given once to an element."""
+        """Report a structured annotation whose name is used twice on an element."""
         last = found[-1]
         for before in found[:-1]:
             if before.name == last.name and (before.structured or last.structured):
@@ -319,7 +319,7 @@ class ExpressionParser(TypeParser):
         return node
 
     def _pragma(self, start: Span) -> ast.Annotation:
-        """`@pragma name words`: all up to the end of the line."""
+        """Parse `@pragma name words`, up to the end of the line."""
         name = self.name()
         span = self.span_from(start)
         words = []
@@ -331,10 +331,13 @@ class ExpressionParser(TypeParser):
         return self.tok.span.line == span.line and self.tok.span.file == span.file
 
     def _free_body(self, node: ast.Annotation) -> None:
-        """Any tokens up to the closing parenthesis; `exprs` or `pairs` if they read so."""
+        """Take any tokens up to the closing parenthesis.
+
+        `exprs` or `pairs` are set if the tokens parse as such.
+        """
         close = self.closing(self.index - 1, "(", ")")
         if close is None and any(t.kind == "broken" for t in self.tokens[self.index :]):
-            raise SyntaxFailure  # the string that is not closed has been told
+            raise SyntaxFailure  # the string that is not closed has been reported
         if close is None:
             self.fail_at(node.span, f'annotation "@{node.name}" has no closing ")"')
         node.body = self._text_up_to(close)

@@ -1,4 +1,4 @@
-"""Statements, and the declarations that stand among them (grammar: statementOrDeclaration)."""
+"""Statements, and the declarations among them (grammar: statementOrDeclaration)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _TARGETS = (ast.Name, ast.Member, ast.Index, ast.Slice)
 class StatementParser(ExpressionParser):
     @abstractmethod
     def object_body(self) -> list[ast.Decl]:
-        """`{ functions and instances }` of an instantiation with abstract methods."""
+        """Parse the `{ functions and instances }` of an instantiation with abstract methods."""
 
     # -- blocks ----------------------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ class StatementParser(ExpressionParser):
         return ast.Block(body, annotations or [], span=start)
 
     def statement(self) -> ast.Stmt:
-        """A statement, or a declaration of a constant, variable or instance."""
+        """Parse a statement, or a declaration of a constant, variable or instance."""
         annotations = self.annotations()
         read = self._STATEMENTS.get(self.tok.kind)
         if read is not None and not annotations:
@@ -58,7 +58,7 @@ class StatementParser(ExpressionParser):
         return ast.DeclStmt(decl, span=decl.span)
 
     def starts_declaration(self) -> bool:
-        """Whether `T x`, `T<..> x` or `T(..) x` starts here rather than an expression.
+        """Return whether `T x`, `T<..> x` or `T(..) x` starts here, not an expression.
 
         `name name` can only be a declaration, so it counts as one even if the type is unknown.
         """
@@ -74,7 +74,7 @@ class StatementParser(ExpressionParser):
         return self._declared(self.typed_declaration(annotations, start, ref))
 
     def _direct_application(self, ref: ast.TypeRef) -> ast.Stmt:
-        """`C<T>.apply(...);`, the type already read."""
+        """Parse `C<T>.apply(...);` after the type."""
         self.advance()
         member = ast.Member(ast.TypeExpr(ref, span=ref.span), self.name().text, span=ref.span)
         args = self.arguments()
@@ -96,7 +96,7 @@ class StatementParser(ExpressionParser):
     def typed_declaration(
         self, annotations: list[ast.Annotation], start: Span, ref: ast.TypeRef
     ) -> ast.Decl:
-        """The rest of a variable or an instance whose type has been read."""
+        """Parse the rest of a variable or an instance whose type has been read."""
         if self.at("("):
             return self.instantiation(annotations, start, ref)
         variable = self._variable(annotations, start, ref)
@@ -107,6 +107,7 @@ class StatementParser(ExpressionParser):
         self, annotations: list[ast.Annotation], start: Span, ref: ast.TypeRef
     ) -> ast.VarDecl:
         head = self.head(start, annotations)
+        ref = self.declarator(ref)
         init = self.expression() if self.accept("=") else None
         return ast.VarDecl(ref=ref, init=init, **head)
 
@@ -122,7 +123,7 @@ class StatementParser(ExpressionParser):
     # -- simple statements -----------------------------------------------------------------------
 
     def _simple_statement(self) -> ast.Stmt:
-        """An assignment or a call, without its ";"."""
+        """Parse an assignment or a call, without its ";"."""
         if self.tok.kind not in _TARGET_STARTS:
             self.fail("a statement")
         target = self.postfix()
@@ -134,7 +135,7 @@ class StatementParser(ExpressionParser):
 
     def _assignment(self, target: ast.Expr) -> ast.Stmt:
         if not isinstance(target, _TARGETS):
-            hint = "a variable, field, element or slice can stand here"
+            hint = "only a variable, field, element or slice can be assigned to"
             self.fail_at(target.span, "this cannot be assigned to", hint)
         op = self.advance().kind
         value = self.expression()
@@ -167,7 +168,7 @@ class StatementParser(ExpressionParser):
     # -- conditions ------------------------------------------------------------------------------
 
     def _if(self) -> ast.Stmt:
-        """A chain of else-ifs is read in a loop: long chains are ordinary in generated code."""
+        """Parse an if with its chain of else-ifs in a loop: generated code has long chains."""
         first = last = self._if_then()
         links = 0
         while self.accept("else"):
@@ -188,7 +189,7 @@ class StatementParser(ExpressionParser):
         return ast.If(cond, self._branch(), span=span)
 
     def _branch(self) -> ast.Stmt:
-        """A statement under a condition or loop, where no declaration may stand."""
+        """Parse a statement under a condition or loop, where no declaration is allowed."""
         if self.tok.kind == "{":
             return self.block()
         self.deeper()
@@ -246,7 +247,7 @@ class StatementParser(ExpressionParser):
         return self._for_classic(start, init, annotations)
 
     def _for_part(self) -> ast.Stmt:
-        """`T x`, `T x = e`, an assignment or a call."""
+        """Parse `T x`, `T x = e`, an assignment or a call."""
         annotations = self.annotations()
         start = self.tok.span
         if self.starts_declaration():

@@ -1,7 +1,7 @@
-"""What every part of the parser stands on: tokens, expectations, recovery, names of types.
+"""The base of the parser: tokens, expectations, error recovery, names of types.
 
-Expectations are collected, not written down: each test of the current token that fails leaves its
-kind in `tried`, each step forward clears it. Where nothing fits, `tried` is what would have.
+Expectations are collected as parsing goes: each test of the current token that fails adds its kind
+to `tried`, and each step forward clears it. On a syntax error `tried` holds all that was accepted.
 """
 
 from __future__ import annotations
@@ -14,22 +14,22 @@ from gradplane.switch.syntax.lexer import KEYWORDS, Token
 
 T = TypeVar("T")
 
-# Far beyond what people write, and within Python's own limit on calls inside calls.
-MAX_DEPTH = 64  # brackets, blocks, signs and casts inside each other
+# Far beyond what people write, and within Python's recursion limit.
+MAX_DEPTH = 64  # nested brackets, blocks, signs and casts
 MAX_CHAIN = 200  # operators, members or else-ifs in a row
 
-# Keywords that stand only at the top level: whoever meets one below it has lost a "}".
+# Keywords that are only allowed at the top level: below it, a "}" is missing.
 TOP_LEVEL = frozenset(
     {"control", "parser", "header", "header_union", "struct", "extern", "package", "enum"}
 )
 STOP = TOP_LEVEL | {"}", "end"}
 _BRACES = {"{": 1, "}": -1}
-_GOES_ON = frozenset({"else", ":", ")", ",", ";"})  # behind a "}", more of the same construct
+_GOES_ON = frozenset({"else", ":", ")", ",", ";"})  # after a "}", these continue the same construct
 _LABELS = {"name": "a name", "integer": "an integer", "text": "a string", "end": "end of file"}
 
 
 class SyntaxFailure(Exception):
-    """The construct being read is broken (and reported); caught where reading can go on."""
+    """The current construct is broken and reported; caught where parsing can continue."""
 
 
 class TokenStream:
@@ -50,7 +50,7 @@ class TokenStream:
     # -- tokens ----------------------------------------------------------------------------------
 
     def advance(self) -> Token:
-        """Take the current token. The last one, "end", stays current for ever."""
+        """Take the current token. The last one, "end", is never passed."""
         token = self.tok
         if self.index < len(self.tokens) - 1:
             self.index += 1
@@ -68,7 +68,7 @@ class TokenStream:
         return False
 
     def at_word(self, word: str) -> bool:
-        """Whether the token is `word`, which is a keyword only here and a name elsewhere."""
+        """Return whether the token is `word`, which is a keyword here and a name elsewhere."""
         if self.tok.kind == "name" and self.tok.text == word:
             return True
         self.tried.append(word)
@@ -89,7 +89,7 @@ class TokenStream:
         return self.tokens[max(self.index - 1, 0)]
 
     def span_from(self, start: Span) -> Span:
-        """From `start` to the last token taken, as far as that is on the same line."""
+        """Return the span from `start` to the last token taken, cut at the end of its line."""
         end = self.previous().span
         if end.line == start.line and end.file == start.file and end.end > start.end:
             return Span(start.file, start.line, start.column, end.end)
@@ -100,7 +100,7 @@ class TokenStream:
     def comma_list(
         self, parse: Callable[[], T], close: str, trailing: bool = False, empty: bool = True
     ) -> list[T]:
-        """`parse` "," `parse` ... up to and with `close`."""
+        """Parse `parse` "," `parse` ... up to and including `close`."""
         items: list[T] = []
         if empty and self.accept(close):
             return items
@@ -112,7 +112,7 @@ class TokenStream:
         return items
 
     def items(self, parse: Callable[[], T], stop: frozenset[str] = STOP) -> list[T]:
-        """`parse` again and again up to a "}" (left standing). After an error it goes on."""
+        """Apply `parse` repeatedly up to a "}", which is not taken. Continues after an error."""
         found: list[T] = []
         while self.tok.kind not in stop:
             if "}" in stop:
@@ -129,7 +129,7 @@ class TokenStream:
         return found
 
     def _recover(self, mark: int) -> None:
-        """Skip the rest of what began at `mark`: past its ";" or "{ }", or up to the outer "}"."""
+        """Skip the rest of the construct at `mark`: past its ";" or "{ }", or to the outer "}"."""
         depth = sum(_BRACES.get(t.kind, 0) for t in self.tokens[mark : self.index])
         head = self._end_of_for(mark)  # a ";" in the brackets of a `for` ends nothing
         while self.tok.kind not in TOP_LEVEL and self.tok.kind != "end":
@@ -147,7 +147,7 @@ class TokenStream:
         return self.closing(mark + 1, "(", ")") or -1
 
     def closing(self, index: int, opening: str, closing: str) -> int | None:
-        """The index of the token that closes the bracket at `index`."""
+        """Return the index of the token that closes the bracket at `index`."""
         depth = 0
         for at in range(index, len(self.tokens) - 1):
             kind = self.tokens[at].kind
@@ -159,14 +159,14 @@ class TokenStream:
     # -- errors ----------------------------------------------------------------------------------
 
     def fail(self, *labels: str) -> NoReturn:
-        """Report the current token as one that does not fit; `labels` adds to `tried`."""
+        """Report the current token as unexpected; `labels` are added to `tried`."""
         if not self._attempting and self.index != self._last_failure:
             self._last_failure = self.index
             self._report_unexpected([*self.tried, *labels])
         raise SyntaxFailure
 
     def fail_at(self, span: Span, message: str, hint: str = "") -> NoReturn:
-        """Report something else than an unexpected token."""
+        """Report an error other than an unexpected token."""
         if not self._attempting:
             self._last_failure = self.index
             self.reporter.error(span, message, hint)
@@ -197,7 +197,7 @@ class TokenStream:
         return ""
 
     def _open_brace(self) -> Span | None:
-        """The innermost "{" that is open here; None where too many were closed before."""
+        """Return the innermost open "{"; None if too many were closed before."""
         depth = 0
         for token in reversed(self.tokens[: self.index]):
             depth -= _BRACES.get(token.kind, 0)
@@ -208,7 +208,7 @@ class TokenStream:
     # -- nesting ---------------------------------------------------------------------------------
 
     def deeper(self) -> None:
-        """Count a level in; the caller counts it out with `self.depth -= 1` when it succeeds."""
+        """Enter a nesting level; on success the caller leaves it with `self.depth -= 1`."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.fail_at(self.tok.span, f"nested deeper than {MAX_DEPTH} levels")
@@ -221,9 +221,9 @@ class TokenStream:
     # -- trying ----------------------------------------------------------------------------------
 
     def attempt(self, parse: Callable[[], T]) -> T | None:
-        """What `parse` gives, or None with nothing taken or reported if it fails.
+        """Return the result of `parse`, or None, with nothing taken or reported, if it fails.
 
-        Results are kept, so that text is not read twice for each level of nested attempts.
+        Results are kept, so that text is not parsed again for each level of nested attempts.
         """
         key = (parse.__name__, self.index)
         if key in self._attempts:
@@ -270,9 +270,9 @@ class TokenStream:
             self.declare_type(name)
 
     def is_type(self, token: Token, top: bool = False) -> bool:
-        """Whether the token is the name of a type: the innermost declaration decides.
+        """Return whether the token is the name of a type, by its innermost declaration.
 
-        With `top` (for `.Name`) only the top level is looked at.
+        With `top` (for `.Name`) only the top level is searched.
         """
         if token.kind != "name":
             return False
@@ -281,14 +281,14 @@ class TokenStream:
 
 
 def _label(kind: str) -> str:
-    """Kinds and words as the user writes them; a label of several words is shown as it is."""
+    """Return a kind or word as messages show it; a label of several words is not quoted."""
     if kind in _LABELS:
         return _LABELS[kind]
     return kind if " " in kind else f'"{kind}"'
 
 
 def _is_a_kind_of_thing(label: str) -> bool:
-    """`";"` comes before `an operator` where both are listed."""
+    """Return whether a label is a description: `";"` is listed before `an operator`."""
     return not label.startswith('"')
 
 

@@ -30,7 +30,7 @@ class TableParser(StatementParser):
         return table
 
     def _property(self, table: ast.TableDecl, seen: set[str]) -> None:
-        """One property, put where it belongs in `table`."""
+        """Parse one property and store it in `table`."""
         annotations = self.annotations()
         const = self.accept("const") is not None
         if self.tok.kind == "name" and self.tok.text in seen:
@@ -110,7 +110,7 @@ class TableParser(StatementParser):
         return ast.TableEntry(keyset, action, annotations, const, priority, span=span)
 
     def _priority(self) -> ast.Expr | None:
-        """`priority = 10 :` or `priority = (expression) :`."""
+        """Parse `priority = 10 :` or `priority = (expression) :`."""
         if not (self.tok.text == "priority" and self.peek().kind == "="):
             return None
         self.advance()

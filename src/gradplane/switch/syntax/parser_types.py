@@ -26,17 +26,17 @@ class Head(TypedDict):
 class TypeParser(TokenStream, ABC):
     @abstractmethod
     def expression(self) -> ast.Expr:
-        """Any expression."""
+        """Parse any expression."""
 
     @abstractmethod
     def annotations(self) -> list[ast.Annotation]:
-        """Zero or more annotations."""
+        """Parse zero or more annotations."""
 
     def name(self) -> Token:
         return self.expect("name")
 
     def head(self, start: Span, annotations: list[ast.Annotation], is_type: bool = False) -> Head:
-        """Read and declare the name of a declaration that began at `start`."""
+        """Parse and declare the name of a declaration that began at `start`."""
         name = self.name()
         (self.declare_type if is_type else self.declare_value)(name.text)
         span = self._joined(start, name.span)
@@ -45,7 +45,7 @@ class TypeParser(TokenStream, ABC):
     # -- types -----------------------------------------------------------------------------------
 
     def starts_type(self, token: Token, after: Token) -> bool:
-        """Whether a type starts here: a keyword, or a name declared as a type."""
+        """Return whether a type starts here: a keyword, or a name declared as a type."""
         if token.kind == ".":
             return self.is_type(after, top=True)
         if token.kind == "name" and token.text == "list" and after.kind == "<":
@@ -56,7 +56,7 @@ class TypeParser(TokenStream, ABC):
         return self.starts_type(self.tok, self.peek())
 
     def type_ref(self) -> ast.TypeRef:
-        """Any type. A name counts as one here even if it is not declared: check will say so."""
+        """Parse any type. An undeclared name is accepted: the checker reports it."""
         self.deeper()
         span = self.tok.span
         ref: ast.TypeRef
@@ -85,7 +85,7 @@ class TypeParser(TokenStream, ABC):
         return ast.BaseTypeRef(token.kind, width, span=self.span_from(token.span))
 
     def _width(self) -> ast.Expr:
-        """`8`, or any expression in parentheses."""
+        """Parse `8`, or any expression in parentheses."""
         if self.accept("("):
             width = self.expression()
             self.expect(")")
@@ -96,7 +96,7 @@ class TypeParser(TokenStream, ABC):
             self.fail_at(
                 self.tok.span,
                 f'found "{self.tok.text}", expected one of: "(", an integer',
-                f"a width that is not a plain integer stands in parentheses: <({self.tok.text})>",
+                f"put a width that is not a plain integer in parentheses: <({self.tok.text})>",
             )
         self.fail()
 
@@ -116,13 +116,24 @@ class TypeParser(TokenStream, ABC):
     def _named_type(self) -> ast.TypeRef:
         ref: ast.TypeRef = self.named_type()
         while self.accept("["):
-            size = self.expression()
-            self.expect("]")
-            ref = ast.StackTypeRef(ref, size, span=self.span_from(ref.span))
+            ref = self._stack_type(ref)
         return ref
 
+    def _stack_type(self, element: ast.TypeRef) -> ast.StackTypeRef:
+        """Parse the rest of `[size]`."""
+        size = self.expression()
+        self.expect("]")
+        return ast.StackTypeRef(element, size, span=self.span_from(element.span))
+
+    def declarator(self, ref: ast.TypeRef) -> ast.TypeRef:
+        """Parse the size in `T name[size]`, p4c's other form of `T[size] name`."""
+        if self.tok.kind != "[":  # not at(): errors do not propose this form
+            return ref
+        self.advance()
+        return self._stack_type(ref)
+
     def named_type(self) -> ast.NamedTypeRef:
-        """`Name`, `.Name`, `Name<...>`."""
+        """Parse `Name`, `.Name`, `Name<...>`."""
         span = self.tok.span
         dot = self.accept(".") is not None
         name = self.name().text
@@ -130,7 +141,7 @@ class TypeParser(TokenStream, ABC):
         return ast.NamedTypeRef(name, dot, args, span=self.span_from(span))
 
     def type_arguments(self) -> list[ast.TypeRef]:
-        """`<A, B>`, brackets included."""
+        """Parse `<A, B>`, brackets included."""
         self.expect("<")
         return self.comma_list(self.type_argument, ">")
 
@@ -140,7 +151,7 @@ class TypeParser(TokenStream, ABC):
         return self.type_ref()
 
     def type_parameters(self) -> list[str]:
-        """`<T, U>` or nothing; the names are types from here on in the current scope."""
+        """Parse `<T, U>` or nothing; the names become types in the current scope."""
         if not self.accept("<"):
             return []
         names = [t.text for t in self.comma_list(self.name, ">", empty=False)]
@@ -150,7 +161,7 @@ class TypeParser(TokenStream, ABC):
     # -- parameters ------------------------------------------------------------------------------
 
     def parameters(self) -> list[ast.Param]:
-        """`(in T x, ...)`, brackets included."""
+        """Parse `(in T x, ...)`, brackets included."""
         self.expect("(")
         return self.comma_list(self._parameter, ")")
 
@@ -162,13 +173,14 @@ class TypeParser(TokenStream, ABC):
             direction = self.advance().kind
         ref = self.type_ref()
         head = self.head(start, annotations)
+        ref = self.declarator(ref)
         default = self.expression() if self.accept("=") else None
         return ast.Param(ref=ref, direction=direction, default=default, **head)
 
     # -- arguments -------------------------------------------------------------------------------
 
     def arguments(self) -> list[ast.Argument]:
-        """`(a, name = b, _)`, brackets included."""
+        """Parse `(a, name = b, _)`, brackets included."""
         self.expect("(")
         return self.comma_list(self._argument, ")")
 
@@ -183,7 +195,7 @@ class TypeParser(TokenStream, ABC):
 
     @staticmethod
     def _joined(start: Span, end: Span) -> Span:
-        """From `start` to `end` where both are on a line, else `end` (a declaration's name)."""
+        """Return the span from `start` to `end` if both are on one line, else `end`."""
         if start.line == end.line and start.file == end.file and start.column <= end.column:
             return Span(start.file, start.line, start.column, end.end)
         return end

@@ -1,8 +1,8 @@
-"""From files to pieces of text: comments, conditions, includes and macros are dealt with here.
+"""The preprocessor: removes comments and expands conditions, includes and macros.
 
-A piece is a stretch of source that the lexer reads as it is. Text without a macro becomes one
-large piece and costs next to nothing; each macro use becomes a piece of its own whose tokens all
-have the place of the use. So every token's place is a place in the file as the user wrote it.
+A piece is text that the lexer reads unchanged. Text without macros becomes one large piece, at
+almost no cost; each macro use becomes a piece of its own, whose tokens all have the location of
+the use. So the location of every token is one in the file as the user wrote it.
 
     #define PORT 5            pieces:  "bit<9> p = "    prog.p4:2:1
     bit<9> p = PORT;                   "5"              prog.p4:2:12, width 4
@@ -20,17 +20,20 @@ from pathlib import Path
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax.macros import Defines, MacroError, MacroExplosion, Macros
 
-STOCK_INCLUDES = Path(__file__).resolve().parent.parent / "include"
+_SWITCH = Path(__file__).resolve().parent.parent
+# The includes that are shipped: each architecture's in its folder, and those for all of them.
+STOCK_INCLUDES = (*sorted(_SWITCH.glob("arch/*/include")), _SWITCH / "include")
 MAX_INCLUDES = 64
 
 _STRING = r'"(?:\\.|[^"\\\n])*"'
-_LONG_STRING = r'"(?:\\.|[^"\\])*"'  # over several lines, as in annotations
+_LINE_MARKER = r'\n[ \t]*#[ \t]*(?:line[ \t]*)?\d+[ \t]+"[^"\n]*"'  # its quotes end no string
+_LONG_STRING = rf'"(?:\\.|{_LINE_MARKER}|[^"\\])*+"'  # over several lines, as in annotations
 _COMMENTS = r"//(?:\\\n|[^\n])*|/\*.*?\*/|/\*"
 _COMMENT = re.compile(_LONG_STRING + r'|"|' + _COMMENTS, re.S)
 _COMMENT_BY_LINE = re.compile(_STRING + r"|" + _COMMENTS, re.S)
 _DIRECTIVE = re.compile(r"^[ \t]*#(?:\\[ \t]*\n|[^\n])*", re.M)
 _CONTINUED = re.compile(r"\\(?=[ \t]*\n)")
-# what looks like a comment is text of a long string by now, in which no macro is used
+# comments are gone: what still looks like one is text of a string over several lines
 _WORD = re.compile(_STRING + r"|//[^\n]*|/\*.*?\*/|\d\w*|[A-Za-z_]\w*", re.S)
 _BRACKET = re.compile(_STRING + r"|[()]")
 _OPEN = re.compile(r"\s*\(")
@@ -38,18 +41,19 @@ _OPEN = re.compile(r"\s*\(")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Text from one place. With a `width`, all of it stands at that place (a macro's use)."""
+    """Text from one location. With a `width`, all of it has that location (a macro use)."""
 
     text: str
     file: str
     line: int
     column: int
     width: int | None = None
+    origin: Path | None = None  # the file that was read, which #line does not change
 
 
 @dataclass(slots=True)
 class _File:
-    """A file being read. #line changes `name` and `shift`, what is told to the user."""
+    """A file being read. #line changes `name` and `shift`, which determine reported locations."""
 
     path: Path
     name: str
@@ -58,7 +62,7 @@ class _File:
 
 @dataclass(slots=True)
 class _Condition:
-    """An open #if. `live`: this branch is read; `done`: no later branch will be."""
+    """An open #if. `live`: this branch is read; `done`: no later branch can be."""
 
     opened: Span
     live: bool
@@ -76,7 +80,7 @@ def preprocess(
 ) -> tuple[list[Piece], Reporter]:
     """Read `path` (or `text` under its name) and all it includes. Raises CompileError.
 
-    shipped_only: no other files are found than those that come with us.
+    shipped_only: only include files that are part of this package are found.
     """
     run = Preprocessor(include_dirs, defines, reporter or Reporter(), shipped_only)
     pieces = run.run(Path(path), str(path), text)
@@ -96,7 +100,7 @@ class Preprocessor:
     ) -> None:
         self.reporter = reporter
         self._shipped_only = shipped_only
-        self._dirs = [Path(d) for d in include_dirs] + [STOCK_INCLUDES]
+        self._dirs = [*map(Path, include_dirs), *STOCK_INCLUDES]
         self._macros = Macros()
         self._defines = defines
         self._pieces: list[Piece] = []
@@ -105,12 +109,12 @@ class Preprocessor:
         self._conditions: list[_Condition] = []
 
     def run(self, path: Path, name: str, text: str | None) -> list[Piece]:
-        """The pieces of the program in `path`, or in `text` when given."""
+        """Return the pieces of the program in `path`, or in `text` when given."""
         place = Span(name, 1, 1, 1)
         try:
             self._macros = Macros(self._defines)
         except MacroError as error:
-            self.reporter.error(place, f"a define given from outside: {error}")
+            self.reporter.error(place, f"in the given defines: {error}")
         content = self._read(path, place) if text is None else text
         if content is not None:
             self._file(_File(path, name), content)
@@ -149,8 +153,11 @@ class Preprocessor:
             self._macros.enter(self._open[-1].name)
 
     def _without_comments(self, text: str) -> str:
-        """Comments become blanks, so that nothing behind them moves. Within a string they are text,
-        also where it goes over several lines: unless a quote is missing somewhere."""
+        """Replace comments by blanks, so that no column changes.
+
+        Within a string they are text, also in one over several lines, unless the file has an
+        unclosed string.
+        """
         unclosed = any(m.group() == '"' for m in _COMMENT.finditer(text))
 
         def blank(match: re.Match[str]) -> str:
@@ -160,7 +167,7 @@ class Preprocessor:
             if found == "/*":
                 line = text.count("\n", 0, match.start()) + 1
                 column = match.start() - text.rfind("\n", 0, match.start())
-                self.reporter.error(self._span(line, column, 2), "this comment is never closed")
+                self.reporter.error(self._span(line, column, 2), "this comment is not closed")
             return re.sub(r"[^\n]", " ", found)
 
         return (_COMMENT_BY_LINE if unclosed else _COMMENT).sub(blank, text)
@@ -189,7 +196,7 @@ class Preprocessor:
         self._verbatim(text, done, len(text), line)
 
     def _use_end(self, text: str, word: re.Match[str], line: int) -> int | None:
-        """Where the macro use ends, its arguments included; None if it lacks them."""
+        """Return where the macro use ends, its arguments included; None if it lacks them."""
         if not self._macros.takes_arguments(word.group()):
             return word.end()
         opening = _OPEN.match(text, word.end())
@@ -211,12 +218,15 @@ class Preprocessor:
             self._failed(error, place)
             return
         width = place.end - place.column
-        self._pieces.append(Piece(text, place.file, place.line, place.column, width))
+        origin = self._open[-1].path
+        self._pieces.append(Piece(text, place.file, place.line, place.column, width, origin))
 
     def _verbatim(self, text: str, start: int, end: int, line: int) -> None:
         if start < end:
             place = self._at(text, start, line, 0)
-            self._pieces.append(Piece(text[start:end], place.file, place.line, place.column))
+            origin = self._open[-1].path
+            piece = Piece(text[start:end], place.file, place.line, place.column, origin=origin)
+            self._pieces.append(piece)
 
     def _at(self, text: str, offset: int, line: int, width: int) -> Span:
         line += text.count("\n", 0, offset)
@@ -272,7 +282,7 @@ class Preprocessor:
             self._once.add(self._open[-1].path.resolve())
 
     def _line(self, body: str, place: Span) -> None:
-        """`#line 12 "file.p4"`, or the same as other preprocessors leave it, `# 12 "file.p4" 2`."""
+        """Handle `#line 12 "file.p4"`, or other preprocessors' form, `# 12 "file.p4" 2`."""
         match = re.match(r'(\d{1,9})(?:\s+"([^"]*)")?', body)
         if match is None:
             raise MacroError("#line needs a line number, then possibly a file name in quotes")
@@ -304,7 +314,7 @@ class Preprocessor:
     def _is_there(self, path: Path) -> bool:
         there = _is_file(path)
         if there and self._shipped_only:
-            return path.resolve().is_relative_to(STOCK_INCLUDES.resolve())
+            return any(path.resolve().is_relative_to(folder) for folder in STOCK_INCLUDES)
         if not there:
             self.reporter.read[os.path.abspath(path)] = None
         return there
@@ -321,7 +331,7 @@ class Preprocessor:
         self._open_condition(place, lambda: _name(body, "#ifndef") not in self._macros)
 
     def _open_condition(self, place: Span, holds: Callable[[], bool]) -> None:
-        """Where the text around is skipped, so is every branch: `holds` is not even asked."""
+        """Open an #if. Within skipped text all branches are skipped, and `holds` is not called."""
         skipped = not self._live
         condition = _Condition(place, live=False, done=True)
         self._conditions.append(condition)
@@ -380,12 +390,12 @@ def _name(body: str, directive: str) -> str:
 
 
 def read_source(path: Path) -> str:
-    """A file's text; raises OSError or ValueError."""
+    """Return a file's text; raises OSError or ValueError."""
     return path.read_text(encoding="utf-8-sig", errors="replace")
 
 
 def _is_file(path: Path) -> bool:
     try:
         return path.is_file()
-    except (OSError, ValueError):  # a name no file can have: too long, or with a NUL in it
+    except (OSError, ValueError):  # an impossible name: too long, or with a NUL in it
         return False

@@ -1,1 +1,1 @@
-"""The network for real: Mininet's namespaces, veth links and processes."""
+"""The real network: Mininet's namespaces, veth links and processes."""

@@ -1,10 +1,11 @@
-"""A child process that ends with us: its answers, and what it said last when it fails."""
+"""A child process that ends with its parent: its answers, and its last messages when it fails."""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
+import socket
 import subprocess
 import tempfile
 import time
@@ -14,16 +15,16 @@ from typing import IO, Any
 from gradplane.topologies.topology_errors import NetworkError
 
 PATIENCE = 5.0
-"""Seconds to end after being asked."""
+"""Seconds to end after SIGTERM."""
 
 LEASH = ("setpriv", "--pdeathsig", "KILL", "--")
-"""Before a command line: the process is killed when we die."""
+"""A prefix of command lines: the process is killed when its parent dies."""
 
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
 class Process:
-    """`argv` running. It answers in lines of JSON on stdout; stderr is kept for `last_words`.
+    """A running command. It answers in lines of JSON on stdout; stderr is kept for `last_words`.
 
     name: for messages. start: subprocess.Popen, or a Mininet node's popen. A context manager: ends
     the process.
@@ -47,8 +48,8 @@ class Process:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def tell(self, line: str) -> None:
-        """A line on its stdin. Raises NetworkError if it has ended."""
+    def send(self, line: str) -> None:
+        """Write a line to its stdin. Raises NetworkError if it has ended."""
         try:
             self._stdin.write(line.encode() + b"\n")
             self._stdin.flush()
@@ -57,7 +58,7 @@ class Process:
             self.check()
 
     def answers(self) -> list[dict[str, Any]]:
-        """What it has answered since the last call."""
+        """Return its answers since the last call."""
         try:
             data = os.read(self._stdout.fileno(), 1 << 16)
         except BlockingIOError:
@@ -66,20 +67,22 @@ class Process:
         return [json.loads(line) for line in lines]
 
     def check(self) -> None:
-        """Raises NetworkError, with its last words, if it has ended."""
+        """Raise NetworkError, with its last messages, if it has ended."""
         status = self._popen.poll()
         if status is not None:
             raise NetworkError(f"{self.name} ended with status {status}: {self.last_words()}")
 
     def last_words(self, lines: int = 40) -> str:
-        """The end of what it said on stderr."""
-        # Its position in the file is ours, too: no seek.
+        """Return the end of its stderr."""
+        # The process shares this file's position, so it must not be moved: no seek.
         log = os.pread(self._log.fileno(), 1 << 20, 0)
         said = log.decode(errors="replace").strip().splitlines()
-        return "\n".join(said[-lines:]) or "it said nothing"
+        return "\n".join(said[-lines:]) or "it printed nothing"
 
     def wait_for(self, key: str, seconds: float) -> dict[str, Any]:
-        """The first answer with that key; raises NetworkError when it ends, or takes longer."""
+        """Return the first answer with that key; raise NetworkError when it ends, or takes
+        longer.
+        """
         end = time.monotonic() + seconds
         while True:
             for answer in self.answers():
@@ -93,13 +96,13 @@ class Process:
             time.sleep(0.02)
 
     def end(self) -> None:
-        """Its stdin ends; wait until it does. Raises NetworkError where that is a failure."""
+        """Close its stdin and wait until it ends. Raises NetworkError where it fails."""
         self._stdin.close()
         if self._popen.wait() != 0:
             self.check()
 
     def close(self) -> None:
-        """Ask it to end (stdin ends, SIGTERM), then make it."""
+        """Ask it to end (stdin closed, SIGTERM), then kill it."""
         with contextlib.suppress(BrokenPipeError):
             self._stdin.close()
         self._popen.terminate()
@@ -110,3 +113,28 @@ class Process:
             self._popen.wait()
         self._stdout.close()
         self._log.close()
+
+
+def free_port() -> int:
+    """Return a TCP port of the loopback interface that nothing listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def wait_for_port(process: Process, address: str, seconds: float) -> None:
+    """Wait until HOST:PORT takes connections.
+
+    Raises NetworkError when the process ends first, or takes longer.
+    """
+    host, _, port = address.rpartition(":")
+    end = time.monotonic() + seconds
+    while True:
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
+            return
+        process.check()
+        if time.monotonic() > end:
+            words = process.last_words()
+            raise NetworkError(f"{process.name}: nothing at {address} after {seconds:g} s: {words}")
+        time.sleep(0.02)

@@ -1,4 +1,4 @@
-"""`python -m gradplane.hosts` in a Mininet host: handshake, log records as they come, end."""
+"""The process `python -m gradplane.hosts` in a Mininet host: handshake, log records, end."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from gradplane.topologies.mininet.child_process import Process, Start
 from gradplane.topologies.network import OnRecord
 
 START_TIME = 120.0
-"""Seconds for the program to load."""
+"""Seconds in which the program must load."""
 
 
 class HostProcess:
-    """The program of one HostConfig; see hosts.drivers.host_process for what is said to it.
+    """The process of one HostConfig; hosts.drivers.host_process describes the handshake.
 
-    folder takes its configuration and log. A context manager: ends it.
+    folder takes its configuration and log. A context manager: ends the process.
     """
 
     def __init__(self, config: HostConfig, folder: Path, popen: Start) -> None:
         self.name = f"{config.name} (job {config.job.number})"
         self.finished = False
-        file = folder / f"{config.name}-{config.job.number}-{config.role}"
+        role = "server" if config.worker is None else "worker"
+        file = folder / f"{config.name}-{config.job.number}-{role}"
         log, path = file.with_suffix(".jsonl"), file.with_suffix(".json")
         path.write_text(dataclasses.replace(config, log=str(log)).to_json())
         self._records = _Tail(log)
@@ -39,27 +40,27 @@ class HostProcess:
         self._records.close()
 
     def wait_ready(self) -> None:
-        """Until it is loaded and listens. Raises NetworkError where it fails."""
+        """Wait until it is loaded and listens. Raises NetworkError where it fails."""
         self._process.wait_for("ready", START_TIME)
 
     def go(self, origin: int) -> None:
-        """Let it start; all hosts count time from `origin`, of time.monotonic_ns()."""
-        self._process.tell(f"go {origin}")
+        """Let it start; all hosts count time from `origin`, a value of time.monotonic_ns()."""
+        self._process.send(f"go {origin}")
 
     def poll(self, on_record: OnRecord) -> None:
-        """Hand on what it has recorded, note what it says. Raises NetworkError if it has ended."""
+        """Pass on its new log records and read its answers. Raises NetworkError if it has ended."""
         self.finished |= any("finished" in answer for answer in self._process.answers())
         self._records.read(on_record)
         self._process.check()
 
     def end(self, on_record: OnRecord) -> None:
-        """Let it end and hand on the rest. Raises NetworkError if it fails."""
+        """Let it end and pass on the remaining records. Raises NetworkError if it fails."""
         self._process.end()
         self._records.read(on_record)
 
 
 class _Tail:
-    """A JSON-lines file that somebody else is writing."""
+    """A reader of a JSON-lines file that another process writes."""
 
     def __init__(self, path: Path) -> None:
         path.touch()
@@ -67,7 +68,7 @@ class _Tail:
         self._part = b""
 
     def read(self, on_record: OnRecord) -> None:
-        """Hand on each line that is complete."""
+        """Pass on each complete line."""
         *lines, self._part = (self._part + self._file.read()).split(b"\n")
         for line in lines:
             on_record(json.loads(line))

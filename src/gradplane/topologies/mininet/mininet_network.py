@@ -1,7 +1,7 @@
-"""The network for real: Mininet's namespaces and veth links, our switch, a process for each host.
+"""The real network: Mininet's namespaces and veth links, our switch, a process for each host.
 
-To be entered in namespaces of one's own (runner.isolation): the switches, and their ends of the
-links, are in the namespace of whoever enters.
+Enter it in isolated namespaces (runner.isolation): the switches, and their ends of the links, are
+in the namespace of the process that enters.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
+from gradplane.controller import targets
 from gradplane.hosts.config import HostConfig
 from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.mininet.host_runner import HostProcess
@@ -24,13 +25,13 @@ from gradplane.topologies.mininet.shaping import dropped, shape
 from gradplane.topologies.network import LinkCounters, OnRecord, SwitchConfig, check_hosts
 from gradplane.topologies.topology_errors import NetworkError
 
-_POLL = 0.02  # seconds between looks at the hosts' logs
+_POLL = 0.02  # seconds between reads of the hosts' logs
 _PACKAGES = {"mnexec": "mininet", "ifconfig": "net-tools", "ip": "iproute2", "tc": "iproute2"}
 _IPV6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
 
 
 class MininetNetwork:
-    """A `gradplane.topologies.network.Network`. Takes root in its namespaces, and mnexec."""
+    """A `gradplane.topologies.network.Network`. Needs root in its namespaces, and mnexec."""
 
     def __init__(self, topology: Topology, config: SwitchConfig) -> None:
         self.topology = topology
@@ -49,7 +50,7 @@ class MininetNetwork:
             for link in self.topology.links:
                 self._set_up(link)
             for switch in self._net.switches:
-                switch.launch()  # they compile side by side
+                switch.launch()  # they compile in parallel
             for switch in self._net.switches:
                 switch.wait_ready()
             self._before = self._count()
@@ -62,7 +63,7 @@ class MininetNetwork:
     def _build(self) -> Any:
         from mininet.net import Mininet
 
-        # Mininet would raise limits of the whole machine, and leave them so.
+        # Mininet would raise limits of the whole machine for good.
         Mininet.inited = True
         _disable_ipv6()
         return Mininet(self._topo(), host=_host_class(), controller=None, ipBase="10.0.0.0/24")
@@ -83,19 +84,18 @@ class MininetNetwork:
         from gradplane.topologies.mininet.p4switch import P4Switch
 
         config = self._config
-        options = ["--engine", config.engine, "--seed", str(config.seed)]
-        if config.pcap is not None:
-            options += ["--pcap", str(config.pcap)]
+        target = targets.get(config.target)
         return {
             "cls": P4Switch,
             "program": config.program,
             "include_dirs": config.include_dirs,
             "defines": dict(config.defines),
-            "options": options,
+            "target": config.target,
+            "options": target.options(config.engine, config.seed, config.pcap),
         }
 
     def _set_neighbours(self, node: Any) -> None:
-        """Everybody's address is known from the start: nobody asks by ARP."""
+        """Set all addresses from the start, so that no host sends ARP requests."""
         lines = [
             f"neigh replace {ip} lladdr {mac} nud permanent dev {node.name}-eth0\n"
             for ip, mac in self.topology.arp.items()
@@ -116,7 +116,7 @@ class MininetNetwork:
         return [(self._net[node].pid, f"{node}-eth{port}") for node, port in ends]
 
     def _stop(self) -> None:
-        """Switches first: they need not see their interfaces go."""
+        """Stop switches first, so that they do not see their interfaces disappear."""
         for switch in self._net.switches:
             switch.stop(deleteIntfs=False)
         self._net.stop()
@@ -148,7 +148,7 @@ class MininetNetwork:
     def _follow(
         self, processes: Sequence[HostProcess], on_record: OnRecord, deadline: float | None
     ) -> None:
-        """Until all have finished."""
+        """Follow the hosts until all have finished."""
         end = None if deadline is None else time.monotonic() + deadline
         while not all(process.finished for process in processes):
             time.sleep(_POLL)
@@ -158,10 +158,12 @@ class MininetNetwork:
                 switch.process.check()
             if end is not None and time.monotonic() > end:
                 names = "; ".join(p.name for p in processes if not p.finished)
-                raise NetworkError(f"the deadline has passed at {deadline:g} s, not done: {names}")
+                raise NetworkError(
+                    f"the deadline has passed at {deadline:g} s, not finished: {names}"
+                )
 
     def link_counters(self) -> list[LinkCounters]:
-        """See Network; counted by the kernel, since the network was started."""
+        """See Network; counted by the kernel, from the start of the network."""
         return [now - before for now, before in zip(self._count(), self._before, strict=True)]
 
     def _count(self) -> list[LinkCounters]:
@@ -173,14 +175,14 @@ class MininetNetwork:
         return LinkCounters(link.name, *up, dropped(pid_a, a), *down, dropped(pid_b, b))
 
     def cli(self) -> None:
-        """Mininet's prompt; the hosts can be pinged, and run anything."""
+        """Open Mininet's prompt, for any commands on the hosts."""
         from mininet.cli import CLI
 
         CLI(self._net)
 
 
 def check_tools() -> None:
-    """Raises NetworkError, with what to install, where Mininet lacks a program."""
+    """Raise NetworkError, with the packages to install, where Mininet lacks a program."""
     missing = {package for tool, package in _PACKAGES.items() if shutil.which(tool) is None}
     if missing:
         names = " ".join(sorted(missing))
@@ -188,7 +190,7 @@ def check_tools() -> None:
 
 
 def _host_class() -> type[Any]:
-    """Mininet's host without IPv6, set before it has interfaces."""
+    """Return Mininet's host without IPv6, which is disabled before it has interfaces."""
     from mininet.node import Host
 
     class QuietHost(Host):  # type: ignore[misc]  # mininet has no types
@@ -200,13 +202,15 @@ def _host_class() -> type[Any]:
 
 
 def _disable_ipv6() -> None:
-    """New interfaces of this network namespace speak no IPv6 (it would advertise itself)."""
-    with suppress(FileNotFoundError):  # a kernel without it
+    """Disable IPv6, which would send advertisements, on new interfaces of this network
+    namespace.
+    """
+    with suppress(FileNotFoundError):  # a kernel without IPv6
         _IPV6.write_text("1")
 
 
 def _received(pid: int, interface: str) -> tuple[int, int]:
-    """Packets and bytes that have arrived at an interface."""
+    """Return the packets and bytes that have arrived at an interface."""
     show = ["ip", "-s", "-j", "link", "show", "dev", interface]
     output = within(pid, lambda: subprocess.run(show, capture_output=True, check=True).stdout)
     counts = json.loads(output)[0]["stats64"]["rx"]

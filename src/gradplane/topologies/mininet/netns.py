@@ -1,4 +1,4 @@
-"""Network namespaces of other processes: something done in there from here."""
+"""Calls in the network namespaces of other processes."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ _CLONE_NEWNET = 0x40000000  # linux/sched.h
 
 
 def within(pid: int, function: Callable[[], T]) -> T:
-    """`function()` in the network namespace of process `pid`. Raises OSError where that fails.
+    """Call `function()` in the network namespace of process `pid`. Raises OSError where that
+    fails.
 
-    A namespace belongs to a thread; a fresh one enters and never comes back, so that no other
-    thread of ours ever finds itself elsewhere.
+    A namespace belongs to a thread; a new thread enters it and ends there, so that no other thread
+    of this process ever changes its namespace.
     """
     results: list[T] = []
     errors: list[BaseException] = []
@@ -40,8 +41,10 @@ def within(pid: int, function: Callable[[], T]) -> T:
 
 
 def switch_off_offloads(pid: int, interface: str) -> None:
-    """Packets leave `interface`, in the namespace of `pid`, as they are on a wire: whole
-    checksums, no segments beyond the MTU."""
+    """Make packets leave `interface`, in the namespace of `pid`, as they are on a wire.
+
+    That is, with complete checksums and without segments beyond the MTU.
+    """
     within(pid, lambda: offload.switch_off(interface))
 
 

@@ -1,4 +1,4 @@
-"""gradplane's switch in Mininet, for our own networks and for anybody's script:
+"""gradplane's switch in Mininet, for our own networks and for any script:
 
 from functools import partial
 from mininet.net import Mininet
@@ -9,32 +9,32 @@ net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None
 
 from __future__ import annotations
 
-import difflib
 import inspect
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from mininet.node import Switch
 
-from gradplane.controller.targets import embedded
-from gradplane.topologies.mininet.child_process import LEASH, Process
+from gradplane._suggestions import nearest
+from gradplane.controller import targets
+from gradplane.topologies.mininet.child_process import LEASH, Process, free_port, wait_for_port
 from gradplane.topologies.mininet.netns import switch_off_offloads
 
 START_TIME = 120.0
-"""Seconds for the program to be compiled and the interfaces to be opened."""
+"""Seconds in which the program must be compiled and the interfaces opened."""
 
 
 class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
     """A switch that runs `program` (P4 source); port N is the interface NAME-ethN.
 
-    address: of its P4Runtime server, complete once it is started; port 0: a free one. commands: a
-    file of simple_switch_CLI's commands, or a runtime JSON file. externs: a Python file that
-    implements the program's own externs. options: further ones of `gradplane switch`. `start`
-    raises NetworkError, with the switch's words, where the program or a command is wrong. batch:
-    the network's switches start at the same time; Mininet sets it where a topology's switches are
-    of this class.
+    address: of its P4Runtime server, complete once it is started; port 0: a free one. target: what
+    runs the program, a name of `gradplane.controller.targets`. options: further ones of its
+    command, by default `gradplane switch`, which also takes commands, a file of simple_switch_CLI's
+    commands or a runtime JSON file, and externs, a Python file that implements the program's
+    user-defined externs. `start` raises NetworkError, with the switch's words, where the program or
+    a command is wrong. batch: the network's switches start at the same time; Mininet sets it where
+    a topology's switches are of this class.
     """
 
     def __init__(
@@ -48,6 +48,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         commands: Path | str | None = None,
         externs: Path | str | None = None,
         batch: bool = False,
+        target: str = "embedded",
         **params: Any,
     ) -> None:
         _check_spelling(params)
@@ -55,11 +56,10 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         self.batch = batch
         self.program = Path(program)
         self.address = address
+        self.target = targets.get(target)
+        self.include_dirs = [Path(folder) for folder in include_dirs]
+        self.defines = dict(defines or {})
         self.options = list(options)
-        for folder in include_dirs:
-            self.options += ["-I", str(folder)]
-        for key, value in (defines or {}).items():
-            self.options += ["-D", f"{key}={value}"]
         if externs is not None:
             self.options += ["--externs", str(externs)]
         if commands is not None:
@@ -67,7 +67,9 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         self.process: Process | None = None
 
     def start(self, controllers: object = ()) -> None:
-        """Run the switch; returns when it takes packets and controllers. None are connected."""
+        """Run the switch; return when it accepts packets and controllers. `controllers` is
+        ignored.
+        """
         self.launch()
         if not self.batch:
             self.wait_ready()
@@ -78,35 +80,40 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         for switch in switches:
             if switch.batch:
                 switch.wait_ready()
-                switch.batch = False  # another start is its own
+                switch.batch = False  # a later start is not part of this batch
         return switches
 
     def launch(self) -> None:
-        """Begin to run it."""
+        """Start the process without waiting for it."""
         for interface in self._links():
             link = interface.link
             for end in (link.intf1, link.intf2):
                 switch_off_offloads(end.node.pid, end.name)
         # A session of its own, so that Ctrl-C at Mininet's prompt does not end it.
+        if not self.target.announces and self.address.endswith(":0"):
+            self.address = f"{self.address[:-2]}:{free_port()}"
         argv = [*LEASH, *self.command()]
         self.process = Process(f"switch {self.name}", argv, start_new_session=True)
 
     def wait_ready(self) -> None:
-        """Until it takes packets and controllers. Raises NetworkError where it cannot."""
+        """Wait until it accepts packets and controllers. Raises NetworkError where it cannot."""
         assert self.process is not None, f"switch {self.name} was not launched"
-        self.address = self.process.wait_for("ready", START_TIME)["grpc"]
+        if self.target.announces:
+            self.address = self.process.wait_for("ready", START_TIME)["grpc"]
+        else:
+            wait_for_port(self.process, self.address, START_TIME)
 
     def command(self) -> list[str]:
-        """The command line that runs it."""
-        ports = [f"{self.ports[interface]}@{interface.name}" for interface in self._links()]
-        interfaces = [word for port in ports for word in ("-i", port)]
-        grpc = ["--", "--grpc-server-addr", self.address]
-        device = ["--device-id", str(embedded.DEVICE_ID)]
-        run = [sys.executable, "-m", "gradplane", "switch", str(self.program)]
-        return [*run, *interfaces, *device, *self.options, *grpc]
+        """Return the command line of the switch."""
+        interfaces = {self.ports[interface]: interface.name for interface in self._links()}
+        folders, options = self.include_dirs, self.options
+        start = targets.Start(
+            self.program, interfaces, self.address, folders, self.defines, options
+        )
+        return self.target.command(start)
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
-        """Stop it."""
+        """Stop the switch."""
         if self.process is not None:
             self.process.close()
             self.process = None
@@ -117,8 +124,8 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
 
 
 def _check_spelling(params: Iterable[str]) -> None:
-    """Mininet takes parameters of any name; one that is nearly ours is a slip."""
+    """Refuse misspelt parameters: Mininet accepts any name, so one near to ours is a mistake."""
     ours = list(inspect.signature(P4Switch.__init__).parameters)[2:-1]
     for name in params:
-        if near := difflib.get_close_matches(name, ours, 1, 0.75):
+        if near := nearest(name, ours, similarity=0.75):
             raise TypeError(f"P4Switch has no parameter {name}; did you mean {near[0]}?")

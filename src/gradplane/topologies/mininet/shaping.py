@@ -1,4 +1,4 @@
-"""Rates, delays and queues on real interfaces, by tc: a token bucket, and netem if there is one."""
+"""Rates, delays and queues on real interfaces, by tc: a token bucket, and netem where available."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from gradplane.topologies.topology_errors import NetworkError
 
 _FRAME = 1514
 _BURST = 0.001
-"""Seconds' worth of data that may leave at once: the kernel's timers are finer than that."""
+"""Seconds of data that may leave in a burst; the kernel's timers are finer than that."""
 
 
 def shape(link: Link, pid: int, interface: str) -> None:
-    """Makes `interface`, an end of the link in the namespace of `pid`, send as the link says.
+    """Shape what `interface`, an end of the link in the namespace of `pid`, sends.
 
-    Raises NetworkError where the kernel cannot: many have no netem, which a delay takes.
+    Raises NetworkError where the kernel cannot: many have no netem, which a delay needs.
     """
     parent = "root"
     if link.delay:
@@ -37,20 +37,20 @@ def shape(link: Link, pid: int, interface: str) -> None:
 
 
 def dropped(pid: int, interface: str) -> int:
-    """How many packets the queues of `interface` have dropped."""
+    """Return the number of packets that the queues of `interface` have dropped."""
     show = ["tc", "-s", "-j", "qdisc", "show", "dev", interface]
     output = within(pid, lambda: subprocess.run(show, capture_output=True, check=True).stdout)
-    # The outermost counts what those inside it dropped.
+    # The root's count includes the drops of its children.
     drops = [queue["drops"] for queue in json.loads(output) if queue.get("root")]
     return int(sum(drops))
 
 
 _NO_NETEM = (
-    "a delay takes the kernel's netem, and this kernel's refuses: leave the delay out, or use"
+    "a delay needs the kernel's netem, which this kernel refuses: leave the delay out, or use"
     " --net sim, where delays are virtual"
 )
 _NO_TBF = (
-    "a rate takes the kernel's tbf, and this kernel's refuses: leave the rate out, or use"
+    "a rate needs the kernel's tbf, which this kernel refuses: leave the rate out, or use"
     " --net sim, where rates are virtual"
 )
 

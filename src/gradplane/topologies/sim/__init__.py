@@ -1,1 +1,1 @@
-"""The simulated network, under virtual time."""
+"""The simulated network: switches, links and hosts in one process, under virtual time."""

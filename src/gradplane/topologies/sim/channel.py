@@ -1,4 +1,4 @@
-"""One direction of a simulated link: a finite queue, a rate, a delay, and what went through."""
+"""One direction of a simulated link: a finite queue, a rate, a delay, and counters."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ T = TypeVar("T")
 
 
 class Channel(Generic[T]):
-    """Frames (or what stands for one) in by `send`, out by a call of `deliver`.
+    """A queue of frames (or of what represents them) from `send` to a call of `deliver`.
 
     rate in bit/s (None: no limit), delay in ns, limit in frames waiting or being sent. A frame that
-    finds the queue full is dropped and counted. Counts frames and their bytes from Ethernet header
-    on, like Linux.
+    finds the queue full is dropped and counted. Counts frames and their bytes from the Ethernet
+    header on, like Linux.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class Channel(Generic[T]):
     ) -> None:
         self._events, self._rate, self._delay, self._limit = events, rate, delay, limit
         self._deliver = deliver
-        self._leaving: deque[int] = deque()  # when each frame in the queue has been sent
+        self._leaving: deque[int] = deque()  # when the transmission of each queued frame ends
         self.packets = self.bytes = self.dropped = 0
 
     def send(self, frame: T, size: int) -> None:
@@ -49,5 +49,5 @@ class Channel(Generic[T]):
         self._events.at(sent + self._delay, lambda: self._deliver(frame))
 
     def _duration(self, size: int) -> int:
-        """ns on the wire, rounded up."""
+        """Return the transmission time in ns, rounded up."""
         return 0 if self._rate is None else -(-size * 8 * NS // self._rate)

@@ -1,4 +1,4 @@
-"""Virtual time: what is to happen, in order of time and, at one time, of asking."""
+"""Virtual time: a queue of calls, ordered by time and, at one time, by creation."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from dataclasses import dataclass, field
 
 @dataclass(order=True, slots=True)
 class Event:
-    """A call to come; a handle that cancels it."""
+    """A scheduled call; a handle that cancels it."""
 
     at: int
     order: int
     callback: Callable[[], None] | None = field(compare=False)
 
     def cancel(self) -> None:
-        """It will not happen. No effect once it has."""
+        """Cancel the call; no effect after it."""
         self.callback = None
 
 
 class EventQueue:
-    """The calls to come, and `now`, in ns: the time of the call that runs."""
+    """The scheduled calls, and `now`, in ns: the time of the current call."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -29,18 +29,18 @@ class EventQueue:
         self._order = 0
 
     def at(self, time: int, callback: Callable[[], None]) -> Event:
-        """Call back at `time`, or soon if that has passed; never before this returns."""
+        """Schedule a call at `time`, or at once if that has passed; never before this returns."""
         self._order += 1
         event = Event(max(time, self.now), self._order, callback)
         heapq.heappush(self._events, event)
         return event
 
     def clear(self) -> None:
-        """Nothing is to happen any more."""
+        """Cancel all calls."""
         self._events.clear()
 
     def step(self) -> bool:
-        """Let the next call happen; False if there is none."""
+        """Run the next call; return False if there is none."""
         while self._events:
             event = heapq.heappop(self._events)
             if event.callback is not None:

@@ -23,12 +23,12 @@ _TYPE_IPV4, _PROTOCOL_UDP, _DONT_FRAGMENT, _TTL = 0x0800, 17, 0x4000, 64
 
 
 class FrameError(Exception):
-    """A frame that a host's stack drops; says why."""
+    """A frame that a host's stack drops; the message gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a datagram comes from or goes to; mac as "00:00:00:00:00:01"."""
+    """The source or destination of a datagram; mac as "00:00:00:00:00:01"."""
 
     mac: str
     ip: str
@@ -37,7 +37,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Received:
-    """A UDP datagram taken out of a frame."""
+    """A UDP datagram extracted from a frame."""
 
     source_ip: str
     source_port: int
@@ -47,7 +47,7 @@ class Received:
 
 
 def build(source: Address, to: Address, payload: bytes, tos: int = 0) -> bytes:
-    """The frame of a datagram, checksums computed. Raises NetworkError beyond the MTU."""
+    """Build the frame of a datagram, with checksums. Raises NetworkError beyond the MTU."""
     length = HEADERS - 14 + len(payload)
     if length > MTU:
         raise NetworkError(
@@ -60,7 +60,7 @@ def build(source: Address, to: Address, payload: bytes, tos: int = 0) -> bytes:
     size = 8 + len(payload)
     pseudo = _PSEUDO.pack(source_ip, ip, 0, _PROTOCOL_UDP, size)
     header = _UDP.pack(source.port, to.port, size, 0)
-    # 0 on the wire would say that there is none.
+    # 0 on the wire would mean that there is none.
     udp_checksum = internet_checksum(pseudo + header + payload) or 0xFFFF
     return b"".join(
         (
@@ -73,7 +73,7 @@ def build(source: Address, to: Address, payload: bytes, tos: int = 0) -> bytes:
 
 
 def parse(frame: bytes, mac: str) -> Received:
-    """The datagram in a frame for the host with that MAC. Raises FrameError for any other frame."""
+    """Extract the datagram for the host with that MAC. Raises FrameError for any other frame."""
     if len(frame) < HEADERS:
         raise FrameError(f"{len(frame)} bytes are shorter than the headers")
     destination, _, ethertype = _ETHERNET.unpack_from(frame)
@@ -106,7 +106,9 @@ def _parse_ip(packet: bytes) -> Received:
 
 
 def internet_checksum(data: bytes) -> int:
-    """The 16-bit one's complement of the one's complement sum; 0 over data that holds its own."""
+    """Return the one's complement of the 16-bit one's complement sum; 0 over data with its
+    checksum.
+    """
     if len(data) & 1:
         data += b"\0"
     # 2**16 is 1 modulo 2**16 - 1, so the sum of the words is the number itself.

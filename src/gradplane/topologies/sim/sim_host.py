@@ -20,8 +20,7 @@ Receive = Callable[[int, str, int, bytes], None]  # (local port, ip, source port
 class Stack:
     """A host's network stack. `transmit` puts a frame on its link.
 
-    arp: everybody's MAC address by IP address. `rejected` counts what arrived and was dropped, by
-    reason.
+    arp: all MAC addresses by IP address. `rejected` counts dropped frames by reason.
     """
 
     def __init__(
@@ -32,39 +31,41 @@ class Stack:
         self.rejected: Counter[str] = Counter()
 
     def listen(self, port: int, receive: Receive) -> None:
-        """Datagrams for `port` go to `receive`. Raises NetworkError where the port is taken."""
+        """Deliver datagrams for `port` to `receive`. Raises NetworkError where the port is
+        taken.
+        """
         if port in self._listeners:
             raise NetworkError(f"{self._host.name}: UDP port {port} is taken")
         self._listeners[port] = receive
 
     def close(self) -> None:
-        """Nobody listens any more."""
+        """Remove all listeners."""
         self._listeners.clear()
 
     def send(self, datagram: Datagram) -> None:
-        """Put a datagram on the link. Raises NetworkError for an address that nobody has."""
+        """Put a datagram on the link. Raises NetworkError for an address that no host has."""
         if datagram.ip not in self._arp:
-            raise NetworkError(f"{self._host.name} sends to {datagram.ip}, which nobody has")
+            raise NetworkError(f"{self._host.name} sends to {datagram.ip}, which no host has")
         source = frames.Address(self._host.mac, self._host.ip, datagram.source_port)
         to = frames.Address(self._arp[datagram.ip], datagram.ip, datagram.port)
         self._transmit(frames.build(source, to, datagram.payload, datagram.tos))
 
     def receive(self, frame: bytes) -> None:
-        """A frame from the link."""
+        """Deliver the datagram of a frame from the link, or count why it is dropped."""
         try:
             datagram = frames.parse(frame, self._host.mac)
         except frames.FrameError as error:
             self.rejected[str(error)] += 1
             return
         if datagram.ip != self._host.ip or datagram.port not in self._listeners:
-            self.rejected[f"nobody at {datagram.ip} port {datagram.port}"] += 1
+            self.rejected[f"no listener at {datagram.ip} port {datagram.port}"] += 1
             return
         listener = self._listeners[datagram.port]
         listener(datagram.port, datagram.source_ip, datagram.source_port, datagram.payload)
 
 
 class SimEnvironment:
-    """What `gradplane.hosts` needs of the world, under virtual time; time 0 is its creation."""
+    """The environment of `gradplane.hosts` under virtual time; time 0 is its creation."""
 
     def __init__(self, events: EventQueue, stack: Stack, on_record: OnRecord) -> None:
         self._events, self._stack, self._on_record = events, stack, on_record
@@ -83,11 +84,13 @@ class SimEnvironment:
         return self._events.at(self._origin + at, callback)
 
     def record(self, kind: str, **fields: Any) -> None:
-        """Hands on what a log file would hold: JSON's kinds of values, lists for tuples."""
+        """Pass on a record as a log file would hold it: JSON's kinds of values, lists for
+        tuples.
+        """
         line = json.dumps({"kind": kind} | fields, default=_plain)
         self._on_record(json.loads(line))
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy value as JSON has it."""
+    """Convert a NumPy value for JSON."""
     return value.tolist()

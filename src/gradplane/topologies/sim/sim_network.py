@@ -1,8 +1,8 @@
 """The simulated network: hosts, links and switches in one process, under virtual time.
 
 The programs on the hosts, the switch's engine and its P4Runtime server are those of the real
-network. Nothing depends on how fast the machine is: time goes on from one event to the next, and
-stands still while the control plane works. Same configuration, same run, to the bit.
+network. Nothing depends on the speed of the machine: time advances from one event to the next, and
+stands still while the control plane works. Equal configurations give equal runs, bit for bit.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Deliver = Callable[[bytes], None]
 
 @dataclass(frozen=True)
 class _Program:
-    """What runs on a host for one job; several jobs may share a host."""
+    """The program of one job on a host; several jobs may share a host."""
 
     name: str
     host: Host
@@ -38,7 +38,7 @@ class _Program:
 
 
 class SimNetwork:
-    """A `gradplane.topologies.network.Network`. Switches are compiled when it is entered."""
+    """A `gradplane.topologies.network.Network`. Its program is compiled when it is entered."""
 
     def __init__(self, topology: Topology, config: SwitchConfig) -> None:
         self.topology = topology
@@ -121,13 +121,13 @@ class SimNetwork:
                 waiting.pop()
                 continue
             if not self._events.step():
-                raise self._unfinished("nothing is going to happen any more", waiting)
+                raise self._unfinished("no events are left", waiting)
             if until is not None and self._events.now > until:
                 raise self._unfinished("the deadline has passed", waiting)
 
     def _unfinished(self, what: str, programs: Sequence[_Program]) -> NetworkError:
         names = ", ".join(program.name for program in programs if not program.host.finished)
-        return NetworkError(f"{what} at {self._events.now / NS:.6f} s, and not done: {names}")
+        return NetworkError(f"{what} at {self._events.now / NS:.6f} s, not finished: {names}")
 
     def link_counters(self) -> list[LinkCounters]:
         """See Network."""
@@ -139,5 +139,5 @@ class SimNetwork:
         return LinkCounters(link.name, *sent)
 
     def cli(self) -> None:
-        """Raises NetworkError: Mininet's prompt needs Mininet's hosts."""
+        """Raise NetworkError: Mininet's prompt needs Mininet's hosts."""
         raise NetworkError("the simulated network has no prompt: use --net mininet for --cli")

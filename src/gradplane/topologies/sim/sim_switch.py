@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from functools import partial
 
-from gradplane.controller.targets import embedded
-from gradplane.switch.arch.model import Output
+from gradplane.controller import targets
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.program_cache import load_program
+from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.switch import Recirculated, Switch
 from gradplane.topologies.description import QUEUE
 from gradplane.topologies.network import SwitchConfig
@@ -24,17 +24,16 @@ Transmit = Callable[[int, bytes], None]
 
 
 def compiled(config: SwitchConfig) -> ir.Program:
-    """The program that all switches of a network run. Raises CompileError."""
+    """Compile the program that all switches of a network run. Raises CompileError."""
     return load_program(config.program, config.include_dirs, dict(config.defines))
 
 
 class SimSwitch:
     """Runs `program`: frames in by `receive`, out by `transmit(port, frame)`, `config.latency` ns
-    later a pass.
+    after each pass.
 
-    What the program recirculates waits for a port of its own with a rate of its own; QUEUE frames
-    may wait there, more are dropped and counted. A context manager: the P4Runtime server runs
-    inside, at `address`.
+    Recirculated packets wait for a separate port with a rate; QUEUE frames may wait there, more are
+    dropped and counted. A context manager: the P4Runtime server runs inside it, at `address`.
     """
 
     def __init__(
@@ -52,14 +51,14 @@ class SimSwitch:
         self._recirculation: Channel[Recirculated] = Channel(
             events, config.recirculation_rate, 0, QUEUE, partial(self._pass, 0)
         )
-        self._device = Device(_compile, self._start, id=embedded.DEVICE_ID)
+        self._device = Device(_compile, self._start, id=targets.get(config.target).device_id)
         self._server = P4RuntimeServer(self._device, "127.0.0.1:0")
         self._captures: dict[tuple[int, str], PcapWriter] = {}
         self._exit = ExitStack()
 
     @property
     def address(self) -> str:
-        """Of the P4Runtime server."""
+        """The address of the P4Runtime server."""
         return self._server.address
 
     @property
@@ -85,7 +84,7 @@ class SimSwitch:
         return Switch(program, engine=self._config.engine, seed=self._config.seed, clock=clock)
 
     def _writer(self, port: int, way: str, closing: ExitStack) -> PcapWriter:
-        """The file that the real switch would write."""
+        """Open the capture file that the real switch would write."""
         assert self._config.pcap is not None
         path = self._config.pcap / f"{self._name}-eth{port}_{way}.pcap"
         return closing.enter_context(PcapWriter(path, lambda: self._events.now))
@@ -95,12 +94,12 @@ class SimSwitch:
             self._captures[port, way].write(frame)
 
     def receive(self, port: int, frame: bytes) -> None:
-        """A frame from the link at `port`."""
+        """Process a frame from the link at `port`."""
         self._capture(port, "in", frame)
         self._pass(port, frame)
 
     def _pass(self, port: int, frame: bytes | Recirculated) -> None:
-        """Once through the program. There always is one: it is loaded before the server starts."""
+        """Run one pass through the program, which is loaded before the server starts."""
         pipeline = self._device.pipeline
         assert pipeline is not None and isinstance(pipeline.switch, Switch)
         outputs, again = pipeline.switch.run_once(port, frame)

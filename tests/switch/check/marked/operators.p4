@@ -52,7 +52,7 @@ control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
         { m.x = -8s3; }  // !
         { m.x = m.nt; }  // !
         { m.nt = m.x; }  // !
-        { m.nt = 3; }  // !
+        { m.nt = 3; }
         { m.se = m.x; }  // !
         { m.se = 1; }  // !
         { m.e = 1; }  // !

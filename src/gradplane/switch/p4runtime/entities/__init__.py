@@ -1,1 +1,1 @@
-"""The entities of Write and Read: for each, its messages, its changes and its queries."""
+"""The entities of Write and Read, each with its messages, updates and queries."""

@@ -14,7 +14,7 @@ _UINT64 = 1 << 64
 
 
 def counter_values(message: p4r.CounterData, owner: str) -> tuple[int, int]:
-    """Packets and bytes to write."""
+    """Return the packets and bytes to write; raise RpcError if one is negative."""
     for name in ("packet_count", "byte_count"):
         if getattr(message, name) < 0:
             raise RpcError(
@@ -24,7 +24,7 @@ def counter_values(message: p4r.CounterData, owner: str) -> tuple[int, int]:
 
 
 def show_counter(packets: int, nbytes: int) -> p4r.CounterData:
-    """Counts are 64 bits without sign in the switch; the message's are with sign."""
+    """Return the message of unsigned 64-bit counts; the message's numbers are signed."""
     return p4r.CounterData(packet_count=_signed(packets), byte_count=_signed(nbytes))
 
 
@@ -33,7 +33,7 @@ def _signed(value: int) -> int:
 
 
 def read_meter_config(p: Pipeline, name: str, message: p4r.MeterConfig) -> MeterConfig:
-    """The rates of meter `name`; raises RpcError where its type does not have such."""
+    """Return the rates of meter `name`; raise RpcError where its type does not allow them."""
     kind = p.catalog.meter_types[name]
     one_rate = message.cir == message.pir and message.cburst == message.pburst
     if kind != p4i.MeterSpec.TWO_RATE_THREE_COLOR and not one_rate:
@@ -59,7 +59,7 @@ def show_meter_config(config: MeterConfig) -> p4r.MeterConfig:
 
 
 def check_zero(message: p4r.MeterCounterData, owner: str) -> None:
-    """The counters per colour can only be cleared."""
+    """Refuse counts other than 0: the counters per colour can only be cleared."""
     for colour in ("green", "yellow", "red"):
         if any(counter_values(getattr(message, colour), f"{owner}: {colour}")):
             raise RpcError(
@@ -75,7 +75,7 @@ def show_colours(counts: ColourCounts) -> p4r.MeterCounterData:
 
 
 def indices(extern: Extern, what: str, message: p4r.Index | None) -> range:
-    """The cells that a message speaks of: one, or all without an index."""
+    """Return the indices that a message is about: one, or all without an index."""
     if message is None:
         return range(extern.size)
     if message.index < 0:

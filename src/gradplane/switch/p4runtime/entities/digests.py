@@ -1,4 +1,4 @@
-"""DigestEntry: whether and how a digest's messages are told."""
+"""DigestEntry: enables a digest and sets how its messages are gathered."""
 
 from __future__ import annotations
 

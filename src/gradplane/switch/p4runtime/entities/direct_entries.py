@@ -1,4 +1,4 @@
-"""DirectCounterEntry and DirectMeterEntry: the counter or meter of a table entry by itself."""
+"""DirectCounterEntry and DirectMeterEntry: the counter or meter of a table entry, on its own."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _entries(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> _Found:
 
 
 def _one(p: Pipeline, info: TableInfo, key: p4r.TableEntry) -> tuple[p4r.TableEntry, Direct]:
-    """The entry of this key; an empty match stands for the entry that matches anything."""
+    """Return the entry of this key; an empty match stands for the entry that matches anything."""
     table = p.state.tables[info.name]
     if key.is_default_action:
         shown = p4r.TableEntry(table_id=info.id, is_default_action=True)

@@ -42,7 +42,9 @@ class Direct:
     def set_meter(
         self, p: Pipeline, name: str, message: p4r.MeterConfig | None, clear: bool
     ) -> Undo:
-        """No message: every packet is green. `clear`: the counts per colour too."""
+        """Configure the meter; without a message every packet is green. `clear`: reset the counts
+        too.
+        """
         meter, old = self.meter, self.meter.cells.tolist()
         config = None if message is None else read_meter_config(p, name, message)
         meter.configure(config, p.state.clock())
@@ -52,7 +54,7 @@ class Direct:
 
 
 def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
-    """Refuse what the table does not have, and values that they cannot have."""
+    """Refuse direct resources that the table does not have, and invalid values."""
     given = {part.name for part, _ in message.ListFields()}
     for part, name in _PARTS.items():
         if part in given and getattr(info.table, name) is None:
@@ -71,8 +73,11 @@ def check_direct(p: Pipeline, info: TableInfo, message: p4r.TableEntry) -> None:
 def write_direct(
     p: Pipeline, info: TableInfo, direct: Direct, message: p4r.TableEntry, insert: bool = False
 ) -> Undo:
-    """Counter: as given, else 0 for a new entry and unchanged for others. Meter: as given; its
-    counts per colour are 0 for a new entry and where they are given, unchanged for others."""
+    """Write an entry's counter and meter.
+
+    The counter is set as given, else to 0 for a new entry and not changed for others. The meter is
+    set as given; its counts per colour become 0 for a new entry and where they are given.
+    """
     undo: list[Undo] = []
     if message.HasField("counter_data"):
         undo.append(direct.set_counter(*counter_values(message.counter_data, f"table {info.name}")))
@@ -93,7 +98,7 @@ def write_direct(
 def show_direct(
     info: TableInfo, direct: Direct, query: p4r.TableEntry, shown: p4r.TableEntry
 ) -> None:
-    """Tell counter and meter where the query asks and the table has them."""
+    """Show counter and meter where the query asks for them and the table has them."""
     if query.HasField("counter_data") and info.table.counter is not None:
         shown.counter_data.CopyFrom(show_counter(direct.counter.packets, direct.counter.bytes))
     if query.HasField("meter_config") and direct.meter.config is not None:

@@ -1,7 +1,7 @@
 """FieldMatch messages and the runtime's matches.
 
 kind      message                      match             "don't care"
-exact     exact.value                  (value,)          there is none
+exact     exact.value                  (value,)          not possible
 lpm       lpm.value, lpm.prefix_len    (value, length)   left out
 ternary   ternary.value, ternary.mask  (value, mask)     left out
 range     range.low, range.high        (low, high)       left out
@@ -22,7 +22,9 @@ from gradplane.switch.runtime.match_fields import Match
 def read_matches(
     fields: Mapping[int, FieldInfo], messages: Iterable[p4r.FieldMatch], owner: str
 ) -> tuple[Match, ...]:
-    """One match a field, from a request. `owner` names the table or value set in errors."""
+    """Decode a match for each field of a request. `owner` names the table or value set in
+    errors.
+    """
     matches: list[Match] = [None] * len(fields)
     for message in messages:
         field = find(fields, message.field_id, "match field", owner)
@@ -33,7 +35,7 @@ def read_matches(
         if field.kind == "exact" and matches[field.position] is None:
             raise RpcError(
                 "INVALID_ARGUMENT",
-                f"{owner}: field {field.value} is missing; an exact match takes a value",
+                f"{owner}: field {field.value} is missing; an exact match needs a value",
             )
     return tuple(matches)
 
@@ -41,7 +43,7 @@ def read_matches(
 def show_matches(
     fields: Mapping[int, FieldInfo], matches: Sequence[Match], out: list[p4r.FieldMatch]
 ) -> None:
-    """Append the messages of the fields that are cared for, in canonical form."""
+    """Append the messages of the fields that are matched, in canonical form."""
     for field in fields.values():
         match = matches[field.position]
         if match is None:
@@ -120,7 +122,7 @@ def _range(field: FieldInfo, message: p4r.FieldMatch, where: str) -> Match:
     if (low, high) == (0, (1 << field.value.width) - 1) and not field.value.signed:
         raise RpcError(
             "INVALID_ARGUMENT",
-            f"{where}: range {low} to {high} is all there is; leave the field out to match any"
+            f"{where}: range {low} to {high} covers all values; leave the field out to match any"
             " value",
         )
     return (low, high)

@@ -113,5 +113,5 @@ def read_registers(p: Pipeline, query: p4r.RegisterEntry) -> Iterator[p4r.Regist
 
 
 def _chosen(externs: Mapping[int, Extern], number: int, what: str) -> Collection[Extern]:
-    """The one of this id, or all for id 0."""
+    """Return the extern of this id, or all for id 0."""
     return [find(externs, number, what)] if number else externs.values()

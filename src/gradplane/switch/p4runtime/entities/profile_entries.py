@@ -1,4 +1,4 @@
-"""ActionProfileMember and ActionProfileGroup: shared actions, and groups that spread over them."""
+"""ActionProfileMember and ActionProfileGroup: shared actions, and groups that select among them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from gradplane.switch.p4runtime.catalog import Extern, TableInfo, find
 from gradplane.switch.p4runtime.entities.table_actions import read_action, show_action, watch_port
 from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.entries import GroupRef, MemberRef, OneShot
+from gradplane.switch.runtime.entries import Entry, GroupRef, MemberRef, OneShot
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
 
 
@@ -50,9 +50,11 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo
         return lambda: profile.add_group(number, former.members, former.max_size)
     members = [Weighted(m.member_id, m.weight, watch_port(m)) for m in message.members]
     _check_members(p, extern, number, members)
-    told = _told(p, extern)
-    _check_max_size(extern, told, message.max_size)
-    _check_weights(extern, told, [m.weight for m in members], message.max_size)
+    shape = _described(p, extern)
+    _check_max_size(extern, shape, message.max_size)
+    weights = [m.weight for m in members]
+    _check_weights(extern, shape, weights, message.max_size)
+    _check_total(p, extern, shape, weights, GroupRef(number))
     if kind == p4r.Update.INSERT:
         _check_not_one_shot(p, extern)
         profile.add_group(number, members, message.max_size)
@@ -94,8 +96,13 @@ def read_groups(p: Pipeline, query: p4r.ActionProfileGroup) -> Iterator[p4r.Acti
                 yield shown
 
 
-def check_one_shot(p: Pipeline, table: TableInfo, target: OneShot) -> None:
-    """Refuse a set of actions beyond the selector's limits, or beside members."""
+def check_one_shot(
+    p: Pipeline, table: TableInfo, target: OneShot, replaced: Entry | None = None
+) -> None:
+    """Refuse a one-shot action set beyond the selector's limits, or in use beside members.
+
+    replaced: the entry that is to have it.
+    """
     implementation = table.table.implementation
     assert implementation is not None
     extern = next(e for e in p.catalog.profiles.values() if e.name == implementation.name)
@@ -106,7 +113,9 @@ def check_one_shot(p: Pipeline, table: TableInfo, target: OneShot) -> None:
             "its tables are programmed with members and groups, so no entry takes a set of actions"
             " (one shot)",
         )
-    _check_weights(extern, _told(p, extern), [weight for _, weight, _ in target.actions], 0)
+    shape, weights = _described(p, extern), [weight for _, weight, _ in target.actions]
+    _check_weights(extern, shape, weights, 0)
+    _check_total(p, extern, shape, weights, replaced)
     for _, _, port in target.actions:
         _check_watched(p, extern, port)
 
@@ -132,15 +141,15 @@ def _check_members(p: Pipeline, extern: Extern, group: int, members: Iterable[We
 
 
 def _check_watched(p: Pipeline, extern: Extern, port: bytes) -> None:
-    """Refuse to watch a port that is not there, where it is known which are."""
+    """Refuse to watch a port that does not exist, where the ports are known."""
     there, number = p.state.links.ports, int.from_bytes(port, "big")
     if port and there is not None and number not in (*there, p.switch.cpu_port):
         known = ", ".join(map(str, sorted(there)))
         raise _error(extern, f"watch_port {number} is no port of the switch; there are: {known}")
 
 
-def _check_max_size(extern: Extern, told: p4i.ActionProfile, size: int) -> None:
-    limit = told.max_group_size
+def _check_max_size(extern: Extern, shape: p4i.ActionProfile, size: int) -> None:
+    limit = shape.max_group_size
     if limit and not 0 < size <= limit:
         raise _error(extern, f"max_size {size} is not within 1 to {limit}, its max_group_size")
     if size < 0:
@@ -148,21 +157,72 @@ def _check_max_size(extern: Extern, told: p4i.ActionProfile, size: int) -> None:
 
 
 def _check_weights(
-    extern: Extern, told: p4i.ActionProfile, weights: Collection[int], size: int
+    extern: Extern, shape: p4i.ActionProfile, weights: Collection[int], size: int
 ) -> None:
-    """By the selector's size semantics: the sum of weights, or the number of members.
+    """Check the selector's size semantics: the sum of weights, or the number of members.
 
-    `size`: the group's own, 0 for a one shot, which has none.
+    `size`: the group's own limit, 0 for a one shot, which has none.
     """
-    by_members = told.WhichOneof("selector_size_semantics") == "sum_of_members"
-    largest = told.sum_of_members.max_member_weight
+    by_members = _by_members(shape)
+    largest = shape.sum_of_members.max_member_weight
     if by_members and largest and max(weights, default=0) > largest:
         raise _error(extern, f"weight {max(weights)} is above its max_member_weight of {largest}")
-    limit = size or told.max_group_size
-    used, what = (len(weights), "members") if by_members else (sum(weights), "weights in sum")
+    limit = size or shape.max_group_size
+    used, what = _size(shape, weights), "members" if by_members else "weights in sum"
     if limit and used > limit:
         code = "RESOURCE_EXHAUSTED" if size else "INVALID_ARGUMENT"
         raise _error(extern, f"a group of {used} {what} is above its size of {limit}", code)
+
+
+def _check_total(
+    p: Pipeline,
+    extern: Extern,
+    shape: p4i.ActionProfile,
+    weights: Collection[int],
+    replaced: GroupRef | Entry | None,
+) -> None:
+    """Check the selector's size, which limits all groups and one shots together.
+
+    Deletions do not lower `selector_use`; it is computed anew only when it reaches the size.
+    """
+    if not shape.size:
+        return
+    used = p.selector_use.get(extern.id, 0) + _size(shape, weights)
+    if used > shape.size:
+        used = _selector_use(p, extern, shape, replaced) + _size(shape, weights)
+    if used > shape.size:
+        what = "members" if _by_members(shape) else "weights in sum"
+        raise _error(
+            extern, f"{used} {what} in all groups are above its size of {shape.size}",
+            "RESOURCE_EXHAUSTED",
+        )  # fmt: skip
+    p.selector_use[extern.id] = used
+
+
+def _selector_use(
+    p: Pipeline, extern: Extern, shape: p4i.ActionProfile, replaced: GroupRef | Entry | None
+) -> int:
+    """Return the sum of the sizes of all groups and one shots but the replaced one."""
+    groups = p.state.profiles[extern.name].groups
+    used = sum(
+        _size(shape, [m.weight for m in group.members])
+        for number, group in groups.items()
+        if replaced != GroupRef(number)
+    )
+    for table in extern.tables:
+        for entry in p.state.tables[p.catalog.tables[table].name].entries():
+            if isinstance(entry.action, OneShot) and entry is not replaced:
+                used += _size(shape, [weight for _, weight, _ in entry.action.actions])
+    return used
+
+
+def _by_members(shape: p4i.ActionProfile) -> bool:
+    return shape.WhichOneof("selector_size_semantics") == "sum_of_members"
+
+
+def _size(shape: p4i.ActionProfile, weights: Collection[int]) -> int:
+    """Return a group's size in the selector's unit."""
+    return len(weights) if _by_members(shape) else sum(weights)
 
 
 def _check_unused(p: Pipeline, extern: Extern, target: MemberRef | GroupRef) -> None:
@@ -182,7 +242,7 @@ def _check_unused(p: Pipeline, extern: Extern, target: MemberRef | GroupRef) -> 
 def _check_not_one_shot(p: Pipeline, extern: Extern) -> None:
     profile = p.state.profiles[extern.name]
     if profile.members or profile.groups:
-        return  # then no entry can be a one shot
+        return  # no entry can be a one shot beside them
     for number in extern.tables:
         table = p.state.tables[p.catalog.tables[number].name]
         if any(isinstance(entry.action, OneShot) for entry in table.entries()):
@@ -193,7 +253,7 @@ def _check_not_one_shot(p: Pipeline, extern: Extern) -> None:
             )
 
 
-# -- what they share -----------------------------------------------------------------------------
+# -- shared by all ------------------------------------------------------------------------------
 
 
 def _profile(p: Pipeline, number: int) -> tuple[Extern, ActionProfile]:
@@ -206,16 +266,17 @@ def _chosen(p: Pipeline, number: int) -> Collection[Extern]:
     return [find(profiles, number, "action profile")] if number else profiles.values()
 
 
-def _told(p: Pipeline, extern: Extern) -> p4i.ActionProfile:
+def _described(p: Pipeline, extern: Extern) -> p4i.ActionProfile:
+    """Return the profile's description in P4Info."""
     profiles = p.catalog.p4info.action_profiles
-    told: p4i.ActionProfile = next(told for told in profiles if told.preamble.id == extern.id)
-    return told
+    shape: p4i.ActionProfile = next(found for found in profiles if found.preamble.id == extern.id)
+    return shape
 
 
 def _table(p: Pipeline, extern: Extern) -> TableInfo:
-    """One of the tables that share the profile; they all list the same actions."""
+    """Return one of the tables that share the profile; they all list the same actions."""
     if not extern.tables:
-        raise _error(extern, "no table uses it, so it takes no members")
+        raise _error(extern, "no table uses it, so it cannot have members")
     return p.catalog.tables[extern.tables[0]]
 
 

@@ -17,8 +17,7 @@ from gradplane.switch.runtime.replicas import CloneSession, Replica
 _Message = TypeVar("_Message", bound=Message)
 _Kept = TypeVar("_Kept")
 
-_ID_BITS = 16  # of multicast groups and replica instances
-_SESSION_BITS = {"v1model": 15}  # simple_switch's limit
+_ID_BITS = 16  # of replica instances
 _SERVICES = 256  # classes of service
 
 
@@ -55,10 +54,11 @@ def read_replication(
 def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> Undo:
     number, groups = message.multicast_group_id, p.state.multicast
     what = f"multicast group {number}"
-    if not 0 < number < 1 << _ID_BITS:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to 65535")
+    most = p.switch.architecture.groups - 1
+    if not 0 < number <= most:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
     _check_presence(kind, what, number in groups)
-    former, told = groups.get(number), p.groups.get(number)
+    former, written = groups.get(number), p.groups.get(number)
     if kind == p4r.Update.DELETE:
         del groups[number]
         p.groups.pop(number, None)
@@ -69,17 +69,17 @@ def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> Un
 
     def undo() -> None:
         _put(groups, number, former)
-        _put(p.groups, number, told)
+        _put(p.groups, number, written)
         p.state.nodes.group_changed(number)
 
     return undo
 
 
 def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
-    """As it was written, unless it was set from elsewhere since."""
-    replicas, told = p.state.multicast[number], p.groups.get(number)
-    if told is not None and _read_replicas(p, "", told.replicas) == replicas:
-        return told
+    """Return the group as it was written, unless commands or Python changed it since."""
+    replicas, written = p.state.multicast[number], p.groups.get(number)
+    if written is not None and _read_replicas(p, "", written.replicas) == replicas:
+        return written
     return p4r.MulticastGroupEntry(
         multicast_group_id=number, replicas=[_show_replica(p, r) for r in replicas]
     )
@@ -91,11 +91,11 @@ def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
 def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Undo:
     number, sessions = message.session_id, p.state.clone_sessions
     what = f"clone session {number}"
-    most = (1 << _SESSION_BITS.get(p.catalog.p4info.pkg_info.arch, _ID_BITS)) - 1
+    most = p.switch.architecture.sessions - 1
     if not 0 < number <= most:
         raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
     _check_presence(kind, what, number in sessions)
-    former, told = sessions.get(number), p.sessions.get(number)
+    former, written = sessions.get(number), p.sessions.get(number)
     if kind == p4r.Update.DELETE:
         del sessions[number]
         p.sessions.pop(number, None)
@@ -105,7 +105,7 @@ def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Un
 
     def undo() -> None:
         _put(sessions, number, former)
-        _put(p.sessions, number, told)
+        _put(p.sessions, number, written)
 
     return undo
 
@@ -120,9 +120,9 @@ def _read_session(p: Pipeline, what: str, message: p4r.CloneSessionEntry) -> Clo
 
 
 def _show_session(p: Pipeline, number: int) -> p4r.CloneSessionEntry:
-    session, told = p.state.clone_sessions[number], p.sessions.get(number)
-    if told is not None and _read_session(p, "", told) == session:
-        return told
+    session, written = p.state.clone_sessions[number], p.sessions.get(number)
+    if written is not None and _read_session(p, "", written) == session:
+        return written
     return p4r.CloneSessionEntry(
         session_id=number,
         replicas=[_show_replica(p, r) for r in session.replicas],
@@ -131,7 +131,7 @@ def _show_session(p: Pipeline, number: int) -> p4r.CloneSessionEntry:
     )
 
 
-# -- what they share -----------------------------------------------------------------------------
+# -- shared by all ------------------------------------------------------------------------------
 
 
 def _read_replicas(p: Pipeline, what: str, messages: Iterable[p4r.Replica]) -> list[Replica]:
@@ -196,12 +196,12 @@ def _check_presence(kind: int, what: str, present: bool) -> None:
 
 
 def _chosen(there: Iterable[int], number: int) -> list[int]:
-    """The one of this number if it is there, or all for 0 (PSA's own session 0 left out)."""
+    """Return `number` if it exists, or all numbers for 0, without PSA's own session 0."""
     return [n for n in there if n and number in (0, n)]
 
 
 def _copy(message: _Message) -> _Message:
-    """Of our own: a message of a request is part of the request."""
+    """Return a copy, since a message of a request is part of the request."""
     copied: _Message = copy(message)
     return copied
 

@@ -1,4 +1,4 @@
-"""Action and TableAction messages, and what the runtime's entries run."""
+"""Action and TableAction messages, and the targets of the runtime's entries."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _FORMS = {
 
 
 def read_action(table: TableInfo, message: p4r.Action, default: bool = False) -> ActionData:
-    """An action of the table with all its parameters; `default`: to be its default action."""
+    """Decode an action of the table with all its parameters; `default`: for the default entry."""
     choice = find(table.actions, message.action_id, "action", f"table {table.name}")
     _check_scope(table, choice, default)
     return ActionData(
@@ -37,7 +37,7 @@ def show_action(table: TableInfo, data: ActionData) -> p4r.Action:
 
 
 def read_target(table: TableInfo, message: p4r.TableAction, default: bool = False) -> Target:
-    """What an entry runs, in one of the forms that the table's implementation takes."""
+    """Decode the target of an entry, in one of the forms that the table's implementation allows."""
     form = message.WhichOneof("type")
     allowed = _allowed_forms(table)
     if form not in allowed:
@@ -129,7 +129,7 @@ def _read_one_shot(table: TableInfo, message: p4r.ActionProfileActionSet) -> One
 
 
 def watch_port(message: p4r.ActionProfileAction | p4r.ActionProfileGroup.Member) -> bytes:
-    """The port as sent; b"" for none. The older number form becomes its bytes."""
+    """Return the watched port as sent, b"" for none; the older number form becomes its bytes."""
     if message.WhichOneof("watch_kind") == "watch" and message.watch > 0:
         return message.watch.to_bytes(4, "big").lstrip(b"\0")
     return message.watch_port

@@ -41,7 +41,7 @@ def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> Undo:
 
 
 def read_table_entries(p: Pipeline, query: p4r.TableEntry) -> Iterator[p4r.TableEntry]:
-    """Entries that match the query; each field of it that is not set matches all."""
+    """Yield the entries that match the query; an unset field matches all."""
     if query.table_id == 0:
         for info in p.catalog.tables.values():
             yield from _all_entries(p, info, query)
@@ -55,7 +55,7 @@ def read_table_entries(p: Pipeline, query: p4r.TableEntry) -> Iterator[p4r.Table
 
 
 def show_key(info: TableInfo, entry: Entry) -> p4r.TableEntry:
-    """The fields that identify an entry."""
+    """Return the fields that identify an entry."""
     shown = p4r.TableEntry(table_id=info.id, priority=entry.priority)
     matches: list[p4r.FieldMatch] = []
     show_matches(info.fields, entry.matches, matches)
@@ -64,7 +64,7 @@ def show_key(info: TableInfo, entry: Entry) -> p4r.TableEntry:
 
 
 def show_entry(p: Pipeline, info: TableInfo, entry: Entry) -> p4r.TableEntry:
-    """An entry without its direct resources."""
+    """Return an entry without its direct resources."""
     shown = show_key(info, entry)
     shown.action.CopyFrom(show_target(info, entry.action))
     shown.metadata = entry.metadata
@@ -124,17 +124,17 @@ def _modify(
 
 
 def _modified(p: Pipeline, info: TableInfo, found: Entry, message: p4r.TableEntry) -> Entry:
-    """The entry with what the message says in place of all it had; without an action, its own."""
+    """Return the entry with all its parts replaced; without an action it keeps the old one."""
     target = read_target(info, message.action) if message.HasField("action") else found.action
     if isinstance(target, OneShot):
-        check_one_shot(p, info, target)
+        check_one_shot(p, info, target, found)
     return Entry(found.matches, target, found.priority, message.metadata, message.idle_timeout_ns)
 
 
 def _check_direct_only(
     info: TableInfo, table: MatchTable, found: Entry, message: p4r.TableEntry
 ) -> None:
-    """Of an entry that is const, only the direct resources may change."""
+    """Refuse changes of a const entry other than of its direct resources."""
     given = {part.name for part, _ in message.ListFields()}
     for part in ("action", "metadata", "controller_metadata", "idle_timeout_ns"):
         if part in given:
@@ -148,7 +148,7 @@ def _check_direct_only(
 
 def _delete(p: Pipeline, info: TableInfo, table: MatchTable, entry: Entry) -> Undo:
     found = table.find(entry.matches, entry.priority)
-    table.delete(entry)  # says why not
+    table.delete(entry)  # raises TableError if it is missing or const
     assert found is not None
     key = _key(info, found)
     cookie = p.cookies.pop(key, (0, b""))
@@ -166,7 +166,7 @@ def _remove(p: Pipeline, info: TableInfo, table: MatchTable, entry: Entry) -> No
 
 
 def _plain(matches: tuple[Match, ...], priority: int) -> Entry:
-    """An entry that only identifies another."""
+    """Return an entry that only identifies another."""
     return Entry(matches, ActionData(0), priority)
 
 
@@ -203,7 +203,7 @@ def _write_default(
 
 
 def _default_action(info: TableInfo, message: p4r.TableEntry) -> ActionData | None:
-    """None: back to the source's default action."""
+    """Decode the default action; None restores the source's."""
     if not message.HasField("action"):
         return None
     if message.action.WhichOneof("type") != "action":
@@ -238,7 +238,7 @@ def _all_entries(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> Iterato
 
 
 def find_entries(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> list[Entry]:
-    """The entries with the query's match and priority; all of them where it gives no match."""
+    """Return the entries with the query's match and priority, all entries if it has no match."""
     table = p.state.tables[info.name]
     if not query.match or query.table_id == 0:
         return list(table.entries())
@@ -259,7 +259,7 @@ def _selected(shown: p4r.TableEntry, query: p4r.TableEntry) -> bool:
     return not query.metadata or query.metadata == shown.metadata
 
 
-# -- what they share -----------------------------------------------------------------------------
+# -- shared by all ------------------------------------------------------------------------------
 
 
 def _check_idle(info: TableInfo, message: p4r.TableEntry) -> None:

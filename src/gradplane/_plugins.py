@@ -1,0 +1,23 @@
+"""Plug-ins: a module of a folder is one, by its name, and defines one class with a given base."""
+
+import importlib
+import pkgutil
+from collections.abc import Iterable
+from typing import Any
+
+
+def names(path: Iterable[str], *shared: str) -> list[str]:
+    """Return the sorted names of the modules in a package's `__path__` but the `shared` ones."""
+    return sorted(module.name for module in pkgutil.iter_modules(path) if module.name not in shared)
+
+
+def find(package: str, name: str, base: type[Any]) -> type[Any]:
+    """Return the class that module `name` of a package derives from `base`."""
+    module = importlib.import_module(f"{package}.{name}")
+    found = [
+        kind
+        for kind in vars(module).values()
+        if isinstance(kind, type) and issubclass(kind, base) and kind.__module__ == module.__name__
+    ]
+    assert len(found) == 1, f"{module.__file__} derives {len(found)} classes of {base}, expected 1"
+    return found[0]

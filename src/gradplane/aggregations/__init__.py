@@ -1,0 +1,25 @@
+"""Aggregation schemes: how the gradients of a job's workers become their mean.
+
+A file here is a scheme, by its name: `switch`, `ps`, `ring`. It defines one class that derives from
+`Aggregation` and says everything about the scheme: which keys of a [[job]] it takes and their
+defaults, what cannot work, the addresses, what runs on the job's hosts, what a switch installs for
+it, and how it is replayed. Nothing outside this folder knows a scheme by name.
+
+This room may import codecs, hosts, controller and topologies; experiment and replayer import it.
+"""
+
+from gradplane import _plugins
+from gradplane.aggregations.aggregation import Aggregation
+
+__all__ = ["Aggregation", "get", "names"]
+
+
+def names() -> list[str]:
+    """Return the names of all schemes."""
+    return _plugins.names(__path__, "aggregation")
+
+
+def get(name: str) -> Aggregation:
+    """Return the scheme of that name, one of `names()`."""
+    scheme: Aggregation = _plugins.find(__name__, name, Aggregation)(name)
+    return scheme

@@ -1,0 +1,187 @@
+"""The interface of an aggregation scheme, and what most schemes have in common."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from gradplane.controller.plan import JobPlan
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.protocols.actions import Peer, SendMessage
+from gradplane.hosts.protocols.job_codec import push_codec
+from gradplane.hosts.wire.aggregation import UDP_PORT
+from gradplane.topologies.description import SWITCH_IP, Host, Topology
+
+if TYPE_CHECKING:
+    from gradplane.experiment.schema import Job
+    from gradplane.replayer.outcomes import JobOutcomes
+    from gradplane.replayer.replay_network import ReplayNetwork
+    from gradplane.replayer.replayed_worker import Worker
+
+WORKER_PORT = 20_000
+"""The UDP port of a worker's aggregation packets is this plus the job's number."""
+STREAM_PORT = 21_000
+"""The UDP port of a host's stream is this plus the job's number."""
+
+Keyed = tuple[str, str]
+"""A key of a [[job]], and what is wrong with it."""
+
+
+@dataclass(frozen=True)
+class PlacedJob:
+    """A job of a resolved experiment with the hosts that it runs on.
+
+    `server` is the host for servers, the topology's last one; None where there is none.
+    """
+
+    number: int
+    job: Job
+    members: tuple[Host, ...]
+    server: Host | None
+    network: Topology
+
+    @property
+    def switches(self) -> list[str]:
+        """The switches that the workers are attached to, sorted."""
+        return sorted({self.network.attachment(host.name)[0] for host in self.members})
+
+
+class ReplayError(Exception):
+    """A recorded run that cannot be re-enacted; the message says where and why."""
+
+
+@dataclass(frozen=True)
+class WrongSum:
+    """The place of sums that are not the recorded ones."""
+
+    slot: int
+    round: int  # the slot's
+    ticket: int
+
+
+@dataclass
+class ReplayedJob:
+    """A job that is replayed: its workers train in step.
+
+    `hosts` are the names of the workers' hosts. A reduce sets `wrong_sum` at the first sums that
+    are not the recorded ones.
+    """
+
+    config: JobConfig
+    hosts: Sequence[str]
+    workers: Sequence[Worker]
+    outcomes: JobOutcomes
+    network: ReplayNetwork
+    wrong_sum: WrongSum | None = None
+
+    def arrived(self, source: Peer, message: SendMessage) -> bytes:
+        """Return a stream's message as its receiver gets it.
+
+        Every message arrives; what the network compresses of it goes through the P4 program.
+        """
+        if not message.values:
+            return message.data
+        return message.data + self.network.carry(source, message.peer, message.values)
+
+
+class Aggregation(ABC):
+    """A scheme. Frozen and without state: equal jobs are deployed equally."""
+
+    worker_role: ClassVar[str]
+    """What runs on a worker's host, as "module:object"; see gradplane.hosts.drivers.host."""
+    server_role: ClassVar[str | None] = None
+    """The same for the job's server; None for a scheme without one."""
+    program: ClassVar[str | None] = None
+    """The shipped P4 program that the scheme needs; None for any that forwards."""
+    baseline: ClassVar[str] = "ps"
+    """The scheme that trains this one's baseline, without compression and losses."""
+
+    marks: ClassVar[bool] = False
+    """Gradients may be sent as marked float32, which the network compresses."""
+    skips_rounds: ClassVar[bool] = False
+    """A worker may send nothing in a round (local_steps)."""
+    sums_by_tensor: ClassVar[bool] = False
+    """Each tensor may have a codec of its own."""
+    no_pull: ClassVar[str | None] = None
+    """Why nothing is encoded on the way back to the workers; None if `pull` says how."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the values of keys of a [[job]] that default to None and are not given."""
+        return {}
+
+    def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
+        """Yield what cannot work, by key. `others` are the experiment's jobs before this one."""
+        job = placed.job
+        if job.pull is not None and self.no_pull is not None:
+            yield "pull", f'{self.no_pull}: pull is for aggregation = "ps"'
+        if job.marked and not self.marks:
+            yield (
+                "marked",
+                f'marked = true with aggregation = "{self.name}": its workers do not send float32'
+                ' values: use aggregation = "ring" or "ps"',
+            )
+        if job.local_steps > 1 and (job.marked or not self.skips_rounds):
+            how = "marked = true" if job.marked else f'aggregation = "{self.name}"'
+            yield (
+                "local_steps",
+                f"local_steps = {job.local_steps} with {how}: only a parameter server's workers"
+                ' may have nothing to say in a round: use aggregation = "ps" without marked, or'
+                " local_steps = 1",
+            )
+        if job.push.name == "per_tensor" and not self.sums_by_tensor:
+            yield (
+                "push",
+                f'codec by tensor with aggregation = "{self.name}": its workers sum whole vectors'
+                ' under one codec: use aggregation = "ps", or one codec',
+            )
+
+    def check_hosts(self, config: JobConfig) -> None:
+        """Raise ConfigError for what the scheme's hosts refuse."""
+        push_codec(config)
+
+    def addresses(self, placed: PlacedJob) -> dict[str, Any]:
+        """Return the addresses in a JobConfig: aggregator, worker_addresses, server_address."""
+        server = None
+        if self.server_role is not None:
+            assert placed.server is not None, "the topology has no host for a server"
+            server = placed.server.ip, STREAM_PORT + placed.number
+        return {
+            "aggregator": (SWITCH_IP, UDP_PORT),
+            "worker_addresses": tuple(
+                (host.ip, WORKER_PORT + placed.number) for host in placed.members
+            ),
+            "server_address": server,
+        }
+
+    def marked_receivers(self, placed: PlacedJob) -> tuple[Host, ...]:
+        """Return the hosts that marked transfers go to."""
+        return placed.members
+
+    def plan(self, placed: PlacedJob, slot_base: int) -> JobPlan | None:
+        """Return what the workers' switch installs for the job; None if it only forwards.
+
+        slot_base: the first slot that no other job of the switch has.
+        """
+        return None
+
+    def defines(self, jobs: Sequence[Job]) -> dict[str, str]:
+        """Return the macros that the program is compiled with for these jobs of the scheme."""
+        return {}
+
+    @abstractmethod
+    def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
+        """Return a function that re-enacts one reduce.
+
+        Each worker's step is a Reduce when it is called, and `take` has been called on each worker
+        when it returns.
+        """
+
+
+def reference(kind: type[object]) -> str:
+    """Return "module:object" for a class."""
+    return f"{kind.__module__}:{kind.__qualname__}"

@@ -1,0 +1,82 @@
+"""A software parameter server on the job's last host adds the gradients.
+
+The class `ParameterServer` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gradplane.aggregations.aggregation import Aggregation, PlacedJob, ReplayedJob, reference
+from gradplane.hosts.drivers import roles
+from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
+from gradplane.hosts.protocols.messages import Kind, parse
+from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
+from gradplane.hosts.training.train import Reduce
+from gradplane.topologies.description import Host
+
+
+class ParameterServer(Aggregation):
+    """Workers push to the server and pull the mean, each with a codec."""
+
+    worker_role = reference(roles.ServedWorker)
+    server_role = reference(roles.ParameterServer)
+    marks = skips_rounds = sums_by_tensor = True
+
+    def defaults(self) -> dict[str, Any]:
+        """Return the codec of the answers."""
+        return {"pull": {"name": "float32"}}
+
+    def marked_receivers(self, placed: PlacedJob) -> tuple[Host, ...]:
+        """Return the server: its answers are never marked."""
+        assert placed.server is not None
+        return (placed.server,)
+
+    def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
+        """Return a function that re-enacts one reduce."""
+        return _ReplayedReduces(replayed).reduce
+
+
+class _ReplayedReduces:
+    """Reduces through the server: late messages come after the answers."""
+
+    def __init__(self, replayed: ReplayedJob) -> None:
+        job = replayed.config
+        assert job.server_address is not None
+        self._replayed, self._address = replayed, job.server_address
+        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._server = PsServer(job)
+        self._machines = [PsWorker(job, w) for w in range(job.workers)]
+        self._everyone = (1 << job.workers) - 1
+        self._in_time: deque[tuple[int, bytes]] = deque()
+        self._late: deque[tuple[int, bytes]] = deque()
+
+    def reduce(self) -> None:
+        """Re-enact the reduce that all workers ask for."""
+        workers = self._replayed.workers
+        for worker, machine in zip(workers, self._machines, strict=True):
+            step = worker.step
+            assert isinstance(step, Reduce), step
+            self._perform(worker.number, machine.reduce(step.round, step.vector, 0))
+        while self._in_time or self._late:
+            sender, data = (self._in_time or self._late).popleft()
+            for action in self._server.receive(self._peers[sender], data, 0):
+                assert isinstance(action, SendMessage), action
+                number = self._peers.index(action.peer)
+                answered = self._machines[number].receive(self._address, action.data, 0)
+                self._perform(number, answered)
+
+    def _perform(self, number: int, actions: Iterable[Action]) -> None:
+        for action in actions:
+            if isinstance(action, SendMessage):
+                data = self._replayed.arrived(self._peers[number], action)
+                queue = self._in_time if self._counts(number, data) else self._late
+                queue.append((number, data))
+            elif isinstance(action, Deliver):
+                self._replayed.workers[number].take(action)
+
+    def _counts(self, number: int, data: bytes) -> bool:
+        """Return whether the worker's message is in the server's answer."""
+        message, outcomes = parse(data), self._replayed.outcomes
+        answers = outcomes.stats if message.kind is Kind.STAT else outcomes.pushes
+        return bool(answers.get(message.ticket, self._everyone) >> number & 1)

@@ -1,0 +1,87 @@
+"""The workers add the gradients themselves, block by block round a ring (INCEPTIONN).
+
+The class `Ring` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+"""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+from gradplane.aggregations.aggregation import (
+    Aggregation,
+    Keyed,
+    PlacedJob,
+    ReplayedJob,
+    reference,
+)
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.drivers import roles
+from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
+from gradplane.hosts.protocols.ring_plan import RingPlan
+from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.training.train import Reduce
+
+
+class Ring(Aggregation):
+    """Each worker adds its values to a block and hands it on to its right neighbour."""
+
+    worker_role = reference(roles.RingWorker)
+    baseline = "ring"
+    marks = True
+    no_pull = "a ring has no server that answers"
+
+    def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
+        """Yield what cannot work, by key."""
+        yield from super().check(placed, others)
+        job = placed.job
+        if job.quorum is not None and job.quorum < job.size:
+            yield (
+                "quorum",
+                f'aggregation = "ring" with quorum = {job.quorum} of {job.size} workers: every'
+                " partial sum passes through all workers, so nobody can be left out: use quorum ="
+                f' {job.size}, or aggregation = "switch" or "ps"',
+            )
+        if job.reliability != "retransmit":
+            yield (
+                "reliability",
+                f'aggregation = "ring" with reliability = "{job.reliability}": a lost partial sum'
+                " would stop the ring, so hosts send it again: use reliability ="
+                ' "retransmit"',
+            )
+
+    def check_hosts(self, config: JobConfig) -> None:
+        """Raise ConfigError for a codec that does not encode partial sums."""
+        RingPlan.of(config)
+
+    def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
+        """Return a function that re-enacts one reduce."""
+        return _ReplayedReduces(replayed).reduce
+
+
+class _ReplayedReduces:
+    """Reduces round the ring: the order in which messages arrive changes nothing."""
+
+    def __init__(self, replayed: ReplayedJob) -> None:
+        plan = RingPlan.of(replayed.config)
+        self._replayed, self._peers = replayed, plan.peers
+        self._machines = [RingWorker(plan, w) for w in range(replayed.config.workers)]
+        self._mail: deque[tuple[int, int, bytes]] = deque()  # sender, receiver, message
+
+    def reduce(self) -> None:
+        """Re-enact the reduce that all workers ask for."""
+        workers = self._replayed.workers
+        for worker, machine in zip(workers, self._machines, strict=True):
+            step = worker.step
+            assert isinstance(step, Reduce), step
+            self._perform(worker.number, machine.reduce(step.round, step.vector, 0))
+        while self._mail:
+            sender, number, data = self._mail.popleft()
+            received = self._machines[number].receive(self._peers[sender], data, 0)
+            self._perform(number, received)
+
+    def _perform(self, number: int, actions: Iterable[Action]) -> None:
+        for action in actions:
+            if isinstance(action, SendMessage):
+                data = self._replayed.arrived(self._peers[number], action)
+                self._mail.append((number, self._peers.index(action.peer), data))
+            elif isinstance(action, Deliver):
+                self._replayed.workers[number].take(action)

@@ -1,0 +1,225 @@
+"""A P4 program in the switch that all workers are attached to adds the gradients' codes (THC).
+
+The class `InSwitch` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, cast
+
+from gradplane import codecs
+from gradplane.aggregations.aggregation import (
+    WORKER_PORT,
+    Aggregation,
+    Keyed,
+    PlacedJob,
+    ReplayedJob,
+    ReplayError,
+    WrongSum,
+    reference,
+)
+from gradplane.controller.plan import JobPlan, Member
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.digest import digest
+from gradplane.hosts.drivers import roles
+from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Send, SetTimer
+from gradplane.hosts.protocols.job_codec import summed_codec
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.training.train import Reduce
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Type
+
+if TYPE_CHECKING:
+    from gradplane.experiment.schema import Job
+    from gradplane.replayer.outcomes import Outcome, Place
+    from gradplane.replayer.replayed_worker import Timer, Worker
+
+
+class InSwitch(Aggregation):
+    """Workers send codes; the switch sums them and multicasts the sums at the quorum."""
+
+    worker_role = reference(roles.SwitchWorker)
+    program = "thc.p4"
+    no_pull = "a switch answers with the sums as they are"
+
+    def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
+        """Yield what cannot work, by key."""
+        yield from super().check(placed, others)
+        job, switches = placed.job, placed.switches
+        if len(switches) > 1:
+            yield (
+                "workers",
+                f"job {job.name}: its workers are attached to switches {', '.join(switches)}, and"
+                " codes are summed in one: place them on one switch (a star, or first_host and"
+                ' workers), or use aggregation = "ps" or "ring"',
+            )
+        first = next((other.job for other in others if other.job.aggregation == self.name), job)
+        if job.sum_bits != first.sum_bits:
+            yield (
+                "sum_bits",
+                f"sum_bits = {job.sum_bits} beside {first.sum_bits} of job {first.name}: the"
+                " switch's program has one width for all jobs",
+            )
+
+    def check_hosts(self, config: JobConfig) -> None:
+        """Raise ConfigError for a codec whose codes the switch cannot sum."""
+        summed_codec(config)
+
+    def plan(self, placed: PlacedJob, slot_base: int) -> JobPlan:
+        """Return what the workers' switch installs for the job."""
+        job = placed.job
+        assert job.quorum is not None, "the experiment is not resolved"
+        table = codecs.get(job.push.name, **job.push.args).table
+        members = []
+        for worker, host in enumerate(placed.members):
+            port = placed.network.attachment(host.name)[1]
+            members.append(Member(worker, port, host.mac, host.ip, WORKER_PORT + placed.number))
+        return JobPlan(
+            number=placed.number,
+            workers=tuple(members),
+            quorum=job.quorum,
+            slots=job.slots,
+            slot_base=slot_base,
+            sum_bits=job.sum_bits,
+            table=tuple(table),
+            granularity=table[-1],
+        )
+
+    def defines(self, jobs: Sequence[Job]) -> dict[str, str]:
+        """Return the width of sums and the number of slots that the program has."""
+        slots = max(256, 1 << (sum(job.slots for job in jobs) - 1).bit_length())
+        return {"SUM_BITS": str(jobs[0].sum_bits), "SLOTS": str(slots)}
+
+    def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
+        """Return a function that re-enacts one reduce."""
+        return _ReplayedReduces(replayed).reduce
+
+
+class _ReplayedReduces:
+    """Reduces through the P4 program.
+
+    The switch gets, slot by slot, the packets of the recorded bitmap, then those that came late;
+    workers get the results that they had in time. What they wait for and never got ends by its
+    timer, or, where results leave at a quorum and are asked for again until they come, by the
+    notice that the slot is used anew.
+    """
+
+    def __init__(self, replayed: ReplayedJob) -> None:
+        self._replayed, self._job = replayed, replayed.config
+        outcomes = replayed.outcomes
+        self._outcomes = {Type.NORM: outcomes.norms, Type.INDICES: outcomes.chunks}
+        self._machines = [SwitchWorker(self._job, w) for w in range(self._job.workers)]
+        self._packets: deque[tuple[int, bytes]] = deque()
+        self._held: defaultdict[tuple[Type, Place], list[tuple[int, bytes]]] = defaultdict(list)
+        self._ticket = 0
+
+    def reduce(self) -> None:
+        """Re-enact the reduce that all workers ask for."""
+        self._held.clear()
+        workers = self._replayed.workers
+        for worker, machine in zip(workers, self._machines, strict=True):
+            step = worker.step
+            assert isinstance(step, Reduce), step
+            self._ticket = step.round
+            self._perform(worker, machine.reduce(step.round, step.vector, 0))
+        while not all(worker.delivered for worker in workers):
+            while self._packets:
+                self._send(*self._packets.popleft())
+            waiting = [worker for worker in workers if not worker.delivered]
+            if waiting and not any([self._end_waiting(worker) for worker in waiting]):
+                raise ReplayError(self._stuck(waiting[0]))
+
+    def _perform(self, worker: Worker, actions: Iterable[Action]) -> None:
+        for action in actions:
+            match action:
+                case Send(payload=payload):
+                    self._packets.append((worker.number, payload))
+                case SetTimer(key):
+                    worker.timers[cast("Timer", key)] = None
+                case CancelTimer(key):
+                    worker.timers.pop(cast("Timer", key), None)
+                case Deliver():
+                    worker.take(action)
+
+    def _send(self, number: int, payload: bytes) -> None:
+        """Give the switch a packet if it is one of those that were summed; hold it if not."""
+        header, _ = aggregation.parse(payload)
+        if header.type not in self._outcomes:
+            return
+        place = header.slot, header.round
+        if self._outcomes[header.type][place].contains(number):
+            self._through_switch(number, payload)
+        else:
+            self._held[header.type, place].append((number, payload))
+
+    def _through_switch(self, number: int, payload: bytes) -> None:
+        source, to = self._job.worker_addresses[number], self._job.aggregator
+        for host, _, answer in self._replayed.network.send(source, to, payload):
+            self._receive(self._replayed.hosts.index(host), answer)
+
+    def _receive(self, number: int, payload: bytes) -> None:
+        """Deliver an answer to a worker that had it in time, and release the late packets."""
+        header, body = aggregation.parse(payload)
+        kind = {Type.NORM_RESULT: Type.NORM, Type.SUMS: Type.INDICES}.get(header.type)
+        if kind is None:
+            return
+        place = header.slot, header.round
+        outcome = self._outcomes[kind][place]
+        if kind is Type.INDICES:
+            self._compare(outcome, place, digest(aggregation.unpack_sums(body, header.sum_bits)))
+        if number in outcome.in_time:
+            worker = self._replayed.workers[number]
+            received = self._machines[number].receive(*self._job.aggregator, payload, 0)
+            self._perform(worker, received)
+        for late in self._held.pop((kind, place), ()):
+            self._through_switch(*late)
+
+    def _compare(self, outcome: Outcome, place: Place, found: str) -> None:
+        if outcome.digest not in (None, found) and self._replayed.wrong_sum is None:
+            self._replayed.wrong_sum = WrongSum(*place, self._ticket)
+
+    def _end_waiting(self, worker: Worker) -> bool:
+        """End each wait of the worker that was never answered; return whether there was one."""
+        ended = False
+        for timer in list(worker.timers):
+            kind, number = timer
+            if kind == "status" or worker.number in self._awaited(kind, number).in_time:
+                continue
+            if timer in worker.timers:
+                del worker.timers[timer]
+                self._end(worker, timer)
+                ended = True
+        return ended
+
+    def _end(self, worker: Worker, timer: Timer) -> None:
+        machine = self._machines[worker.number]
+        if self._job.reliability == "lossy":
+            actions = machine.timer(timer, 0)
+        else:
+            slot, round = self._place(timer[1])
+            notice = aggregation.Header(
+                Type.STRAGGLER, self._job.number, 0, slot, round + 1, self._job.sum_bits
+            )
+            actions = machine.receive(*self._job.aggregator, notice.pack(), 0)
+        self._perform(worker, actions)
+
+    def _awaited(self, kind: str, number: int) -> Outcome:
+        kinds = {"norm": Type.NORM, "chunk": Type.INDICES}
+        return self._outcomes[kinds[kind]][self._place(number)]
+
+    def _place(self, number: int) -> Place:
+        """Return slot and round of a chunk."""
+        return number % self._job.slots, number // self._job.slots + 1
+
+    def _stuck(self, worker: Worker) -> str:
+        waits = [timer for timer in worker.timers if timer[0] != "status"]
+        assert waits, f"worker {worker.number} waits for nothing and has no result"
+        kind, number = waits[0]
+        slot, round = self._place(number)
+        return (
+            f"round {self._ticket}, worker {worker.number} had the {kind} of slot {slot}, round"
+            f" {round} in time, but the switch does not give it: arrivals.jsonl is not this"
+            " experiment's, or not complete"
+        )

@@ -1,0 +1,420 @@
+"""From a resolved experiment to its Deployment: placement, addresses, and all that cannot work.
+
+Addresses are those of docs/architecture.md: host N is hN, 10.0.0.N; the hosts of workers come
+first, then one for servers.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from gradplane import aggregations
+from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
+from gradplane.codecs import CodecError
+from gradplane.controller import targets
+from gradplane.controller.blocking import Setup
+from gradplane.controller.compression import Bound, Compression, Format
+from gradplane.controller.controller_errors import ControllerError
+from gradplane.controller.plan import JobPlan, Route
+from gradplane.experiment import p4_programs
+from gradplane.experiment.deployment import DeployedJob, Deployment
+from gradplane.experiment.document import ExperimentError, Key, nearest
+from gradplane.experiment.schema import Experiment, Job, NamedModel, Output
+from gradplane.experiment.tensor_codecs import Named, host_codec
+from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
+from gradplane.hosts.impairments.verdicts import Impairments
+from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
+from gradplane.hosts.training import datasets, models
+from gradplane.hosts.training.train import check_vector
+from gradplane.hosts.training.user_objects import LoadError
+from gradplane.topologies import description
+from gradplane.topologies.description import Host, Topology
+from gradplane.topologies.topology_errors import TopologyError
+
+COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
+MAX_JOBS = 255  # a job's number is one byte, and its multicast group is the number above it
+_KEYS = {
+    "codec": "push",
+    "pull_codec": "pull",
+    "timeout_ns": "timeout_ms",
+    "compute_ns": "compute_ms",
+    "codec_ns": "codec_ns_per_value",
+    "reduce_ns": "reduce_ns_per_value",
+    "model_args": "model",
+    "data_args": "data",
+    "worker_addresses": "workers",
+}
+"""The keys of a [[job]] that fields of JobConfig with another name come from."""
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What cannot work. `keys`: the key to look at first, then others that it is about."""
+
+    text: str
+    keys: tuple[Key, ...]
+
+
+class DeploymentError(Exception):
+    """An experiment that cannot be deployed, with all that is wrong."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("\n".join(problem.text for problem in problems))
+        self.problems = list(problems)
+
+
+def resolve(experiment: Experiment) -> Experiment:
+    """Return the experiment with every default that depends on another key filled in."""
+    jobs = tuple(_resolved(experiment, n, job) for n, job in enumerate(experiment.job))
+    impairments = tuple({"seed": experiment.seed} | spec for spec in experiment.impairment)
+    return experiment.model_copy(update={"job": jobs, "impairment": impairments})
+
+
+def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
+    workers = job.workers or max(1, experiment.topology.workers - job.first_host + 1)
+    several = len(experiment.job) > 1
+    defaults = {
+        "name": job.name or (f"job{number}" if several else experiment.name),
+        "workers": workers,
+        "quorum": job.quorum or workers,
+        "seed": experiment.seed if job.seed is None else job.seed,
+    }
+    for key, value in aggregations.get(job.aggregation).defaults().items():
+        if getattr(job, key) is None:
+            defaults[key] = value
+    return job.changed(defaults)
+
+
+def _plain(deployed: DeployedJob) -> Job:
+    return deployed.job.changed(
+        {
+            "push": {"name": "float32"},
+            "pull": None,
+            "aggregation": deployed.scheme.baseline,
+            "marked": False,
+            "bound": None,
+            "reliability": "retransmit",
+            "error_feedback": False,
+            "local_steps": 1,
+            "sync": False,
+            "quorum": deployed.job.size,
+        }
+    )
+
+
+def baseline(deployment: Deployment) -> Deployment:
+    """Return the same training without compression, losses and stragglers."""
+    jobs = tuple(_plain(deployed) for deployed in deployment.jobs)
+    plain = {"job": jobs, "impairment": (), "output": Output(baseline=False)}
+    return deploy(resolve(deployment.experiment.model_copy(update=plain)))
+
+
+def deploy(experiment: Experiment) -> Deployment:
+    """Deploy a resolved experiment. Raises DeploymentError with everything that cannot work."""
+    return _Deploying(experiment).deployment()
+
+
+class _Deploying:
+    """The parts of a deployment as they are made, and the problems found on the way."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self._experiment = experiment
+        self._problems: list[Problem] = []
+
+    def deployment(self) -> Deployment:
+        """Make all parts, in an order in which each can rely on the ones before."""
+        experiment, section = self._experiment, self._experiment.switch
+        with self._about("switch", "target"):
+            target = targets.get(section.target)
+        with self._about("switch", "program"):
+            path = p4_programs.find(section.program)
+        with self._about("topology"):
+            network = self._topology()
+        if not 1 <= len(experiment.job) <= MAX_JOBS:
+            text = f"{len(experiment.job)} jobs: there may be 1 to {MAX_JOBS}"
+            self._add(text, ("job",))
+        self._stop()
+        jobs: list[DeployedJob] = []
+        placed = [_placed(network, n, job) for n, job in enumerate(experiment.job)]
+        for one in placed:
+            if job := self._job(one, placed[: one.number]):
+                self._marked(job, jobs)
+                jobs.append(job)
+        self._impairments(network)
+        self._stop()
+        setups = self._setups(network, jobs)
+        self._stop()
+        program = p4_programs.Program(path, _defines(experiment))
+        hosts = tuple(config for job in jobs for config in _hosts(experiment, job))
+        return Deployment(experiment, target, network, program, tuple(jobs), hosts, setups)
+
+    def _add(self, text: str, *keys: Key) -> None:
+        self._problems.append(Problem(text, keys))
+
+    def _stop(self) -> None:
+        if self._problems:
+            raise DeploymentError(self._problems)
+
+    @contextmanager
+    def _about(self, *key: str | int) -> Iterator[None]:
+        """Turn what is refused inside into a problem of the key, or of the error's own key in it.
+
+        What follows in the block is skipped."""
+        try:
+            yield
+        except (TopologyError, ConfigError) as error:
+            below = _KEYS.get(error.key, error.key)
+            self._add(str(error), (*key, below) if below else key)
+        except (CodecError, ControllerError, ExperimentError, LoadError) as error:
+            self._add(str(error), key)
+
+    def _topology(self) -> Topology:
+        """Build the network, with a host for servers where a job or its baseline needs one."""
+        section, names = self._experiment.topology, set()
+        for job in self._experiment.job:
+            names |= {job.aggregation, aggregations.get(job.aggregation).baseline}
+        servers = int(any(aggregations.get(name).server_role is not None for name in names))
+        options = {"workers": section.workers, "servers": servers} | section.args
+        return description.build(section.kind, **options)
+
+    def _job(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> DeployedJob | None:
+        """Check a job and return it, or None where it cannot work."""
+        job, number, found = placed.job, placed.number, len(self._problems)
+        scheme = aggregations.get(job.aggregation)
+        self._check(placed)
+        checked = len(self._problems)
+        pull = job.pull or NamedModel(name="float32")
+        with self._about("job", number, "push"):
+            push_codec = host_codec(job.push, job)
+        with self._about("job", number, "pull"):
+            pull_codec = host_codec(pull, job)
+        if len(self._problems) == checked:
+            for key, text in scheme.check(placed, others):
+                self._add(text, ("job", number, key))
+        if len(self._problems) > found:
+            return None
+        with self._about("job", number):
+            config = _config(placed, push_codec, pull_codec)
+            scheme.check_hosts(config)
+            rounds, values = self._size(config)
+            return DeployedJob(placed, scheme, config, rounds, values)
+        return None
+
+    def _check(self, placed: PlacedJob) -> None:
+        """Check what holds for every scheme."""
+        job, number, program = placed.job, placed.number, self._experiment.switch.program
+        hosts = self._experiment.topology.workers
+        if job.first_host + job.size - 1 > hosts:
+            self._add(
+                f"{job.size} workers from host {job.first_host} on do not fit the topology's"
+                f" {hosts}",
+                ("job", number, "workers"),
+                ("job", number, "first_host"),
+                ("topology", "workers"),
+            )
+        if job.quorum is not None and job.quorum > job.size:
+            self._add(
+                f"quorum = {job.quorum} is more than the job's {job.size} workers",
+                ("job", number, "quorum"),
+                ("job", number, "workers"),
+                ("topology", "workers"),
+            )
+        needed = aggregations.get(job.aggregation).program
+        if needed is not None and _is_another(program, needed):
+            self._add(
+                f'aggregation = "{job.aggregation}" with program = "{program}", which sums'
+                f' nothing: use program = "{needed}", or aggregation = "ps" or "ring"',
+                ("job", number, "aggregation"),
+                ("switch", "program"),
+            )
+        if job.marked and _is_another(program, COMPRESSES):
+            self._add(
+                f'marked = true with program = "{program}", which compresses nothing: use'
+                f' program = "{COMPRESSES}"',
+                ("job", number, "marked"),
+                ("switch", "program"),
+            )
+        if job.marked and job.bound is None:
+            self._add(
+                "bound is missing: marked transfers need 6, 8 or 10, for 2^-bound",
+                ("job", number, "bound"),
+            )
+
+    def _size(self, job: JobConfig) -> tuple[int, int]:
+        """Return how many rounds a job trains and how many values its gradient has.
+
+        Data and model are made once. What they refuse is a problem of their key."""
+        where = ("job", job.number)
+        with self._about(*where, "data"):
+            data = datasets.build(job.data, job.data_args, job.seed)
+            with self._about(*where, "model"):
+                model = models.build(job.model, job.model_args, data.features, data.classes)
+                parameters = model.parameters(job.seed)
+                check_vector(job.model, "parameters(seed)", parameters)
+                with self._about(*where, "batch"):
+                    rows = len(data.train_y)
+                    batches = datasets.batches(rows, job.workers, 0, job.batch, job.seed, 0)
+                    return job.epochs * len(batches), parameters.size
+        return 0, 0
+
+    def _marked(self, deployed: DeployedJob, others: Sequence[DeployedJob]) -> None:
+        """Check that what is marked crosses from one switch to another, under one bound."""
+        job, network = deployed.job, deployed.placed.network
+        if not job.marked:
+            return
+        where = ("job", deployed.placed.number)
+        if len({network.attachment(host)[0] for host in deployed.marked_hosts}) == 1:
+            self._add(
+                f"marked = true on one switch ({network.kind}): packets are compressed between"
+                ' switches: use kind = "ring" or "leaf-spine" with fewer hosts a switch',
+                (*where, "marked"),
+                ("topology", "kind"),
+            )
+        for other in others:
+            both = deployed.marked_receivers & other.marked_receivers
+            if other.job.marked and other.job.bound != job.bound and both:
+                self._add(
+                    f"bound = {job.bound} beside {other.job.bound} of job {other.job.name} for"
+                    f" {min(both)}: a switch has one error bound a destination",
+                    (*where, "bound"),
+                )
+
+    def _impairments(self, network: Topology) -> None:
+        experiment = self._experiment
+        hosts = [host.name for host in network.hosts]
+        for index, spec in enumerate(experiment.impairment):
+            where = ("impairment", index)
+            if spec.get("link", "*") not in ("*", *hosts):
+                text = f"no link {spec['link']!r}: {nearest(str(spec['link']), hosts)}"
+                self._add(f'{text}, or "*" for all', (*where, "link"))
+            for size in {job.size for job in experiment.job}:
+                found = len(self._problems)
+                with self._about(*where):
+                    Impairments([spec], "h1", 0, size, 0)
+                if len(self._problems) > found:
+                    break
+
+    def _setups(self, network: Topology, jobs: Sequence[DeployedJob]) -> dict[str, Setup]:
+        """Return what each switch installs: routes to all hosts, the jobs that it aggregates, each
+        with slots of its own, and what it compresses if any job marks packets."""
+        plans: dict[str, list[JobPlan]] = {switch.name: [] for switch in network.switches}
+        for job in jobs:
+            on_switch = plans[job.placed.switches[0]]
+            base = on_switch[-1].slot_range.stop if on_switch else 0
+            with self._about("job", job.placed.number):
+                plan = job.scheme.plan(job.placed, base)
+                if plan is not None:
+                    on_switch.append(plan)
+        setups = {}
+        for switch in network.switches:
+            routes = [
+                Route(network.host[host].ip, 32, port, network.host[host].mac)
+                for host, port in network.routes(switch.name).items()
+            ]
+            compression = _compression(network, switch.name, jobs)
+            setups[switch.name] = Setup(
+                switch.ip, switch.mac, routes, plans[switch.name], compression
+            )
+        return setups
+
+
+def _is_another(program: str, needed: str) -> bool:
+    """Return whether a program is a shipped one and not the needed one.
+
+    What a user's program can do is known once it is compiled."""
+    return program in p4_programs.shipped() and program != needed
+
+
+def _placed(network: Topology, number: int, job: Job) -> PlacedJob:
+    members = network.hosts[job.first_host - 1 : job.first_host - 1 + job.size]
+    return PlacedJob(number, job, members, network.hosts[-1], network)
+
+
+def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfig:
+    """Return what the hosts of a job share. Raises ConfigError for what they refuse."""
+    job = placed.job
+    assert job.quorum is not None and job.seed is not None, "the experiment is not resolved"
+    return JobConfig(
+        number=placed.number,
+        name=job.name,
+        workers=job.size,
+        quorum=job.quorum,
+        aggregation=job.aggregation,
+        reliability=job.reliability,
+        codec=push_codec,
+        pull_codec=pull_codec,
+        error_feedback=job.error_feedback,
+        slots=job.slots,
+        sum_bits=job.sum_bits,
+        timeout_ns=round(job.timeout_ms * 1e6),
+        retries=job.retries,
+        **aggregations.get(job.aggregation).addresses(placed),
+        model=job.model.name,
+        model_args=job.model.args,
+        data=job.data.name,
+        data_args=job.data.args,
+        epochs=job.epochs,
+        batch=job.batch,
+        lr=job.lr,
+        momentum=job.momentum,
+        compute_ns=round(job.compute_ms * 1e6),
+        seed=job.seed,
+        sync=job.sync,
+        sync_threshold=job.sync_threshold,
+        marked=job.marked,
+        bound=job.bound if job.marked else None,
+        codec_ns=job.codec_ns_per_value,
+        reduce_ns=job.reduce_ns_per_value,
+        local_steps=job.local_steps,
+    )
+
+
+def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig]:
+    """Yield a configuration for each worker of the job, and for its server if it has one."""
+    scheme, placed = deployed.scheme, deployed.placed
+    roles: list[tuple[Host, str, int | None]]
+    roles = [(host, scheme.worker_role, worker) for worker, host in enumerate(placed.members)]
+    if scheme.server_role is not None and placed.server is not None:
+        roles.append((placed.server, scheme.server_role, None))
+    for host, role, worker in roles:
+        yield HostConfig(
+            name=host.name,
+            ip=host.ip,
+            role=role,
+            worker=worker,
+            job=deployed.config,
+            impairments=experiment.impairment,
+            log="",
+            start_at=None,
+        )
+
+
+def _compression(network: Topology, switch: str, jobs: Sequence[DeployedJob]) -> Compression | None:
+    """Return what an edge switch does with marked packets; one without hosts only forwards.
+
+    None where no job marks packets."""
+    marked = [job for job in jobs if job.job.marked]
+    if not marked:
+        return None
+    ports = tuple(network.host_ports(switch))
+    if not ports:
+        return Compression()
+    bounds = [
+        Bound(ip, 32, job.job.bound)
+        for job in marked
+        for ip in sorted(job.marked_receivers)
+        if job.job.bound is not None
+    ]
+    formats = [Format(STREAM_PORT + job.placed.number, VALUES_HEADER_SIZE) for job in marked]
+    return Compression(ports, tuple(dict.fromkeys(bounds)), tuple(formats))
+
+
+def _defines(experiment: Experiment) -> dict[str, str]:
+    """Return the macros that the program is compiled with for these jobs."""
+    by_scheme: dict[str, list[Job]] = {}
+    for job in experiment.job:
+        by_scheme.setdefault(job.aggregation, []).append(job)
+    found: dict[str, str] = {}
+    for name, jobs in by_scheme.items():
+        found |= aggregations.get(name).defines(jobs)
+    return found

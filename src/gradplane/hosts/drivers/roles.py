@@ -1,0 +1,94 @@
+"""The roles that hosts have under the shipped aggregation schemes.
+
+A HostConfig names its host's role as "module:object". A role of one's own is a class like these, in
+any module.
+"""
+
+from gradplane.hosts.config import ConfigError, HostConfig
+from gradplane.hosts.drivers.action_driver import Machines
+from gradplane.hosts.drivers.environment import Environment
+from gradplane.hosts.drivers.training_host import StreamHost, TrainingHost
+from gradplane.hosts.impairments.host_link import Link, Port, aggregation_payload, stream_payload
+from gradplane.hosts.protocols import switch_worker
+from gradplane.hosts.protocols.actions import Deliver, Failed
+from gradplane.hosts.protocols.job_codec import codec_ns
+from gradplane.hosts.protocols.messages import RING_KINDS, SERVER_KINDS, WORKER_KINDS
+from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
+from gradplane.hosts.protocols.ring_plan import RingPlan
+from gradplane.hosts.protocols.ring_worker import RingWorker as RingReducer
+from gradplane.hosts.training.train import Reduce
+
+
+class SwitchWorker(TrainingHost):
+    """A worker whose codes the P4 program sums."""
+
+    def connect(self) -> None:
+        """Open the port of aggregation packets."""
+        self._reducer = switch_worker.SwitchWorker(self.job, self.worker)
+        _, port = self.job.worker_addresses[self.worker]
+        self.link.ports[port] = self.reduce_port = Port(self._receive, aggregation_payload)
+        self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.codec)
+        self.refused = self._reducer.refused
+
+    def reduce(self, step: Reduce) -> None:
+        """Begin the reduce that the training asks for."""
+        actions = self._reducer.reduce(step.round, step.vector, self.env.now())
+        self.machines.perform(actions, self._reducer.timer)
+
+    def _receive(self, ip: str, source_port: int, payload: bytes) -> None:
+        actions = self._reducer.receive(ip, source_port, payload, self.env.now())
+        self.machines.perform(actions, self._reducer.timer)
+
+
+class ServedWorker(StreamHost):
+    """A worker of a parameter server."""
+
+    def connect(self) -> None:
+        """Reduce by pushing to the server and pulling from it."""
+        _server_address(self.config)
+        self.encode_ns = codec_ns(self.job, self.job.codec)
+        self.decode_ns = codec_ns(self.job, self.job.pull_codec)
+        self.use(PsWorker(self.job, self.worker), WORKER_KINDS)
+
+
+class RingWorker(StreamHost):
+    """A worker of a ring; it counts the time of its encoding and decoding itself."""
+
+    def connect(self) -> None:
+        """Reduce by handing blocks on to the right neighbour."""
+        reducer = RingReducer(RingPlan.of(self.job), self.worker)
+        self.use(reducer, RING_KINDS, reducer.timer)
+
+
+class ParameterServer:
+    """The parameter server: it answers its workers and does nothing else."""
+
+    finished = True
+
+    def __init__(self, config: HostConfig, env: Environment, link: Link) -> None:
+        _, port = _server_address(config)
+        self._machines = Machines(env, port, link.send, self._deliver, self._failed)
+        server = PsServer(config.job)
+        self._machines.route(SERVER_KINDS, server.receive, server.timer)
+        link.ports[port] = Port(self._machines.receive, stream_payload)
+        self._unreachable = 0  # workers that no longer acknowledge, such as finished ones
+
+    @property
+    def ignored(self) -> dict[str, int]:
+        """Return how much arrived and was of no use, by reason."""
+        return self._machines.ignored | {"unreachable": self._unreachable}
+
+    def start(self) -> None:
+        """Do nothing: the workers speak first."""
+
+    def _deliver(self, delivered: Deliver) -> None:
+        raise AssertionError(f"a parameter server reduces nothing itself, but got {delivered}")
+
+    def _failed(self, failure: Failed) -> None:
+        self._unreachable += 1
+
+
+def _server_address(config: HostConfig) -> tuple[str, int]:
+    if config.job.server_address is None:
+        raise ConfigError(f"host {config.name}: its job needs a server_address")
+    return config.job.server_address

@@ -1,0 +1,129 @@
+"""What an architecture is: the record by which the switch knows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.runtime.replicas import GROUPS, CloneSession
+from gradplane.switch.source import CompileError, Diagnostic, source_lines
+
+if TYPE_CHECKING:
+    from gradplane.switch.arch.extern_table import Externs
+    from gradplane.switch.arch.externs.direct_resources import DirectResources
+    from gradplane.switch.arch.model import Model
+    from gradplane.switch.interp.user_externs import Implementations, UserExterns
+    from gradplane.switch.jit.engine import Engine
+    from gradplane.switch.jit.traffic_manager import Traffic
+    from gradplane.switch.runtime.state import State
+
+Prepare = Callable[[ir.Program], Iterable[Diagnostic]]
+"""Completes a program in place (done twice it changes nothing more) -> what stands against it."""
+
+Rule = Callable[[ir.Program], Iterable[Diagnostic]]
+"""Returns what a program uses that the architecture does not allow."""
+
+Natives = Mapping[tuple[str, str], str]
+"""The externs there are: ("", function), (type, method), and (type, "") with its kind."""
+
+
+@dataclass(frozen=True)
+class Implementation:
+    """How an architecture's programs run, in both engines.
+
+    externs: functions and methods, each with its implementations. direct: what tables do with their
+    direct counters and meters. places: the blocks in words, by package parameter ("ingress.ip":
+    within the package that is parameter `ingress`). model: a packet's path in the interpreter.
+    traffic: the same as machine code. prepare: what is settled about a program when it is loaded,
+    in this order. rules: what is refused then, besides externs that are missing or misplaced.
+    """
+
+    externs: Externs
+    direct: DirectResources
+    places: Mapping[str, str]
+    model: type[Model[Any]]
+    traffic: type[Traffic]
+    prepare: Sequence[Prepare] = ()
+    rules: Sequence[Rule] = ()
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """An architecture of P4 programs.
+
+    name: the folder's name, and P4Info's. package: the type of a program's `main`. instances: the
+    extern types that a program can instantiate, each with the kind of its instances
+    (ir.ExternInstance.kind), which decides what they are in P4Info and in the switch's state.
+    load: returns the implementation; it imports the modules that an architecture's record alone
+    does not need. ports, sessions, groups: how many ports, clone sessions and multicast groups can
+    exist; their numbers are below it. cpu_port: the port to the control plane, None if the user
+    chooses it. clone_sessions: those that exist from the start.
+    """
+
+    name: str
+    package: str
+    instances: Mapping[str, str]
+    load: Callable[[], Implementation]
+    ports: int
+    sessions: int = 1 << 16
+    groups: int = GROUPS
+    cpu_port: int | None = None
+    clone_sessions: Mapping[int, CloneSession] = field(default_factory=dict)
+
+    @property
+    def port_bits(self) -> int:
+        """The width of a port number."""
+        return (self.ports - 1).bit_length()
+
+    @cached_property
+    def implementation(self) -> Implementation:
+        return self.load()
+
+    @cached_property
+    def natives(self) -> Natives:
+        """The externs that a program need not bring along."""
+        functions = dict.fromkeys(self.implementation.externs, "")
+        return functions | {(name, ""): kind for name, kind in self.instances.items()}
+
+    def check(self, program: ir.Program) -> None:
+        """Prepares a program in place; raises CompileError for what it may not use."""
+        from gradplane.switch.arch.load_checks import problems
+
+        found: list[Diagnostic] = []
+        for step in self.implementation.prepare:
+            found += step(program)
+        found += problems(program, self)
+        for rule in self.implementation.rules:
+            found += rule(program)
+        if found:
+            raise CompileError(found, source_lines([d.span for d in found]))
+
+    def interpreter(
+        self, program: ir.Program, state: State, externs: Implementations | None = None
+    ) -> Model[Any]:
+        """Load a program into the interpreter; `externs` implements its user-defined externs.
+
+        Raises CompileError if the program uses what the architecture does not have.
+        """
+        self.check(program)
+        return self.implementation.model(self, program, state, externs)
+
+    def engine(
+        self,
+        program: ir.Program,
+        state: State,
+        cpu_port: int | None = None,
+        user_externs: UserExterns | None = None,
+    ) -> Engine:
+        """Compile a program, which the interpreter has loaded, to machine code."""
+        from gradplane.switch.jit.engine import Engine  # LLVM is loaded where it is used
+
+        made = self.implementation
+        builders = {name: extern.compile for name, extern in made.externs.items()}
+        return Engine(
+            program, state, made.traffic, builders, made.direct.compile, self.sessions,
+            self.groups, cpu_port=cpu_port, user_externs=user_externs,
+        )  # fmt: skip

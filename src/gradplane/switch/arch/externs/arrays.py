@@ -1,0 +1,279 @@
+"""Registers, counters and meters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from gradplane.switch.arch.extern_table import Extern
+from gradplane.switch.interp.extern_call import Call
+from gradplane.switch.interp.frame_layout import Env, Load, Run
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.jit.count_layout import count as write_count
+from gradplane.switch.jit.expressions import is_signed
+from gradplane.switch.jit.externs import REGISTERS, NativeCall, counter_word, meter_word
+from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.jit.meters import execute_meter
+from gradplane.switch.jit.value_layout import container, scalar_width
+from gradplane.switch.runtime.meters import CELL_WORDS, GREEN, RED, YELLOW
+
+Codes = Mapping[int, int]
+"""How an architecture numbers the meters' colours GREEN, YELLOW and RED."""
+
+COLOURS = {"GREEN": GREEN, "YELLOW": YELLOW, "RED": RED}  # by the name of an enum's member
+
+
+def _nothing(call: Call) -> Run:
+    return lambda env: None
+
+
+def _nothing_native(call: NativeCall) -> None:
+    pass
+
+
+NOTHING = Extern(_nothing, _nothing_native)
+"""A call without effect: of a direct counter that counts each lookup, called or not."""
+
+
+def size_of(instance: ir.ExternInstance) -> int:
+    """The cells of an array."""
+    return int(instance.args[0])  # type: ignore[arg-type]
+
+
+# -- registers ----------------------------------------------------------------------------------
+
+
+def register_read(index: int, result: int | None = None) -> Extern:
+    """Give the cell at argument `index`, 0 outside the register, to argument `result`; None: as the
+    return value."""
+    return Extern(
+        partial(_read, index=index, result=result),
+        partial(_read_native, index=index, result=result),
+        numbers=(index,),
+        needs_packet=False,
+    )
+
+
+def _read(call: Call, index: int, result: int | None) -> Run:
+    register = call.state.registers[call.instance.name]
+    cells, size, at, store = register.cells, register.size, call.arg(index), call.out(result)
+
+    def run(env: Env) -> None:
+        number = at(env)
+        store(env, cells[number] if 0 <= number < size else 0)
+
+    return run
+
+
+def _read_native(call: NativeCall, index: int, result: int | None) -> None:
+    t, f = call.instance.type_args[0], call.f
+    inside, at = call.index(index, size_of(call.instance))
+    if result is None and call.stmt.result is None:
+        return
+    width = scalar_width(t)
+    value = call.code.load(t, _cell(call, inside, at), _region(call))
+    call.give(f.select(inside, f"i{width}", value, 0), width, result)
+
+
+def _cell(call: NativeCall, inside: Operand, index: Operand) -> Operand:
+    """The address of a register's cell; of the spare one behind the last if the index is not
+    `inside`, which is faster than a branch."""
+    f, name = call.f, call.instance.name
+    bits = container(scalar_width(call.instance.type_args[0]))
+    safe = f.select(inside, "i64", index, size_of(call.instance))
+    start = f.add(f.word(REGISTERS), f.binary("mul", "i64", safe, bits // 8))
+    return f.add(start, call.externs.register_places[name])
+
+
+def _region(call: NativeCall) -> str:
+    """The memory of a register, for Function.load."""
+    return f"register {call.instance.name}"
+
+
+def _write(call: Call) -> Run:
+    register = call.state.registers[call.instance.name]
+    cells, size, index, value = register.cells, register.size, call.arg(0), call.arg(1)
+
+    def run(env: Env) -> None:
+        at = index(env)
+        if 0 <= at < size:
+            cells[at] = value(env)
+
+    return run
+
+
+def _write_native(call: NativeCall) -> None:
+    t, code = call.instance.type_args[0], call.code
+    inside, index = call.index(0, size_of(call.instance))
+    value, width = code.value(call.args[1]), scalar_width(t)
+    cell, region = _cell(call, inside, index), _region(call)
+    if is_signed(t) and width <= 64:  # NumPy's cells are sign-extended
+        bits = container(width)
+        extended = call.f.resize(value, width, bits, True)
+        call.f.store(f"i{bits}", extended, cell, bits // 8, region)
+    else:
+        code.put(t, value, cell, region)
+
+
+REGISTER_WRITE = Extern(_write, _write_native, numbers=(0,), needs_packet=False)
+"""Set the cell at argument 0 to argument 1; outside the register, do nothing."""
+
+
+# -- counters -----------------------------------------------------------------------------------
+
+
+def _count(call: Call) -> Run:
+    counter, index = call.state.counters[call.instance.name], call.arg(0)
+    return lambda env: counter.add(index(env), env[0].length)
+
+
+def _count_native(call: NativeCall) -> None:
+    f, name = call.f, call.instance.name
+    inside, index = call.index(0, size_of(call.instance))
+    with f.when(inside):
+        for part, amount in (("packets", "1"), ("bytes", call.length())):
+            cell = f.item(f.word(counter_word(name, part)), "i64", index)
+            f.store("i64", f.binary("add", "i64", f.load("i64", cell, 8), amount), cell, 8)
+
+
+COUNT = Extern(_count, _count_native, numbers=(0,))
+"""Count the packet in the cell at argument 0."""
+
+
+def _count_direct(call: Call) -> Run:
+    name = call.instance.name
+    return lambda env: env[0].direct[name].add(env[0].length)
+
+
+def _count_direct_native(call: NativeCall) -> None:
+    write_count(call.f, _found(call), call.length())
+
+
+COUNT_DIRECT = Extern(_count_direct, _count_direct_native)
+"""Count the packet in the direct counter that the table found (direct_resources.ON_CALL)."""
+
+
+def _found(call: NativeCall) -> Operand:
+    """The address of the cells of the direct counter or meter that the table found."""
+    return call.f.load("ptr", call.f.add("%c", call.code.context.direct[call.instance.name]), 8)
+
+
+# -- meters -------------------------------------------------------------------------------------
+
+
+def meter_execute(
+    index: int, codes: Codes, result: int | None = None, before: int | None = None
+) -> Extern:
+    """Give the packet's colour by the cell at argument `index` to argument `result`; None: as the
+    return value. `before`: the position of an optional argument, the colour it had."""
+    return Extern(
+        partial(_execute, index=index, codes=codes, result=result, before=before),
+        partial(_execute_native, index=index, codes=codes, result=result, before=before),
+        numbers=(index,) if result is None else (index, result),
+    )
+
+
+def _execute(call: Call, index: int, codes: Codes, result: int | None, before: int | None) -> Run:
+    meter, at, store = call.state.meters[call.instance.name], call.arg(index), call.out(result)
+    had, clock = _before(call, before, codes), call.state.clock
+
+    def run(env: Env) -> None:
+        colour = meter.execute(at(env), clock(), env[0].length, had(env))
+        store(env, codes[colour])
+
+    return run
+
+
+def _execute_native(
+    call: NativeCall, index: int, codes: Codes, result: int | None, before: int | None
+) -> None:
+    f, had = call.f, _before_native(call, before, codes)
+    inside, at = call.index(index, size_of(call.instance))
+    colour = f.variable("i32", GREEN)
+    with f.when(inside):
+        word = f.binary("mul", "i64", at, len(CELL_WORDS))
+        cell = f.item(f.word(meter_word(call.instance.name)), "i64", word)
+        by_packets = str(call.instance.args[1]).lower() == "packets"
+        colour.set(execute_meter(call.code.unit, f, cell, call.length(), by_packets, had))
+    call.give(_coded(call, colour.get(), codes), 32, result)
+
+
+def direct_meter_read(result: int) -> Extern:
+    """Give the colour that the direct meter gave at the lookup (direct_resources.AUTOMATIC)."""
+    return Extern(partial(_read_direct, result=result), partial(_read_direct_native, result=result))
+
+
+def _read_direct(call: Call, result: int) -> Run:
+    store, name = call.out(result), call.instance.name
+    return lambda env: store(env, env[0].direct.get(name, GREEN))
+
+
+def _read_direct_native(call: NativeCall, result: int) -> None:
+    offset = call.code.context.direct[call.instance.name]
+    colour = call.f.load("i32", call.f.add("%c", offset), 4)
+    call.give(colour, 32, result)
+
+
+def direct_meter_execute(codes: Codes, before: int | None = None) -> Extern:
+    """Return the packet's colour by the direct meter that the table found
+    (direct_resources.ON_CALL); `before` as in `meter_execute`."""
+    return Extern(
+        partial(_execute_direct, codes=codes, before=before),
+        partial(_execute_direct_native, codes=codes, before=before),
+    )
+
+
+def _execute_direct(call: Call, codes: Codes, before: int | None) -> Run:
+    name, store, had = call.instance.name, call.out(None), _before(call, before, codes)
+    by_packets, clock = str(call.instance.args[0]).lower() == "packets", call.state.clock
+
+    def run(env: Env) -> None:
+        colour = env[0].direct[name].execute(clock(), env[0].length, by_packets, had(env))
+        store(env, codes[colour])
+
+    return run
+
+
+def _execute_direct_native(call: NativeCall, codes: Codes, before: int | None) -> None:
+    had, cell = _before_native(call, before, codes), _found(call)
+    by_packets = str(call.instance.args[0]).lower() == "packets"
+    colour = execute_meter(call.code.unit, call.f, cell, call.length(), by_packets, had)
+    call.give(_coded(call, colour, codes), 32)
+
+
+def _before(call: Call, position: int | None, codes: Codes) -> Load:
+    """The colour that the packet had, as meters number it. Constants of an enum are passed by
+    name."""
+    if position is None or len(call.stmt.args) <= position:
+        return lambda env: GREEN
+    arg = call.stmt.args[position]
+    if isinstance(arg, ir.Const) and isinstance(arg.value, str):
+        known = COLOURS[arg.value]
+        return lambda env: known
+    code, colours = call.arg(position), {number: colour for colour, number in codes.items()}
+    return lambda env: colours.get(code(env), RED)
+
+
+def _before_native(call: NativeCall, position: int | None, codes: Codes) -> Operand:
+    """The same as i32."""
+    if position is None or len(call.args) <= position:
+        return str(GREEN)
+    arg, f = call.args[position], call.f
+    if isinstance(arg, ir.Const) and isinstance(arg.value, str):
+        return str(COLOURS[arg.value])
+    number, colour = call.code.number(arg, 32), str(RED)
+    for better in (YELLOW, GREEN):
+        this = f.compare("eq", "i32", number, codes[better])
+        colour = f.select(this, "i32", str(better), colour)
+    return colour
+
+
+def _coded(call: NativeCall, colour: Operand, codes: Codes) -> Operand:
+    """A meter's colour as the architecture numbers it (i32)."""
+    if all(colour == code for colour, code in codes.items()):
+        return colour
+    f, code = call.f, str(codes[RED])
+    for better in (YELLOW, GREEN):
+        this = f.compare("eq", "i32", colour, better)
+        code = f.select(this, "i32", str(codes[better]), code)
+    return code

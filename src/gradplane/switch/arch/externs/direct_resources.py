@@ -1,0 +1,131 @@
+"""Direct counters and meters on each lookup of their table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gradplane.switch.interp.frame_layout import Env
+from gradplane.switch.interp.statements import Observer, Statements
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.jit.count_layout import count as write_count
+from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.jit.meters import execute_meter
+from gradplane.switch.jit.statements import Statements as NativeStatements
+from gradplane.switch.jit.table_apply import Observe
+from gradplane.switch.jit.table_layout import Shape
+from gradplane.switch.runtime.entries import Entry
+from gradplane.switch.runtime.match_table import MatchTable
+
+Step = Callable[[MatchTable, ir.ExternInstance, Statements], Observer]
+
+
+@dataclass(frozen=True, slots=True)
+class DirectResources:
+    """What tables do with their direct counter and meter on each lookup, in both engines."""
+
+    counter: Step
+    meter: Step
+    compile: Observe
+
+    def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
+        """Count and meter a lookup, and note the time of the last hit, as far as the table asks
+        for it; None if it does not."""
+        steps: list[Observer] = []
+        if table.table.counter is not None:
+            steps.append(self.counter(table, table.table.counter, statements))
+        if table.table.meter is not None:
+            steps.append(self.meter(table, table.table.meter, statements))
+        if table.table.support_timeout:
+            steps.append(_timing(statements))
+        if not steps:
+            return None
+
+        def observe(env: Env, entry: Entry | None) -> None:
+            for step in steps:
+                step(env, entry)
+
+        return observe
+
+
+def _timing(statements: Statements) -> Observer:
+    clock = statements.state.clock
+
+    def touch(env: Env, entry: Entry | None) -> None:
+        if entry is not None:
+            entry.last_hit_ns = clock()
+
+    return touch
+
+
+# -- without a call -----------------------------------------------------------------------------
+
+
+def _counting(table: MatchTable, instance: ir.ExternInstance, statements: Statements) -> Observer:
+    def count(env: Env, entry: Entry | None) -> None:
+        (table.default_counter if entry is None else entry.counter).add(env[0].length)
+
+    return count
+
+
+def _metering(table: MatchTable, instance: ir.ExternInstance, statements: Statements) -> Observer:
+    by_packets, clock, name = instance.args[0] == "packets", statements.state.clock, instance.name
+
+    def meter(env: Env, entry: Entry | None) -> None:
+        cell = table.default_meter if entry is None else entry.meter
+        env[0].direct[name] = cell.execute(clock(), env[0].length, by_packets)
+
+    return meter
+
+
+def _count_and_meter(table: ir.Table, shape: Shape, code: NativeStatements, entry: Operand) -> None:
+    f, part = code.f, shape.entry
+    size = f.binary("lshr", "i64", code.context.get(f, "%c", "bits"), 3)
+    if part.counter is not None:
+        write_count(f, f.fixed("ptr", f.add(entry, part.counter), 8), size)
+    if part.meter is not None and table.meter is not None:
+        cells = f.fixed("ptr", f.add(entry, part.meter), 8)
+        by_packets = table.meter.args[0] == "packets"
+        colour = execute_meter(code.unit, f, cells, size, by_packets)
+        f.store("i32", colour, f.add("%c", code.context.direct[table.meter.name]), 4)
+
+
+AUTOMATIC = DirectResources(_counting, _metering, _count_and_meter)
+"""Each lookup counts, and executes the meter, whose colour is kept for the program to read."""
+
+
+# -- by calls of the action ---------------------------------------------------------------------
+
+
+def _counter_found(
+    table: MatchTable, instance: ir.ExternInstance, statements: Statements
+) -> Observer:
+    name = instance.name
+
+    def keep(env: Env, entry: Entry | None) -> None:
+        env[0].direct[name] = table.default_counter if entry is None else entry.counter
+
+    return keep
+
+
+def _meter_found(
+    table: MatchTable, instance: ir.ExternInstance, statements: Statements
+) -> Observer:
+    name = instance.name
+
+    def keep(env: Env, entry: Entry | None) -> None:
+        env[0].direct[name] = table.default_meter if entry is None else entry.meter
+
+    return keep
+
+
+def _keep_found(table: ir.Table, shape: Shape, code: NativeStatements, entry: Operand) -> None:
+    f, part = code.f, shape.entry
+    for instance, offset in ((table.counter, part.counter), (table.meter, part.meter)):
+        if instance is not None and offset is not None:
+            cells = f.fixed("ptr", f.add(entry, offset), 8)
+            f.store("ptr", cells, f.add("%c", code.context.direct[instance.name]), 8)
+
+
+ON_CALL = DirectResources(_counter_found, _meter_found, _keep_found)
+"""A lookup keeps the cells it found, for the action to count and execute."""

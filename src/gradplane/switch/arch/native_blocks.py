@@ -1,0 +1,82 @@
+"""The blocks of a pipeline as machine code: gradplane.switch.arch.blocks, compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from gradplane.switch.arch.blocks import Layout
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Fields
+from gradplane.switch.jit.blocks import control_function, deparser_function
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.metadata_access import StructFields
+from gradplane.switch.jit.packet_context import make_context
+from gradplane.switch.jit.parsers import parser_function
+from gradplane.switch.jit.traffic_manager import Traffic
+
+_DIRECT = ("direct_counter", "direct_meter")
+
+
+class NativeBlocks:
+    """A pipeline's blocks, and the packet's memory that they share (`context`).
+
+    package: whose arguments the blocks are. notes: what the calls of externs leave on the packet.
+    """
+
+    def __init__(
+        self, traffic: Traffic, package: ir.Package, layout: Layout, notes: Sequence[str] = ()
+    ) -> None:
+        self._traffic = traffic
+        self._package = package
+        self._layout = layout
+        direct = [i.name for i in traffic.program.externs if i.kind in _DIRECT]
+        types = layout.types(package)
+        self.context = make_context(traffic.unit.layouts, types, notes, direct)
+        self._fields = {
+            name: StructFields(traffic.unit, self.context, name)
+            for name, t in types.items()
+            if isinstance(t, Fields)
+        }
+        self._most = 0  # bytes that the deparser can emit
+
+    def write(self) -> None:
+        """Write each block's function, which has its name, and that of deparser and payload."""
+        traffic, layout = self._traffic, self._layout
+        unit, calls, values = traffic.unit, traffic.externs, layout.blocks
+        name = layout.parser
+        code = self._package.parser(name)
+        parser_function(unit, name, code, self.context, calls, values[name])
+        for name in layout.controls:
+            body = self._package.control(name)
+            control_function(unit, name, body, self.context, calls, values[name])
+        name = layout.deparser
+        body = self._package.control(name)
+        self._most = deparser_function(unit, name, body, self.context, calls, values[name])
+        traffic.write_deparse(self._deparse, name, self.context)
+
+    @property
+    def _deparse(self) -> str:
+        return f"deparse.{self._layout.deparser}"
+
+    def run(self, f: Function, name: str, c: Operand, after: str) -> Operand:
+        """Call a block on the packet at `c`; on a fault, report it and go to `after`. Return a
+        parser's error (i64)."""
+        return f.resize(self._traffic.run(f, name, c, after), 32, 64)
+
+    def room(self, f: Function, c: Operand) -> Operand:
+        """The most bytes that deparsing the packet can give."""
+        return self._traffic.room(f, self.context, c, self._most)
+
+    def deparse(self, f: Function, c: Operand, target: Operand, after: str) -> Operand:
+        """Write the headers and the payload to `target`, which has `room`; return their bytes. On a
+        fault, report it and go to `after`."""
+        return self._traffic.deparsed(f, self._deparse, c, target, after)
+
+    def put(self, f: Function, c: Operand, struct: str, **fields: Operand | int) -> None:
+        """Set fields of a struct from i64; those that it lacks are skipped."""
+        for name, value in fields.items():
+            self._fields[struct].put(f, c, name, value)
+
+    def get(self, f: Function, c: Operand, struct: str, name: str) -> Operand:
+        """A field of a struct as i64; 0 if it lacks it."""
+        return self._fields[struct].get(f, c, name)

@@ -1,0 +1,46 @@
+"""The Portable Switch Architecture (PSA specification 1.2)."""
+
+from __future__ import annotations
+
+from gradplane.switch.arch.architecture import Architecture, Implementation
+from gradplane.switch.runtime.replicas import CloneSession, Replica
+
+PORT_RECIRCULATE = 0xFFFF_FFFA
+PORT_CPU = 0xFFFF_FFFD
+SESSION_TO_CPU = 0
+
+
+def _load() -> Implementation:
+    from gradplane.switch.arch.externs.direct_resources import ON_CALL
+    from gradplane.switch.arch.psa.externs import EXTERNS
+    from gradplane.switch.arch.psa.loading import PLACES, PREPARE, RULES
+    from gradplane.switch.arch.psa.native_pipeline import PsaTraffic
+    from gradplane.switch.arch.psa.pipeline import PsaModel
+
+    return Implementation(EXTERNS, ON_CALL, PLACES, PsaModel, PsaTraffic, PREPARE, RULES)
+
+
+ARCHITECTURE = Architecture(
+    name="psa",
+    package="PSA_Switch",
+    instances={
+        "Register": "register",
+        "Counter": "counter",
+        "DirectCounter": "direct_counter",
+        "Meter": "meter",
+        "DirectMeter": "direct_meter",
+        "ActionProfile": "action_profile",
+        "ActionSelector": "action_selector",
+        "Digest": "digest",
+        "Random": "random",
+        "Hash": "hash",
+        "Checksum": "checksum",
+        "InternetChecksum": "internet_checksum",
+        "PacketReplicationEngine": "packet_replication_engine",
+        "BufferingQueueingEngine": "buffering_queueing_engine",
+    },
+    load=_load,
+    ports=1 << 32,
+    cpu_port=PORT_CPU,
+    clone_sessions={SESSION_TO_CPU: CloneSession([Replica(PORT_CPU)])},
+)

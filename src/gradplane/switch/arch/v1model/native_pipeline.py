@@ -1,0 +1,295 @@
+"""v1model as machine code: gradplane.switch.arch.v1model.pipeline, step by step."""
+
+from __future__ import annotations
+
+from gradplane.switch.arch.native_blocks import NativeBlocks
+from gradplane.switch.arch.v1model.field_lists import FieldLists, Path
+from gradplane.switch.arch.v1model.packet import COPYING, PIPELINE, InstanceType
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Fields
+from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META
+from gradplane.switch.jit.expressions import Unit
+from gradplane.switch.jit.externs import Externs
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.packet_context import NONE
+from gradplane.switch.jit.traffic_manager import Traffic
+
+NOTES = ("truncate", "clone", "resubmit", "recirculate")  # of calls
+DEPARTURE = {"port": 0, "rid": 8, "passes": 16}
+DEPARTURE_CONTEXT = 64
+
+
+class V1Traffic(Traffic):
+    """The functions of a v1model program."""
+
+    def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
+        super().__init__(unit, program, externs, passes)
+        self.drops = {
+            place: f"{place}: egress_spec is {unit.drop_port}" for place in ("ingress", "egress")
+        }
+        notes = (*NOTES, "clone_list", "checksum_error")
+        self.pipeline = NativeBlocks(self, program.package, PIPELINE, notes)
+        self.context = self.pipeline.context
+        self.lists = FieldLists(
+            self.context.types["meta"], [program.package.control(name) for name in COPYING]
+        )
+        # The standard metadata lie behind the metadata: both are kept as one.
+        last = "standard" if self.lists.standard else "meta"
+        self.meta_size = self._kept_at(last) + self.context.sizes[last]
+        self.record_size = DEPARTURE_CONTEXT + self.context.size
+
+    def memory(self) -> dict[str, int]:
+        names = ("first packet", "second packet", "third packet")
+        return dict.fromkeys(names, self.context.size)
+
+    def blocks(self) -> None:
+        self.pipeline.write()
+        self._preserve()
+        self._replicate()
+        self._clone()
+        self._egress()
+
+    def put(self, f: Function, c: Operand, name: str, value: Operand | int) -> None:
+        """Set a field of the standard metadata."""
+        self.pipeline.put(f, c, "standard", **{name: value})
+
+    def get(self, f: Function, c: Operand, name: str) -> Operand:
+        """A field of the standard metadata, as i64."""
+        return self.pipeline.get(f, c, "standard", name)
+
+    def _clear_notes(self, f: Function, c: Operand, keep: tuple[str, ...] = ()) -> None:
+        """As a packet is before any extern was called."""
+        for name in NOTES:
+            if name not in keep:
+                self.context.set(f, c, name, NONE)
+        self.context.set(f, c, "checksum_error", 0)
+        for offset in self.context.direct.values():
+            f.store("i64", 0, f.add(c, offset), 8)
+
+    # -- copies ---------------------------------------------------------------------------------
+
+    def _preserve(self) -> None:
+        """void preserve(i64 field list, ptr metadata, ptr fresh): only the list's fields."""
+        params = [("i64", "%list"), ("ptr", "%from"), ("ptr", "%to")]
+        f = self.module.function("preserve", "void", params)
+        f.clear("%to", self.meta_size)
+        lists = self.lists.paths
+        end, labels = f.label(), {number: f.label() for number in lists}
+        f.choose("i64", "%list", end, list(labels.items()))
+        for number, paths in lists.items():
+            f.at(labels[number])
+            for path, t in paths:
+                at, size = self._offset(path), self.unit.layouts.of(t).size
+                f.copy(f.add("%to", at), f.add("%from", at), size)
+            f.go(end)
+        f.at(end)
+        f.ret()
+
+    def _kept_at(self, name: str) -> int:
+        """Where a value lies, from the metadata on."""
+        return self.context.values[name] - self.context.values["meta"]
+
+    def _offset(self, path: Path) -> int:
+        name = ("meta", "standard")[path[0]]
+        offset, t = self._kept_at(name), self.context.types[name]
+        for index in path[1:]:
+            assert isinstance(t, Fields), t
+            offset += self.unit.layouts.of(t).offsets[index]
+            t = t.fields[index].type
+        return offset
+
+    def _push(self, f: Function, context: Operand, replica: dict[str, Operand]) -> None:
+        """Queue a replica for egress."""
+        record = self.enqueue(f, self.record_size, DEPARTURE, replica)
+        f.copy(f.add(record, DEPARTURE_CONTEXT), context, self.context.size)
+
+    def _replicate(self) -> None:
+        """void replicate(ptr context, i64 first replica, i64 count, i64 passes)"""
+        params = [("ptr", "%c"), ("i64", "%first"), ("i64", "%count"), ("i64", "%passes")]
+        f = self.module.function("replicate", "void", params, attributes="noinline ")
+        self._clear_notes(f, "%c", keep=("truncate",))
+        with f.count("%count") as i:
+            port, rid = self.replica(f, f.binary("add", "i64", "%first", i))
+            self._push(f, "%c", {"port": port, "rid": rid, "passes": "%passes"})
+        f.ret()
+
+    def _clone(self) -> None:
+        """void clone(ptr packet, ptr metadata, i64 session, i64 list, i64 type, i64 passes)
+
+        The packet's own metadata are lost: it is a copy already.
+        """
+        params = [("ptr", "%c"), ("ptr", "%meta"), ("i64", "%session"), ("i64", "%list"),
+                  ("i64", "%type"), ("i64", "%passes")]  # fmt: skip
+        f = self.module.function("clone", "void", params, attributes="noinline ")
+        first, count, truncate, _, passes = self.open_session(f, "%session", "%passes")
+        whole = f.compare("eq", "i64", truncate, 0)
+        self.context.set(f, "%c", "truncate", f.select(whole, "i64", str(NONE), truncate))
+        meta = self.context.value(f, "%c", "meta")
+        if not self.lists.standard:
+            f.clear(self.context.value(f, "%c", "standard"), self.context.sizes["standard"])
+        f.call("void", "preserve", ("i64", "%list"), ("ptr", "%meta"), ("ptr", meta))
+        self.put(f, "%c", "instance_type", "%type")
+        args = (("ptr", "%c"), ("i64", first), ("i64", count), ("i64", passes))
+        f.call("void", "replicate", *args)
+        f.ret()
+
+    def _call_clone(
+        self, f: Function, packet: Operand, original: Operand, session: Operand, which: Operand,
+        kind: InstanceType, passes: Operand,
+    ) -> None:  # fmt: skip
+        meta = self.context.value(f, original, "meta")
+        args = (("ptr", packet), ("ptr", meta), ("i64", session), ("i64", which),
+                ("i64", int(kind)), ("i64", passes))  # fmt: skip
+        f.call("void", "clone", *args)
+
+    def _node_of(
+        self, f: Function, room: Operand, kind: InstanceType, name: str, context: Operand
+    ) -> Operand:
+        """A node for a packet that was resubmitted or recirculated (`name`: the note)."""
+        node = self.node(f, room, int(kind), 0, "%passes")
+        which, meta = self.context.get(f, context, name), self.context.value(f, context, "meta")
+        args = (("i64", which), ("ptr", meta), ("ptr", f.add(node, NODE_META)))
+        f.call("void", "preserve", *args)
+        return node
+
+    # -- egress ---------------------------------------------------------------------------------
+
+    def _egress(self) -> None:
+        """void egress(ptr context, i64 port, i64 rid, i64 passes)"""
+        params = [("ptr", "%c"), ("i64", "%port"), ("i64", "%rid"), ("i64", "%passes")]
+        f = self.module.function("egress", "void", params, attributes="noinline ")
+        end = f.label()
+        self._departing(f)
+        self.run(f, "eg", "%c", end)
+        self._clone_egress(f)
+        spec = self.get(f, "%c", "egress_spec")
+        with f.when(f.compare("eq", "i64", spec, self.unit.drop_port)):
+            self.count_drop(f, "egress")
+            f.go(end)
+        self.run(f, "ck", "%c", end)
+        room = self.pipeline.room(f, "%c")
+        again = f.compare("ne", "i64", self.context.get(f, "%c", "recirculate"), NONE)
+        with f.when(again):
+            node = self._node_of(f, room, InstanceType.RECIRCULATED, "recirculate", "%c")
+            self.take_node(f, node, self._deparsed(f, f.load("ptr", node, 8), end))
+            f.go(end)
+        size = self._deparsed(f, native_vectors.reserve(f, "out", room), end)
+        self.send(f, "%port", size)
+        f.at(end)
+        f.ret()
+
+    def _deparsed(self, f: Function, target: Operand, after: str) -> Operand:
+        size = self.pipeline.deparse(f, "%c", target, after)
+        # "Not truncated" is -1, the greatest number when compared unsigned.
+        most = self.context.get(f, "%c", "truncate")
+        return f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", most))
+
+    def _departing(self, f: Function) -> None:
+        """Sets the standard metadata that egress finds."""
+        length = f.binary("lshr", "i64", self.context.get(f, "%c", "bits"), 3)
+        grown = f.binary("ashr", "i64", self.context.get(f, "%c", "grown"), 3)
+        now = f.word("microseconds", "i64")
+        self.put(f, "%c", "egress_port", "%port")
+        self.put(f, "%c", "egress_rid", "%rid")
+        self.put(f, "%c", "packet_length", f.binary("add", "i64", length, grown))
+        self.put(f, "%c", "egress_global_timestamp", now)
+        self.put(f, "%c", "enq_timestamp", now)
+        for name in ("egress_spec", "enq_qdepth", "deq_timedelta", "deq_qdepth"):
+            self.put(f, "%c", name, 0)
+        self.context.set(f, "%c", "clone", NONE)
+
+    def _clone_egress(self, f: Function) -> None:
+        """To egress again as it is now, headers included."""
+        session = self.context.get(f, "%c", "clone")
+        with f.when(f.compare("ne", "i64", session, NONE)):
+            which = self.context.get(f, "%c", "clone_list")
+            copy = f.word("third packet")
+            f.copy(copy, "%c", self.context.size)
+            self._call_clone(f, copy, "%c", session, which, InstanceType.EGRESS_CLONE, "%passes")
+
+    # -- ingress --------------------------------------------------------------------------------
+
+    def arrive(self) -> None:
+        f = self.module.function("arrive", "void", ARRIVE)
+        self.start_pass(f)
+        c, depart = f.word("first packet"), f.label()
+        self._begin(f, c)
+        self.put(f, c, "parser_error", self.pipeline.run(f, "p", c, depart))
+        self.run(f, "vr", c, depart)
+        self.put(f, c, "checksum_error", self.context.get(f, c, "checksum_error"))
+        self.run(f, "ig", c, depart)
+        self._clone_ingress(f, c, depart)
+        self.tell_digests(f)
+        self._after_ingress(f, c, depart)
+        f.at(depart)
+        self._departures(f)
+        f.ret()
+
+    def _begin(self, f: Function, c: Operand) -> None:
+        """The values that parsing starts from."""
+        self._fresh(f, c)
+        with f.when(f.compare("ne", "ptr", "%meta", "null")):
+            f.copy(self.context.value(f, c, "meta"), "%meta", self.meta_size)
+        self.put(f, c, "instance_type", "%kind")
+        self.put(f, c, "packet_length", "%size")
+        normal = f.compare("eq", "i64", "%kind", int(InstanceType.NORMAL))
+        with f.when(normal):
+            self.put(f, c, "ingress_port", "%port")
+            self.put(f, c, "ingress_global_timestamp", f.word("microseconds", "i64"))
+
+    def _fresh(self, f: Function, c: Operand) -> None:
+        self.context.begin(f, c, "%data", "%size")
+        self._clear_notes(f, c)
+
+    def _clone_ingress(self, f: Function, c: Operand, after: str) -> None:
+        """To egress as it arrived: the packet is parsed anew."""
+        session = self.context.get(f, c, "clone")
+        with f.when(f.compare("ne", "i64", session, NONE)), \
+             f.when(self.session_exists(f, session)):  # fmt: skip
+            copy, which = f.word("second packet"), self.context.get(f, c, "clone_list")
+            self._fresh(f, copy)
+            self.put(f, copy, "ingress_port", "%port")
+            self.run(f, "p", copy, after)
+            kind = InstanceType.INGRESS_CLONE
+            self._call_clone(f, copy, c, session, which, kind, "%passes")
+
+    def _after_ingress(self, f: Function, c: Operand, depart: str) -> None:
+        resubmit = self.context.get(f, c, "resubmit")
+        with f.when(f.compare("ne", "i64", resubmit, NONE)):
+            node = self._node_of(f, "%size", InstanceType.RESUBMITTED, "resubmit", c)
+            f.copy(f.load("ptr", node, 8), "%data", "%size")
+            self.take_node(f, node, "%size")
+            f.go(depart)
+        group = self.get(f, c, "mcast_grp")
+        with f.when(f.compare("ne", "i64", group, 0)):
+            first, count = self.members(f, group, depart)
+            self.put(f, c, "instance_type", int(InstanceType.REPLICATED))
+            args = (("ptr", c), ("i64", first), ("i64", count), ("i64", "%passes"))
+            f.call("void", "replicate", *args)
+            f.go(depart)
+        port = self.get(f, c, "egress_spec")
+        with f.when(f.compare("eq", "i64", port, self.unit.drop_port)):
+            self.count_drop(f, "ingress")
+            f.go(depart)
+        self._unicast(f, c, port, depart)
+
+    def _unicast(self, f: Function, c: Operand, port: Operand, depart: str) -> None:
+        """Through egress at once, unless clones are to go before."""
+        self.put(f, c, "instance_type", int(InstanceType.NORMAL))
+        rid = self.get(f, c, "egress_rid")
+        with f.unless(self.queue_is_empty(f)):
+            self._push(f, c, {"port": port, "rid": rid, "passes": "%passes"})
+            f.go(depart)
+        args = (("ptr", c), ("i64", port), ("i64", rid), ("i64", "%passes"))
+        f.call("void", "egress", *args)
+        f.go(depart)
+
+    def _departures(self, f: Function) -> None:
+        """All that is queued for egress, and what egress queues."""
+        c = f.word("first packet")
+        with self.queued(f, self.record_size) as record:
+            row = {n: f.load("i64", f.add(record, o), 8) for n, o in DEPARTURE.items()}
+            f.copy(c, f.add(record, DEPARTURE_CONTEXT), self.context.size)
+            args = (("ptr", c), *(("i64", row[n]) for n in DEPARTURE))
+            f.call("void", "egress", *args)

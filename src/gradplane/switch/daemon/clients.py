@@ -1,0 +1,111 @@
+"""Clients of a running switch's services beside P4Runtime: JSON objects over gRPC.
+
+They are on the address of its P4Runtime server (trace_service.py, command_service.py).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import grpc
+
+from gradplane.switch.runtime.control_errors import SwitchError
+
+SERVICE = "gradplane.Switch"
+COMMANDS, TRACE = "Commands", "Trace"  # its methods
+ACCEPTED = ("gradplane-trace", "accepted")  # in the initial metadata, once packets are examined
+
+
+class Refused(SwitchError):
+    """A running switch does not answer or refuses a request; the message gives the reason."""
+
+
+class CommandClient:
+    """simple_switch_CLI's commands for the switch at `address` ("127.0.0.1:9559").
+
+    Its methods raise Refused where the switch cannot be reached.
+    """
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+        self._channel = _connect(address)
+
+    def run(self, text: str, file: str) -> Iterator[dict[str, str]]:
+        """Run a text of commands, or a runtime JSON file; `file` names it in answers.
+
+        Yields an answer for each: {"where": "FILE:LINE", "output": ..., "error": the reason or ""}.
+        """
+        call = _open_call(self._channel, COMMANDS, {"text": text, "file": file})
+        yield from _answers(self.address, call)
+
+    def complete(self, line: str) -> list[str]:
+        """Return the completions of the last word of an unfinished line."""
+        call = _open_call(self._channel, COMMANDS, {"complete": line})
+        return [choice for answer in _answers(self.address, call) for choice in answer["choices"]]
+
+    def close(self) -> None:
+        self._channel.close()
+
+    def __enter__(self) -> CommandClient:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+
+def traces(
+    address: str, port: int | None = None, where: str | None = None, count: int | None = None
+) -> Iterator[dict[str, Any]]:
+    """Return an iterator of traces of a switch at `address` ("127.0.0.1:9559"), chosen as by
+    Switch.tracing; each is {"text": ..., "trace": ...}.
+
+    The function returns when the switch has started to examine packets; the iterator waits for them
+    and ends after `count`. Both raise Refused where the switch cannot be reached or refuses.
+    """
+    wanted = {"port": port, "where": where, "count": count}
+    request = {key: value for key, value in wanted.items() if value is not None}
+    channel = _connect(address)
+    call = _open_call(channel, TRACE, request)
+    try:
+        if ACCEPTED not in call.initial_metadata():
+            next(call)  # raises the switch's refusal
+    except grpc.RpcError as error:
+        channel.close()
+        raise refused(address, error) from None
+    return _received(address, channel, call)
+
+
+def _received(address: str, channel: grpc.Channel, call: Any) -> Iterator[dict[str, Any]]:
+    with channel:
+        yield from _answers(address, call)
+
+
+def _connect(address: str) -> grpc.Channel:
+    """Open a channel to a switch; answers may be of any length."""
+    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)])
+
+
+def _open_call(channel: grpc.Channel, method: str, request: dict[str, Any]) -> Any:
+    """Call one of the service's methods, whose answers are JSON."""
+    return channel.unary_stream(f"/{SERVICE}/{method}")(json.dumps(request).encode())
+
+
+def _answers(address: str, call: Any) -> Iterator[dict[str, Any]]:
+    """Yield a call's answers. Raises Refused."""
+    try:
+        for answer in call:
+            yield json.loads(answer)
+    except grpc.RpcError as error:
+        raise refused(address, error) from None
+
+
+def refused(address: str, error: Any) -> Refused:
+    """Convert a call's error to a message for people."""
+    code, details = error.code(), error.details()
+    if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
+        return Refused(f"no switch answers at {address}, or no longer: {details}")
+    if code == grpc.StatusCode.UNIMPLEMENTED:
+        return Refused(f"what answers at {address} is no switch of gradplane: {details}")
+    return Refused(details)

@@ -1,0 +1,47 @@
+"""Packets that enter a switch, what one pass through its pipelines gives, and limits on passes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+PASS_LIMIT = 1000  # passes that a packet and its copies may take one after the other
+CLONE_LIMIT = 10 * PASS_LIMIT  # clones of one arrival, and their clones
+PASSES_A_PACKET = 10 * PASS_LIMIT  # passes of one injected packet and of all that comes of it
+
+# Why packets that exceed the limits are dropped.
+TOO_OFTEN = f"a packet came round {PASS_LIMIT} times"
+CLONED_TOO_OFTEN = f"a packet was cloned {PASS_LIMIT} times in a row"
+TOO_MANY_CLONES = f"a packet was cloned more than {CLONE_LIMIT} times"
+
+Output = tuple[int, bytes]
+"""A packet that leaves: port, bytes."""
+
+
+@dataclass(slots=True)
+class Arrival:
+    """A packet about to be parsed.
+
+    `kind`: 0 for a packet from a port; the architecture numbers the other ways to come in. `meta`:
+    the metadata from the previous pass, None if there is none. `passes`: how many passes the packet
+    it comes from has taken.
+    """
+
+    port: int
+    packet: bytes
+    kind: int = 0
+    meta: Any = None
+    passes: int = 0
+
+
+@dataclass(slots=True)
+class Result:
+    """What one pass gives: packets that leave, and packets that are resubmitted or recirculated."""
+
+    outputs: list[Output] = field(default_factory=list)
+    again: list[Arrival] = field(default_factory=list)
+
+
+def no_such_group(groups: int) -> str:
+    """The reason of a drop: a multicast group beyond those that can exist."""
+    return f"multicast group of {groups} or more"

@@ -1,0 +1,238 @@
+"""The command line: exit status, what is printed, how errors look."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import gradplane
+from gradplane.cli import main
+from gradplane.runner.summary import Summary
+
+ROOT = Path(__file__).parents[2]
+PACKET = "00" * 12 + "0800" + "45" + "00" * 19
+Runs = Callable[..., Summary]
+Outcome = tuple[int, str, str]
+
+
+@pytest.fixture
+def command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., Outcome]:
+    """Run a command in 80 columns: exit status, standard output, standard error."""
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("TERM", "dumb")
+
+    def run(*arguments: object) -> Outcome:
+        monkeypatch.setattr(sys, "argv", ["gradplane", *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            main.main()
+        code = ended.value.code
+        return (code if isinstance(code, int) else 0, *capsys.readouterr())
+
+    return run
+
+
+Command = Callable[..., Outcome]
+
+
+def test_version(command: Command) -> None:
+    assert command("--version") == (0, f"gradplane {gradplane.__version__}\n", "")
+
+
+def test_help_loads_nothing_heavy() -> None:
+    """What takes long to import is imported by the command that needs it."""
+    heavy = "{'numpy', 'pydantic', 'matplotlib', 'grpc', 'numba', 'finsy', 'scapy'}"
+    code = f"import sys, gradplane.cli.main; print(sorted(set(sys.modules) & {heavy}))"
+    found = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
+    )
+    assert found.stdout == "[]\n"
+
+
+def test_run_prints_a_table_and_the_reports_path(
+    command: Command, experiment_file: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "run"
+    arguments = ["--net", "sim", "--out", out, "--seed", 3, "--set", "job.epochs=1"]
+    status, output, errors = command("run", experiment_file, *arguments)
+    assert (status, errors) == (0, "")
+    lines = output.splitlines()
+    assert lines[0] == "run: starting"
+    assert lines[1].startswith("run: round 1 loss ") and lines[1].endswith(" drops 0")
+    assert lines[-1] == f"report: {out}/report.html"
+    rows = [line.split("  ")[0].strip() for line in lines]
+    assert "bytes up a round (+ headers)" in rows and "losses injected" in rows
+    assert max(map(len, lines[:-1])) <= 80
+
+
+def test_run_refuses_in_a_line_without_a_traceback(command: Command, tmp_path: Path) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text("[[job]]\nslotz = 4\n")
+    assert command("run", path) == (
+        1,
+        "",
+        f'gradplane: {path}:2: unknown key job.0.slotz: did you mean "slots"?\n',
+    )
+    assert command("run", tmp_path / "none.toml") == (
+        1,
+        "",
+        f"gradplane: {tmp_path}/none.toml: No such file or directory\n",
+    )
+
+
+def test_a_used_folder_is_refused(command: Command, experiment_file: Path, tmp_path: Path) -> None:
+    status, _, errors = command("run", experiment_file, "--net", "sim", "--out", tmp_path)
+    assert (status, errors) == (
+        1,
+        f"gradplane: {tmp_path} exists, and runs are never overwritten: use another --out\n",
+    )
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("run",),
+        ("run", "x.toml", "--net", "ns3"),
+        ("run", "x.toml", "--seed", "-1"),
+        ("walk",),
+        ("trace", "x.p4", "--packet", "zz"),
+        ("report",),
+    ],
+)
+def test_wrong_usage_is_status_2(command: Command, arguments: tuple[str, ...]) -> None:
+    status, output, errors = command(*arguments)
+    assert (status, output) == (2, "")
+    assert "Usage: gradplane" in errors
+
+
+def test_replay_and_report(command: Command, small_run: Runs, tmp_path: Path) -> None:
+    run = small_run()
+    status, output, _ = command("replay", run.folder)
+    assert status == 0
+    assert output.startswith("equal: 6 rounds, every gradient, code, sum and weight\n")
+    out = tmp_path / "r.html"
+    assert command("report", run.folder, "--out", out) == (0, f"report: {out}\n", "")
+    assert out.read_text().startswith("<!DOCTYPE html>")
+
+
+def test_codecs(command: Command) -> None:
+    status, output, _ = command("codecs")
+    assert status == 0
+    rows = [" ".join(line.split()) for line in output.splitlines()]
+    assert "thc bits=4, granularity=30, p=0.03125 yes" in rows
+    assert "float32 - no" in rows
+    status, output, _ = command("codecs", "bench", "thc", "float32", "--values", "4096")
+    assert status == 0
+    assert max(map(len, output.splitlines())) <= 80
+    rows = [line.split() for line in output.splitlines() if line.startswith((" thc", " float"))]
+    assert [rows[1][0], *rows[1][3:]] == ["float32", "1.00", "32.00", "0", "0", "0"]
+    assert [rows[0][0], *rows[0][3:5]] == ["thc", "7.97", "4.02"]
+    assert all(0 < float(error) < 0.1 for error in rows[0][5:])
+
+
+def test_an_unknown_codec_is_refused(command: Command) -> None:
+    status, _, errors = command("codecs", "bench", "thd")
+    assert status == 1
+    assert errors.startswith("gradplane: no codec 'thd', did you mean 'thc'?")
+
+
+def test_p4_check_and_info(command: Command, tmp_path: Path) -> None:
+    program = ROOT / "p4" / "thc.p4"
+    assert command("p4", "check", program) == (0, f"{program}: ok\n", "")
+    status, output, _ = command("p4", "info", program, "--summary")
+    assert status == 0
+    assert "ThcIngress.routes" in output and "hdr.ipv4.dst_addr: lpm<32>" in output
+    status, output, _ = command("p4", "info", program, "-D", "SLOTS=16")
+    assert status == 0
+    assert "size: 16\n" in output
+    status, output, _ = command("p4", "config", program, "-D", "SLOTS=16")
+    assert status == 0
+    assert "table routes" in json.loads(output)["source"]
+
+
+def test_p4_check_finds_what_p4info_cannot_tell(command: Command, tmp_path: Path) -> None:
+    psa = (ROOT / "tests" / "switch" / "p4runtime" / "programs" / "psa_switch.p4").read_text()
+    program = tmp_path / "wrong.p4"
+    program.write_text(psa.replace("@max_group_size(4)", "@max_group_size(few)"))
+    for subcommand in ("check", "info", "config"):
+        status, _, errors = command("p4", subcommand, program)
+        assert status == 1
+        assert f"{program}:36:" in errors
+        assert "error: @max_group_size(few): expected one number" in errors
+
+
+def test_p4_check_knows_what_the_programs_architecture_runs(
+    command: Command, tmp_path: Path
+) -> None:
+    psa = (ROOT / "tests" / "switch" / "p4runtime" / "programs" / "psa_switch.p4").read_text()
+    program = tmp_path / "wrong.p4"
+    program.write_text(
+        psa.replace("h.packet_out.setInvalid();", "h.packet_out.setInvalid(); x();").replace(
+            "typedef bit<48> mac_t;", "typedef bit<48> mac_t; extern void x();"
+        )
+    )
+    status, _, errors = command("p4", "check", program)
+    assert status == 0
+    assert "warning: extern x: of the program's own" in errors
+    program.write_text(psa.replace("h.packet_out.setInvalid();", "random(h.packet_out);"))
+    status, _, errors = command("p4", "check", program)
+    assert status == 1
+    assert "error: random is not declared" in errors
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (
+            "control c(); package Other(c a); control d() { apply { } } Other(d()) main;",
+            ":1:60: warning: the program's main is a Other; supported packages: PSA_Switch"
+            " (psa), V1Switch (v1model)",
+        ),
+        ("bit<8> f(in bit<8> a) { return a; }", ":1:1: warning: the program has no package `main`"),
+    ],
+)
+def test_p4_check_takes_programs_of_any_architecture(
+    command: Command, tmp_path: Path, text: str, why: str
+) -> None:
+    program = tmp_path / "other.p4"
+    program.write_text(text)
+    status, output, errors = command("p4", "check", program)
+    assert (status, output) == (0, f"{program}: ok\n")
+    assert errors == f"{program}{why}: only checked, it cannot run here\n"
+    for other in (("p4", "info", program), ("trace", program, "--packet", "00")):
+        status, _, errors = command(*other)
+        assert status == 1
+        assert errors.startswith(f"{program}:{why.split(': ')[0][1:]}: error: ")
+
+
+def test_p4_errors_come_with_place_and_caret(command: Command, tmp_path: Path) -> None:
+    program = tmp_path / "wrong.p4"
+    program.write_text("control c() { apply { x = 1; } }\n")
+    status, output, errors = command("p4", "check", program)
+    assert (status, output) == (1, "")
+    first, source, caret = errors.splitlines()[:3]
+    assert first.startswith(f"{program}:1:23: error: ")
+    assert source == "    control c() { apply { x = 1; } }"
+    assert caret == " " * 26 + "^"
+
+
+def test_trace_tells_what_happens_to_a_packet(command: Command) -> None:
+    status, output, _ = command("trace", ROOT / "p4" / "thc.p4", "--packet", PACKET, "--port", 2)
+    assert status == 0
+    assert "extract hdr.ethernet (112 bits at 0)" in output
+    assert "meta.port = 2" in output
+    status, output, _ = command("trace", ROOT / "p4" / "thc.p4", "--packet", PACKET, "--json")
+    assert status == 0 and output.startswith("{\n")
+
+
+def test_the_switchs_options_go_to_the_switch(command: Command) -> None:
+    status, _, errors = command("switch", "none.p4", "--no-such-option")
+    assert status == 2
+    assert "--no-such-option" in errors
+    status, _, errors = command("switch", "none.p4", "--", "--grpc-server-addr", "127.0.0.1:0")
+    assert status == 1
+    assert "none.p4" in errors

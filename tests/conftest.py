@@ -1,0 +1,74 @@
+"""Hypothesis profiles, the only place where its settings for all tests are made; and small runs.
+
+`test`, the default, gives the same answer every time: examples follow from the test alone, and no
+verdict depends on how fast or busy the machine is. `fuzz` draws new examples in each run, keeps
+those that failed and shrinks them; `make fuzz` sets it (tests/fuzz_properties.py).
+
+The runs are on the simulated network; each is made once, and tests only read it.
+"""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from gradplane.runner.run_experiment import run
+from gradplane.runner.summary import Summary
+
+_ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+
+settings.register_profile("test", derandomize=True, database=None, **_ANY_SPEED)
+settings.register_profile("fuzz", print_blob=True, **_ANY_SPEED)
+settings.load_profile(os.environ.get("GRADPLANE_HYPOTHESIS_PROFILE", "test"))
+
+SMALL = """
+[topology]
+workers = 3
+
+[[job]]
+model = { name = "mlp", hidden = [20] }
+epochs = 2
+batch = 150
+timeout_ms = 20
+
+[output]
+baseline = false
+"""
+
+
+@pytest.fixture(scope="session")
+def experiment_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three workers, 2 epochs of 3 rounds, 1,510 values: 2 packets a round."""
+    path = tmp_path_factory.mktemp("experiments") / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+Runs = Callable[..., Summary]
+
+
+@pytest.fixture(scope="session")
+def small_run(experiment_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
+    """A run of the small experiment with these settings; equal settings give the same folder."""
+    made: dict[tuple[str, ...], Summary] = {}
+
+    def get(*settings: str) -> Summary:
+        if settings not in made:
+            out = tmp_path_factory.mktemp("runs") / "run"
+            made[settings] = run(experiment_file, out, net="sim", settings=settings)
+        return made[settings]
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def lossy_run(small_run: Runs) -> Summary:
+    """Losses both ways, a straggler, quorum 2, synchronisation: results in time, late and lost."""
+    return small_run(
+        "job.quorum=2",
+        "job.sync=true",
+        "job.slots=4",
+        'impairment=[{model="bernoulli", rate=0.1}, {model="straggler", count=1, delay_ms=5}]',
+    )

@@ -1,0 +1,85 @@
+"""What each aggregation scheme refuses, with the key that it is about."""
+
+from pathlib import Path
+
+import pytest
+
+from gradplane import aggregations
+from gradplane.experiment.loading import ExperimentError, load, load_deployment
+
+RING = 'aggregation = "ring"\npush = "float32"\nreliability = "retransmit"\n'
+
+
+def test_schemes_are_found_by_file_name() -> None:
+    assert aggregations.names() == ["ps", "ring", "switch"]
+    assert [aggregations.get(name).name for name in aggregations.names()] == aggregations.names()
+
+
+@pytest.mark.parametrize(
+    ("job", "line", "message"),
+    [
+        (
+            f"{RING}quorum = 3\n",
+            5,
+            'aggregation = "ring" with quorum = 3 of 4 workers: every partial sum passes through'
+            " all workers, so nobody can be left out: use quorum = 4, or"
+            ' aggregation = "switch" or "ps"',
+        ),
+        (
+            'aggregation = "ring"\npush = "float32"\n',
+            1,
+            'aggregation = "ring" with reliability = "lossy": a lost partial sum would stop the'
+            ' ring, so hosts send it again: use reliability = "retransmit"',
+        ),
+        (
+            f'{RING}pull = "float32"\n',
+            5,
+            'a ring has no server that answers: pull is for aggregation = "ps"',
+        ),
+        (
+            "marked = true\nbound = 10\n",
+            2,
+            'marked = true with aggregation = "switch": its workers do not send float32 values: use'
+            ' aggregation = "ring" or "ps"',
+        ),
+        (
+            f"{RING}local_steps = 2\n",
+            5,
+            'local_steps = 2 with aggregation = "ring": only a parameter server\'s workers may have'
+            ' nothing to say in a round: use aggregation = "ps" without marked, or local_steps = 1',
+        ),
+        (
+            'push = [["*", "thc"]]\n',
+            2,
+            'codec by tensor with aggregation = "switch": its workers sum whole vectors under one'
+            ' codec: use aggregation = "ps", or one codec',
+        ),
+        (
+            RING.replace("float32", "thc"),
+            3,
+            "codec thc: its workers agree on a statistic before they encode, partial sums have"
+            " none: use another codec, such as float16 or inceptionn, or"
+            ' aggregation = "ps"',
+        ),
+    ],
+)
+def test_refusals(tmp_path: Path, job: str, line: int, message: str) -> None:
+    path = tmp_path / "e.toml"
+    program = '[switch]\nprogram = "tos_compress.p4"\n' if "marked" in job else ""
+    path.write_text(f"[[job]]\n{job}{program}")
+    with pytest.raises(ExperimentError) as refused:
+        load(path)
+    lines = str(refused.value).splitlines()
+    assert f"{path}:{line}: {message}" in lines
+
+
+@pytest.mark.parametrize(("name", "hosts"), [("switch", 5), ("ps", 5), ("ring", 4)])
+def test_a_host_for_servers_is_there_where_the_job_or_its_baseline_has_one(
+    tmp_path: Path, name: str, hosts: int
+) -> None:
+    path = tmp_path / "e.toml"
+    path.write_text(f"[[job]]\n{RING if name == 'ring' else ''}")
+    deployment = load_deployment(path, [f"job.aggregation={name}"])
+    assert len(deployment.topology.hosts) == hosts
+    assert [config.worker for config in deployment.hosts][:4] == [0, 1, 2, 3]
+    assert len(deployment.hosts) == (5 if name == "ps" else 4)

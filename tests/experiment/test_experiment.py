@@ -1,0 +1,247 @@
+"""Experiment files: defaults, overrides, seeds, and every refusal in whole."""
+
+import pickle
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from gradplane.experiment.document import dumps
+from gradplane.experiment.loading import Experiment, ExperimentError, load
+from gradplane.experiment.schema import Job, Output, Switch, Topology
+from gradplane.studies.launch import is_study
+
+ROOT = Path(__file__).parents[2]
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "e.toml"
+    path.write_text(text)
+    return path
+
+
+def refusal(path: Path, *settings: str) -> str:
+    with pytest.raises(ExperimentError) as caught:
+        load(path, settings)
+    return str(caught.value).replace(str(path), "e.toml")
+
+
+def test_defaults_are_filled_in(tmp_path: Path) -> None:
+    experiment = load(write(tmp_path, "seed = 5\n[topology]\nworkers = 3\n"))
+    (job,) = experiment.job
+    assert experiment.name == "e"
+    assert (job.name, job.workers, job.quorum, job.seed) == ("e", 3, 3, 5)
+    assert job.push.name == "thc" and job.pull is None
+
+
+def test_a_servers_job_answers_in_float32(tmp_path: Path) -> None:
+    experiment = load(write(tmp_path, '[[job]]\naggregation = "ps"\npush = "float16"\n'))
+    assert experiment.job[0].pull is not None
+    assert experiment.job[0].pull.name == "float32"
+
+
+def test_several_jobs_have_names_and_hosts_of_their_own(tmp_path: Path) -> None:
+    text = "[topology]\nworkers = 5\n[[job]]\nworkers = 2\n[[job]]\nfirst_host = 3\n"
+    jobs = load(write(tmp_path, text)).job
+    assert [job.name for job in jobs] == ["job0", "job1"]
+    assert [job.workers for job in jobs] == [2, 3]
+
+
+def test_a_resolved_experiment_is_the_same_when_read_again(tmp_path: Path) -> None:
+    text = '[[impairment]]\nmodel = "bernoulli"\nrate = 0.1\n[[job]]\nquorum = 2\n'
+    experiment = load(write(tmp_path, text), ["job.model.hidden=[3, 4]"])
+    again = tmp_path / "again.toml"
+    again.write_text(dumps(experiment.values()))
+    assert load(again) == experiment
+    assert load(experiment) == experiment
+    assert pickle.loads(pickle.dumps(experiment)) == experiment
+
+
+def test_the_seed_is_everybodys(tmp_path: Path) -> None:
+    text = '[[job]]\nseed = 3\n[[impairment]]\nmodel = "bernoulli"\nrate = 0.1\nseed = 4\n'
+    path = write(tmp_path, text)
+    as_written, reseeded = load(path), load(path, seed=9)
+    assert (as_written.job[0].seed, as_written.impairment[0]["seed"]) == (3, 4)
+    assert (reseeded.seed, reseeded.job[0].seed, reseeded.impairment[0]["seed"]) == (9, 9, 9)
+
+
+def test_settings_reach_into_defaults(tmp_path: Path) -> None:
+    experiment = load(write(tmp_path, ""), ["job.push.granularity=20", "topology.delay=2ms"])
+    assert experiment.job[0].push.args == {"granularity": 20}
+    assert experiment.topology.args == {"delay": "2ms"}
+
+
+def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.p4").write_text("")
+    experiment = load(write(tmp_path, '[switch]\nprogram = "mine.p4"\n'))
+    assert experiment.switch.program == str(tmp_path / "mine.p4")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[[job]]\nslotz = 4\n", 'e.toml:2: unknown key job.0.slotz: did you mean "slots"?'),
+        (
+            "[output]\nzzz = 4\n",
+            "e.toml:2: unknown key output.zzz: known: baseline, pcap",
+        ),
+        ("[[job]]\nquorum = 65\n", "e.toml:2: job.0.quorum = 65: expected from 1 to 64"),
+        ("[[job]]\nlr = -1.5\n", "e.toml:2: job.0.lr = -1.5: expected above 0"),
+        (
+            "[[job]]\nmomentum = 1\n",
+            "e.toml:2: job.0.momentum = 1: expected at least 0 and below 1",
+        ),
+        (
+            "[[job]]\nslots = 7\n",
+            "e.toml:2: job.0.slots = 7: expected from 2 to 65534 and a multiple of 2",
+        ),
+        (
+            "[[job]]\nepochs = 1.5\n",
+            "e.toml:2: job.0.epochs = 1.5: expected a whole number at least 1",
+        ),
+        ('[[job]]\nlr = "x"\n', 'e.toml:2: job.0.lr = "x": expected a number above 0'),
+        ("[[job]]\nsync = 1\n", "e.toml:2: job.0.sync = 1: expected true or false"),
+        ("[[job]]\nname = 1\n", "e.toml:2: job.0.name = 1: expected text in quotes"),
+        ("[[job]]\nsum_bits = 9\n", "e.toml:2: job.0.sum_bits = 9: expected 8 or 16"),
+        (
+            '[[job]]\naggregation = "tree"\n',
+            'e.toml:2: job.0.aggregation = "tree": expected "ps", "ring" or "switch"',
+        ),
+        ("[[job]]\npush = { bits = 4 }\n", "e.toml:2: job.0.push.name is missing"),
+        ("[[job]]\npush = 4\n", "e.toml:2: job.0.push = 4: expected a table"),
+        (
+            '[[job]]\npush = [["w*", "thc"]]\n',
+            "e.toml:2: no tensor is called 'w*': model mlp has layer0.weights, layer0.bias,"
+            " layer1.weights, layer1.bias",
+        ),
+        (
+            '[[job]]\npush = [["*.weights", "thc"]]\n',
+            'e.toml:2: no pattern fits tensor layer0.bias: add ["*", "float32"] as the last',
+        ),
+        (
+            '[[job]]\npush = [["*", 3]]\n',
+            "e.toml:2: ['*', 3]: expected a pattern and a codec, as in a list such as"
+            ' [["*.weights", "threelc"], ["*", "float32"]]',
+        ),
+        (
+            "[[job]]\npush = []\n",
+            'e.toml:2: expected a list such as [["*.weights", "threelc"], ["*", "float32"]]',
+        ),
+        (
+            "[[job]]\nlocal_steps = 2\n",
+            'e.toml:2: local_steps = 2 with aggregation = "switch": only a parameter server\'s'
+            ' workers may have nothing to say in a round: use aggregation = "ps" without marked, or'
+            " local_steps = 1",
+        ),
+        ("job = 4\n", "e.toml:1: job = 4: expected a list"),
+        (
+            'name = "a/b"\n',
+            "e.toml:1: name = \"a/b\": expected letters, digits, '_', '.' and '-',"
+            " a letter or digit first",
+        ),
+        ("job = []\n", "e.toml:1: 0 jobs: there may be 1 to 255"),
+        (
+            '[switch]\nprogram = "none.p4"\n',
+            "e.toml:2: program {folder}/none.p4: no such file; shipped: thc.p4, tos_compress.p4",
+        ),
+        (
+            "[[job]]\nquorum = 5\n",
+            "e.toml:2: quorum = 5 is more than the job's 4 workers",
+        ),
+        (
+            "[[job]]\nworkers = 3\nfirst_host = 3\n",
+            "e.toml:2: 3 workers from host 3 on do not fit the topology's 4",
+        ),
+        (
+            "[[job]]\n[[job]]\nsum_bits = 16\n",
+            "e.toml:3: sum_bits = 16 beside 8 of job job0: the switch's program has one width"
+            " for all jobs",
+        ),
+        (
+            '[[job]]\npull = "float16"\n',
+            'e.toml:2: a switch answers with the sums as they are: pull is for aggregation = "ps"',
+        ),
+        (
+            '[[impairment]]\nmodel = "bernoulli"\nrate = 0.1\nlink = "h9"\n',
+            "e.toml:4: no link 'h9': known: h1, h2, h3, h4, h5, or \"*\" for all",
+        ),
+    ],
+)
+def test_a_refusal_names_place_key_and_what_is_allowed(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    assert refusal(write(tmp_path, text)) == message.replace("{folder}", str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        (
+            '[topology]\nrat = "1Gbit"\n',
+            "e.toml:2: topology star has no option 'rat': did you mean",
+        ),
+        ('[[job]]\npush = "thb"\n', "e.toml:2: no codec 'thb', did you mean 'thc'?"),
+        ("[[job]]\nbatch = 500\n", "e.toml:2: 1438 training rows over 4 workers are 359 each"),
+        ('[[job]]\nmodel = "mlq"\n', "e.toml:2: no model 'mlq': use one of mlp, softmax"),
+        ('[[job]]\ndata = "no:x"\n', "e.toml:2: data no:x: cannot import no (No module named"),
+        ('[[job]]\npush = "float32"\n', "e.toml:2: codec float32: its codes cannot be summed"),
+        (
+            "[[job]]\npush = { name = 'thc', granularity = 80 }\n",
+            "e.toml:2: granularity 80 × 4 workers = 320 does not fit 8-bit sums",
+        ),
+        ('[[impairment]]\nmodel = "bernoulli"\nrat = 1\n', "e.toml:1: impairment bernoulli:"),
+        ('[[impairment]]\nmodel = "straggler"\nworkers = [7]\nleave_out = true\n', "e.toml:1: "),
+    ],
+)
+def test_refusals_of_other_rooms_come_with_the_place(tmp_path: Path, text: str, start: str) -> None:
+    assert refusal(write(tmp_path, text)).startswith(start)
+
+
+def test_all_that_is_wrong_is_said_at_once(tmp_path: Path) -> None:
+    path = write(tmp_path, "[[job]]\nquorum = 65\nslotz = 4\n[output]\npcap = 3\n")
+    assert refusal(path).splitlines() == [
+        "e.toml:2: job.0.quorum = 65: expected from 1 to 64",
+        'e.toml:3: unknown key job.0.slotz: did you mean "slots"?',
+        "e.toml:5: output.pcap = 3: expected true or false",
+    ]
+
+
+def test_a_setting_is_named_where_it_is_wrong(tmp_path: Path) -> None:
+    path = write(tmp_path, "[[job]]\nquorum = 2\n")
+    assert refusal(path, "job.quorum=9") == (
+        "--set job.quorum=9: quorum = 9 is more than the job's 4 workers"
+    )
+
+
+def _keys(model: type[BaseModel]) -> set[str]:
+    return set(model.model_fields)
+
+
+@pytest.mark.parametrize("section", [Experiment, Topology, Switch, Job, Output])
+def test_every_key_is_documented(section: type[BaseModel]) -> None:
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    rows = set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE))
+    sections = set(re.findall(r"^## \[+(\w+)\]+", text, re.MULTILINE))
+    assert _keys(section) - rows - sections == set()
+
+
+SHIPPED = sorted(p for p in (ROOT / "experiments").glob("*.toml") if not is_study(p))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=str)
+def test_shipped_experiments_are_accepted(path: Path) -> None:
+    assert load(path).name == path.stem
+
+
+def test_documented_defaults_are_the_defaults() -> None:
+    text = (ROOT / "docs" / "experiments.md").read_text()
+    for section in (Topology, Switch, Job, Output):
+        for key, field in section.model_fields.items():
+            default: Any = field.default
+            if isinstance(default, int | float | str) and default != "":
+                shown = dumps({"x": default})[4:-1]
+                assert re.search(rf"^\| `{key}` \| `?{re.escape(shown)}`? ", text, re.MULTILINE), (
+                    key
+                )

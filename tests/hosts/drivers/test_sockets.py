@@ -1,0 +1,127 @@
+"""The socket environment on loopback: datagrams, timers, records. The clock is the test's."""
+
+import io
+import json
+import os
+import select
+import socket
+
+import numpy as np
+import pytest
+
+from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.drivers.socket_environment import SocketEnvironment
+
+ADDRESS = f"127.{os.getpid() >> 14 & 255}.{os.getpid() >> 6 & 255}.{os.getpid() % 64 + 100}"
+"""A loopback address that no other test process uses: its ports are free."""
+
+
+class Clock:
+    def __init__(self):
+        self.time = 5_000
+
+    def __call__(self):
+        return self.time
+
+
+def free_port():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind((ADDRESS, 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def log():
+    return io.StringIO()
+
+
+@pytest.fixture
+def env(clock, log):
+    with SocketEnvironment(ADDRESS, log, clock) as env:
+        yield env
+
+
+def test_datagrams_carry_ports_addresses_and_bytes(env):
+    ports = [free_port(), free_port()]
+    got = []
+    for port in ports:
+        env.listen(port, lambda *datagram: got.append(datagram))
+    for payload in (b"one", b"", b"x" * 1500):
+        env.send(Datagram(ports[0], ADDRESS, ports[1], payload))
+        env.step()
+    assert got == [(ports[1], ADDRESS, ports[0], p) for p in (b"one", b"", b"x" * 1500)]
+
+
+def test_the_type_of_service_is_the_datagrams(env):
+    port = free_port()
+    env.listen(port, lambda *_: None)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind((ADDRESS, 0))
+        peer.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
+        seen = []
+        for tos in (0x28, 0):
+            env.send(Datagram(port, ADDRESS, peer.getsockname()[1], b"", tos))
+            select.select([peer], [], [])
+            _, ancillary, _, _ = peer.recvmsg(100, 100)
+            seen.append(ancillary[0][2][0])
+    assert seen == [0x28, 0]
+
+
+def test_what_the_kernel_refuses_is_counted(env):
+    port = free_port()
+    env.listen(port, lambda *_: None)
+    env.send(Datagram(port, ADDRESS, 9, b"x" * 70_000))
+    assert env.unsent == 1
+
+
+def test_timers_fire_in_order_of_time_then_of_setting(env, clock):
+    fired = []
+    for at, name in ((30, "c"), (10, "a"), (10, "b"), (-5, "past"), (99, "later")):
+        env.call_at(at, lambda name=name: fired.append((name, env.now())))
+    clock.time += 30
+    env.step()
+    assert fired == [("past", 30), ("a", 30), ("b", 30), ("c", 30)]
+
+
+def test_a_cancelled_call_does_not_happen_even_at_its_own_time(env, clock):
+    fired = []
+    second = env.call_at(20, lambda: fired.append("second"))
+    env.call_at(10, second.cancel)
+    env.call_at(30, lambda: fired.append("third"))
+    clock.time += 30
+    env.step()
+    second.cancel()
+    assert fired == ["third"]
+
+
+def test_a_call_made_in_a_call_waits_for_it_to_return(env, clock):
+    order = []
+
+    def outer():
+        env.call_at(0, lambda: order.append("inner"))
+        order.append("outer")
+
+    env.call_at(0, outer)
+    clock.time += 1
+    env.step()
+    assert order == ["outer", "inner"]
+
+
+def test_time_counts_from_the_origin(env, clock):
+    assert env.now() == 0
+    env.origin = 1_000
+    assert env.now() == 4_000
+
+
+def test_records_are_json_lines_with_plain_values(env, log):
+    env.record("round", loss=np.float32(0.5), missed=np.int64(3), missing=[1], source=None)
+    env.record("done")
+    assert [json.loads(line) for line in log.getvalue().splitlines()] == [
+        {"kind": "round", "loss": 0.5, "missed": 3, "missing": [1], "source": None},
+        {"kind": "done"},
+    ]

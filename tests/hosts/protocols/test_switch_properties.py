@@ -1,0 +1,251 @@
+"""Workers wired to the switch model by a network that loses, repeats, delays and reorders."""
+
+from collections import defaultdict
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory_network import AGGREGATOR, HOP, MemoryNetwork, make_job
+
+from gradplane import codecs
+from gradplane.hosts.digest import digest
+from gradplane.hosts.protocols.actions import Deliver
+from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Type
+
+
+class Chaos:
+    """A network's fates, and what the workers sent."""
+
+    def __init__(self, seed, loss, repeats, jitter):
+        self.random = Random(seed)
+        self.loss, self.repeats, self.jitter = loss, repeats, jitter
+        self.indices = {}
+
+    def __call__(self, direction, worker, payload):
+        header, body = aggregation.parse(payload)
+        if header.type is Type.INDICES:
+            key = (header.slot, header.round, worker)
+            assert self.indices.setdefault(key, body) == body, "a retransmission differs"
+        if self.random.random() < self.loss:
+            return []
+        copies = 2 if self.random.random() < self.repeats else 1
+        return [HOP + int(HOP * self.jitter * self.random.random()) for _ in range(copies)]
+
+    def lose_pass(self, worker, header, number):
+        return self.random.random() < self.loss / 8
+
+
+CHAOS = st.builds(
+    Chaos,
+    seed=st.integers(0, 2**32),
+    loss=st.sampled_from([0, 0.01, 0.1, 0.3]),
+    repeats=st.sampled_from([0, 0.3]),
+    jitter=st.sampled_from([0, 3, 60]),
+)
+JOBS = st.fixed_dictionaries(
+    {
+        "workers": st.integers(2, 5),
+        "slots": st.sampled_from([2, 4, 16]),
+        "sum_bits": st.sampled_from([8, 16]),
+        "error_feedback": st.booleans(),
+    }
+)
+SIZES = st.lists(st.sampled_from([1, 700, 2048, 5000]), min_size=1, max_size=3)
+
+
+def gradients(sizes, workers, rounds):
+    """By tensor, round and worker."""
+    make = np.random.default_rng(1).normal
+    return [
+        [[make(size=n).astype(np.float32) for _ in range(workers)] for _ in range(rounds)]
+        for n in sizes
+    ]
+
+
+def run(job, chaos, sizes, rounds=3):
+    """Every worker goes from round to round by itself; the vectors by tensor, round and worker."""
+    network = MemoryNetwork(job, chaos, lose_pass=chaos.lose_pass)
+    vectors = gradients(sizes, job.workers, rounds)
+    network.train([list(rows) for rows in zip(*vectors, strict=True)])
+    network.run()
+    return network, vectors
+
+
+def expected(job, rows, tensor, tensors):
+    """The codec's own arithmetic: one tensor's means by round, when everybody is always in."""
+    codec, n = push_codec(job), rows[0][0].size
+    states = [codec.start(n) for _ in range(job.workers)]
+    table = np.array(codec.table)
+    for round, xs in enumerate(rows):
+        seed = reduce_seed(job, round * tensors + tensor)
+        shared = codec.combine([codec.local(x, s) for x, s in zip(xs, states, strict=True)])
+        sums = np.zeros(codec.lanes(n), np.int64)
+        for w, x in enumerate(xs):
+            codes, states[w] = codec.codes(x, shared, seed, states[w], w)
+            sums += table[codes]
+        yield codec.decode_sum(sums, n, job.workers, shared, seed)
+
+
+def check_sums(network, exact_bitmaps=True):
+    """Every copy of a result is equal, and the sum of the codes of those in its bitmap."""
+    table = np.array(push_codec(network.job).table)
+    copies = defaultdict(set)
+    for payload in network.sums_sent:
+        header, _ = aggregation.parse(payload)
+        copies[header.slot, header.round].add(payload)
+    for (slot, round), payloads in copies.items():
+        assert len(payloads) == 1, "copies of a result differ"
+        header, body = aggregation.parse(payloads.pop())
+        assert header.worker == header.bitmap.bit_count() == network.job.quorum
+        members = [w for w in range(network.job.workers) if header.bitmap >> w & 1]
+        codes = [aggregation.unpack_indices(network.fate.indices[slot, round, w]) for w in members]
+        if exact_bitmaps:
+            sums = table[np.array(codes)].sum(0)
+            assert np.array_equal(aggregation.unpack_sums(body, header.sum_bits), sums)
+
+
+@settings(max_examples=60)
+@given(JOBS, CHAOS, SIZES)
+def test_retransmission_with_a_full_quorum_is_exact(changes, chaos, sizes):
+    job = make_job(**changes)
+    network, vectors = run(job, chaos, sizes)
+    check_sums(network)
+    for tensor, rows in enumerate(vectors):
+        for round, mean in enumerate(expected(job, rows, tensor, len(sizes))):
+            ticket = round * len(sizes) + tensor
+            for worker in range(job.workers):
+                result = network.delivered[worker][ticket]
+                assert np.array_equal(result.mean, mean)
+                assert result.missed == 0
+                assert result.gradient == digest(rows[round][worker])
+            assert len({network.delivered[w][ticket].sums for w in range(job.workers)}) == 1
+
+
+def rebuilt(network, worker, ticket, n):
+    """A worker's result from its log and the packets: what came in time, decoded."""
+    job, codec = network.job, codecs.get("thc")
+    width = aggregation.LANES[job.sum_bits]
+    sent = {}
+    for payload in network.sums_sent:
+        header, body = aggregation.parse(payload)
+        sent[header.slot, header.round] = header, aggregation.unpack_sums(body, job.sum_bits)
+    lines = [r for r in network.of_kind("arrival") if r["worker"] == worker]
+    lines = [r for r in lines if r["ticket"] == ticket and r["result"] != "late"]
+    lines.sort(key=lambda r: (r["round"], r["slot"]))
+    sums = np.zeros((len(lines), width), np.int64)
+    counts, norm = np.zeros(len(lines), np.int64), None
+    for k, line in enumerate(lines):
+        if line["result"] == "in time":
+            header, sums[k] = sent[line["slot"], line["round"]]
+            counts[k], norm = line["count"], header.norm
+    if norm is None:
+        return counts, np.zeros(n, np.float32)
+    lanes = codec.lanes(n)
+    shared = np.array([aggregation.norm_value(norm)], np.float32)
+    per_lane, seed = np.repeat(counts, width)[:lanes], reduce_seed(job, ticket)
+    return counts, codec.decode_sum(sums.ravel()[:lanes], n, per_lane, shared, seed)
+
+
+@settings(max_examples=60)
+@given(JOBS, CHAOS, SIZES, st.sampled_from(["lossy", "retransmit"]), st.integers(1, 5))
+def test_every_reduce_ends_and_is_what_its_packets_say(changes, chaos, sizes, reliability, quorum):
+    quorum = min(quorum, changes["workers"])
+    job = make_job(reliability=reliability, **changes | {"quorum": quorum})
+    network, vectors = run(job, chaos, sizes)
+    check_sums(network, exact_bitmaps=chaos.loss == 0 or quorum == job.workers)
+    for worker in range(job.workers):
+        for ticket in range(3 * len(sizes)):
+            result = network.delivered[worker][ticket]
+            n = vectors[ticket % len(sizes)][0][0].size
+            counts, mean = rebuilt(network, worker, ticket, n)
+            assert result.counts.tolist() == counts.tolist()
+            assert result.missed == (counts == 0).sum()
+            assert np.array_equal(result.mean, mean)
+
+
+@settings(max_examples=20)
+@given(CHAOS, st.integers(0, 3))
+def test_a_worker_that_never_speaks(chaos, mute):
+    """Left out at a quorum of all others, it follows them; the sums are theirs."""
+
+    def fate(direction, worker, payload):
+        fates = chaos(direction, worker, payload)
+        return [] if direction == "up" and worker == mute else fates
+
+    network = MemoryNetwork(make_job(quorum=3, reliability="lossy"), fate)
+    network.reduce(0, gradients([3000], 4, 1)[0][0])
+    network.run()
+    assert set(network.delivered) == {0, 1, 2, 3}
+    in_time = [r["bitmap"] for r in network.of_kind("arrival") if r["result"] == "in time"]
+    assert {int(bitmap, 16) for bitmap in in_time} <= {15 - (1 << mute)}
+
+
+@pytest.mark.parametrize("quorum, reliability", [(4, "retransmit"), (3, "lossy"), (4, "lossy")])
+def test_partitions_of_a_large_vector(monkeypatch, quorum, reliability):
+    """Each has its own norm and rotation, and starts when its first chunk's turn comes."""
+    monkeypatch.setattr(type(codecs.get("thc")), "_max_partition", 2048)
+    job = make_job(quorum=quorum, reliability=reliability, slots=2)
+    network, _ = run(job, Chaos(5, 0, 0, 3), [5000], rounds=2)
+    norms = [(r["ticket"], r["partition"], r["slot"], r["round"]) for r in network.of_kind("norm")]
+    assert sorted(set(norms)) == [(0, 0, 0, 1), (0, 1, 0, 2), (0, 2, 0, 3)] + [
+        (1, 0, 1, 3),
+        (1, 1, 1, 4),
+        (1, 2, 1, 5),
+    ]
+    for ticket in (0, 1):
+        assert all(network.delivered[w][ticket].missed == 0 for w in range(4))
+        assert len({network.delivered[w][ticket].mean.tobytes() for w in range(4)}) == 1
+    exact = np.mean(gradients([5000], 4, 2)[0][0], axis=0)
+    error = network.delivered[0][0].mean - exact
+    assert quorum < 4 or np.square(error).sum() < 0.03 * np.square(exact).sum()
+
+
+@settings(max_examples=20)
+@given(CHAOS)
+def test_runs_repeat(chaos):
+    again = Chaos(0, chaos.loss, chaos.repeats, chaos.jitter)
+    again.random.setstate(chaos.random.getstate())
+    first, _ = run(make_job(reliability="lossy"), chaos, [3000])
+    second, _ = run(make_job(reliability="lossy"), again, [3000])
+    assert first.records == second.records
+
+
+HEADERS = st.builds(
+    aggregation.Header,
+    type=st.sampled_from(Type),
+    job=st.sampled_from([3, 3, 3, 4]),
+    worker=st.integers(0, 5),
+    slot=st.integers(0, 5),
+    round=st.integers(0, 3),
+    sum_bits=st.just(8),
+    norm=st.sampled_from([0, 1, 0x42480000, 0x7F7FFFFF, 0x7F800000, 2**32 - 1]),
+    bitmap=st.integers(0, 31),
+    flags=st.integers(0, 3),
+    passed=st.sampled_from([0, 0, 0, 1]),
+)
+EVENTS = st.one_of(
+    st.tuples(HEADERS, st.integers(0, 255)),
+    st.tuples(st.sampled_from(["chunk", "norm", "status"]), st.integers(0, 20)),
+)
+
+
+@settings(max_examples=150)
+@given(st.sampled_from(["lossy", "retransmit"]), st.integers(1, 4), st.lists(EVENTS, max_size=40))
+def test_no_event_harms_a_worker(reliability, quorum, events):
+    """Whatever the switch says and whichever timer fires, it delivers finite values, once."""
+    worker = SwitchWorker(make_job(reliability=reliability, quorum=quorum), 1)
+    actions = worker.reduce(0, gradients([3000], 4, 1)[0][0][1], 0)
+    for what, value in events:
+        if isinstance(what, str):
+            actions += worker.timer((what, value), 0)
+        else:
+            body = bytes([value]) * aggregation.body_size(what.type, 8)
+            actions += worker.receive(*AGGREGATOR, what.pack() + body, 0)
+    delivered = [action for action in actions if isinstance(action, Deliver)]
+    assert len(delivered) <= 1
+    assert all(np.isfinite(action.result.mean).all() for action in delivered)

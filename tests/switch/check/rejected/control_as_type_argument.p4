@@ -1,0 +1,11 @@
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<16> b; }
+struct H { h_t h; }
+struct M { bit<8> x; }
+extern Box<T> { Box(T content); }
+control K() { apply { } }
+control I(inout H hdr, inout M m, inout standard_metadata_t sm) {
+    Box(K()) box;
+    apply { }
+}

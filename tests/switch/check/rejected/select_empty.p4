@@ -1,0 +1,8 @@
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<16> b; }
+struct H { h_t h; }
+struct M { bit<8> x; }
+parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t sm) {
+    state start { transition select({}) { {}: accept; } }
+}

@@ -1,0 +1,97 @@
+"""The rooms of src/gradplane/ import one another in one direction only.
+
+tests/switch/test_layers.py does the same for the stages inside switch/.
+"""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "gradplane"
+
+# Each room may import itself, the rooms listed, and the modules at the package's top. A row lists
+# rooms of earlier rows only, so there can be no cycle.
+PARTS = {"switch", "codecs", "planner", "hosts", "controller", "topologies", "aggregations"}
+MAY_IMPORT: dict[str, set[str]] = {
+    "switch": set(),
+    "codecs": set(),
+    "planner": {"codecs"},
+    "hosts": {"codecs"},
+    "controller": {"codecs"},
+    "topologies": {"switch", "hosts", "controller"},
+    "aggregations": {"codecs", "hosts", "controller", "topologies"},
+    "experiment": PARTS,
+    "runner": PARTS | {"experiment"},
+    "report": {"codecs", "experiment", "runner"},
+    "replayer": PARTS | {"experiment", "runner"},
+    "studies": PARTS | {"experiment", "runner", "report"},
+    "cli": PARTS | {"experiment", "runner", "report", "replayer", "studies"},
+}
+
+# Imports that break the table today. Remove a row when its import is gone; add none.
+TO_REMOVE = {
+    ("runner/run_experiment.py", "report"),  # a run ends with its report, which reads run folders
+}
+
+ENTRY_POINTS = {"__init__.py", "__main__.py"}  # of the package: they import the rooms they open
+
+
+def imports(node: ast.AST) -> Iterator[str]:
+    """The parts of gradplane that code imports when it runs, not only when types are checked."""
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+        children: list[ast.AST] = [*node.orelse]
+    else:
+        children = [*ast.iter_child_nodes(node)]
+    if isinstance(node, ast.Import):
+        yield from (_part(alias.name) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        assert node.level == 0, "imports are absolute"
+        yield from (_part(f"{node.module}.{alias.name}") for alias in node.names)
+    for child in children:
+        yield from imports(child)
+
+
+def _part(name: str) -> str:
+    """The room, or the module at the package's top, of an imported name; "" if it is not ours."""
+    package, _, rest = name.partition(".")
+    return rest.partition(".")[0] if package == "gradplane" else ""
+
+
+def outside(module: Path) -> set[str]:
+    """The rooms that a module imports and that it may not import."""
+    inside = module.relative_to(SOURCE)
+    room = inside.parts[0]
+    allowed = MAY_IMPORT.get(room, set()) | {room}
+    rooms = MAY_IMPORT.keys() & set(imports(ast.parse(module.read_text())))
+    known = {there for file, there in TO_REMOVE if file == inside.as_posix()}
+    return rooms - allowed - known
+
+
+def test_every_room_has_a_row() -> None:
+    rooms = {init.parent.name for init in SOURCE.glob("*/__init__.py")}
+    assert rooms <= MAY_IMPORT.keys()
+
+
+def test_a_room_imports_only_rooms_of_earlier_rows() -> None:
+    rows = list(MAY_IMPORT)
+    for n, row in enumerate(rows):
+        assert MAY_IMPORT[row] <= set(rows[:n]), row
+
+
+@pytest.mark.parametrize("room", sorted(MAY_IMPORT))
+def test_imports_point_one_way(room: str) -> None:
+    for module in sorted((SOURCE / room).rglob("*.py")):
+        extra = outside(module)
+        assert not extra, f"{module.relative_to(SOURCE)} imports {', '.join(sorted(extra))}"
+
+
+def test_modules_at_the_top_import_no_room() -> None:
+    for module in SOURCE.glob("*.py"):
+        assert module.name in ENTRY_POINTS or not outside(module), module.name
+
+
+def test_what_is_to_remove_is_still_there() -> None:
+    for file, room in TO_REMOVE:
+        assert room in imports(ast.parse((SOURCE / file).read_text())), (file, room)
