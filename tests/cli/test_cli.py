@@ -196,6 +196,37 @@ def test_p4_check_and_info(command: Command, tmp_path: Path) -> None:
     assert "table routes" in json.loads(output)["source"]
 
 
+def test_p4_ir_prints_a_line_a_statement(command: Command, tmp_path: Path) -> None:
+    program = tmp_path / "small.p4"
+    program.write_text(
+        "#include <v1model.p4>\n"
+        "header a_t { bit<16> sum; }\n"
+        "struct h_t { a_t a; }\n"
+        "struct m_t { }\n"
+        "parser P(packet_in p, out h_t h, inout m_t m, inout standard_metadata_t s) {\n"
+        "    state start { p.extract(h.a); transition accept; }\n"
+        "}\n"
+        "control V(inout h_t h, inout m_t m) {\n"
+        "    apply { verify_checksum(true, { h.a.sum }, h.a.sum, HashAlgorithm.csum16); }\n"
+        "}\n"
+        "control N(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply { } }\n"
+        "control C(inout h_t h, inout m_t m) { apply { } }\n"
+        "control D(packet_out p, in h_t h) { apply { p.emit(h); } }\n"
+        "V1Switch(P(), V(), N(), N(), C(), D()) main;\n"
+    )
+    status, lowered, errors = command("p4", "ir", program)
+    assert (status, errors) == (0, "")
+    assert lowered.split("\n\n")[1:3] == [
+        "parser P(out h_t h, inout m_t m, inout standard_metadata_t s)\n"
+        "  state start\n    extract h.a\n    goto accept",
+        "control V(inout h_t h, inout m_t m)\n"
+        '  verify_checksum(in true, in tuple<bit<16>>{h.a.sum}, in h.a.sum, "csum16")',
+    ]
+    status, prepared, _ = command("p4", "ir", program, "--prepared")
+    assert status == 0
+    assert "verify_checksum(in (h.a.isValid() && true), in tuple" in prepared
+
+
 def test_p4_check_finds_what_p4info_cannot_tell(command: Command, tmp_path: Path) -> None:
     psa = (ROOT / "tests" / "switch" / "p4runtime" / "programs" / "psa_switch.p4").read_text()
     program = tmp_path / "wrong.p4"
@@ -219,7 +250,7 @@ def test_p4_check_knows_what_the_programs_architecture_runs(
     )
     status, _, errors = command("p4", "check", program)
     assert status == 0
-    assert "warning: extern x: of the program's own" in errors
+    assert "warning: extern x: user-defined" in errors
     program.write_text(psa.replace("h.packet_out.setInvalid();", "random(h.packet_out);"))
     status, _, errors = command("p4", "check", program)
     assert status == 1

@@ -17,6 +17,8 @@ from gradplane import __version__
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from gradplane.switch.daemon.clients import ClientTls
+
 app = typer.Typer(
     help="P4 switch and network emulator for in-network aggregation of compressed gradients.",
     no_args_is_help=True,
@@ -40,6 +42,11 @@ Externs = Annotated[
     Path | None, typer.Option(metavar="FILE.py", help="Implements the program's own externs")
 ]
 Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False)]
+Cacert = Annotated[
+    Path | None, typer.Option(metavar="PEM", help="TLS: the authority of the switch's certificate")
+]
+Cert = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: your certificate")]
+Key = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: its private key")]
 
 
 def main() -> None:
@@ -319,6 +326,25 @@ def info(
 
 
 @p4_app.command()
+def ir(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    prepared: Annotated[
+        bool, typer.Option("--prepared", help="As its architecture has prepared it to run")
+    ] = False,
+) -> None:
+    """Print a program's intermediate representation, a line a statement."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch.ir.printer import program_text
+
+    compiled = programs.compiled(program, include, define, library=not prepared)
+    if prepared:
+        programs.check(compiled)
+    print(program_text(compiled.program, spaced=True), end="")
+
+
+@p4_app.command()
 def config(
     program: Program,
     include: Includes = [],  # noqa: B006
@@ -352,13 +378,18 @@ def trace(
     define: Defines = [],  # noqa: B006
     json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
     externs: Externs = None,
+    cacert: Cacert = None,
+    cert: Cert = None,
+    key: Key = None,
 ) -> None:
     """Tell everything that happens to a packet: one of your own, or those of a running switch."""
     if at is not None:
         if program is not None or packet is not None or externs is not None:
             raise typer.BadParameter("it takes no program and no packet", param_hint="--at")
-        _trace_live(at, port, where, count, json)
+        _trace_live(at, port, where, count, json, _tls(cacert, cert, key))
         return
+    if cacert is not None:
+        raise typer.BadParameter("it is for --at", param_hint="--cacert")
     if program is None or packet is None:
         raise typer.BadParameter("give FILE.p4 and --packet HEX, or --at HOST:PORT")
     if where is not None or count is not None:
@@ -374,14 +405,19 @@ def trace(
 
 
 def _trace_live(
-    address: str, port: int | None, where: str | None, count: int | None, as_json: bool
+    address: str,
+    port: int | None,
+    where: str | None,
+    count: int | None,
+    as_json: bool,
+    tls: "ClientTls | None",
 ) -> None:
     from json import dumps
 
     from gradplane.switch.daemon.clients import traces
 
     with suppress(KeyboardInterrupt):
-        found = traces(address, port, where, count)
+        found = traces(address, port, where, count, tls)
         print(f"waiting for packets at {address}; Ctrl-C ends it", file=sys.stderr)
         for answer in found:
             told = answer["trace"]
@@ -447,6 +483,9 @@ def cli(
         int | None, typer.Option(min=1, help="Its --thrift-port, in place of --at")
     ] = None,
     thrift_ip: Annotated[str, typer.Option(help="Where that is")] = "127.0.0.1",
+    cacert: Cacert = None,
+    cert: Cert = None,
+    key: Key = None,
     json: Annotated[str | None, typer.Option(hidden=True)] = None,
     pre: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -456,7 +495,7 @@ def cli(
     if at is not None and thrift_port is not None:
         raise typer.BadParameter("give one of --at and --thrift-port", param_hint="--at")
     address = at or (f"{thrift_ip}:{thrift_port}" if thrift_port else "127.0.0.1:9559")
-    raise typer.Exit(run_commands(address, file))
+    raise typer.Exit(run_commands(address, file, _tls(cacert, cert, key)))
 
 
 @app.command()
@@ -472,6 +511,18 @@ def shell(
     from gradplane.cli.p4runtime_shell import open_shell
 
     raise typer.Exit(open_shell(address, device_id, election_id, script=script))
+
+
+def _tls(cacert: Path | None, cert: Path | None, key: Path | None) -> "ClientTls | None":
+    from gradplane.switch.daemon.clients import ClientTls
+
+    if cacert is None:
+        if cert is not None or key is not None:
+            raise typer.BadParameter("TLS needs it", param_hint="--cacert")
+        return None
+    if (cert is None) != (key is None):
+        raise typer.BadParameter("give both or none", param_hint="--cert, --key")
+    return ClientTls(cacert, cert, key)
 
 
 def _console() -> "Console":

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,7 @@ from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
 from gradplane.experiment.schema import Experiment, Section
 from gradplane.experiment.validation_text import explain
-from gradplane.report.html import details, page, section, table
+from gradplane.report.page import render
 from gradplane.runner import run_folder
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.studies import papers, plot
@@ -142,10 +141,15 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
 def _page(study: dict[str, Any], svg: str, experiment: str) -> str:
     """From study.json and the files beside it."""
-    notes = "".join(f"<p>{escape(note)}</p>" for note in study["notes"])
-    parts = [
-        section("Numbers", notes + table(study["head"], study["cells"])),
-        section("Figure", svg[svg.index("<svg") :]),
-        section("Experiment", details("experiment.toml", experiment)),
-    ]
-    return page(study["title"], f"study {study['study']['name']}, seed {study['seed']}", parts)
+    return render(
+        "study.html",
+        {
+            "title": study["title"],
+            "lead": f"study {study['study']['name']}, seed {study['seed']}",
+            "notes": study["notes"],
+            "head": study["head"],
+            "rows": study["cells"],
+            "figure": svg[svg.index("<svg") :],
+            "experiment": experiment,
+        },
+    )

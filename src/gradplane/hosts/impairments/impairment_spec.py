@@ -1,4 +1,4 @@
-"""Reading the specs of impairments.py: keys, kinds, ranges, and errors that name the way out."""
+"""Access to the specs of impairments with checks of keys, types and ranges."""
 
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -25,14 +25,14 @@ def refusal(spec: Spec, key: str, text: str) -> ConfigError:
 
 
 def known_keys(spec: Spec, known: Collection[str], what: str) -> None:
-    """ConfigError for a key that is not known, with the nearest one."""
+    """Raise ConfigError with the nearest known key if a key is unknown."""
     for key in spec:
         if key not in known:
             raise ConfigError(f"{what}: unknown key {key!r}, {hint(key, known, repr)}", key)
 
 
 def get(spec: Spec, key: str, kind: Any, default: Any = None) -> Any:
-    """The key's value, of that kind; ConfigError if it is missing and has no default."""
+    """Return the key's value; ConfigError for a wrong type, or if it is missing."""
     value = spec.get(key, default)
     if value is None:
         raise refusal(spec, key, f"{key} is missing")
@@ -42,7 +42,7 @@ def get(spec: Spec, key: str, kind: Any, default: Any = None) -> Any:
 
 
 def whole(spec: Spec, key: str, default: int | None = None) -> int:
-    """A whole number of at least 1; the default is not checked."""
+    """Return an integer of at least 1; the default is not checked."""
     value = int(get(spec, key, int, default))
     if key in spec and value < 1:
         raise refusal(spec, key, f"{key} = {value}: it must be at least 1")
@@ -50,7 +50,7 @@ def whole(spec: Spec, key: str, default: int | None = None) -> int:
 
 
 def fraction(spec: Spec, key: str, default: float | None = None) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     value = get(spec, key, (int, float), default)
     if not 0 <= value <= 1:
         raise refusal(spec, key, f"{key} = {value}: it must be from 0 to 1")
@@ -58,7 +58,7 @@ def fraction(spec: Spec, key: str, default: float | None = None) -> float:
 
 
 def directions(spec: Spec) -> tuple[str, ...]:
-    """The key `direction`."""
+    """Return the directions that the key `direction` selects."""
     direction = spec.get("direction", "both")
     if direction not in ("up", "down", "both"):
         text = f"direction = {direction!r}: it must be up, down or both"
@@ -67,7 +67,7 @@ def directions(spec: Spec) -> tuple[str, ...]:
 
 
 def types(spec: Spec) -> Collection[str]:
-    """The key `flow`, as packet types."""
+    """Return the packet types that the key `flow` selects."""
     flow = spec.get("flow", "all")
     if isinstance(flow, str) and flow in FLOWS:
         return FLOWS[flow]
