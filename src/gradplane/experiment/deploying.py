@@ -53,6 +53,9 @@ class DeploymentError(Exception):
         super().__init__("\n".join(problem.text for problem in problems))
         self.problems = list(problems)
 
+    def __reduce__(self) -> tuple[type, tuple[list[Problem]]]:
+        return DeploymentError, (self.problems,)
+
 
 def resolve(experiment: Experiment) -> Experiment:
     """Return the experiment with every default that depends on another key filled in."""
