@@ -169,8 +169,8 @@ def test_a_replay_with_settings_says_its_network(
     status, output, _ = command("replay", folder, *change, "--out", tmp_path / "changed")
     assert status == 0
     assert output.splitlines()[0] == (
-        "The recorded run was on mininet, this one is on sim: its times differ; --net mininet runs"
-        " it as recorded"
+        "The recorded run was on mininet, this one is on sim: their times differ; use --net mininet"
+        " to run it there"
     )
     assert command("replay", folder, "--net", "sim")[0] == 2
     assert command("replay", folder, *change, "--net", "ns3")[0] == 2

@@ -128,8 +128,8 @@ def replay(
         network = net or "sim"
         if console and recorded.network not in (None, "", network):
             text = (
-                f"The recorded run was on {recorded.network}, this one is on {network}: its times"
-                f" differ; --net {recorded.network} runs it as recorded"
+                f"The recorded run was on {recorded.network}, this one is on {network}: their times"
+                f" differ; use --net {recorded.network} to run it there"
             )
             Console(highlight=False).print(text, soft_wrap=True, markup=False)
         return run(changed, out, net=network, console=console)
