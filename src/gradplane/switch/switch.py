@@ -296,14 +296,14 @@ class Switch:
     def _storm(self, left: int) -> None:
         reason = f"one packet took {PASSES_A_PACKET} passes"
         self.state.drops[reason] += left
-        self.state.tell(Fault(f"{left} packets dropped: {reason}"))
+        self.state.report(Fault(f"{left} packets dropped: {reason}"))
 
     def _leaving(self, left: list[Output]) -> list[Output]:
         if self.cpu_port is None:
             return left
         for port, packet in left:
             if port == self.cpu_port:
-                self.state.tell(PacketIn(packet))
+                self.state.report(PacketIn(packet))
         return [output for output in left if output[0] != self.cpu_port]
 
     # -- control --------------------------------------------------------------------------------

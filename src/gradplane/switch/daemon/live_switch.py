@@ -30,7 +30,7 @@ from gradplane.switch.ports.packet_loop import Capture, PacketLoop
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.ports.port import Port
 from gradplane.switch.program_cache import load_program
-from gradplane.switch.runtime.control_errors import SwitchError, told
+from gradplane.switch.runtime.control_errors import SwitchError, os_error_text
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.source import CompileError
 from gradplane.switch.switch import DEFAULT_ENGINE, Switch
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         serve(options)
     except OSError as error:
-        print(f"gradplane switch: {told(error)}", file=sys.stderr)
+        print(f"gradplane switch: {os_error_text(error)}", file=sys.stderr)
         return 1
     except (CompileError, ServerError, SwitchError) as error:
         print(error, file=sys.stderr)

@@ -183,15 +183,15 @@ class Engine:
                 self._fault(site.text, 1, f"packet dropped: {site.text}")
             case "user extern":
                 assert self._user_externs is not None
-                told = self._user_externs.failures.popleft().told
-                self._fault(site.text, 1, f"packet dropped: {told}")
+                detail = self._user_externs.failures.popleft().detail
+                self._fault(site.text, 1, f"packet dropped: {detail}")
             case "storm":
                 left = int.from_bytes(data, "little")
                 reason = f"one packet took {PASSES_A_PACKET} passes"
                 self._fault(reason, left, f"{left} packets dropped: {reason}")
             case "digest":
                 assert site.type is not None
-                self.state.tell(Digest(site.text, site.type, read(data)))
+                self.state.report(Digest(site.text, site.type, read(data)))
             case "log":
                 log.info("%s", log_message(site.text, site.type, read(data)))
 
@@ -206,14 +206,14 @@ class Engine:
             (ends - lengths)[there].tolist(), *rows[there, 1:].T.tolist(), strict=True
         ):
             packet = PacketIn(out[start:end].tobytes())
-            told.append((cause, partial(self.state.tell, packet)))
+            told.append((cause, partial(self.state.report, packet)))
         rest = rows[~there].copy()
         rest[:, 1] = np.cumsum(lengths[~there])
         return rest, out[np.repeat(~there, lengths)], told
 
     def _fault(self, reason: str, count: int, text: str) -> None:
         self.state.drops[reason] += count
-        self.state.tell(Fault(text))
+        self.state.report(Fault(text))
 
     def _count_drops(self) -> None:
         for word, reason in self._pipeline.drops.items():

@@ -213,7 +213,7 @@ class Instances:
         ]
         type_args = [erase(a) for a in t.args]
         instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)
-        instance.told_args = [erase_keeping_names(a) for a in t.args]
+        instance.declared_type_args = [erase_keeping_names(a) for a in t.args]
         kind = None if self.natives is None else self.natives.get((t.name, ""))
         instance.kind = kind or ""
         if kind is None:

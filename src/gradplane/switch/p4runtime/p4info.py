@@ -389,7 +389,7 @@ def _in_p4c_order(actions: Sequence[ir.Action]) -> list[ir.Action]:
 
 def control_plane_types(extern: ir.ExternInstance) -> list[Type]:
     """Return the type arguments as the controller sees them."""
-    return extern.told_args or extern.type_args
+    return extern.declared_type_args or extern.type_args
 
 
 def _number(extern: ir.ExternInstance, position: int) -> int:

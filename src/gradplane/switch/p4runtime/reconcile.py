@@ -76,7 +76,8 @@ def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
             found = table.find(entry.matches, entry.priority)
             if found is not None:
                 found.meter.restore(entry.meter.cells)
-                found.last_hit_ns, found.idle_told_ns = entry.last_hit_ns, entry.idle_told_ns
+                found.last_hit_ns = entry.last_hit_ns
+                found.idle_reported_ns = entry.idle_reported_ns
 
 
 def _updates(old: Pipeline) -> Iterator[p4r.Update]:

@@ -20,8 +20,8 @@ class Register:
 
     `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; where W > 64 a
     sequence of ints, kept in `memory` as little-endian 64-bit words. Packets that read beyond the
-    end get 0, that write there change nothing (simple_switch leaves the target of such a read
-    unchanged, which v1model calls unspecified). `block`: where the cells are to lie; it is zero.
+    end get 0; those that write there change nothing (simple_switch leaves the target of such a read
+    unchanged, which v1model calls unspecified). `block`: the zeroed memory for the cells.
     """
 
     def __init__(
@@ -49,7 +49,7 @@ class Register:
         self.clear()
 
     def read(self, index: int) -> int:
-        """A cell's value; raises TableError OUT_OF_RANGE."""
+        """Return a cell's value; raises TableError OUT_OF_RANGE."""
         self._check(index)
         return self.cells[index]
 
@@ -73,7 +73,7 @@ class Register:
 
 
 def cell_shape(type: Type) -> tuple[np.dtype[np.integer], int]:
-    """Of a register's cell: NumPy's type, and how many of it make one."""
+    """Return NumPy's type for a register's cell, and how many items of it make one."""
     bits = type if isinstance(type, Bits) else Bits(1)
     if bits.width > 64:
         return np.dtype(np.uint64), -(-bits.width // 64)
@@ -143,7 +143,7 @@ class Counter:
         self._bytes = memoryview(self.bytes)  # type: ignore[arg-type]
 
     def read(self, index: int) -> tuple[int, int]:
-        """Packets and bytes of a cell; raises TableError OUT_OF_RANGE."""
+        """Return a cell's packets and bytes; raises TableError OUT_OF_RANGE."""
         self._check(index)
         return self._packets[index], self._bytes[index]
 
@@ -159,7 +159,7 @@ class Counter:
         self.bytes.fill(0)
 
     def add(self, index: int, nbytes: int) -> None:
-        """Counts a packet of `nbytes`; beyond the end nothing is counted."""
+        """Count a packet of `nbytes`; beyond the end, do nothing."""
         if index < self.size:
             self._packets[index] = (self._packets[index] + 1) & MASK64
             self._bytes[index] = (self._bytes[index] + nbytes) & MASK64

@@ -1,7 +1,7 @@
 """A program's registers, all in one block of memory.
 
-So compiled code has one address to keep, and reaches each register at a fixed distance from it.
-Behind a register's last cell is a spare one, which takes what is written beyond the end.
+Compiled code keeps one address and reaches each register at a fixed distance from it. After a
+register's last cell is a spare one, which takes writes beyond the end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gradplane.switch.runtime.shared_memory import LINE, block
 
 
 def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, int], int]:
-    """Where each register's cells begin, in bytes, and the size of the block."""
+    """Return the offset of each register's cells, in bytes, and the size of the block."""
     places, end = {}, 0
     for instance in instances:
         if instance.kind == "register":
@@ -33,7 +33,7 @@ def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, i
 def make_registers(
     instances: Iterable[ir.ExternInstance],
 ) -> tuple[npt.NDArray[np.uint8], dict[str, Register]]:
-    """The block, and the registers by name."""
+    """Make the block, and the registers by name."""
     known = {i.name: i for i in instances if i.kind == "register"}
     places, size = register_places(known.values())
     memory = block(size + LINE)

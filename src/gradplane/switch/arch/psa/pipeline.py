@@ -106,7 +106,7 @@ class _Pass(Pass[_Departure]):
         self.enter("ingress deparser")
         blocks.run("id", packet, values)
         for digest in packet.digests:
-            self.state.tell(digest)
+            self.state.report(digest)
         self.after_ingress(arrival, packet, values)
 
     def arrived(self, arrival: Arrival) -> Values:

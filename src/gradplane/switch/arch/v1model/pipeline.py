@@ -92,7 +92,7 @@ class _Pass(Pass[_Departure]):
         if packet.clone is not None:
             self.clone_ingress(arrival, packet, values)
         for digest in packet.digests:
-            state.tell(digest)
+            state.report(digest)
         self.after_ingress(arrival, packet, values)
 
     def parse(self, packet: V1Packet, arrival: Arrival) -> Values:
