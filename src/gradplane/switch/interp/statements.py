@@ -251,15 +251,15 @@ class Statements:
 
     def observer(self, s: ir.ApplyTable, table: MatchTable) -> TableObserver | None:
         """Return what follows a lookup: direct counters and the like, then the results."""
-        observe = self.externs.observer(table, self)
+        after = self.externs.observer(table, self)
         hit = None if s.hit is None else self.store(s.hit)
         action_run = None if s.action_run is None else self.store(s.action_run)
-        if observe is hit is action_run is None:
+        if after is hit is action_run is None:
             return None
 
         def observe(env: Env, _: Any, entry: Entry | None, data: ActionData) -> None:
-            if observe is not None:
-                observe(env, entry)
+            if after is not None:
+                after(env, entry)
             if hit is not None:
                 hit(env, entry is not None)
             if action_run is not None:

@@ -549,8 +549,8 @@ class Method:
 
 @dataclass(slots=True, eq=False)
 class UserExtern:
-    """What only an instance of a user-defined extern has: the types of the constructor's parameters,
-    as in UserExternArgument, and abstract methods."""
+    """The user-defined part of an extern instance: the types of the constructor's parameters, as in
+    UserExternArgument, and abstract methods."""
 
     types: list[Type] = field(default_factory=list)
     methods: list[Method] = field(default_factory=list)

@@ -1,8 +1,8 @@
 """Division of 128-bit numbers.
 
-For it LLVM calls functions of the compiler's runtime library, which need not be loaded in this
-process; so the module brings them, under the names that LLVM expects. (LLVM divides still wider
-numbers in line, and narrower ones by instruction.)
+LLVM calls functions of the compiler's runtime library for it, which need not be loaded in this
+process; so the module defines them, under the names that LLVM expects. (LLVM divides still wider
+numbers in line, and narrower ones by an instruction.)
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ _PARAMS = [("i128", "%a"), ("i128", "%b")]
 
 
 def bring_division(module: Module) -> None:
-    """Adds the library's functions, once."""
+    """Add the library's functions, once."""
     if module.has("divide128"):
         return
     _long_division(module)

@@ -10,8 +10,7 @@ from gradplane.switch.jit.value_layout import scalar_width
 
 
 class StructFields:
-    """One struct. Programs may bring a struct of their own that lacks fields: `put` skips these,
-    `get` gives 0."""
+    """One struct. A program's declaration may lack fields: `put` skips these, `get` gives 0."""
 
     def __init__(self, unit: Unit, context: Context, name: str) -> None:
         self.unit = unit

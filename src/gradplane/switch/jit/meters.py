@@ -108,7 +108,7 @@ class _Writer:
         self._set("last", self.f.intrinsic("llvm.umax.i64", "i64", *args))
 
     def _has(self, bucket: str, colour: int) -> Operand:
-        """Whether the bucket has the tokens, and the packet was of this colour or a better one."""
+        """Return whether the bucket has the tokens and the packet was not worse than `colour`."""
         enough = self.f.compare("uge", "i64", self._get(bucket), "%amount")
         good = self.f.compare("ule", "i32", "%before", colour)
         return self.f.binary("and", "i1", enough, good)

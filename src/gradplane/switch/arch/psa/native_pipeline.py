@@ -127,7 +127,7 @@ class PsaTraffic(Traffic):
         target = native_vectors.reserve(f, "between", side.room(f, c))
         size = side.deparse(f, c, target, depart)
         native_vectors.extend(f, "between", size)
-        self.tell_digests(f)
+        self.send_digests(f)
         self._after_ingress(f, c, size, depart)
         f.at(depart)
         self._departures(f)

@@ -220,7 +220,7 @@ class V1Traffic(Traffic):
         self.put(f, c, "checksum_error", self.context.get(f, c, "checksum_error"))
         self.run(f, "ig", c, depart)
         self._clone_ingress(f, c, depart)
-        self.tell_digests(f)
+        self.send_digests(f)
         self._after_ingress(f, c, depart)
         f.at(depart)
         self._departures(f)
