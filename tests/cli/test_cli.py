@@ -1,6 +1,7 @@
 """The command line: exit status, what is printed, how errors look."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import pytest
 
 import gradplane
 from gradplane.cli import main
+from gradplane.runner.run_data import RunData
 from gradplane.runner.summary import Summary
 
 ROOT = Path(__file__).parents[2]
@@ -132,6 +134,46 @@ def test_codecs(command: Command) -> None:
     assert [rows[1][0], *rows[1][3:]] == ["float32", "1.00", "32.00", "0", "0", "0"]
     assert [rows[0][0], *rows[0][3:5]] == ["thc", "7.97", "4.02"]
     assert all(0 < float(error) < 0.1 for error in rows[0][5:])
+
+
+def test_codecs_list_is_what_codecs_prints(command: Command) -> None:
+    assert command("codecs", "list") == command("codecs")
+
+
+def test_shipped_experiments(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, output, _ = command("experiments")
+    assert status == 0
+    assert re.search(r"^ thc-star +The demo: 4 workers around one switch", output, re.MULTILINE)
+    assert max(map(len, output.splitlines())) <= 80
+    monkeypatch.chdir(tmp_path)
+    assert command("experiments", "--copy", "thc-star") == (0, "thc-star.toml\n", "")
+    status, _, errors = command("experiments", "--copy", "thc-star")
+    assert (status, errors) == (1, "gradplane: thc-star.toml exists: give another file or folder\n")
+    assert command("experiments", "folder")[0] == 2
+
+
+def test_a_shipped_experiment_runs_by_its_name(command: Command, tmp_path: Path) -> None:
+    settings = ["job.epochs=1", "job.batch=300", "output.baseline=false"]
+    flags = [word for setting in settings for word in ("--set", setting)]
+    status, output, _ = command("run", "thc-star", "--net", "sim", "--out", tmp_path / "r", *flags)
+    assert status == 0 and "test accuracy" in output
+
+
+def test_a_replay_with_settings_says_its_network(
+    command: Command, small_run: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunData, "network", "mininet")
+    folder, change = small_run().folder, ("--set", "job.epochs=1")
+    status, output, _ = command("replay", folder, *change, "--out", tmp_path / "changed")
+    assert status == 0
+    assert output.splitlines()[0] == (
+        "The recorded run was on mininet, this one is on sim: its times differ; --net mininet runs"
+        " it as recorded"
+    )
+    assert command("replay", folder, "--net", "sim")[0] == 2
+    assert command("replay", folder, *change, "--net", "ns3")[0] == 2
 
 
 def test_an_unknown_codec_is_refused(command: Command) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control_handles import Copy, Profile, Table
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.interp.trace_events import Event, Trace
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
@@ -72,6 +73,7 @@ class Switch:
     program's tables, registers and so on (gradplane.switch.runtime).
     """
 
+    @collections_paused()
     def __init__(
         self,
         program: str | Path | ir.Program,
