@@ -20,7 +20,8 @@ from gradplane.switch.jit.value_layout import container
 
 @dataclass(slots=True)
 class Group:
-    """Numbers with their widths, or a varbit of at most `most` bits in memory; `valid`: if present."""
+    """Numbers with their widths, or a varbit of at most `most` bits in memory; present if `valid`.
+    """
 
     valid: Operand
     numbers: list[tuple[int, Operand]] = field(default_factory=list)

@@ -22,7 +22,7 @@ _libc.free.restype = None
 
 
 class VectorTransfer:
-    """Transfers a vector: `words` are the engine's state words, `at` the first of the vector's three
+    """Transfers a vector: `words` are the engine's state words, `at` the first of the vector's
     (address, length, capacity)."""
 
     def __init__(self, words: memoryview[int], at: int) -> None:

@@ -219,7 +219,7 @@ class Instances:
         instance.kind = kind or ""
         if kind == "register" and (cell := packed_type(type_args[0])) != type_args[0]:
             instance.args = [packed_constant(type_args[0], a) for a in args]
-            instance.type_args[0] = instance.told_args[0] = cell
+            instance.type_args[0] = instance.declared_type_args[0] = cell
         if kind is None:
             instance.user_extern = ir.UserExtern(
                 [extern_type(substitute(p.type, env.types)) for p in params]

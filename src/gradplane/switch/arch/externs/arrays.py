@@ -18,7 +18,7 @@ from gradplane.switch.jit.value_layout import container, scalar_width
 from gradplane.switch.runtime.meters import CELL_WORDS, GREEN, RED, YELLOW
 
 Codes = Mapping[int, int]
-"""How an architecture numbers the meters' colours GREEN, YELLOW and RED."""
+"""An architecture's numbers of the meters' colours GREEN, YELLOW and RED."""
 
 COLOURS = {"GREEN": GREEN, "YELLOW": YELLOW, "RED": RED}  # by the name of an enum's member
 

@@ -22,7 +22,7 @@ Step = Callable[[MatchTable, ir.ExternInstance, Statements], Observer]
 
 @dataclass(frozen=True, slots=True)
 class DirectResources:
-    """What tables do with their direct counter and meter on each lookup, in both engines."""
+    """The actions on a table's direct counter and meter on each lookup, in both engines."""
 
     counter: Step
     meter: Step
