@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
-from gradplane.switch.jit.division import bring_division
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
 from gradplane.switch.jit.value_layout import Layouts, container, scalar_width
-from gradplane.switch.jit.wide_arithmetic import bring_wide
+from gradplane.switch.jit.wide_arithmetic import bring_division, bring_wide
 from gradplane.switch.source import NOWHERE
 
 INLINE = 128  # bits up to which products and quotients are computed in line

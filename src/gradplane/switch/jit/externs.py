@@ -21,9 +21,9 @@ from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.table_apply import Observe, Tables
 from gradplane.switch.jit.user_extern_calls import Buffer, call_user_extern
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.runtime.arrays import register_places
 from gradplane.switch.runtime.crcs import custom_crcs
 from gradplane.switch.runtime.profiles import ActionProfile
-from gradplane.switch.runtime.registers import register_places
 
 
 @dataclass(frozen=True, slots=True)

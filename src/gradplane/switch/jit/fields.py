@@ -20,8 +20,7 @@ from gradplane.switch.jit.value_layout import container
 
 @dataclass(slots=True)
 class Group:
-    """Numbers with their widths, or a varbit of at most `most` bits in memory; present if `valid`.
-    """
+    """Numbers with their widths, or a varbit of at most `most` bits; present if `valid`."""
 
     valid: Operand
     numbers: list[tuple[int, Operand]] = field(default_factory=list)

@@ -1,13 +1,18 @@
-"""gradplane.switch.runtime.meters.MeterCell.execute as a native function."""
+"""Counts in native memory, and gradplane.switch.runtime.meters.MeterCell.execute as a function."""
 
 from __future__ import annotations
 
-from gradplane.switch.jit.count_layout import count
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.meters import CELL_WORDS, COUNTS, GREEN, RED, SECOND, YELLOW
 
 _AT = {name: 8 * i for i, name in enumerate(CELL_WORDS)}
+
+
+def count(f: Function, cells: Operand, size: Operand) -> None:
+    """Count a packet of so many bytes; `cells`: the address of two words, packets and bytes."""
+    for at, amount in ((cells, "1"), (f.add(cells, 8), size)):
+        f.store("i64", f.binary("add", "i64", f.load("i64", at, 8), amount), at, 8)
 
 
 def execute_meter(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from typing import cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import wrap
 from gradplane.switch.ir.types import Bits, Bool, Type
 from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.shared_memory import LINE, block
 
 MASK64 = (1 << 64) - 1
 
@@ -173,3 +175,45 @@ def _check_index(kind: str, name: str, index: int, size: int) -> None:
         raise TableError(
             "OUT_OF_RANGE", f"{kind} {name}: index {index} is not within 0 to {size - 1}"
         )
+
+
+# -- all registers of a program, in one block of memory -----------------------------------------
+
+# Compiled code keeps one address and reaches each register at a fixed distance from it. After a
+# register's last cell is a spare one, which takes writes beyond the end.
+
+
+def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, int], int]:
+    """Return the offset of each register's cells, in bytes, and the size of the block."""
+    places, end = {}, 0
+    for instance in instances:
+        if instance.kind == "register":
+            places[instance.name] = end
+            dtype, words = cell_shape(instance.type_args[0])
+            size = (_size(instance) + 1) * words * dtype.itemsize
+            # An odd number of lines: equal cells of many registers do not compete for the same
+            # places in the processor's cache.
+            end += (-(-size // LINE) | 1) * LINE
+    return places, end
+
+
+def make_registers(
+    instances: Iterable[ir.ExternInstance],
+) -> tuple[npt.NDArray[np.uint8], dict[str, Register]]:
+    """Make the block, and the registers by name."""
+    known = {i.name: i for i in instances if i.kind == "register"}
+    places, size = register_places(known.values())
+    memory = block(size + LINE)
+    return memory, {name: _register(i, memory[places[name] :]) for name, i in known.items()}
+
+
+def _register(instance: ir.ExternInstance, memory: npt.NDArray[np.uint8]) -> Register:
+    initial = instance.args[1] if len(instance.args) > 1 else 0
+    assert isinstance(initial, int), instance
+    return Register(instance.name, _size(instance), instance.type_args[0], int(initial), memory)
+
+
+def _size(instance: ir.ExternInstance) -> int:
+    size = instance.args[0]
+    assert isinstance(size, int), instance
+    return int(size)

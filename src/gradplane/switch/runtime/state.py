@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Counter
+from gradplane.switch.runtime.arrays import Counter, make_registers
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
@@ -18,7 +18,6 @@ from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.multicast_nodes import MulticastNodes
 from gradplane.switch.runtime.profiles import ActionProfile
-from gradplane.switch.runtime.registers import make_registers
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.rng import Rng
 from gradplane.switch.runtime.valuesets import ParserValueSet

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gradplane.switch.interp.frame_layout import Env
 from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit.count_layout import count as write_count
 from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.jit.meters import count as write_count
 from gradplane.switch.jit.meters import execute_meter
 from gradplane.switch.jit.statements import Statements as NativeStatements
 from gradplane.switch.jit.table_apply import Observe

@@ -22,8 +22,8 @@ class PacketPath(IntEnum):
     RECIRCULATE = 6
 
 
-# The values that each block takes, in the order of its parameters. The metadata that a deparser sets
-# ("to ...") are other values than those that a parser gets.
+# The values that each block takes, in the order of its parameters. The metadata that a deparser
+# sets ("to ...") are other values than those that a parser gets.
 INGRESS = Layout({
     "ip": ("hdr", "meta", "parser istd", "resubmit", "recirculate"),
     "ig": ("hdr", "meta", "istd", "ostd"),
