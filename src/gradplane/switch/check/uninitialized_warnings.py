@@ -84,7 +84,7 @@ class _Body:
             case ast.If(cond=cond, then=then, other=other):
                 self.reads(cond)
                 self.statements([then, other])
-            case ast.Switch(subject=subject, cases=cases):
+            case ast.SwitchStmt(subject=subject, cases=cases):
                 self.reads(subject)
                 self.statements([case.body for case in cases])
             case ast.For() | ast.ForIn():
