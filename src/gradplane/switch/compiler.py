@@ -10,9 +10,9 @@ from pathlib import Path
 
 from gradplane.switch.arch.registry import natives_of
 from gradplane.switch.check.checker import check
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.lower.program import lower, package_types
-from gradplane.switch.python_settings import collections_paused
 from gradplane.switch.source import (
     CompileError,
     Diagnostic,

@@ -14,8 +14,8 @@ from io import BytesIO
 from pathlib import Path
 
 from gradplane.switch import disk_cache
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.python_settings import collections_paused
 
 HERE = Path(__file__).parent
 # Packages that a compiled program depends on, beside this folder's files; `arch` decides which

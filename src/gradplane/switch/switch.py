@@ -15,13 +15,13 @@ import numpy.typing as npt
 
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control_handles import Copy, Profile, Table
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.interp.trace_events import Event, Trace
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
 from gradplane.switch.packet_tracing import Tracing
 from gradplane.switch.program_cache import load_program
-from gradplane.switch.python_settings import allow_deep_recursion, collections_paused
 from gradplane.switch.runtime.arrays import Counter, Register
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Fault, Message, PacketIn
@@ -89,7 +89,6 @@ class Switch:
         links: Links | None = None,
         externs: Implementations | str | Path | None = None,
     ) -> None:
-        allow_deep_recursion()
         if engine not in ENGINES:
             raise SwitchError(f"there is no engine {engine!r}; engines: {', '.join(ENGINES)}")
         if not isinstance(program, ir.Program):

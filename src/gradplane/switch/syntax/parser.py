@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from gradplane.switch.python_settings import allow_deep_recursion
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.lexer import tokenize
@@ -30,7 +29,6 @@ def parse_file(
     without an include directory, after `include_dirs`. The reporter holds the source lines and any
     warnings. Raises CompileError with every syntax error found.
     """
-    allow_deep_recursion()
     pieces, reporter = preprocess(path, include_dirs, defines or (), text)
     tokens = tokenize(pieces, reporter)
     program = DeclarationParser(tokens, reporter).program()

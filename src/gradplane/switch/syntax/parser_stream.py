@@ -14,9 +14,10 @@ from gradplane.switch.syntax.lexer import KEYWORDS, Token
 
 T = TypeVar("T")
 
-# Far beyond what people write, and within the recursion limit (switch/python_settings.py).
-MAX_DEPTH = 256  # nested brackets, blocks, signs and casts
-MAX_CHAIN = 1000  # operators, members or else-ifs in a row
+# Far beyond what people write. All stages recurse so deep, and the interpreter does for each packet:
+# with these limits they stay within Python's recursion limit, which a library leaves as it is.
+MAX_DEPTH = 64  # nested brackets, blocks, signs and casts
+MAX_CHAIN = 200  # operators, members or else-ifs in a row
 
 # Keywords that are only allowed at the top level: below it, a "}" is missing.
 TOP_LEVEL = frozenset(
