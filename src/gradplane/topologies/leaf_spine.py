@@ -57,8 +57,9 @@ def leaf_spine(
 
 
 def _hosts_of_leaves(count: int, leaves: int | None, hosts_per_leaf: int | None) -> list[range]:
-    """Return the hosts of each leaf, counted from 0; the first leaves have one more where
-    needed.
+    """Return the hosts of each leaf, counted from 0.
+
+    The first leaves have one more where needed.
     """
     if leaves is None:
         leaves = -(-count // check_count("hosts_per_leaf", hosts_per_leaf or 2, "hosts on a leaf"))

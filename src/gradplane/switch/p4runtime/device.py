@@ -59,8 +59,9 @@ class Device:
 
     @property
     def target(self) -> Pipeline:
-        """The pipeline that reads and writes apply to; raises RpcError while there is no
-        program.
+        """The pipeline that reads and writes apply to.
+
+        Raises RpcError while there is no program.
         """
         pipeline = self.saved or self.pipeline
         if pipeline is None:
@@ -82,9 +83,7 @@ class Device:
                     return pipeline.switch.process(port, packet)
 
     def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-        """Run a batch through it: packet i is data[starts[i]:ends[i]] (see
-        Switch.process_spans).
-        """
+        """Run a batch through it: packet i is data[starts[i]:ends[i]]; Switch.process_spans."""
         while True:
             pipeline = self.pipeline
             if pipeline is None:
@@ -99,8 +98,9 @@ class Device:
         self.commit(self._pipeline(program, p4r.ForwardingPipelineConfig()))
 
     def prepare(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
-        """Make a pipeline of a pushed config; raise RpcError INVALID_ARGUMENT where that is not
-        possible.
+        """Make a pipeline of a pushed config.
+
+        Raises RpcError INVALID_ARGUMENT where that is not possible.
         """
         if not (config.p4_device_config or config.p4info.ListFields()):
             raise RpcError(
@@ -127,8 +127,9 @@ class Device:
         self.saved = None
 
     def _program(self, device_config: bytes) -> ir.Program:
-        """Compile a device config; an empty one, which comes with a P4Info, stands for the running
-        program.
+        """Compile a device config.
+
+        An empty one, which comes with a P4Info, stands for the running program.
         """
         if not device_config:
             if self.pipeline is None:

@@ -80,8 +80,9 @@ def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
 
 
 def _updates(old: Pipeline) -> Iterator[p4r.Update]:
-    """Yield the updates that make a fresh pipeline equal; objects in their initial state need
-    none.
+    """Yield the updates that make a fresh pipeline equal.
+
+    Objects in their initial state need none.
     """
     for entity in _entities(old, _INSERTED):
         if not (entity.HasField("table_entry") and entity.table_entry.is_const):
