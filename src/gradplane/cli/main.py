@@ -93,7 +93,10 @@ def options(
 @app.command()
 def run(
     experiment: Annotated[
-        Path | None, typer.Argument(metavar="EXPERIMENT.toml", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+        ),
     ] = None,
     net: Annotated[
         str | None, typer.Option(metavar="mininet|sim", help="Default: mininet where possible")
@@ -111,8 +114,7 @@ def run(
     from gradplane.runner import run_experiment
     from gradplane.studies import launch
 
-    if net not in (None, *run_experiment.NETWORKS):
-        raise typer.BadParameter(f"use {' or '.join(run_experiment.NETWORKS)}", param_hint="--net")
+    _check_network(net)
     if resume is not None:
         if experiment or out or settings or cli or seed is not None:
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
@@ -156,6 +158,27 @@ def _notes(error: BaseException) -> list[str]:
     return list(getattr(error, "__notes__", ()))
 
 
+@app.command()
+def experiments(
+    copy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Write one out, to edit it")
+    ] = None,
+    destination: Annotated[
+        Path | None, typer.Argument(metavar="[DEST]", help="With --copy: a file or a folder")
+    ] = None,
+) -> None:
+    """List the shipped experiments, which `gradplane run NAME` runs."""
+    from gradplane.cli import output_tables
+    from gradplane.experiment import shipped
+
+    if copy is not None:
+        _say(_console(), str(shipped.copy(copy, destination)))
+        return
+    if destination is not None:
+        raise typer.BadParameter("it is for --copy NAME", param_hint="DEST")
+    _console().print(output_tables.experiments())
+
+
 def _run_study(
     path: Path, out: Path | None, net: str | None, seed: int | None, settings: list[str], cli: bool
 ) -> None:
@@ -172,20 +195,33 @@ def _run_study(
     _say(console, f"report: {done.report}")
 
 
+def _check_network(net: str | None) -> None:
+    from gradplane.runner.run_experiment import NETWORKS
+
+    if net not in (None, *NETWORKS):
+        raise typer.BadParameter(f"use {' or '.join(NETWORKS)}", param_hint="--net")
+
+
 @app.command()
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
     settings: Settings = [],  # noqa: B006
     out: Out = None,
+    net: Annotated[
+        str | None, typer.Option(metavar="mininet|sim", help="With --set: the network; default sim")
+    ] = None,
 ) -> None:
     """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
     from gradplane.cli import output_tables
     from gradplane.replayer import replay_run
     from gradplane.runner.summary import Summary
 
+    if net is not None and not settings:
+        raise typer.BadParameter("it is for --set", param_hint="--net")
+    _check_network(net)
     console = _console()
     if settings:
-        result = replay_run.replay(folder, settings, out=out, console=True)
+        result = replay_run.replay(folder, settings, out=out, net=net, console=True)
     else:
         with console.status("replaying") as status:
             result = replay_run.replay(
@@ -222,12 +258,18 @@ def report(
 
 
 @codecs_app.callback(invoke_without_command=True)
-def list_codecs(context: typer.Context) -> None:
-    """List the codecs with their parameters."""
+def codecs(context: typer.Context) -> None:
+    """List the codecs with their parameters, or measure them."""
     if context.invoked_subcommand is None:
-        from gradplane.cli import output_tables
+        list_codecs()
 
-        _console().print(output_tables.codecs())
+
+@codecs_app.command("list")
+def list_codecs() -> None:
+    """List the codecs with their parameters."""
+    from gradplane.cli import output_tables
+
+    _console().print(output_tables.codecs())
 
 
 @codecs_app.command()
@@ -281,6 +323,25 @@ def info(
         _console().print(output_tables.program(compiled.program))
     else:
         print(programs.p4info(compiled.program), end="")
+
+
+@p4_app.command()
+def ir(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    prepared: Annotated[
+        bool, typer.Option("--prepared", help="As its architecture has prepared it to run")
+    ] = False,
+) -> None:
+    """Print a program's intermediate representation, a line a statement."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch.ir.printer import program_text
+
+    compiled = programs.compiled(program, include, define, library=not prepared)
+    if prepared:
+        programs.check(compiled)
+    print(program_text(compiled.program, spaced=True), end="")
 
 
 @p4_app.command()

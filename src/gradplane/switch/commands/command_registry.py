@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from gradplane._suggestions import nearest
+from gradplane.switch.control_handles import ControlledSwitch
 from gradplane.switch.runtime.control_errors import SwitchError
-from gradplane.switch.switch import Switch
 
 
 class CommandError(SwitchError):
@@ -55,7 +55,7 @@ class NoPorts:
 class Target:
     """The target of commands: a switch and its ports."""
 
-    switch: Switch
+    switch: ControlledSwitch
     ports: Ports = NoPorts()
 
 

@@ -205,7 +205,7 @@ class If(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Switch(Stmt):
+class SwitchStmt(Stmt):
     """On a Bits expression; each case's values are distinct constants."""
 
     subject: Expr
@@ -271,9 +271,11 @@ class CallExtern(Stmt):
 
 @dataclass(slots=True, eq=False)
 class UserExternArgument:
-    """An argument of one of the program's own externs. `type`: of the parameter, with enums, errors
-    and tuples, as only the implementation sees them. `value` of an out or inout parameter is a
-    variable of its own; None: left out."""
+    """An argument of a user-defined extern.
+
+    `type`: of the parameter, with enums, errors and tuples, as only the implementation sees them.
+    `value` of an out or inout parameter is a variable of its own; None: left out.
+    """
 
     name: str
     direction: str

@@ -102,7 +102,7 @@ class Lowering(Instances):
 
         Those with constructor parameters are left out: there are no arguments for them.
         """
-        used = used_blocks(self.program)
+        used = used_blocks(self.checker.all_nodes())
         for decl in self.program.declarations:
             if not isinstance(decl, ast.ParserDecl | ast.ControlDecl) or decl in used:
                 continue
