@@ -15,6 +15,7 @@ from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.device_config import Source, parse_device_config
 from gradplane.switch.p4runtime.p4info_match import differences
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
+from gradplane.switch.p4runtime.reconcile import load_state, saved_state
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Message
@@ -125,6 +126,27 @@ class Device:
                 old.state.listener = None
                 self.pipeline = pipeline
         self.saved = None
+
+    def save_state(self) -> str:
+        """Return the running program's state, for `load_state`. Raises RpcError."""
+        pipeline = self._running()
+        with pipeline.switch.lock:
+            return saved_state(pipeline)
+
+    def load_state(self, text: str) -> None:
+        """Start the running program anew with saved state, from the next packet on.
+
+        Raises RpcError, and leaves all as it is, where the state is not of such a program.
+        """
+        old = self._running()
+        new = self._pipeline(old.catalog.program, old.config)
+        load_state(new, text)
+        self.commit(new)
+
+    def _running(self) -> Pipeline:
+        if self.pipeline is None:
+            raise RpcError("FAILED_PRECONDITION", "the switch runs no program yet")
+        return self.pipeline
 
     def _program(self, device_config: bytes) -> ir.Program:
         """Compile a device config.
