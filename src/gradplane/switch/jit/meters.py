@@ -98,7 +98,7 @@ class _Writer:
         return self.f.resize(less, 128, 64)
 
     def _gained(self, rate: str) -> Operand:
-        """rate * now // SECOND - rate * last // SECOND, not below zero."""
+        """rate * now // unit - rate * last // unit, not below zero; unit: SECOND * period."""
         f = self.f
         now, last = (self._tokens(rate, time) for time in ("%now", self._get("last")))
         return f.intrinsic("llvm.usub.sat.i128", "i128", ("i128", now), ("i128", last))
@@ -106,7 +106,11 @@ class _Writer:
     def _tokens(self, rate: str, time: Operand) -> Operand:
         f = self.f
         wide = [f.resize(x, 64, 128) for x in (self._get(rate), time)]
-        return _divided(f, f.binary("mul", "i128", *wide))
+        tokens = f.variable("i128", _divided(f, f.binary("mul", "i128", *wide), SECOND))
+        period = self._get("period")
+        with f.when(f.compare("ne", "i64", period, 1)):
+            tokens.set(_divided(f, tokens.get(), period))
+        return tokens.get()
 
     def _advance(self) -> None:
         args = (("i64", self._get("last")), ("i64", "%now"))
@@ -122,15 +126,15 @@ class _Writer:
         self._set(bucket, self.f.binary("sub", "i64", self._get(bucket), "%amount"))
 
 
-def _divided(f: Function, number: Operand) -> Operand:
-    """An i128 by SECOND, digit by digit of 32 bits (LLVM would call a library)."""
+def _divided(f: Function, number: Operand, divisor: Operand | int) -> Operand:
+    """Divide an i128 by a number below 2^32, in digits of 32 bits (LLVM would call a library)."""
     rest: Operand = "0"
     quotient: Operand = "0"
     for shift in (96, 64, 32, 0):
         digit = f.resize(f.binary("lshr", "i128", number, shift), 128, 32)
         high = f.binary("shl", "i64", rest, 32)
         current = f.binary("or", "i64", high, f.resize(digit, 32, 64))
-        part = f.resize(f.binary("udiv", "i64", current, SECOND), 64, 128)
-        rest = f.binary("urem", "i64", current, SECOND)
+        part = f.resize(f.binary("udiv", "i64", current, divisor), 64, 128)
+        rest = f.binary("urem", "i64", current, divisor)
         quotient = f.binary("or", "i128", f.binary("shl", "i128", quotient, 32), part)
     return quotient

@@ -23,6 +23,7 @@ class MeterConfig:
     """Rates in bytes or packets a second, bursts in bytes or packets.
 
     eburst 0: two rates, committed and peak. Else a single rate cir with bursts cburst and eburst.
+    period: the seconds that the rates are for, so that they may be below one a second.
     """
 
     cir: int
@@ -30,6 +31,7 @@ class MeterConfig:
     pir: int = 0
     pburst: int = 0
     eburst: int = 0
+    period: int = 1
 
     def __post_init__(self) -> None:
         for name in ("cir", "cburst", "pir", "pburst", "eburst"):
@@ -38,6 +40,10 @@ class MeterConfig:
                 raise TableError(
                     "INVALID_ARGUMENT", f"meter: {name} is {value}, not within 0 to 2^63 - 1"
                 )
+        if not 0 < self.period < 1 << 31:
+            raise TableError(
+                "INVALID_ARGUMENT", f"meter: period is {self.period}, not within 1 to 2^31 - 1"
+            )
         if not self.eburst and self.pir < self.cir:
             raise TableError(
                 "INVALID_ARGUMENT",
@@ -47,7 +53,7 @@ class MeterConfig:
 
 # The contents of a meter's 64-bit words. The last six count the packets and bytes of each colour.
 CELL_WORDS = ("configured", "cir", "cburst", "pir", "pburst", "eburst", "committed", "excess",
-              "last", "green packets", "green bytes", "yellow packets", "yellow bytes",
+              "last", "period", "green packets", "green bytes", "yellow packets", "yellow bytes",
               "red packets", "red bytes")  # fmt: skip
 COUNTS = CELL_WORDS.index("green packets")  # by colour, packets and bytes
 
@@ -65,7 +71,10 @@ class MeterCell:
 
     @property
     def config(self) -> MeterConfig | None:
-        return MeterConfig(*self.cells[1:6]) if self.cells[0] else None
+        if not self.cells[0]:
+            return None
+        cir, cburst, pir, pburst, eburst = self.cells[1:6]
+        return MeterConfig(cir, cburst, pir, pburst, eburst, self.cells[9])
 
     def configure(self, config: MeterConfig | None, now: int = 0) -> None:
         """Set the rates and fill both buckets; `now` in ns. The counts stay as they are."""
@@ -76,6 +85,7 @@ class MeterCell:
         for i, rate in enumerate(rates):
             self.cells[1 + i] = rate
         self.last = now
+        self.cells[9] = config.period if config else 1
         self.committed = config.cburst if config else 0
         self.excess = (config.eburst or config.pburst) if config else 0
 
@@ -142,8 +152,8 @@ class MeterCell:
         return step(config, now, amount, before)
 
     def _two_rates(self, c: MeterConfig, now: int, amount: int, before: int) -> int:
-        self.committed = min(c.cburst, self.committed + self._gained(c.cir, now))
-        self.excess = min(c.pburst, self.excess + self._gained(c.pir, now))
+        self.committed = min(c.cburst, self.committed + self._gained(c.cir, now, c.period))
+        self.excess = min(c.pburst, self.excess + self._gained(c.pir, now, c.period))
         self.last = max(self.last, now)
         if before == RED or self.excess < amount:
             return RED
@@ -154,7 +164,7 @@ class MeterCell:
         return GREEN
 
     def _single_rate(self, c: MeterConfig, now: int, amount: int, before: int) -> int:
-        total = self.committed + self._gained(c.cir, now)
+        total = self.committed + self._gained(c.cir, now, c.period)
         self.committed = min(c.cburst, total)
         self.excess = min(c.eburst, self.excess + total - self.committed)
         self.last = max(self.last, now)
@@ -166,8 +176,9 @@ class MeterCell:
             return YELLOW
         return RED
 
-    def _gained(self, rate: int, now: int) -> int:
-        return max(0, rate * now // SECOND - rate * self.last // SECOND)
+    def _gained(self, rate: int, now: int, period: int) -> int:
+        unit = SECOND * period
+        return max(0, rate * now // unit - rate * self.last // unit)
 
 
 class Meter:
