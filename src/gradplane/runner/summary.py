@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gradplane import aggregations
 from gradplane.experiment.schema import Experiment, Job
-from gradplane.hosts.wire.aggregation import Type, body_size
 from gradplane.runner.recorder import PARTS, TRAFFIC, JobTally
 
 
@@ -98,16 +98,13 @@ def per_round(tally: JobTally) -> dict[str, float]:
 def needed(job: Job, tally: JobTally, traffic: Mapping[str, float]) -> dict[str, float]:
     """Payload of one worker in one round if every packet had been sent and had arrived, as a mean.
 
-    Streams send again what is lost, so all that was needed is in `traffic`. Packets of codes and
-    of sums may be left out, lost, or never sent; each is needed once."""
-    payload = {key: traffic[key] for key in ("payload_up", "payload_down")}
-    if job.aggregation != "switch":
-        return payload
+    Streams send again what is lost, so all that was needed is in `traffic`. Packets of a result
+    that are sent once may be left out, lost, or never sent; each is needed once."""
     results = tally.results / max(1, tally.rounds * tally.workers)
-    sizes = (body_size(kind, job.sum_bits) for kind in (Type.INDICES, Type.SUMS))
+    up, down = aggregations.get(job.aggregation).result_bytes(job)
     return {
-        key: max(value, results * size)
-        for (key, value), size in zip(payload.items(), sizes, strict=True)
+        "payload_up": max(traffic["payload_up"], results * up),
+        "payload_down": max(traffic["payload_down"], results * down),
     }
 
 
