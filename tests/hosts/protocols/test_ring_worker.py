@@ -110,7 +110,7 @@ def test_a_codec_of_the_hosts_on_every_hop(codec, error_feedback):
 
 
 def test_error_feedback_is_kept_by_block():
-    """What a worker loses of a block, it adds when it encodes that block the next time."""
+    """A worker adds the error of a block when it encodes that block the next time."""
     job = ring_job(workers=2, codec=("inceptionn", {"bound": 6}), error_feedback=True)
     mail, xs = Mail(job), [np.full(2, 0.012, np.float32), np.zeros(2, np.float32)]
     for ticket in range(40):
