@@ -14,6 +14,7 @@ from gradplane.hosts.impairments.impairment_spec import (
     fraction,
     get,
     known_keys,
+    refusal,
     types,
     whole,
 )
@@ -229,23 +230,21 @@ class Straggler(Model):
         for worker in spec.get("workers", ()):
             if worker not in range(self._place.workers):
                 last = self._place.workers - 1
-                raise ConfigError(
-                    f"impairment straggler: worker {worker}: the job's are 0 to {last}"
-                )
+                text = f"worker {worker}: the job's are 0 to {last}"
+                raise refusal(spec, "workers", text)
         return spec.get("workers")
 
     def _read_count(self, spec: Spec) -> int:
         count = whole(spec, "count", 0)
         if count > self._place.workers:
-            raise ConfigError(
-                f"impairment straggler: count = {count}: the job has {self._place.workers} workers"
-            )
+            text = f"count = {count}: the job has {self._place.workers} workers"
+            raise refusal(spec, "count", text)
         return count
 
     def _read_delay(self, spec: Spec) -> int:
         delay_ms = get(spec, "delay_ms", (int, float), 0)
         if "delay_ms" in spec and delay_ms <= 0:
-            raise ConfigError(f"impairment straggler: delay_ms = {delay_ms}: it must be above 0")
+            raise refusal(spec, "delay_ms", f"delay_ms = {delay_ms}: it must be above 0")
         return int(delay_ms * 1_000_000)
 
 
@@ -263,7 +262,8 @@ def make_model(spec: Spec, place: Place) -> Model | None:
     """Return the spec's model, None if it is for another link. ConfigError for a wrong spec."""
     name = spec.get("model")
     if name not in MODELS:
-        raise ConfigError(f"impairment: model = {name!r}: it must be one of {', '.join(MODELS)}")
+        text = f"impairment: model = {name!r}: it must be one of {', '.join(MODELS)}"
+        raise ConfigError(text, "model")
     kind = MODELS[name]
     known_keys(spec, (*_COMMON, *kind.keys), f"impairment {name}")
     model = kind(spec, place)
