@@ -12,7 +12,7 @@ from gradplane import codecs
 from gradplane.hosts.config import ConfigError
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import SendMessage, SetTimer
-from gradplane.hosts.protocols.compute_time import Work
+from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.results import ReduceError
 from gradplane.hosts.protocols.ring_plan import RingPlan
@@ -288,7 +288,7 @@ def test_marked_values_as_a_codec():
 
 
 def test_work_is_done_one_after_another():
-    work, done = Work(), []
+    work, done = ComputeQueue(), []
 
     def note(at):
         done.append(at)
