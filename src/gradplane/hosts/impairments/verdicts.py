@@ -72,10 +72,11 @@ class Impairments:
         job: int,
         lossy: bool = False,
     ) -> None:
-        """`specs` as HostConfig.impairments, `link` the host's name, `worker` None for a server,
-        `lossy` whether the job's reliability is.
+        """Make the models of `specs`, which are HostConfig.impairments.
 
-        Raises ConfigError that names a wrong model, key or value."""
+        `link` is the host's name, `worker` is None for a server, `lossy` is the job's reliability.
+        Raises ConfigError that names a wrong model, key or value.
+        """
         self._link, self._job = link, job
         place = ModelPlace(link, worker, workers, lossy)
         made = [make_model(spec, place) for spec in specs]

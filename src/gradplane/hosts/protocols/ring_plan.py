@@ -43,7 +43,7 @@ class RingPlan:
         return (block - 1) % len(self.peers)
 
     def bitmap(self, block: int, worker: int) -> int:
-        """Return the bitmap of a block's partial sum after `worker` has added: from `block` to it."""
+        """Return the bitmap of a block's partial sum after `worker` added: from `block` to it."""
         n = len(self.peers)
         return sum(1 << (block + k) % n for k in range((worker - block) % n + 1))
 
