@@ -1,4 +1,4 @@
-"""A worker of a replay: its training, and what it waits for."""
+"""A worker of a replay: its training, and the timers that it has set."""
 
 from typing import Any
 
@@ -7,11 +7,11 @@ from gradplane.hosts.protocols.actions import Deliver
 from gradplane.hosts.training.train import Step, train
 
 Timer = tuple[str, int]
-"""A SwitchWorker's: "norm", "chunk" or "status"; the number of the chunk, of "status" the slot."""
+"""A SwitchWorker's timer: "norm" or "chunk" and a chunk's number, or "status" and a slot."""
 
 
 class Worker:
-    """One worker's training, its timers, and the result it was given last."""
+    """One worker's training, its timers, and its last result."""
 
     def __init__(self, job: JobConfig, number: int) -> None:
         self.number = number
@@ -22,17 +22,17 @@ class Worker:
         self.delivered = False
 
     def answer(self, answer: Any) -> None:
-        """Answer the training's step and take its next one; None at its end."""
+        """Answer the training's step and go to its next one, which is None at the end."""
         try:
             self.step = self._training.send(answer)
         except StopIteration:
             self.step = None
 
     def expect(self) -> None:
-        """A reduce or synchronisation begins."""
+        """Start to wait for the result of a reduce or a synchronisation."""
         self.delivered, self.result = False, None
         self.timers.clear()
 
     def take(self, delivered: Deliver) -> None:
-        """What it was waiting for."""
+        """Take that result."""
         self.result, self.delivered = delivered.result, True
