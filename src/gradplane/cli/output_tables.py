@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from gradplane import codecs as compression
+from gradplane.experiment import shipped
 from gradplane.runner.summary import Summary, queue_drops, rate, undelivered
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
@@ -62,6 +63,14 @@ def _injected(values: dict[str, Any]) -> str:
 def _bad(count: int) -> Text:
     """Return a number that should be 0, in red if it is not."""
     return Text(f"{count:,}", style="bold red" if count else "")
+
+
+def experiments() -> Table:
+    """List the shipped experiments with the first sentence of each file."""
+    table = _table("experiments", "", justify="left")
+    for name in shipped.names():
+        table.add_row(name, shipped.summary(name))
+    return table
 
 
 def codecs() -> Table:

@@ -1,7 +1,4 @@
-"""The outcomes of a recorded run, from its arrivals.jsonl: all that a replay needs.
-
-An outcome says of a norm or of a chunk whose packets its result sums, and who got it in time.
-"""
+"""The outcome of each slot of a run, from its arrivals.jsonl: all that a replay needs."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -14,7 +11,7 @@ Place = tuple[int, int]
 
 @dataclass
 class Outcome:
-    """The outcome of a norm or of a chunk."""
+    """The outcome of a norm or a chunk: which workers are in the result, which had it in time."""
 
     bitmap: int | None = None  # the workers in the result; None: nobody ever got it
     digest: str | None = None  # of the sums
@@ -27,7 +24,7 @@ class Outcome:
 
 @dataclass
 class JobOutcomes:
-    """The outcomes of one job; nobody waited for a result that is not among them."""
+    """The outcomes of one job. One that is missing had no effect: nobody waited for it."""
 
     norms: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
     chunks: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
@@ -36,7 +33,7 @@ class JobOutcomes:
     sources: dict[int, int | None] = field(default_factory=dict)  # by epoch: whose parameters
 
     def add(self, line: dict[str, Any]) -> None:
-        """Take a line of arrivals.jsonl."""
+        """Add a line of arrivals.jsonl."""
         if line["kind"] == "epoch":
             self.sources[line["epoch"]] = line["source"]
         elif line["kind"] in ("norm", "arrival") and line["slot"] is None:

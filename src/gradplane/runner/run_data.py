@@ -74,7 +74,7 @@ class RunData:
     @classmethod
     def _parsed(cls, folder: Path, manifest: Manifest | None) -> "RunData":
         summary = run_folder.read_summary(folder)
-        deployment = load_deployment(folder / EXPERIMENT)
+        deployment = load_deployment(folder / EXPERIMENT, recorded=True)
         if summary is not None:
             consistency.check_summary(folder / SUMMARY, summary, deployment.experiment)
         return cls(folder, deployment, manifest, summary)
