@@ -1,8 +1,8 @@
 """Re-enact a job of a recorded run: its outcomes, not its timing.
 
 The workers train in step. The job's aggregation scheme re-enacts each reduce (see
-gradplane/aggregations): it decides by the recorded outcomes what arrives, and has everything else
-computed again, by the workers' own state machines and by the P4 program.
+gradplane/aggregations): the recorded outcomes decide what arrives; everything else is
+computed again, by the workers' state machines and by the P4 program.
 """
 
 from collections import deque
@@ -57,7 +57,7 @@ class Worker:
 
 
 class Reenactment:
-    """One job. Iterating it trains, and yields its records of kind round, epoch and done."""
+    """One job, re-enacted. Iterating trains it and yields its round, epoch and done records."""
 
     def __init__(
         self, deployed: DeployedJob, outcomes: JobOutcomes, network: ReplayNetwork
