@@ -85,7 +85,7 @@ def _show_version(wanted: bool) -> None:
 def options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_show_version, is_eager=True, help="Print it"),
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version"),
     ] = False,
 ) -> None:
     """P4 switch and network emulator for in-network aggregation of compressed gradients."""
