@@ -1,8 +1,7 @@
 """Packet tests (STF) on the real simple_switch, with the JSON that our back end makes.
 
-To be run in a network namespace of one's own: each port is a veth pair whose other end is a raw
-socket of ours. Entries are those that our own switch makes of the test's lines, given to
-simple_switch over simple_switch_CLI.
+Packets go in and out over simple_switch's message socket (--packet-in). Entries are those that our
+own switch makes of the test's lines, given to simple_switch over simple_switch_CLI.
 """
 
 import json
@@ -10,12 +9,15 @@ import os
 import select
 import shutil
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+
+import pynng
 
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.backends.bmv2 import to_json
@@ -24,12 +26,14 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.match_table import MatchTable
-from gradplane.switch.stf.stf_grammar import Statement, parse
+from gradplane.switch.stf.stf_grammar import parse
 from gradplane.switch.stf.tester import Clock, Tester
 from gradplane.switch.switch import Switch
 
 SWITCH, CLI = "simple_switch", "simple_switch_CLI"
 PROMPT = b"RuntimeCmd: "
+HEADER = struct.Struct("=iii")  # of a message about a packet: kind, port, size
+PACKET_IN, PACKET_OUT = 3, 4
 QUIET, LONGEST = 0.25, 5.0  # seconds without a packet that end a test; for anything else
 
 
@@ -50,7 +54,7 @@ def run(program: Path, folder: Path) -> list[str]:
     statements = parse(test.read_text(), str(test))
     tester = _Bmv2Tester(model, str(test))
     with ExitStack() as stack:
-        tester.start(stack, file, statements)
+        tester.start(stack, file)
         for statement in statements:
             tester.run(statement)
         tester.collect()
@@ -62,28 +66,19 @@ class _Bmv2Tester(Tester):
 
     def __init__(self, switch: Switch, file: str) -> None:
         super().__init__(switch, Clock(), file)
-        self._sockets: dict[int, socket.socket] = {}
         self._handles_there: dict[Entry, int] = {}
-        self._sent = 0
 
-    def start(self, stack: ExitStack, file: Path, statements: list[Statement]) -> None:
-        ports = sorted({int(s.args["port"]) for s in statements if s.command in _WITH_PORT})
-        more = {int(w) for s in statements for w in _numbers(s) if w.isdigit() and int(w) < 64}
-        ports = sorted({*ports, *more})
-        interfaces = []
-        for port in ports:
-            self._sockets[port] = stack.enter_context(_port(port))
-            interfaces += ["-i", f"{port}@s{port}"]
-        thrift = str(20000 + os.getpid() % 10000)
-        log = file.with_suffix(".log")
-        command = [SWITCH, str(file), *interfaces, "--thrift-port", thrift, "--log-file"]
-        command += [str(log.with_suffix("")), "--log-flush"]
-        output = stack.enter_context(log.with_suffix(".out").open("wb"))
-        process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT)
+    def start(self, stack: ExitStack, file: Path) -> None:
+        thrift, ipc = str(_free_port()), f"ipc://{file.with_suffix('.ipc')}"
+        command = [SWITCH, str(file), "--packet-in", ipc, "--thrift-port", thrift]
+        command += ["--log-file", str(file.with_suffix("")), "--log-flush"]
+        out = file.with_suffix(".out")
+        process = subprocess.Popen(
+            command, stdout=stack.enter_context(out.open("wb")), stderr=subprocess.STDOUT
+        )
         stack.callback(_end, process)
-        self._cli = stack.enter_context(_cli(thrift, process, log.with_suffix(".out")))
-        for port in ports:
-            _drain(self._sockets[port])
+        self._cli = stack.enter_context(_cli(thrift, process, out))
+        self._pipe = stack.enter_context(pynng.Pair0(dial=ipc))
 
     def command(self, line: str) -> str:
         return self._cli(line)
@@ -93,8 +88,8 @@ class _Bmv2Tester(Tester):
     def packet(self, line: int, port: str, data: str) -> None:
         self.expectations.ports.add(int(port))
         packet = bytes.fromhex("".join(data.split()))
-        self._sockets[int(port)].send(packet)
-        self.collect(0.02)
+        self._pipe.send(HEADER.pack(PACKET_IN, int(port), len(packet)) + packet)
+        self.collect(0.03)
 
     def wait(self, line: int) -> None:
         self.collect()
@@ -125,7 +120,7 @@ class _Bmv2Tester(Tester):
 
     def _command(self, *words: str) -> None:
         super()._command(*words)
-        self.command(" ".join(words))
+        self.command(" ".join(map(_word, words)))
 
     def check_counter(self, line: int, name: str, index: str, **rest: str) -> None:  # type: ignore[override]
         """Not asked: counters are compared over P4Runtime."""
@@ -150,26 +145,15 @@ class _Bmv2Tester(Tester):
 
     def collect(self, quiet: float = QUIET) -> None:
         """Take what leaves until nothing does for a while."""
-        end = time.monotonic() + LONGEST
-        by_socket = {s: port for port, s in self._sockets.items()}
-        while time.monotonic() < end:
-            ready, _, _ = select.select(list(by_socket), [], [], quiet)
-            if not ready:
+        self._pipe.recv_timeout = round(quiet * 1000)
+        while True:
+            try:
+                message = self._pipe.recv()
+            except pynng.Timeout:
                 return
-            for one in ready:
-                data, where = one.recvfrom(65536)
-                if where[2] != socket.PACKET_OUTGOING:
-                    self.expectations.sent(by_socket[one], data)
-
-
-_WITH_PORT = ("packet", "expect")
-
-
-def _numbers(statement: Statement) -> Iterator[str]:
-    for name in ("port", "ports", "words"):
-        yield from statement.args.get(name, "").split()
-    args = statement.args.get("args", "")
-    yield from (part.split(":")[-1].strip() for part in args.split(","))
+            kind, port, size = HEADER.unpack_from(message)
+            assert kind == PACKET_OUT and size == len(message) - HEADER.size, message
+            self.expectations.sent(port, message[HEADER.size :])
 
 
 def _arguments(table: MatchTable, data: ActionData) -> list[int]:
@@ -200,32 +184,18 @@ def _match(kind: str, width: int, match: Any) -> str:
     return f"{match[0]:#x}"
 
 
-@contextmanager
-def _port(port: int) -> Iterator[socket.socket]:
-    names = [f"s{port}", f"h{port}"]
-    _ip("link", "add", names[0], "type", "veth", "peer", "name", names[1])
+def _word(word: str) -> str:
+    """A word of a command, with numbers as simple_switch_CLI reads them."""
     try:
-        for name in names:
-            Path(f"/proc/sys/net/ipv6/conf/{name}/disable_ipv6").write_text("1")
-            subprocess.run(
-                ["ethtool", "-K", name, "tx", "off", "tso", "off", "gso", "off", "gro", "off"],
-                check=True, capture_output=True,
-            )  # fmt: skip
-            _ip("link", "set", name, "up")
-        with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as raw:
-            raw.bind((names[1], 0))
-            yield raw
-    finally:
-        _ip("link", "del", names[0])
+        return str(int(word, 0))
+    except ValueError:
+        return word
 
 
-def _ip(*words: str) -> None:
-    subprocess.run(["ip", *words], check=True, capture_output=True)
-
-
-def _drain(raw: socket.socket) -> None:
-    while select.select([raw], [], [], 0)[0]:
-        raw.recv(65536)
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @contextmanager

@@ -76,10 +76,31 @@ class Primitives:
     def finished(self) -> list[Json]:
         """Return the primitives, with the targets of their jumps filled in."""
         self._set(self._end)
+        self._drop_idle_jumps()
         for jump, label in self._jumps:
             assert label.at is not None
             jump["parameters"][-1] = number(label.at)
         return self._list
+
+    def _drop_idle_jumps(self) -> None:
+        """Take out jumps to what follows them anyway, such as a `return` that stands last."""
+        labels = [self._end, *self._ends.values(), *(label for _, label in self._jumps)]
+        while True:
+            where = {id(entry): at for at, entry in enumerate(self._list)}
+            idle = [
+                (jump, label)
+                for jump, label in self._jumps
+                if jump["op"] == "_jump" and label.at == where[id(jump)] + 1
+            ]
+            if not idle:
+                return
+            jump, label = idle[0]
+            at = where[id(jump)]
+            del self._list[at]
+            self._jumps.remove(idle[0])
+            for other in {id(label): label for label in labels}.values():
+                if other.at is not None and other.at > at:
+                    other.at -= 1
 
     # -- primitives -----------------------------------------------------------------------------
 

@@ -22,6 +22,7 @@ from gradplane.switch.runtime.entries import ActionData
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.source import Span, refuse
 
+LARGEST = (1 << 31) - 1  # priorities: of ours the largest wins, of BMv2's the smallest
 _KINDS = ("exact", "lpm", "ternary", "range")  # of a table: the last that one of its keys has
 
 
@@ -75,14 +76,15 @@ def _written(action: ir.Action) -> list[ir.Var]:
     targets = set()
     for stmt in nested(action.body):
         if isinstance(stmt, ir.Assign):
-            targets.add(_variable(stmt.target))
+            targets.add(root_variable(stmt.target))
         elif isinstance(stmt, ir.CallExtern):
             outs = [a for a, d in zip(stmt.args, stmt.directions, strict=True) if "out" in d]
-            targets |= {_variable(a) for a in (*outs, *([stmt.result] if stmt.result else []))}
+            targets |= {root_variable(a) for a in (*outs, *([stmt.result] if stmt.result else []))}
     return [param for param in action.params if param in targets]
 
 
-def _variable(e: ir.Expr) -> ir.Expr:
+def root_variable(e: ir.Expr) -> ir.Expr:
+    """Return the variable that an l-value is part of."""
     while isinstance(e, ir.FieldOf | ir.ElementOf | ir.SliceOf):
         e = e.base
     return e
@@ -366,11 +368,9 @@ class Pipeline:
         }
 
     def _entries(self, table: ir.Table, numbers: list[int]) -> list[Json]:
-        entries = list(MatchTable(table).entries())
-        entries.sort(key=lambda entry: -entry.priority)
         kinds = [(key.match_kind, scalar_width(key.expr.type)) for key in table.keys]
         found = []
-        for priority, entry in enumerate(entries, 1):
+        for at, entry in enumerate(MatchTable(table).entries()):
             assert isinstance(entry.action, ActionData), entry
             matches = zip(kinds, entry.matches, strict=True)
             found.append(
@@ -380,7 +380,7 @@ class Pipeline:
                         "action_id": numbers[entry.action.index],
                         "action_data": _data(table, entry.action.index, entry.action.args),
                     },
-                    "priority": priority,
+                    "priority": LARGEST - entry.priority if entry.priority else at + 1,
                 }
             )
         return found

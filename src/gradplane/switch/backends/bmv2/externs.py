@@ -180,7 +180,7 @@ class V1Externs:
 
     def _assert(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
         def call(code: Primitives, s: ir.CallExtern) -> None:
-            code.add(name, {"type": "expression", "value": code.code.value(s.args[0])})
+            code.add(name, code.code.condition(s.args[0]))
 
         return call
 

@@ -151,18 +151,18 @@ class ParserStates:
         return _op("extract_VL", header, size)
 
     def _lookahead(self, s: ir.Lookahead, code: Primitives) -> Iterator[Json]:
-        place = code.code.place(s.target)
-        if isinstance(place, HeaderAt):
-            header = {"type": "header", "value": place.name}
-            yield _op("primitive", {"op": "add_header", "parameters": [header]})
-        offset = 0
+        place, sets, offset = code.code.place(s.target), list[Json](), 0
         for one in _fields(place):
             if not isinstance(one.type, Bits | Bool):
                 raise refuse(s.span, f"BMv2 cannot look ahead at a {one.type}")
             width = scalar_width(one.type)
             ahead = {"type": "lookahead", "value": [offset, width]}
-            yield _op("set", {"type": "field", "value": one.reference}, ahead)
+            sets.append(_op("set", {"type": "field", "value": one.reference}, ahead))
             offset += width
+        yield from reversed(sets)  # the last one first: nothing is set if the packet is too short
+        for header in _instances(place):
+            parameter = {"type": "header", "value": header.name}
+            yield _op("primitive", {"op": "add_header_fast", "parameters": [parameter]})
 
 
 def _fields(place: object) -> Iterator[FieldAt]:
@@ -172,6 +172,21 @@ def _fields(place: object) -> Iterator[FieldAt]:
     elif isinstance(place, HeaderAt | StructAt):
         for index in range(len(place.type.fields)):
             yield from _fields(place.member(index))
+    elif isinstance(place, StackAt):
+        for index in range(place.type.size):
+            yield from _fields(place.element(index))
+
+
+def _instances(place: object) -> Iterator[HeaderAt]:
+    """The headers of a place."""
+    if isinstance(place, HeaderAt):
+        yield place
+    elif isinstance(place, StructAt):
+        for index in range(len(place.type.fields)):
+            yield from _instances(place.member(index))
+    elif isinstance(place, StackAt):
+        for index in range(place.type.size):
+            yield from _instances(place.element(index))
 
 
 def _op(name: str, *parameters: Json) -> Json:
@@ -214,7 +229,10 @@ def _masks(match: ir.Match, width: int, case: ir.SelectCase) -> list[tuple[int, 
             mask = number(match.mask)
             return [(number(match.value) & mask, mask)]
         case ir.MatchRange():
-            return list(_prefixes(number(match.low), number(match.high), width))
+            low, high = number(match.low), number(match.high)
+            if low > high:  # a signed range through 0
+                return [*_prefixes(low, ones, width), *_prefixes(0, high, width)]
+            return list(_prefixes(low, high, width))
     raise AssertionError(match)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from gradplane.switch.arch.v1model.field_lists import NO_LIST, FieldLists
 from gradplane.switch.arch.v1model.packet import COPYING
 from gradplane.switch.backends.bmv2.actions import Primitives, source_info
-from gradplane.switch.backends.bmv2.control_flow import Actions, Numbers, Pipeline
+from gradplane.switch.backends.bmv2.control_flow import Actions, Numbers, Pipeline, root_variable
 from gradplane.switch.backends.bmv2.expressions import Expressions, both, op
 from gradplane.switch.backends.bmv2.externs import LIST_OFFSET, V1Externs
 from gradplane.switch.backends.bmv2.parsers import ParserStates
@@ -119,24 +119,26 @@ class _V1Program:
     def _counter(self, e: ir.ExternInstance) -> Json:
         if e.kind == "counter":
             return {"size": e.args[0], "is_direct": False}
-        return {"is_direct": True, "binding": self._owner(e), "size": 0}
+        return {"is_direct": True} | self._owner(e)
 
     def _meter(self, e: ir.ExternInstance) -> Json:
         direct = e.kind == "direct_meter"
         found: Json = {
             "is_direct": direct,
-            "size": 0 if direct else e.args[0],
             "rate_count": 2,
             "type": e.args[0 if direct else 1],
         }
-        if direct:
-            found["binding"] = self._owner(e)
-            found["result_target"] = self._externs.meter_result(e).reference
-        return found
+        if not direct:
+            return found | {"size": e.args[0]}
+        result = self._externs.meter_result(e).reference
+        return found | {"result_target": result} | self._owner(e)
 
-    def _owner(self, e: ir.ExternInstance) -> str | None:
-        owners = (t.name for t in self._program.tables if e in (t.counter, t.meter))
-        return next(owners, None)
+    def _owner(self, e: ir.ExternInstance) -> Json:
+        """The table of a direct counter or meter; there are as many cells as entries."""
+        for table in self._program.tables:
+            if e in (table.counter, table.meter):
+                return {"binding": table.name, "size": table.size}
+        return {"binding": None, "size": 0}
 
     def _register(self, e: ir.ExternInstance) -> Json:
         (cell,) = e.type_args[:1]
@@ -173,7 +175,8 @@ class _V1Program:
 
     def _checksums_of(self, block: str, verify: bool, code: Primitives | None) -> None:
         code_of = Expressions(self._storage)
-        for stmt, conditions in _calls(self._controls[block].body, code_of):
+        control = self._controls[block]
+        for stmt, conditions in _calls(control, control.body, code_of, code):
             data, target = stmt.args[1], code_of.place(stmt.args[2])
             if not isinstance(target, FieldAt):
                 raise refuse(stmt.span, "BMv2 needs a field as the checksum")
@@ -243,16 +246,30 @@ class _V1Program:
 
 
 def _calls(
-    stmts: Sequence[ir.Stmt], code: Expressions, outer: Sequence[Json] = ()
+    control: ir.Control,
+    stmts: Sequence[ir.Stmt],
+    code: Expressions,
+    before: Primitives | None,
+    outer: Sequence[Json] = (),
 ) -> Iterator[tuple[ir.CallExtern, list[Json]]]:
-    """The checksum calls of a block, each with the conditions around it."""
+    """The checksum calls of a block, each with the conditions around it.
+
+    Assignments ahead of the first call are done in `before`. Later ones can only be to local
+    variables, and are passed over: lists have been traced to the fields that they are made of.
+    """
+    called = False
     for stmt in stmts:
         if isinstance(stmt, ir.If):
             cond = code.value(stmt.cond)
-            yield from _calls(stmt.then, code, [*outer, cond])
-            yield from _calls(stmt.other, code, [*outer, op("not", None, cond)])
+            yield from _calls(control, stmt.then, code, None, [*outer, cond])
+            yield from _calls(control, stmt.other, code, None, [*outer, op("not", None, cond)])
         elif isinstance(stmt, ir.CallExtern) and "_checksum" in stmt.name:
             yield stmt, list(outer)
+            called = True
+        elif isinstance(stmt, ir.Assign) and before is not None and not called:
+            before.statement(stmt)
+        elif isinstance(stmt, ir.Assign) and root_variable(stmt.target) in control.locals:
+            continue
         else:
             raise refuse(stmt.span, "BMv2's checksum blocks verify or update, and do nothing else")
 
