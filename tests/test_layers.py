@@ -4,6 +4,7 @@ tests/switch/test_layers.py does the same for the stages inside switch/.
 """
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -71,7 +72,19 @@ def outside(module: Path) -> set[str]:
 
 def test_every_room_has_a_row() -> None:
     rooms = {init.parent.name for init in SOURCE.glob("*/__init__.py")}
-    assert rooms <= MAY_IMPORT.keys()
+    assert rooms == MAY_IMPORT.keys()
+
+
+def test_every_package_says_what_lives_there() -> None:
+    for init in sorted(SOURCE.rglob("__init__.py")):
+        assert ast.get_docstring(ast.parse(init.read_text())), init.relative_to(SOURCE)
+
+
+def test_the_architecture_document_has_a_row_for_every_room() -> None:
+    text = (SOURCE.parents[1] / "docs" / "architecture.md").read_text()
+    table = text.partition("## The import package")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\| `(\w+)/`", table, re.MULTILINE)
+    assert rows == ["p4", *MAY_IMPORT, "experiments"]
 
 
 def test_a_room_imports_only_rooms_of_earlier_rows() -> None:

@@ -1,4 +1,4 @@
-"""Draws tos-packet.svg: one packet before and after p4/tos_compress.p4, from what the switch sends.
+"""Draw tos-packet.svg: a packet before and after p4/tos_compress.p4, as the switch sends it.
 
 python docs/figures/tos_packet.py [FILE]
 """
@@ -84,16 +84,16 @@ def _draw(axes: Axes, before: Packet, after: Packet) -> None:
 
 
 def _headers(axes: Axes, packet: Packet, y: float, title: str) -> float:
-    """The boxes of the headers; where the next begins."""
+    """Draw the boxes of the headers; return where the next one begins."""
     axes.text(0, y + 1.55, title, fontsize=10, fontweight="bold", ha="left")
-    told = {
+    texts = {
         "Ethernet": "",
         "IPv4": f"ToS {packet[IP].tos:#04x}\nlength {packet[IP].len}",
         "UDP": f"length {packet[UDP].len}\nchecksum {packet[UDP].chksum:04x}",
     }
     at = 0.0
     for name, size in HEADERS:
-        at = _box(axes, at, y, HEADER_WIDTH, PLAIN, f"{name}, {size} bytes\n{told[name]}".strip())
+        at = _box(axes, at, y, HEADER_WIDTH, PLAIN, f"{name}, {size} bytes\n{texts[name]}".strip())
     return at
 
 

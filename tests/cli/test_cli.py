@@ -1,6 +1,7 @@
 """The command line: exit status, what is printed, how errors look."""
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -10,6 +11,7 @@ import pytest
 
 import gradplane
 from gradplane.cli import main
+from gradplane.runner.run_data import RunData
 from gradplane.runner.summary import Summary
 
 ROOT = Path(__file__).parents[2]
@@ -134,6 +136,46 @@ def test_codecs(command: Command) -> None:
     assert all(0 < float(error) < 0.1 for error in rows[0][5:])
 
 
+def test_codecs_list_is_what_codecs_prints(command: Command) -> None:
+    assert command("codecs", "list") == command("codecs")
+
+
+def test_shipped_experiments(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    status, output, _ = command("experiments")
+    assert status == 0
+    assert re.search(r"^ thc-star +The demo: 4 workers around one switch", output, re.MULTILINE)
+    assert max(map(len, output.splitlines())) <= 80
+    monkeypatch.chdir(tmp_path)
+    assert command("experiments", "--copy", "thc-star") == (0, "thc-star.toml\n", "")
+    status, _, errors = command("experiments", "--copy", "thc-star")
+    assert (status, errors) == (1, "gradplane: thc-star.toml exists: give another file or folder\n")
+    assert command("experiments", "folder")[0] == 2
+
+
+def test_a_shipped_experiment_runs_by_its_name(command: Command, tmp_path: Path) -> None:
+    settings = ["job.epochs=1", "job.batch=300", "output.baseline=false"]
+    flags = [word for setting in settings for word in ("--set", setting)]
+    status, output, _ = command("run", "thc-star", "--net", "sim", "--out", tmp_path / "r", *flags)
+    assert status == 0 and "test accuracy" in output
+
+
+def test_a_replay_with_settings_says_its_network(
+    command: Command, small_run: Runs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RunData, "network", "mininet")
+    folder, change = small_run().folder, ("--set", "job.epochs=1")
+    status, output, _ = command("replay", folder, *change, "--out", tmp_path / "changed")
+    assert status == 0
+    assert output.splitlines()[0] == (
+        "The recorded run was on mininet, this one is on sim: its times differ; --net mininet runs"
+        " it as recorded"
+    )
+    assert command("replay", folder, "--net", "sim")[0] == 2
+    assert command("replay", folder, *change, "--net", "ns3")[0] == 2
+
+
 def test_an_unknown_codec_is_refused(command: Command) -> None:
     status, _, errors = command("codecs", "bench", "thd")
     assert status == 1
@@ -152,6 +194,37 @@ def test_p4_check_and_info(command: Command, tmp_path: Path) -> None:
     status, output, _ = command("p4", "config", program, "-D", "SLOTS=16")
     assert status == 0
     assert "table routes" in json.loads(output)["source"]
+
+
+def test_p4_ir_prints_a_line_a_statement(command: Command, tmp_path: Path) -> None:
+    program = tmp_path / "small.p4"
+    program.write_text(
+        "#include <v1model.p4>\n"
+        "header a_t { bit<16> sum; }\n"
+        "struct h_t { a_t a; }\n"
+        "struct m_t { }\n"
+        "parser P(packet_in p, out h_t h, inout m_t m, inout standard_metadata_t s) {\n"
+        "    state start { p.extract(h.a); transition accept; }\n"
+        "}\n"
+        "control V(inout h_t h, inout m_t m) {\n"
+        "    apply { verify_checksum(true, { h.a.sum }, h.a.sum, HashAlgorithm.csum16); }\n"
+        "}\n"
+        "control N(inout h_t h, inout m_t m, inout standard_metadata_t s) { apply { } }\n"
+        "control C(inout h_t h, inout m_t m) { apply { } }\n"
+        "control D(packet_out p, in h_t h) { apply { p.emit(h); } }\n"
+        "V1Switch(P(), V(), N(), N(), C(), D()) main;\n"
+    )
+    status, lowered, errors = command("p4", "ir", program)
+    assert (status, errors) == (0, "")
+    assert lowered.split("\n\n")[1:3] == [
+        "parser P(out h_t h, inout m_t m, inout standard_metadata_t s)\n"
+        "  state start\n    extract h.a\n    goto accept",
+        "control V(inout h_t h, inout m_t m)\n"
+        '  verify_checksum(in true, in tuple<bit<16>>{h.a.sum}, in h.a.sum, "csum16")',
+    ]
+    status, prepared, _ = command("p4", "ir", program, "--prepared")
+    assert status == 0
+    assert "verify_checksum(in (h.a.isValid() && true), in tuple" in prepared
 
 
 def test_p4_check_finds_what_p4info_cannot_tell(command: Command, tmp_path: Path) -> None:
@@ -177,7 +250,7 @@ def test_p4_check_knows_what_the_programs_architecture_runs(
     )
     status, _, errors = command("p4", "check", program)
     assert status == 0
-    assert "warning: extern x: of the program's own" in errors
+    assert "warning: extern x: user-defined" in errors
     program.write_text(psa.replace("h.packet_out.setInvalid();", "random(h.packet_out);"))
     status, _, errors = command("p4", "check", program)
     assert status == 1

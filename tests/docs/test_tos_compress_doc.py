@@ -79,13 +79,13 @@ def datagrams(path: Path) -> list:
     return [p for p in rdpcap(str(path)) if UDP in p and p[UDP].dport == PORT]
 
 
-def test_every_table_and_counter_is_told_of() -> None:
+def test_every_table_and_counter_is_documented() -> None:
     switch = Switch(ROOT / "p4" / "tos_compress.p4", engine="interpreter")
-    told = set(re.findall(r"`(Tos\w+\.[\w.]+)`", TEXT))
-    assert told == {*switch.state.tables, *switch.state.counters}
+    documented = set(re.findall(r"`(Tos\w+\.[\w.]+)`", TEXT))
+    assert documented == {*switch.state.tables, *switch.state.counters}
 
 
-def test_every_reason_is_told_of() -> None:
+def test_every_reason_is_documented() -> None:
     (table,) = re.findall(r"^\| index .*?\n\n", TEXT, re.MULTILINE | re.DOTALL)
     cells = re.findall(r"\| (\d+) \| [^|]", table)
     assert sorted(map(int, cells)) == list(range(len(REASONS)))

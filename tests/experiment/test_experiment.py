@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel
 
 from gradplane.experiment.document import dumps
-from gradplane.experiment.loading import Experiment, ExperimentError, load
+from gradplane.experiment.loading import Experiment, ExperimentError, load, load_deployment
 from gradplane.experiment.schema import Job, Output, Switch, Topology
 from gradplane.studies.launch import is_study
 
@@ -137,6 +137,29 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         ("job = 4\n", "e.toml:1: job = 4: expected a list"),
         (
+            "[job]\nquorum = 2\n",
+            "e.toml:1: [job] is a single table: write [[job]], as there may be several",
+        ),
+        (
+            '[switch]\ntarget = "bmv2"\n',
+            'e.toml:2: no target "bmv2": known: embedded',
+        ),
+        (
+            "[topology]\ndelay = 2\n",
+            'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if it is'
+            " meant",
+        ),
+        (
+            '[topology]\ndelay = "2ms"\n[[job]]\ntimeout_ms = 3\n',
+            "e.toml:4: timeout_ms = 3 is not above 4 ms, the least time from h4 to the switch and"
+            " back: no result would ever be in time: use timeout_ms = 8 or more",
+        ),
+        (
+            '[topology]\nrate = "1Mbit"\n[[job]]\ntimeout_ms = 3\n',
+            "e.toml:4: timeout_ms = 3 is not above 13.3 ms, the least time from h4 to the switch"
+            " and back: no result would ever be in time: use timeout_ms = 26.7 or more",
+        ),
+        (
             'name = "a/b"\n',
             "e.toml:1: name = \"a/b\": expected letters, digits, '_', '.' and '-',"
             " a letter or digit first",
@@ -191,8 +214,9 @@ def test_a_refusal_names_place_key_and_what_is_allowed(
             "[[job]]\npush = { name = 'thc', granularity = 80 }\n",
             "e.toml:2: granularity 80 × 4 workers = 320 does not fit 8-bit sums",
         ),
-        ('[[impairment]]\nmodel = "bernoulli"\nrat = 1\n', "e.toml:1: impairment bernoulli:"),
-        ('[[impairment]]\nmodel = "straggler"\nworkers = [7]\nleave_out = true\n', "e.toml:1: "),
+        ('[[impairment]]\nmodel = "bernoulli"\nrat = 1\n', "e.toml:3: impairment bernoulli:"),
+        ('[[impairment]]\nmodel = "nth"\nn = 0\n', "e.toml:3: impairment nth: n = 0: it must be"),
+        ('[[impairment]]\nmodel = "straggler"\nworkers = [7]\nleave_out = true\n', "e.toml:3: "),
     ],
 )
 def test_refusals_of_other_rooms_come_with_the_place(tmp_path: Path, text: str, start: str) -> None:
@@ -213,6 +237,49 @@ def test_a_setting_is_named_where_it_is_wrong(tmp_path: Path) -> None:
     assert refusal(path, "job.quorum=9") == (
         "--set job.quorum=9: quorum = 9 is more than the job's 4 workers"
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (["jobs.quorum=3"], '--set jobs.quorum=3: unknown key jobs: did you mean "job"?'),
+        (["topolgy.workers=3"], "--set topolgy.workers=3: unknown key topolgy: did you mean"),
+        (
+            ["topology.workers=1"],
+            "--set topology.workers=1: quorum = 2 is more than the job's 1 workers",
+        ),
+        (
+            ["job.aggregation=ring", "job.reliability=retransmit", "job.push=float32"],
+            '--set job.aggregation=ring: aggregation = "ring" with quorum = 2 of 4 workers',
+        ),
+        (["job.push.bit=3"], "--set job.push.bit=3: thc has no parameter 'bit', did you mean"),
+    ],
+)
+def test_a_setting_is_named_for_what_it_makes_wrong(
+    tmp_path: Path, settings: list[str], message: str
+) -> None:
+    path = write(tmp_path, "[[job]]\nquorum = 2\n")
+    assert refusal(path, *settings).startswith(message)
+
+
+def test_a_setting_mends_what_the_file_has_wrong(tmp_path: Path) -> None:
+    path = write(tmp_path, "[[job]]\nquorum = 65\npush = 'thc'\n")
+    (job,) = load(path, ["job.quorum=3", "job.push.granularity=20"]).job
+    assert job.quorum == 3 and job.push.args == {"granularity": 20}
+
+
+def test_recorded_experiments_are_not_judged_by_what_is_meant(tmp_path: Path) -> None:
+    path = write(tmp_path, "[topology]\ndelay = 2\n[[job]]\ntimeout_ms = 1e-6\n")
+    assert load_deployment(path, recorded=True).jobs[0].config.timeout_ns == 1
+
+
+def test_one_jobs_error_is_printed_at_that_job(tmp_path: Path) -> None:
+    text = '[topology]\nkind = "leaf-spine"\nworkers = 4\n[[job]]\nworkers = 2\n[[job]]\n'
+    assert refusal(write(tmp_path, text)).splitlines() == [
+        "e.toml:6: job job1: its workers are attached to switches s1, s2, and codes are summed in"
+        " one: place them on one switch (a star, or first_host and workers), or use"
+        ' aggregation = "ps" or "ring"'
+    ]
 
 
 def _keys(model: type[BaseModel]) -> set[str]:

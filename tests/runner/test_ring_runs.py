@@ -10,10 +10,9 @@ import pytest
 from gradplane.controller import Bound
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import ExperimentError, load, load_deployment
-from gradplane.replayer import replay_run
 from gradplane.replayer.replay_run import ReplayResult, replay
 from gradplane.report import rows as report_rows
-from gradplane.runner import run_experiment
+from gradplane.runner import run_data, run_experiment
 from gradplane.runner.run_data import RunData
 from gradplane.runner.summary import Summary
 
@@ -144,8 +143,8 @@ def test_a_replay_goes_through_the_program(ring_run: Runs, monkeypatch: pytest.M
     run = ring_run()
     bounds = tuple(Bound(f"10.0.0.{n}", 32, 6) for n in (1, 2, 3))
 
-    def looser(path: Path) -> Deployment:
-        deployment = load_deployment(path)
+    def looser(path: Path, recorded: bool) -> Deployment:
+        deployment = load_deployment(path, recorded=recorded)
         setups = {
             name: dataclasses.replace(
                 setup, compression=dataclasses.replace(setup.compression, bounds=bounds)
@@ -154,7 +153,7 @@ def test_a_replay_goes_through_the_program(ring_run: Runs, monkeypatch: pytest.M
         }
         return dataclasses.replace(deployment, setups=setups)
 
-    monkeypatch.setattr(replay_run, "load_deployment", looser)
+    monkeypatch.setattr(run_data, "load_deployment", looser)
     result = replay(run.folder)
     assert isinstance(result, ReplayResult) and result.difference is not None
     assert (result.difference.round, result.difference.what) == (0, "codes")
@@ -215,6 +214,7 @@ def test_a_job_is_summed_where_all_its_workers_are_attached(
     assert {name: len(setup.jobs) for name, setup in deployment.setups.items()} == {
         "s1": 0,
         "s2": 1,
+        "s3": 0,
     }
     run = run_experiment.run(
         deployment.experiment, tmp_path / "run", net="sim", settings=["output.baseline=false"]

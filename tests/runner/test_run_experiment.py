@@ -94,6 +94,7 @@ def test_run_folder_has_all_its_files(whole: Summary) -> None:
         "baseline",
         "experiment.toml",
         "impairments.jsonl",
+        "manifest.json",
         "metrics.jsonl",
         "pcap",
         "report.html",

@@ -120,7 +120,7 @@ def test_the_recorded_rounds_replay(stopped_in: Callable[[str], Path], whole: Su
     assert weights.startswith("last recorded weights of small, ")
     assert note == (
         "Not finished: 4 of 6 rounds are recorded, then it was interrupted"
-        f" (gradplane run --resume {folder} finishes it)"
+        f" (gradplane run --resume {folder} finishes it)."
     )
     lines = list(run_folder.read_lines(whole.folder / "metrics.jsonl"))
     recorded = {str(worker["worker"]): worker["weights"] for worker in lines[3]["workers"]}

@@ -19,7 +19,7 @@ BELOW = {
     "arch": {"ir", "runtime", "interp", "jit"},
     "ports": {"runtime", "jit"},
     "p4runtime": {"ir", "runtime", "syntax", "arch"},
-    "commands": {"ir", "runtime", "switch", "control_handles"},
+    "commands": {"ir", "runtime", "control_handles"},
     "stf": {"ir", "runtime", "switch", "control_handles", "commands"},
 }
 ANYWHERE = {"source", "naming", "match_values", "disk_cache", "_suggestions", "_splitmix64"}
@@ -54,6 +54,50 @@ def test_imports_point_one_way(package: str) -> None:
     for module in (SWITCH / package).rglob("*.py"):
         extra = imported(module) - allowed
         assert not extra, f"{module.relative_to(SWITCH)} imports {', '.join(sorted(extra))}"
+
+
+def modules(folder: Path) -> dict[str, Path]:
+    """The modules in a folder and the folders within, by their full names."""
+    found = {}
+    for path in folder.rglob("*.py"):
+        parts = ("gradplane", "switch", *path.relative_to(SWITCH).with_suffix("").parts)
+        found[".".join(parts).removesuffix(".__init__")] = path
+    return found
+
+
+def all_imports(module: Path) -> set[str]:
+    """The modules that a module imports by name, for types only or within functions, too."""
+    found = set()
+    for node in ast.walk(ast.parse(module.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = {f"{node.module}.{a.name}" for a in node.names}
+            found |= names if names <= MODULES.keys() else {node.module, *names}
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found
+
+
+MODULES = modules(SWITCH)
+ARCHITECTURES = [p.parent.name for p in (SWITCH / "arch").glob("*/include")]
+
+
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_nothing_but_its_own_folder_imports_an_architecture(name: str) -> None:
+    folder = f"gradplane.switch.arch.{name}"
+    for module, path in MODULES.items():
+        if not f"{module}.".startswith(f"{folder}."):
+            found = [m for m in all_imports(path) if f"{m}.".startswith(f"{folder}.")]
+            assert not found, f"{module} imports {', '.join(found)}"
+
+
+@pytest.mark.parametrize("package", ["commands", "ports", "runtime", "jit", "ir"])
+def test_no_module_imports_itself_by_way_of_others(package: str) -> None:
+    there = modules(SWITCH / package) | {"gradplane.switch.switch": SWITCH / "switch.py"}
+    imports = {name: (all_imports(path) & there.keys()) - {name} for name, path in there.items()}
+    while free := [name for name, others in imports.items() if not others & imports.keys()]:
+        for name in free:
+            del imports[name]
+    assert not imports, f"in a circle, or import one: {', '.join(imports)}"
 
 
 def test_the_switch_knows_no_other_room() -> None:

@@ -59,6 +59,24 @@ def test_hosts_are_spread_over_the_leaves_that_one_asks_for():
     assert [len(fabric.host_ports(leaf)) for leaf in ("s1", "s2", "s3")] == [2, 2, 1]
 
 
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        ({"workers": 8, "servers": 1, "leaves": 2}, [4, 5]),
+        ({"workers": 8, "servers": 1, "hosts_per_leaf": 4}, [4, 4, 1]),
+        ({"workers": 7, "servers": 1, "hosts_per_leaf": 4}, [4, 4]),
+        ({"workers": 4, "servers": 1, "hosts_per_leaf": 1}, [1, 1, 1, 1, 1]),
+        ({"workers": 4, "servers": 1}, [2, 2, 1]),
+        ({"workers": 3, "servers": 1}, [2, 2]),
+        ({"workers": 4, "servers": 1, "leaves": 5}, [1, 1, 1, 1, 1]),
+    ],
+)
+def test_workers_are_spread_evenly_and_servers_come_last(options, sizes):
+    fabric = build("leaf-spine", spines=1, **options)
+    leaves = [switch.name for switch in fabric.switches[:-1]]
+    assert [len(fabric.host_ports(leaf)) for leaf in leaves] == sizes
+
+
 def test_kinds_are_named_as_one_writes_them():
     assert {"star", "ring", "leaf-spine"} == set(kinds())
 

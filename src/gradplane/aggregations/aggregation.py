@@ -17,8 +17,8 @@ from gradplane.topologies.description import SWITCH_IP, Host, Topology
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
     from gradplane.replayer.outcomes import JobOutcomes
+    from gradplane.replayer.reenactment import Worker
     from gradplane.replayer.replay_network import ReplayNetwork
-    from gradplane.replayer.replayed_worker import Worker
 
 WORKER_PORT = 20_000
 """The UDP port of a worker's aggregation packets is this plus the job's number."""
@@ -139,6 +139,10 @@ class Aggregation(ABC):
                 f'codec by tensor with aggregation = "{self.name}": its workers sum whole vectors'
                 ' under one codec: use aggregation = "ps", or one codec',
             )
+
+    def advise(self, placed: PlacedJob) -> Iterator[Keyed]:
+        """Yield what works and can hardly be meant, by key. Recorded runs are not asked."""
+        yield from ()
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for what the scheme's hosts refuse."""

@@ -24,17 +24,19 @@ from gradplane.controller.plan import JobPlan, Member
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.drivers import roles
+from gradplane.hosts.impairments.host_link import UDP_OVERHEAD
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Send, SetTimer
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
+from gradplane.topologies.description import Host
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
     from gradplane.replayer.outcomes import Outcome, Place
-    from gradplane.replayer.replayed_worker import Timer, Worker
+    from gradplane.replayer.reenactment import Timer, Worker
 
 
 class InSwitch(Aggregation):
@@ -61,6 +63,18 @@ class InSwitch(Aggregation):
                 "sum_bits",
                 f"sum_bits = {job.sum_bits} beside {first.sum_bits} of job {first.name}: the"
                 " switch's program has one width for all jobs",
+            )
+
+    def advise(self, placed: PlacedJob) -> Iterator[Keyed]:
+        """Yield a timeout that ends before any result can arrive."""
+        job = placed.job
+        slowest, host = max((_round_trip_ns(placed, host), host.name) for host in placed.members)
+        if job.timeout_ms * 1e6 <= slowest:
+            yield (
+                "timeout_ms",
+                f"timeout_ms = {job.timeout_ms:g} is not above {slowest / 1e6:.3g} ms, the least"
+                f" time from {host} to the switch and back: no result would ever be in time: use"
+                f" timeout_ms = {2 * slowest / 1e6:.3g} or more",
             )
 
     def check_hosts(self, config: JobConfig) -> None:
@@ -95,6 +109,14 @@ class InSwitch(Aggregation):
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
         return _ReplayedReduces(replayed).reduce
+
+
+def _round_trip_ns(placed: PlacedJob, host: Host) -> float:
+    """Return the time that a packet of indices up and its sums down take on a host's link."""
+    (link,) = (link for link in placed.network.links if host.name in (link.a, link.b))
+    lanes, sum_bits = aggregation.LANES[placed.job.sum_bits], placed.job.sum_bits
+    size = lanes // 2 + lanes * sum_bits // 8 + 2 * (aggregation.HEADER_SIZE + UDP_OVERHEAD)
+    return 2 * link.delay + (8e9 * size / link.rate if link.rate else 0.0)
 
 
 class _ReplayedReduces:

@@ -17,6 +17,8 @@ from gradplane import __version__
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from gradplane.switch.daemon.clients import ClientTls
+
 app = typer.Typer(
     help="P4 switch and network emulator for in-network aggregation of compressed gradients.",
     no_args_is_help=True,
@@ -40,6 +42,11 @@ Externs = Annotated[
     Path | None, typer.Option(metavar="FILE.py", help="Implements the program's own externs")
 ]
 Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False)]
+Cacert = Annotated[
+    Path | None, typer.Option(metavar="PEM", help="TLS: the authority of the switch's certificate")
+]
+Cert = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: your certificate")]
+Key = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: its private key")]
 
 
 def main() -> None:
@@ -86,7 +93,10 @@ def options(
 @app.command()
 def run(
     experiment: Annotated[
-        Path | None, typer.Argument(metavar="EXPERIMENT.toml", show_default=False)
+        Path | None,
+        typer.Argument(
+            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+        ),
     ] = None,
     net: Annotated[
         str | None, typer.Option(metavar="mininet|sim", help="Default: mininet where possible")
@@ -104,8 +114,7 @@ def run(
     from gradplane.runner import run_experiment
     from gradplane.studies import launch
 
-    if net not in (None, *run_experiment.NETWORKS):
-        raise typer.BadParameter(f"use {' or '.join(run_experiment.NETWORKS)}", param_hint="--net")
+    _check_network(net)
     if resume is not None:
         if experiment or out or settings or cli or seed is not None:
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
@@ -149,6 +158,27 @@ def _notes(error: BaseException) -> list[str]:
     return list(getattr(error, "__notes__", ()))
 
 
+@app.command()
+def experiments(
+    copy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Write one out, to edit it")
+    ] = None,
+    destination: Annotated[
+        Path | None, typer.Argument(metavar="[DEST]", help="With --copy: a file or a folder")
+    ] = None,
+) -> None:
+    """List the shipped experiments, which `gradplane run NAME` runs."""
+    from gradplane.cli import output_tables
+    from gradplane.experiment import shipped
+
+    if copy is not None:
+        _say(_console(), str(shipped.copy(copy, destination)))
+        return
+    if destination is not None:
+        raise typer.BadParameter("it is for --copy NAME", param_hint="DEST")
+    _console().print(output_tables.experiments())
+
+
 def _run_study(
     path: Path, out: Path | None, net: str | None, seed: int | None, settings: list[str], cli: bool
 ) -> None:
@@ -165,20 +195,33 @@ def _run_study(
     _say(console, f"report: {done.report}")
 
 
+def _check_network(net: str | None) -> None:
+    from gradplane.runner.run_experiment import NETWORKS
+
+    if net not in (None, *NETWORKS):
+        raise typer.BadParameter(f"use {' or '.join(NETWORKS)}", param_hint="--net")
+
+
 @app.command()
 def replay(
     folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
     settings: Settings = [],  # noqa: B006
     out: Out = None,
+    net: Annotated[
+        str | None, typer.Option(metavar="mininet|sim", help="With --set: the network; default sim")
+    ] = None,
 ) -> None:
     """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
     from gradplane.cli import output_tables
     from gradplane.replayer import replay_run
     from gradplane.runner.summary import Summary
 
+    if net is not None and not settings:
+        raise typer.BadParameter("it is for --set", param_hint="--net")
+    _check_network(net)
     console = _console()
     if settings:
-        result = replay_run.replay(folder, settings, out=out, console=True)
+        result = replay_run.replay(folder, settings, out=out, net=net, console=True)
     else:
         with console.status("replaying") as status:
             result = replay_run.replay(
@@ -215,12 +258,18 @@ def report(
 
 
 @codecs_app.callback(invoke_without_command=True)
-def list_codecs(context: typer.Context) -> None:
-    """List the codecs with their parameters."""
+def codecs(context: typer.Context) -> None:
+    """List the codecs with their parameters, or measure them."""
     if context.invoked_subcommand is None:
-        from gradplane.cli import output_tables
+        list_codecs()
 
-        _console().print(output_tables.codecs())
+
+@codecs_app.command("list")
+def list_codecs() -> None:
+    """List the codecs with their parameters."""
+    from gradplane.cli import output_tables
+
+    _console().print(output_tables.codecs())
 
 
 @codecs_app.command()
@@ -277,6 +326,25 @@ def info(
 
 
 @p4_app.command()
+def ir(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    prepared: Annotated[
+        bool, typer.Option("--prepared", help="As its architecture has prepared it to run")
+    ] = False,
+) -> None:
+    """Print a program's intermediate representation, a line a statement."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch.ir.printer import program_text
+
+    compiled = programs.compiled(program, include, define, library=not prepared)
+    if prepared:
+        programs.check(compiled)
+    print(program_text(compiled.program, spaced=True), end="")
+
+
+@p4_app.command()
 def config(
     program: Program,
     include: Includes = [],  # noqa: B006
@@ -310,13 +378,18 @@ def trace(
     define: Defines = [],  # noqa: B006
     json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
     externs: Externs = None,
+    cacert: Cacert = None,
+    cert: Cert = None,
+    key: Key = None,
 ) -> None:
     """Tell everything that happens to a packet: one of your own, or those of a running switch."""
     if at is not None:
         if program is not None or packet is not None or externs is not None:
             raise typer.BadParameter("it takes no program and no packet", param_hint="--at")
-        _trace_live(at, port, where, count, json)
+        _trace_live(at, port, where, count, json, _tls(cacert, cert, key))
         return
+    if cacert is not None:
+        raise typer.BadParameter("it is for --at", param_hint="--cacert")
     if program is None or packet is None:
         raise typer.BadParameter("give FILE.p4 and --packet HEX, or --at HOST:PORT")
     if where is not None or count is not None:
@@ -332,14 +405,19 @@ def trace(
 
 
 def _trace_live(
-    address: str, port: int | None, where: str | None, count: int | None, as_json: bool
+    address: str,
+    port: int | None,
+    where: str | None,
+    count: int | None,
+    as_json: bool,
+    tls: "ClientTls | None",
 ) -> None:
     from json import dumps
 
     from gradplane.switch.daemon.clients import traces
 
     with suppress(KeyboardInterrupt):
-        found = traces(address, port, where, count)
+        found = traces(address, port, where, count, tls)
         print(f"waiting for packets at {address}; Ctrl-C ends it", file=sys.stderr)
         for answer in found:
             told = answer["trace"]
@@ -405,6 +483,9 @@ def cli(
         int | None, typer.Option(min=1, help="Its --thrift-port, in place of --at")
     ] = None,
     thrift_ip: Annotated[str, typer.Option(help="Where that is")] = "127.0.0.1",
+    cacert: Cacert = None,
+    cert: Cert = None,
+    key: Key = None,
     json: Annotated[str | None, typer.Option(hidden=True)] = None,
     pre: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
@@ -414,7 +495,7 @@ def cli(
     if at is not None and thrift_port is not None:
         raise typer.BadParameter("give one of --at and --thrift-port", param_hint="--at")
     address = at or (f"{thrift_ip}:{thrift_port}" if thrift_port else "127.0.0.1:9559")
-    raise typer.Exit(run_commands(address, file))
+    raise typer.Exit(run_commands(address, file, _tls(cacert, cert, key)))
 
 
 @app.command()
@@ -430,6 +511,18 @@ def shell(
     from gradplane.cli.p4runtime_shell import open_shell
 
     raise typer.Exit(open_shell(address, device_id, election_id, script=script))
+
+
+def _tls(cacert: Path | None, cert: Path | None, key: Path | None) -> "ClientTls | None":
+    from gradplane.switch.daemon.clients import ClientTls
+
+    if cacert is None:
+        if cert is not None or key is not None:
+            raise typer.BadParameter("TLS needs it", param_hint="--cacert")
+        return None
+    if (cert is None) != (key is None):
+        raise typer.BadParameter("give both or none", param_hint="--cert, --key")
+    return ClientTls(cacert, cert, key)
 
 
 def _console() -> "Console":

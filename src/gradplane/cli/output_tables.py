@@ -1,8 +1,7 @@
-"""What the commands print: tables that fit 80 columns."""
+"""The tables that the commands print; they fit 80 columns."""
 
 import time
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from gradplane import codecs as compression
-from gradplane.runner.summary import Summary, rate
+from gradplane.experiment import shipped
+from gradplane.runner.summary import Summary, queue_drops, rate, undelivered
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def results(summary: Summary) -> Group:
-    """A run's outcome against its baseline, a table a job; bytes are per worker and round."""
+    """A run's results beside its baseline's, a table a job; bytes are per worker and round.
+
+    Results that a worker missed and packets that a queue dropped are red."""
     runs = [values for values in (summary.values, summary.baseline) if values]
     return Group(*(_job(runs, number) for number in range(len(runs[0]["jobs"]))))
 
@@ -31,8 +33,16 @@ def results(summary: Summary) -> Group:
 def _job(runs: Sequence[dict[str, Any]], number: int) -> Table:
     jobs = [values["jobs"][number] for values in runs]
     table = _table(jobs[0]["name"], *("this run", "baseline")[: len(runs)])
-    for label, read in _RESULTS:
-        table.add_row(label, *map(read, jobs))
+    table.add_row("test accuracy", *(f"{job['test_accuracy']:.2%}" for job in jobs))
+    for way in ("up", "down"):
+        table.add_row(f"bytes {way} a round (+ headers)", *(_traffic(way, job) for job in jobs))
+        if any(undelivered(job, way) for job in jobs):
+            needed = (f"{job['needed'][f'payload_{way}']:,.0f}" for job in jobs)
+            table.add_row("  if all had arrived", *needed)
+    table.add_row("rounds a second", *(rate(job["rounds_per_second"]) for job in jobs))
+    table.add_row("rounds", *(f"{job['rounds']:,}" for job in jobs))
+    table.add_row("results missed", *(_bad(job["missed"]) for job in jobs))
+    table.add_row("packets dropped by queues", *(_bad(queue_drops(values)) for values in runs))
     table.add_row("losses injected", *map(_injected, runs))
     if any(values["link_bytes"]["fabric"] for values in runs):
         sizes = (f"{values['link_bytes']['fabric']:,}" for values in runs)
@@ -50,14 +60,17 @@ def _injected(values: dict[str, Any]) -> str:
     return ", ".join(f"{kind} {sum(ways.values()):,}" for kind, ways in found.items()) or "none"
 
 
-_RESULTS: tuple[tuple[str, Callable[[dict[str, Any]], str]], ...] = (
-    ("test accuracy", lambda job: f"{job['test_accuracy']:.2%}"),
-    ("bytes up a round (+ headers)", partial(_traffic, "up")),
-    ("bytes down a round (+ headers)", partial(_traffic, "down")),
-    ("rounds a second", lambda job: rate(job["rounds_per_second"])),
-    ("rounds", lambda job: f"{job['rounds']:,}"),
-    ("results missed", lambda job: f"{job['missed']:,}"),
-)
+def _bad(count: int) -> Text:
+    """A number that should be 0: red if it is not."""
+    return Text(f"{count:,}", style="bold red" if count else "")
+
+
+def experiments() -> Table:
+    """List the shipped experiments with the first sentence of each file."""
+    table = _table("experiments", "", justify="left")
+    for name in shipped.names():
+        table.add_row(name, shipped.summary(name))
+    return table
 
 
 def codecs() -> Table:

@@ -1,7 +1,7 @@
-"""p4runtime-shell, the stock P4Runtime client, on a running switch.
+"""Open p4runtime-shell, the stock P4Runtime client, on a running switch.
 
-It needs protobuf below 3.21, which would break PyTorch and others beside it, so it lives in an
-environment of its own under the user's cache folder, made at first use.
+It needs protobuf below 3.21, which would break PyTorch and others in the same environment, so it is
+installed into a separate environment under the user's cache folder on first use.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _PINS = (
     "setuptools<81",  # has pkg_resources, which old packages import; Python 3.12 comes without
 )
 _COMPLETE = "complete"
-# The shell's own main(), with a script in the place of its prompt. Its threads must be torn down
-# whatever the script does, hence no exception leaves `run`.
+# The shell's main() with a script in place of its prompt. Its threads must be stopped whatever the
+# script does, so no exception leaves `run`.
 _SCRIPT = """
 import sys, traceback
 from p4runtime_sh import shell
@@ -44,7 +44,7 @@ sys.exit(status)
 
 
 class ShellError(Exception):
-    """The shell cannot be started: its environment cannot be made, or there is no script."""
+    """The shell cannot start: its environment cannot be created, or the script does not exist."""
 
 
 def open_shell(
@@ -54,12 +54,12 @@ def open_shell(
     config: tuple[Path | str, Path | str] | None = None,
     script: Path | str | None = None,
 ) -> int:
-    """The shell on the switch at `address` ("127.0.0.1:9559"), until the user leaves; its status.
+    """Run the shell on the switch at `address` until the user leaves; return its exit status.
 
     config: P4Info (text) and device config files to load first. script: a Python file to run
-    instead of a prompt, with the shell's names (table_entry, ...); status 1 if it raises.
-    election_id: the highest among all connected controllers may write. Raises ShellError where the
-    script does not exist or the environment cannot be made.
+    instead of a prompt, with the shell's names (table_entry, ...); the status is 1 if it raises.
+    election_id: the controller with the highest one may write. Raises ShellError if the script does
+    not exist or the environment cannot be created.
     """
     if script is not None and not Path(script).is_file():
         raise ShellError(f"there is no script {script}")
@@ -73,9 +73,9 @@ def open_shell(
 
 
 def ensure_environment(folder: Path | None = None) -> Path:
-    """The folder of a working environment; makes it, or makes it anew where it is damaged.
+    """Return the folder of a working environment; create it if it is missing or damaged.
 
-    Safe to call from many processes at once. Raises ShellError, with pip's words, where it cannot.
+    Safe to call from many processes at once. Raises ShellError, with pip's output, if that fails.
     """
     folder = folder or _default_folder()
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -94,14 +94,14 @@ def _default_folder() -> Path:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """The kernel lets go of the lock when its holder dies."""
+    """Hold a lock, which the kernel releases if its holder dies."""
     with path.open("w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
 def _works(folder: Path) -> bool:
-    """Whether it was finished for these pins, and its Python is still there."""
+    """Return whether the environment is complete for these pins and its Python still runs."""
     complete = folder / _COMPLETE
     if not complete.is_file() or complete.read_text().split() != list(_PINS):
         return False
@@ -127,7 +127,7 @@ def _make(folder: Path) -> None:
 
 
 def _run(argv: Sequence[Path | str]) -> str:
-    """Nothing if the program ends well, else the last it said."""
+    """Run a program; return "" if it succeeds, else the last lines of its output."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, check=False)
     except OSError as error:

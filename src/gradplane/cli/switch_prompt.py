@@ -15,19 +15,19 @@ from contextlib import suppress
 from itertools import takewhile
 from pathlib import Path
 
-from gradplane.switch.daemon.clients import CommandClient
+from gradplane.switch.daemon.clients import ClientTls, CommandClient
 from gradplane.switch.runtime.control_errors import SwitchError
 
 PROMPT = "RuntimeCmd: "
 _ENDS = ("EOF", "exit", "quit")
 
 
-def run_commands(address: str, file: Path | None) -> int:
+def run_commands(address: str, file: Path | None, tls: ClientTls | None = None) -> int:
     """Run a file's commands, or those of standard input, on the switch at `address`.
 
     Returns the exit status: 0 if all succeeded, else 1. Raises Refused where no switch answers.
     """
-    with CommandClient(address) as client:
+    with CommandClient(address, tls) as client:
         if file is not None:
             return _from_file(client, file)
         if sys.stdin.isatty():

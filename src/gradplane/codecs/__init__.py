@@ -5,7 +5,8 @@
     data, state = c.encode(x, shared=c.local(x), seed=codecs.key(1, "round", 7), worker=3)
     y = c.decode(data, x.size)
 
-The contract is in `Codec`; `names()` lists what there is.
+The contract is in `Codec`; `names()` lists the codecs. Imports no other room of gradplane. Modules
+with a leading underscore are shared parts; every other module is a codec.
 """
 
 from gradplane.codecs._base import Codec, CodecError, Context, Partition

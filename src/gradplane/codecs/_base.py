@@ -1,13 +1,14 @@
-"""What every codec is: a frozen, checked configuration, and functions of their arguments alone.
+"""The base of all codecs: a frozen, checked configuration, and functions of their arguments alone.
 
 A codec is one file in this folder, found by its name: a frozen dataclass deriving from `Codec`
 that writes `_encode`, `_decode` and `max_size`. Checks, name, equality, repr and config come from
-here. Nothing is remembered between calls: residuals travel as `state`, chance comes from `seed`
-and `worker`.
+here. Nothing is remembered between calls: residuals travel as `state`, random values depend on
+`seed` and `worker`.
 
-`seed` is one integer that all workers of one reduce share. Make it from what must differ, as in
-`codecs.key(experiment_seed, job, round, ...)`. A codec derives from it what is common to the
-workers (THC's rotation) and, with `worker`, what must be independent (stochastic rounding).
+`seed` is one integer that all workers of one reduce share. Make it from everything that tells the
+reduce from others, as in `codecs.key(experiment_seed, job, round, ...)`. A codec derives from it
+what is common to the workers (THC's rotation) and, with `worker`, what must be independent
+(stochastic rounding).
 """
 
 import dataclasses
@@ -26,7 +27,7 @@ State = Any
 
 
 class CodecError(ValueError):
-    """What a codec was given is wrong; the message says which, where and what would do."""
+    """A wrong argument or damaged bytes; the message says which, where and what is allowed."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Partition:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Context:
-    """What encode() and codes() are given beside the vector; see there."""
+    """The arguments of encode() and codes() beside the vector."""
 
     shared: Floats | None = None
     seed: int = 0
@@ -52,7 +53,7 @@ class Context:
 class Codec(ABC):
     """Base of all codecs. Subclasses are frozen dataclasses; their fields are the parameters."""
 
-    _refuses: ClassVar[bool] = False  # whether _encode() itself finds values that are not finite
+    _refuses: ClassVar[bool] = False  # True if _encode() itself refuses values that are not finite
 
     @property
     def name(self) -> str:
@@ -67,24 +68,27 @@ class Codec(ABC):
 
     @property
     def memoryless(self) -> "Codec":
-        """This codec without a residual of its own: what ErrorFeedback wraps."""
+        """This codec without its residual, for ErrorFeedback to wrap."""
         return self
 
     def start(self, n: int) -> State:
-        """The state before the first of a run of n-value vectors; None for a stateless codec."""
+        """Return the state before the first of n-value vectors; None for a stateless codec."""
         return None
 
     def skip(self, x: Floats, state: State = None) -> State:
-        """The state after a round in which nothing of x was sent."""
+        """Return the state after a round in which nothing of x was sent."""
         return state
 
     def local(self, x: Floats, state: State = None) -> Floats | None:
-        """What the workers reduce by maximum before encoding: float32, none negative; or None."""
+        """Return the statistic that workers reduce by maximum before encoding, or None.
+
+        float32, none negative.
+        """
         self._admit(x)
         return None
 
     def combine(self, stats: Sequence[Floats]) -> Floats:
-        """The workers' local() arrays reduced to the shared one: each element's maximum."""
+        """Reduce the workers' local() arrays to the shared one: each element's maximum."""
         if not stats:
             raise CodecError(f"{self.name}: no worker's statistic to combine")
         shared: Floats = np.maximum.reduce(list(stats))
@@ -98,15 +102,15 @@ class Codec(ABC):
         state: State = None,
         worker: int = 0,
     ) -> tuple[bytes, State]:
-        """Compress float32[n] to bytes, scalars first, little-endian; also the new state.
+        """Compress float32[n]; return bytes, scalars first, little-endian, and the new state.
 
-        `shared` is the combined local(); None stands for this vector's own. Equal arguments give
+        `shared` is the combined local(); None stands for that of x alone. Equal arguments give
         equal bytes. CodecError if x is no finite float32 vector or `shared` does not fit it.
         """
         return self._encode(self._checked(x), Context(shared, seed, state, worker))
 
     def decode(self, data: bytes, n: int) -> Floats:
-        """float32[n] from encoded bytes; needs nothing else. CodecError if they are damaged."""
+        """Return float32[n] from encoded bytes alone. CodecError if they are damaged."""
         if not isinstance(data, bytes | bytearray | memoryview):
             raise CodecError(f"expected bytes, got {type(data).__name__}")
         n = check_int("n", n, 0)
@@ -121,12 +125,12 @@ class Codec(ABC):
         return check_float32(x) if self._refuses else self._admit(x)
 
     def _admit(self, x: Floats) -> Floats:
-        """x, contiguous, if it may be encoded; else CodecError."""
+        """Return x, contiguous, if it may be encoded; else CodecError."""
         return check_vector(x)
 
     @abstractmethod
     def max_size(self, n: int) -> int:
-        """The most bytes that encode() makes of n values."""
+        """Return the most bytes that encode() makes of n values."""
 
     @abstractmethod
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]: ...
@@ -138,24 +142,24 @@ class Codec(ABC):
 
     @property
     def summable(self) -> bool:
-        """Whether codes, looked up in `table`, may be summed before they are decoded."""
+        """True if codes, looked up in `table`, may be summed before they are decoded."""
         return False
 
     @property
     def table(self) -> Table:
-        """What each code stands for in a sum; strictly increasing from 0."""
+        """The number that each code adds to a sum; strictly increasing from 0."""
         raise self._not_summable()
 
     def sum_bits(self, workers: int) -> int:
-        """The exact number of bits that a sum over `workers` workers needs."""
+        """Return the exact number of bits that a sum over `workers` workers needs."""
         raise self._not_summable()
 
     def partitions(self, n: int) -> tuple[Partition, ...]:
-        """How a vector of n values is cut; partition k uses element k of the shared statistic."""
+        """Cut a vector of n values; partition k uses element k of the shared statistic."""
         raise self._not_summable()
 
     def lanes(self, n: int) -> int:
-        """How many codes n values make, padding included."""
+        """Return the number of codes of n values, padding included."""
         return sum(part.lanes for part in self.partitions(n))
 
     def codes(
@@ -166,7 +170,7 @@ class Codec(ABC):
         state: State = None,
         worker: int = 0,
     ) -> tuple[Codes, State]:
-        """The codes inside encode(): uint8[lanes(n)], one a lane, not packed; and the new state."""
+        """Return encode()'s codes, uint8[lanes(n)], one a lane, not packed; and the new state."""
         if not self.summable:
             raise self._not_summable()
         return self._codes(self._checked(x), Context(shared, seed, state, worker))
@@ -179,9 +183,9 @@ class Codec(ABC):
         shared: Floats | None,
         seed: int = 0,
     ) -> Floats:
-        """The mean of the vectors whose looked-up codes add up to `sums` (integers[lanes(n)]).
+        """Return the mean of vectors whose looked-up codes add up to `sums`, integers[lanes(n)].
 
-        `count`, one number or one a lane, says how many workers each sum holds. A lane of count 0
+        `count`, one number or one a lane, is the number of workers in each sum. A lane of count 0
         is missing (and its sum 0): its estimate is 0, in whatever domain the codec sums.
         """
         raise self._not_summable()
@@ -194,7 +198,7 @@ class Codec(ABC):
 
 
 def check_vector(x: Floats) -> Floats:
-    """x, contiguous, if it is a one-dimensional float32 array of finite values; else CodecError."""
+    """Return x, contiguous, if it is a finite float32 array of one dimension; else CodecError."""
     x = check_float32(x)
     finite = np.isfinite(x)
     if not finite.all():
@@ -205,7 +209,7 @@ def check_vector(x: Floats) -> Floats:
 
 
 def check_float32(x: Floats) -> Floats:
-    """x, contiguous, if it is a one-dimensional float32 array of any values; else CodecError."""
+    """Return x, contiguous, if it is a float32 array of one dimension; else CodecError."""
     if not isinstance(x, np.ndarray):
         raise CodecError(f"expected a float32 array, got {type(x).__name__}")
     if x.dtype != np.float32 or x.ndim != 1:
@@ -214,7 +218,7 @@ def check_float32(x: Floats) -> Floats:
 
 
 def check_array(what: str, array: Any, kind: str, shape: tuple[int, ...]) -> npt.NDArray[Any]:
-    """array, if it has that shape and dtype ("float32" or "integer"); else CodecError."""
+    """Return array if it has that shape and dtype ("float32", "integer"); else CodecError."""
     dtype = getattr(array, "dtype", None)
     fits = dtype is not None and (dtype.kind in "iu" if kind == "integer" else dtype == kind)
     if not fits or array.shape != shape:
@@ -224,7 +228,7 @@ def check_array(what: str, array: Any, kind: str, shape: tuple[int, ...]) -> npt
 
 
 def check_int(what: str, value: int, low: int, high: int | None = None) -> int:
-    """value, if it is an integer from low to high; else CodecError."""
+    """Return value if it is an integer from low to high; else CodecError."""
     allowed = f"at least {low}" if high is None else f"from {low} to {high}"
     if isinstance(value, bool) or not isinstance(value, int | np.integer):
         raise CodecError(f"{what} must be an integer {allowed}, got {value!r}")

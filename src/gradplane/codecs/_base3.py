@@ -15,7 +15,7 @@ _WEIGHTS = (81, 27, 9, 3, 1)
 
 @njit(cache=True, nogil=True)
 def _pack(digits, out):  # type: ignore[no-untyped-def]
-    """Horner's rule on a block of bytes at a time: each part is read in one stream."""
+    """Apply Horner's rule to blocks of bytes, so that each part is read in order."""
     for start in range(0, out.size, _BLOCK):
         block = out[start : start + _BLOCK]
         block[:] = 0
@@ -49,19 +49,19 @@ def _scale(digits, m, out):  # type: ignore[no-untyped-def]
 
 
 def size(n: int) -> int:
-    """Bytes of n digits."""
+    """Return the number of bytes of n digits."""
     return -(-n // 5)
 
 
 def pack(digits: Codes) -> Codes:
-    """uint8[n] of 0, 1, 2 to uint8[size(n)]."""
+    """Pack uint8[n] of 0, 1, 2 into uint8[size(n)]."""
     out = np.empty(size(digits.size), np.uint8)
     _pack(digits, out)
     return out
 
 
 def unpack(groups: Codes, n: int) -> Codes:
-    """The inverse of pack, from uint8[size(n)]; CodecError if a byte is no group."""
+    """Unpack uint8[size(n)] into uint8[n]; CodecError if a byte is not a group."""
     if groups.size and groups.max() > 242:
         index = int(np.argmax(groups > 242))
         raise CodecError(f"corrupted: byte {groups[index]} at group {index} is above 242")
@@ -73,7 +73,7 @@ def unpack(groups: Codes, n: int) -> Codes:
 
 
 def values(groups: Codes, n: int, m: np.float32) -> Floats:
-    """As unpack, then digits 0, 1, 2 to float32[n] of -m, 0, m."""
+    """Unpack the digits 0, 1, 2 into float32[n] of -m, 0, m."""
     digits, out = unpack(groups, n), np.empty(n, np.float32)
     _scale(digits, m, out)
     return out

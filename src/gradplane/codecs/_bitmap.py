@@ -1,4 +1,4 @@
-"""One bit a value: value i in bit i mod 8 of byte i div 8, unused bits 0."""
+"""Bitmaps with a bit for each value: value i in bit i mod 8 of byte i div 8, unused bits 0."""
 
 import numpy as np
 from numba import njit
@@ -9,7 +9,7 @@ from gradplane.codecs._reader import Reader
 
 @njit(cache=True, nogil=True)
 def choose(bitmap, lower, upper, out):  # type: ignore[no-untyped-def]
-    """out = upper where the bit is 1, else lower."""
+    """Set out to upper where the bit is 1, else to lower."""
     for start in range(0, out.size, 8):
         byte, some = bitmap[start // 8], out[start : start + 8]
         for i in range(some.size):
@@ -18,9 +18,11 @@ def choose(bitmap, lower, upper, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def gather(x, words, threshold, bitmap, out):  # type: ignore[no-untyped-def]
-    """Mark and collect the values of at least that magnitude, both as bits; returns how many.
+    """Mark and collect the values of at least the threshold's magnitude; return their number.
 
-    `words` are the bits of x; `out` has one place more than x. No branch depends on a value."""
+    `words` are the bits of x, and `threshold` bits too; `out` has one element more than x. No
+    branch depends on a value.
+    """
     at = 0
     for start in range(0, x.size, 8):
         byte = 0
@@ -35,7 +37,7 @@ def gather(x, words, threshold, bitmap, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def scatter(bitmap, values, out):  # type: ignore[no-untyped-def]
-    """The inverse of gather; zeros elsewhere. `values` has one place more than there are."""
+    """Write the values to their places, zeros elsewhere; `values` has one element too many."""
     at = 0
     for start in range(0, out.size, 8):
         byte, some = bitmap[start // 8], out[start : start + 8]
@@ -46,12 +48,12 @@ def scatter(bitmap, values, out):  # type: ignore[no-untyped-def]
 
 
 def size(n: int) -> int:
-    """Bytes of n bits."""
+    """Return the number of bytes of n bits."""
     return -(-n // 8)
 
 
 def read(reader: Reader, n: int) -> Codes:
-    """The reader's next bytes, a bitmap of n values; CodecError if unused bits are set."""
+    """Read a bitmap of n values; CodecError if unused bits are set."""
     bitmap = reader.array("u1", size(n), f"bitmap of {n} values")
     if n % 8 and bitmap[-1] >> n % 8:
         raise CodecError(f"corrupted: bits beyond the {n} of the bitmap are not 0")

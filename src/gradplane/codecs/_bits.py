@@ -1,4 +1,4 @@
-"""Codes of any width from 1 to 16 bits, with no bit between them; `_packing` is the switch's way.
+"""Packing of codes of 1 to 16 bits without gaps; the fields of `_packing` are the switch's.
 
 Bit j of code i is bit i * width + j of the stream, and bit b of the stream is bit b mod 8 of byte
 b div 8. The bits after the last code are 0.
@@ -17,7 +17,7 @@ Codes = npt.NDArray[Any]
 
 @njit(cache=True, nogil=True)
 def _pack(codes, width, words):  # type: ignore[no-untyped-def]
-    """Without a branch: a word is written with every code, and moved on from when it is full."""
+    """Pack without a branch: write a word for every code, advance when it is full."""
     held, bits, at = np.uint64(0), np.int64(0), 0
     for i in range(codes.size):
         held |= np.uint64(codes[i]) << np.uint64(bits)
@@ -32,7 +32,7 @@ def _pack(codes, width, words):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _unpack(data, width, out):  # type: ignore[no-untyped-def]
-    """Returns the bits that are left over after the last code."""
+    """Unpack, and return the bits that are left over after the last code."""
     held, bits, at = np.uint32(0), 0, 0
     mask = np.uint32((1 << width) - 1)
     for i in range(out.size):
@@ -47,12 +47,12 @@ def _unpack(data, width, out):  # type: ignore[no-untyped-def]
 
 
 def packed_size(count: int, bits: int) -> int:
-    """Bytes that `count` codes take."""
+    """Return the number of bytes of `count` codes."""
     return (count * bits + 7) // 8
 
 
 def pack(codes: Codes, bits: int) -> bytes:
-    """uint8 or uint16 codes below 2^bits to bytes."""
+    """Pack uint8 or uint16 codes below 2^bits into bytes."""
     size = packed_size(codes.size, bits)
     words = np.empty(size // 4 + 1, np.uint32)
     _pack(codes, bits, words)
@@ -60,9 +60,10 @@ def pack(codes: Codes, bits: int) -> bytes:
 
 
 def unpack(data: Codes, count: int, bits: int) -> Codes:
-    """The inverse of pack, from uint8[packed_size(count, bits)]: uint8, above 8 bits uint16.
+    """Unpack uint8[packed_size(count, bits)] into uint8 codes, above 8 bits uint16.
 
-    CodecError if the bits after the last code are not 0."""
+    CodecError if the bits after the last code are not 0.
+    """
     out = np.empty(count, np.uint8 if bits <= 8 else np.uint16)
     left = int(_unpack(data, bits, out))
     if left:

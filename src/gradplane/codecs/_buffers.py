@@ -11,13 +11,14 @@ import numpy as np
 
 from gradplane.codecs._base import Codes
 
-_HUGE = 2**22  # below, the allocator mostly hands out memory that is mapped already
+_HUGE = 2**22  # below, the allocator mostly returns memory that is already mapped
 
 
 def blank(size: int) -> tuple[bytes, Codes]:
-    """A new bytes object and a writable uint8 view of it.
+    """Return a new bytes object and a writable uint8 view of it.
 
-    Write before anyone else sees the object, and keep it alive as long as the view."""
+    Write before other code sees the object, and keep it alive as long as the view.
+    """
     data = _new(None, size)
     address = _address(data)
     if size >= _HUGE:
@@ -26,7 +27,7 @@ def blank(size: int) -> tuple[bytes, Codes]:
 
 
 def to_bytes(array: Codes) -> bytes:
-    """As array.tobytes(), for large arrays faster."""
+    """Return array.tobytes(), for large arrays faster."""
     data, view = blank(array.size)
     view[:] = array
     return data
@@ -42,7 +43,7 @@ def _advise(address: int, size: int) -> None:
 
 
 _libc = ctypes.CDLL(None)
-# Of Python's C interface: a bytes object made from a null pointer is the caller's to fill.
+# In Python's C interface the caller fills a bytes object that was made from a null pointer.
 _new = ctypes.PYFUNCTYPE(ctypes.py_object, ctypes.c_char_p, ctypes.c_ssize_t)(
     ("PyBytes_FromStringAndSize", ctypes.pythonapi)
 )

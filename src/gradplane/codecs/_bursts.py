@@ -1,8 +1,8 @@
 """INCEPTIONN's kernels: float32 words to bursts of tags and vectors, and back.
 
 Encoding works on blocks: first tags and vectors of a block, which vectorises, then their bytes.
-Each vector is stored as four bytes and the next one overwrites what is too much: no branch
-depends on a tag, which no processor could predict. Decoding is the same backwards.
+Each vector is stored as four bytes, and the next one overwrites the excess: no branch depends on
+a tag, which no processor could predict. Decoding reverses these steps.
 """
 
 import numpy as np
@@ -18,14 +18,14 @@ _MANTISSA, _HIDDEN = np.uint32(0x7FFFFF), np.uint32(0x800000)
 
 
 def thresholds(bound: int) -> tuple[int, int]:
-    """The least exponents of tag 1 and of tag 2 for the error bound 2^-bound."""
+    """Return the least exponents of tag 1 and of tag 2 for the error bound 2^-bound."""
     low = _ONE - bound
     return low, low + (bound + 1) // 2
 
 
 @njit(cache=True, nogil=True)
 def _classify(words, low, middle, tags, vectors):  # type: ignore[no-untyped-def]
-    """Each word's tag, and its vector in the topmost bits."""
+    """Compute each word's tag, and its vector in the topmost bits."""
     for i in range(words.size):
         word = words[i]
         exponent = np.int32((word >> np.uint32(23)) & np.uint32(255))
@@ -67,9 +67,11 @@ def _encode(words, low, middle, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _rebuild(vectors, tags, unit, out, words):  # type: ignore[no-untyped-def]
-    """Values from vectors, in the topmost bits, and tags; `unit` is the weight of tag 1's last bit.
+    """Compute values from tags and vectors, which are in the topmost bits.
 
-    `words` are the bits of `out`. What a vector does not fill belongs to the next one."""
+    `unit` is the weight of tag 1's last bit; `words` are the bits of `out`. The bits below a vector
+    belong to the next one.
+    """
     for i in range(out.size):
         vector, tag = vectors[i], tags[i]
         bits = np.int32(vector & np.uint32(0x7FFFFFFF))
@@ -84,9 +86,10 @@ def _rebuild(vectors, tags, unit, out, words):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _decode(data, unit, out, words):  # type: ignore[no-untyped-def]
-    """Bursts until the words or the bytes end; returns how many words, from how many bytes.
+    """Decode bursts until the words or the bytes end; return the numbers of words and bytes.
 
-    A burst is read if the most it could take is there: the caller pads the last ones."""
+    A burst is read if the bytes of the largest one are there: the caller pads the last ones.
+    """
     tags, vectors = np.zeros(_BLOCK, np.uint8), np.zeros(_BLOCK, np.uint32)
     at, last = np.uint64(0), np.int64(data.size) - LARGEST_BURST - 4
     done = 0
@@ -117,7 +120,7 @@ def _decode(data, unit, out, words):  # type: ignore[no-untyped-def]
 
 
 def encode(x: Floats, bound: int) -> Codes:
-    """The bursts of x, uint8."""
+    """Encode x as bursts, uint8."""
     bursts = -(-x.size // BURST)
     out = np.empty(bursts * LARGEST_BURST + 4, np.uint8)
     low, middle = map(np.int32, thresholds(bound))
@@ -126,9 +129,9 @@ def encode(x: Floats, bound: int) -> Codes:
 
 
 def decode(data: bytes, n: int, bound: int) -> Floats:
-    """n values from exactly their bursts; CodecError if bytes are missing, too many or wrong."""
+    """Decode n values from exactly their bursts; CodecError for missing, excess or wrong bytes."""
     bursts = -(-n // BURST)
-    if 2 * bursts > len(data):  # before so much is allocated
+    if 2 * bursts > len(data):  # checked before that much is allocated
         raise CodecError(
             f"truncated: {bursts} bursts take at least {2 * bursts} bytes, got {len(data)}"
         )

@@ -17,7 +17,7 @@ _MAGNITUDE = np.uint32(0x7FFFFFFF)
 
 @njit(cache=True, nogil=True)
 def _pack(words, keep, out):  # type: ignore[no-untyped-def]
-    """Returns the largest magnitude's bits: one pass packs and finds what is not finite."""
+    """Pack; return the largest magnitude's bits, which show a value that is not finite."""
     most = np.uint32(0)
     if keep == 1:
         for i in range(words.size):
@@ -42,7 +42,7 @@ def _pack(words, keep, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _unpack(data, keep, words):  # type: ignore[no-untyped-def]
-    """The same backwards, and again the largest magnitude's bits."""
+    """Unpack; return the largest magnitude's bits."""
     most = np.uint32(0)
     if keep == 1:
         for i in range(words.size):
@@ -66,17 +66,17 @@ def _unpack(data, keep, words):  # type: ignore[no-untyped-def]
 
 
 def pack_into(x: Floats, keep: int, out: Codes) -> bool:
-    """Write the `keep` most significant bytes of each value; whether all values are finite."""
+    """Write the `keep` most significant bytes of each value; return True if all are finite."""
     return bool(_pack(x.view(np.uint32), np.int64(keep), out) < INFINITE)
 
 
 def unpack_into(data: Codes, keep: int, out: Floats) -> bool:
-    """The values with those bytes and zeros for the others; whether all values are finite."""
+    """Write the values of those bytes, the others 0; return True if all are finite."""
     return bool(_unpack(data, np.int64(keep), out.view(np.uint32)) < INFINITE)
 
 
 def pack(x: Floats, keep: int) -> bytes:
-    """As pack_into, a new bytes object; CodecError if a value is not finite."""
+    """Return the packed bytes; CodecError if a value is not finite."""
     data, view = blank(keep * x.size)
     if not pack_into(x, keep, view):
         check_vector(x)
@@ -84,7 +84,7 @@ def pack(x: Floats, keep: int) -> bytes:
 
 
 def unpack(data: bytes, n: int, keep: int) -> Floats:
-    """n values from keep * n bytes; CodecError for fewer, for more, for a value not finite."""
+    """Return n values of keep * n bytes; CodecError for another size or a value not finite."""
     reader = Reader(data)
     fields = reader.array("u1", keep * n, f"{keep} bytes of each of {n} values")
     reader.end()

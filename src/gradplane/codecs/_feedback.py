@@ -22,7 +22,7 @@ from gradplane.codecs._base import (
 
 @dataclass(frozen=True)
 class Residual:
-    """What was asked for and not yet sent, float32[n], and the wrapped codec's own state."""
+    """The part of the vectors that was not yet sent, float32[n]; and the wrapped codec's state."""
 
     error: Floats
     inner: State
@@ -30,11 +30,11 @@ class Residual:
 
 @dataclass(frozen=True)
 class ErrorFeedback(Codec):
-    """Encodes x + e and keeps e = (x + e) - (what the receiver decodes of this worker's own codes).
+    """Encodes x + e and keeps e = (x + e) - (the receiver's decoding of this worker's codes).
 
     The state is needed in every call that sees x, local() included: statistics are those of x + e.
-    A round in which nothing was sent keeps all of x + e: skip(). A codec that keeps a residual of
-    its own (3LC) is wrapped without it: the error is fed back once.
+    A round in which nothing was sent keeps all of x + e: skip(). A codec that keeps a residual
+    itself (3LC) is wrapped without it, so that the error is fed back once.
     """
 
     codec: Codec
@@ -52,16 +52,16 @@ class ErrorFeedback(Codec):
         return self.codec.config | {"error_feedback": True}
 
     def start(self, n: int) -> Residual:
-        """A residual of zeros."""
+        """Return a residual of zeros."""
         return Residual(np.zeros(check_int("n", n, 0), np.float32), self.codec.memoryless.start(n))
 
     def skip(self, x: Floats, state: State = None) -> Residual:
-        """The whole of x + e stays."""
+        """Keep all of x + e."""
         total = self._total(x, state)
         return Residual(total, self.codec.memoryless.skip(total, state.inner))
 
     def local(self, x: Floats, state: State = None) -> Floats | None:
-        """The wrapped codec's statistic of x + e."""
+        """Return the wrapped codec's statistic of x + e."""
         return self.codec.memoryless.local(self._total(x, state), state.inner)
 
     def max_size(self, n: int) -> int:
@@ -98,7 +98,7 @@ class ErrorFeedback(Codec):
         return self.codec.decode_sum(sums, n, count, shared, seed)
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, Residual]:
-        """The wrapped codec's codes of x + e."""
+        """Return the wrapped codec's codes of x + e."""
         total, codec = self._total(x, context.state), self.codec.memoryless
         inner = context.state.inner
         shared = codec.local(total, inner) if context.shared is None else context.shared
@@ -122,7 +122,7 @@ class ErrorFeedback(Codec):
 
 
 def residual(x: Floats, state: State, user: str) -> Floats:
-    """The error that a Residual holds; CodecError if state is none or does not fit x."""
+    """Return a Residual's error; CodecError if state is no Residual or does not fit x."""
     if not isinstance(state, Residual):
         raise CodecError(f"{user} needs the state of start(n) or of the last call")
     if state.error.shape != x.shape:

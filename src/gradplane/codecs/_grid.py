@@ -1,4 +1,4 @@
-"""What THC and uniform THC share: partitions, bytes, codes and sums on a grid over [-M, M].
+"""The base of codecs on a grid over [-M, M]: partitions, bytes, codes and sums.
 
 The grid has g + 1 values. Per partition of at most 2^20 values, M = t / sqrt(d) * l if rotated
 (d lanes, l the largest norm of all workers'), else M = t * l (l the largest magnitude). With H not
@@ -38,7 +38,7 @@ MAX_GRANULARITY = 4095
 
 
 class Fields(Protocol):
-    """How codes become bytes: the module _packing or _bits."""
+    """The interface of the packing modules, _packing and _bits."""
 
     def packed_size(self, count: int, bits: int) -> int: ...
     def pack(self, codes: Codes, bits: int) -> bytes: ...
@@ -46,7 +46,7 @@ class Fields(Protocol):
 
 
 class _Read(NamedTuple):
-    """What the bytes say of one partition."""
+    """The encoded fields of one partition."""
 
     shared: float
     spin: int
@@ -54,7 +54,7 @@ class _Read(NamedTuple):
 
 
 class GridCodec(Codec):
-    """A codec that sends b-bit indices of grid values. Subclasses give what is abstract here."""
+    """A codec that sends b-bit indices of grid values. Subclasses define the grid."""
 
     bits: int
     _max_partition: ClassVar[int] = 2**20
@@ -68,7 +68,7 @@ class GridCodec(Codec):
     @property
     @abstractmethod
     def rotate(self) -> bool:
-        """Whether the randomized Hadamard transform comes first."""
+        """True if the randomized Hadamard transform comes first."""
 
     @property
     @abstractmethod
@@ -81,27 +81,27 @@ class GridCodec(Codec):
         return True
 
     def sum_bits(self, workers: int) -> int:
-        """ceil(log2(g * workers + 1))."""
+        """Return ceil(log2(g * workers + 1))."""
         return sum_bits(self.granularity, check_int("workers", workers, 1))
 
     def partitions(self, n: int) -> tuple[Partition, ...]:
-        """Cuts of at most 2^20 values; when rotated the last is padded to a power of two."""
+        """Cut into at most 2^20 values each; when rotated the last is padded to a power of two."""
         return _partitions(check_int("n", n, 0), self._max_partition, self.rotate)
 
     def max_size(self, n: int) -> int:
-        """Exactly the bytes of n values."""
+        """Return exactly the bytes of n values."""
         scalars = 8 if self.rotate else 4
         return sum(
             scalars + self._fields.packed_size(part.lanes, self.bits) for part in self.partitions(n)
         )
 
     def local(self, x: Floats, state: State = None) -> Floats:
-        """float32, one a partition: the norm if rotated, else the largest magnitude."""
+        """Return, for each partition, the norm if rotated, else the largest magnitude: float32."""
         x = check_vector(x)
         return np.array([self._statistic(x, p) for p in self.partitions(x.size)], np.float32)
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
-        """Rounding is independent between workers, the rotation is common."""
+        """Round independently of other workers, after a rotation that all share."""
         shared = self._shared_or_local(x, context)
         out = np.empty(self.lanes(x.size), np.uint8)
         rounding = key(context.seed, context.worker, "rounding")
@@ -119,7 +119,7 @@ class GridCodec(Codec):
         shared: Floats | None,
         seed: int = 0,
     ) -> Floats:
-        """See Codec.decode_sum. A missing lane's estimate is 0 before the inverse rotation."""
+        """Decode sums; a missing lane's estimate is 0 before the inverse rotation."""
         shared = self._shared(shared, n)
         self._check_sums(sums, n, count)
         middle = _quantise.centre(sums, count, self.granularity)
@@ -155,7 +155,7 @@ class GridCodec(Codec):
         return out
 
     def _reader(self, data: bytes, n: int) -> Reader:
-        """Of bytes that may at least hold the partitions' statistics."""
+        """Return a reader of bytes that are long enough for the partitions' statistics."""
         reader = Reader(data)
         reader.need(4 * (n // self._max_partition), f"statistics of {n} values")
         return reader
@@ -183,7 +183,7 @@ class GridCodec(Codec):
         return norm
 
     def _to_grid(self, x: Floats, part: Partition, shared: float, spin: int) -> Floats:
-        """One partition's positions on the grid, from its middle, before clamping."""
+        """Return one partition's positions on the grid, from its middle, before clamping."""
         if shared == 0:
             return np.zeros(part.lanes, np.float32)
         scale = self.granularity / (2 * self.threshold * float(shared))
@@ -193,7 +193,7 @@ class GridCodec(Codec):
         return np.clip(positions, -self.granularity, self.granularity).astype(np.float32)
 
     def _fill(self, out: Floats, middle: Floats, shared: float, spin: int) -> None:
-        """One partition's values from positions on the grid, in half steps from its middle."""
+        """Write one partition's values from grid positions in half steps from the middle."""
         scale = self.threshold * float(shared) / self.granularity
         if self.rotate:
             _hadamard.unrotate(middle, out, key(spin, "signs"), scale / middle.size)
@@ -201,11 +201,11 @@ class GridCodec(Codec):
             out[:] = middle.astype(np.float64) * scale
 
     def _shared_or_local(self, x: Floats, context: Context) -> Floats:
-        """The shared statistic or, where none is given, that of x alone."""
+        """Return the shared statistic or, where none is given, that of x alone."""
         return self._shared(self.local(x) if context.shared is None else context.shared, x.size)
 
     def _shared(self, shared: Floats | None, n: int) -> Floats:
-        """The shared statistic, checked."""
+        """Return the shared statistic if it fits n values; else CodecError."""
         parts = self.partitions(n)
         shared = check_array(f"{self.name}'s shared statistic", shared, "float32", (len(parts),))
         for k, value in enumerate(shared):
@@ -236,7 +236,7 @@ class GridCodec(Codec):
 
 
 def _spin(seed: int, partition: int) -> int:
-    """The rotation's uint32 seed, as it travels in the bytes."""
+    """Return the rotation's uint32 seed, as the bytes hold it."""
     return key(seed, "rotation", partition) & 0xFFFFFFFF
 
 

@@ -12,8 +12,8 @@ from numba import njit
 from gradplane.codecs import _random
 from gradplane.codecs._base import Floats
 
-_ROW = 8192  # floats that are taken through the short stages while they sit in the cache
-_STRIP = 256  # columns that are taken through the long stages together
+_ROW = 8192  # floats that go through the short stages while they are in the cache
+_STRIP = 256  # columns that go through the long stages together
 # The butterflies are written out in each kernel: a shared function for them runs four times slower.
 _GOLDEN = _random.GOLDEN
 _mix = njit(inline="always")(_random.mix)
@@ -21,7 +21,7 @@ _mix = njit(inline="always")(_random.mix)
 
 @njit(cache=True, nogil=True)
 def _eights(a):  # type: ignore[no-untyped-def]
-    """Stages 1, 2 and 4, in registers."""
+    """Apply stages 1, 2 and 4 in registers."""
     for i in range(0, a.size, 8):
         p, q, r, s = a[i], a[i + 1], a[i + 2], a[i + 3]
         t, u, v, w = a[i + 4], a[i + 5], a[i + 6], a[i + 7]
@@ -33,8 +33,10 @@ def _eights(a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _stages(a, h, step, width):  # type: ignore[no-untyped-def]
-    """Stages h, 2 h, ..., two at a time, which halves the loads and stores; of each run of `step`
-    values in a block the first `width`."""
+    """Apply stages h, 2 h, ..., two at a time, which halves the loads and stores.
+
+    Of each run of `step` values in a block only the first `width` take part.
+    """
     while 2 * h < a.size:
         length = min(h, width)
         for block in range(0, a.size, 4 * h):
@@ -75,7 +77,7 @@ def fwht(a):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _flip(x, key, scale, limit, out):  # type: ignore[no-untyped-def]
-    """out = D x * scale, held within +-limit; D is the diagonal of the key's signs."""
+    """Set out to D x * scale, clamped to +-limit; D is the diagonal of the key's signs."""
     for start in range(0, x.size, 64):
         word = _mix(key + np.uint64(start // 64 + 1) * _GOLDEN)
         some, flipped = x[start : start + 64], out[start : start + 64]
@@ -86,7 +88,7 @@ def _flip(x, key, scale, limit, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _sum_squares(x):  # type: ignore[no-untyped-def]
-    """Of float32, exact squares in float64 in eight interleaved sums: fast, in one fixed order."""
+    """Sum the squares of float32 in float64, in eight interleaved sums: fast, in a fixed order."""
     sums = np.zeros(8)
     whole = x.size - x.size % 8
     for i in range(0, whole, 8):
@@ -98,14 +100,15 @@ def _sum_squares(x):  # type: ignore[no-untyped-def]
 
 
 def norm(x: Floats) -> float:
-    """The Euclidean norm in float64; the same bits on every machine."""
+    """Return the Euclidean norm in float64; equal bits on every machine."""
     return math.sqrt(_sum_squares(x))
 
 
 def rotate(x: Floats, lanes: int, key: int, scale: float) -> Floats:
-    """H D x * scale as float32[lanes], x padded with zeros; D is the diagonal of the key's signs.
+    """Return H D x * scale as float32[lanes], x padded with zeros; D is the diagonal of signs.
 
-    Scaling comes first, in float64, so that tiny and huge x neither vanish nor overflow."""
+    Scaling comes first, in float64, so that tiny and huge x neither vanish nor overflow.
+    """
     out = np.zeros(lanes, np.float32)
     # Beyond 2^100 every value is clamped later; the bound only keeps the sums of H finite.
     _flip(x, np.uint64(key), scale, 2.0**100, out)

@@ -1,4 +1,4 @@
-"""A few values of a vector and where they are: uint32 indices, ascending, then float32 values."""
+"""Sparse vectors as bytes: uint32 indices, ascending, then the float32 values."""
 
 import numpy as np
 import numpy.typing as npt
@@ -11,24 +11,24 @@ Indices = npt.NDArray[np.uint32]
 
 
 def check_density(fraction: float, k: int | None) -> None:
-    """CodecError unless 0 < fraction <= 1 and k is None or at least 1."""
+    """Raise CodecError unless 0 < fraction <= 1 and k is None or at least 1."""
     check_share("fraction", fraction)
     if k is not None:
         check_int("k", k, 1)
 
 
 def kept(n: int, fraction: float, k: int | None = None) -> int:
-    """How many of n values are sent: k, or else round(fraction * n); from 1 (n = 0: 0) to n."""
+    """Return the number of n values to send: k or round(fraction * n); from 1 (n = 0: 0) to n."""
     return min(n, max(1, round(fraction * n)) if k is None else k)
 
 
 def pack(indices: Indices, values: Floats) -> bytes:
-    """8 bytes a value."""
+    """Return the bytes, 8 for each value."""
     return indices.astype("<u4").tobytes() + values.astype("<f4").tobytes()
 
 
 def unpack(reader: Reader, count: int, n: int) -> Floats:
-    """float32[n], zero where nothing was sent. CodecError if indices or values are damaged."""
+    """Return float32[n], 0 where nothing was sent. CodecError for damaged indices or values."""
     indices = reader.array("<u4", count, f"{count} indices")
     values = reader.array("<f4", count, f"{count} values")
     reader.end()

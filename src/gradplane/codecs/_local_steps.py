@@ -18,7 +18,7 @@ from gradplane.codecs._base import (
 
 @dataclass(frozen=True)
 class Steps:
-    """What has accumulated, float32[n]; how many rounds there were; the wrapped codec's state."""
+    """The accumulated sum, float32[n]; the number of rounds; the wrapped codec's state."""
 
     total: Floats
     rounds: int
@@ -29,10 +29,10 @@ class Steps:
 class LocalSteps(Codec):
     """Sends the sum of its vectors in every `steps`-th round, and nothing, b"", in the others.
 
-    steps >= 1. b"" decodes to zeros. Nothing is lost but what the wrapped codec loses. All workers
-    count rounds alike, so they send in the same ones; after a sending round that was skipped, all
-    is sent in the next one. The state is needed in every call that sees x; in rounds without
-    sending there is no statistic. Codes cannot be summed in the network, which has no word for
+    steps >= 1. b"" decodes to zeros. Only the wrapped codec is lossy. All workers count the
+    same rounds, so they send in the same ones; after a sending round that was skipped, all is sent
+    in the next one. The state is needed in every call that sees x; in rounds without
+    sending there is no statistic. Codes cannot be summed in the network, which has no code for
     "nothing". With error feedback: LocalSteps(ErrorFeedback(codec)), not the other way round.
     """
 
@@ -53,15 +53,15 @@ class LocalSteps(Codec):
         return self.codec.config | {"local_steps": self.steps}
 
     def start(self, n: int) -> Steps:
-        """Nothing accumulated."""
+        """Return a state with nothing accumulated."""
         return Steps(np.zeros(check_int("n", n, 0), np.float32), 0, self.codec.start(n))
 
     def skip(self, x: Floats, state: State = None) -> Steps:
-        """x is kept for the next sending round."""
+        """Keep x for the next sending round."""
         return Steps(self._total(x, state), state.rounds + 1, state.inner)
 
     def local(self, x: Floats, state: State = None) -> Floats | None:
-        """The wrapped codec's statistic of what is to be sent; None if nothing is."""
+        """Return the wrapped codec's statistic of the sum to send; None if nothing is sent."""
         total = self._total(x, state)
         return self.codec.local(total, state.inner) if self._sends(state) else None
 

@@ -1,6 +1,6 @@
-"""The largest magnitude of a vector, or of a sum on its way, in the pass that checks the values.
+"""The largest magnitude of a vector or sum, found in the same pass that checks the values.
 
-Without their signs float32 are ordered as their bits are; infinity and NaN come last.
+Without their signs, float32 are ordered as their bits; infinity and NaN come last.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ def _add(x, y, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _add_blocks(x, y, out, words):  # type: ignore[no-untyped-def]
-    """A sum, and its largest magnitude while it is in the cache; `words` are the bits of `out`."""
+    """Add; return the largest magnitude of the sum's bits, `words`, found while in the cache."""
     most = np.uint32(0)
     for start in range(0, out.size, 4096):
         here = slice(start, start + 4096)
@@ -37,12 +37,12 @@ def _add_blocks(x, y, out, words):  # type: ignore[no-untyped-def]
 
 
 def largest(x: Floats) -> np.float32:
-    """max |x|, 0 of an empty vector; CodecError if a value is not finite."""
+    """Return max |x|, 0 for an empty vector; CodecError if a value is not finite."""
     return _checked(_largest(x.view(np.uint32)), x)
 
 
 def add(x: Floats, y: Floats) -> tuple[Floats, np.float32]:
-    """x + y and its largest magnitude; CodecError if a sum is not finite."""
+    """Return x + y and its largest magnitude; CodecError if a sum is not finite."""
     out = np.empty_like(x)
     return out, _checked(_add_blocks(x, y, out, out.view(np.uint32)), out)
 

@@ -1,4 +1,4 @@
-"""Codes of 1 to 4 bits travel in 4-bit fields, those of 5 to 8 bits in bytes.
+"""Packing as the switch reads it: codes of 1 to 4 bits in 4-bit fields, of 5 to 8 bits in bytes.
 
 The first of two 4-bit fields is the high half of the byte.
 """
@@ -25,12 +25,12 @@ def _split(data, out):  # type: ignore[no-untyped-def]
 
 
 def packed_size(count: int, bits: int) -> int:
-    """Bytes that `count` codes take."""
+    """Return the number of bytes of `count` codes."""
     return (count + 1) // 2 if bits <= 4 else count
 
 
 def pack(codes: Codes, bits: int) -> bytes:
-    """uint8 codes below 2^bits to bytes; an odd last field is followed by a zero field."""
+    """Pack uint8 codes below 2^bits; an odd last field is followed by a zero field."""
     if bits > 4:
         return codes.tobytes()
     out = np.empty(packed_size(codes.size, bits), np.uint8)
@@ -39,7 +39,7 @@ def pack(codes: Codes, bits: int) -> bytes:
 
 
 def unpack(data: Codes, count: int, bits: int) -> Codes:
-    """The inverse of pack, from uint8[packed_size(count, bits)]; CodecError if one is too big."""
+    """Unpack uint8[packed_size(count, bits)]; CodecError if a code is 2^bits or more."""
     codes = data
     if bits <= 4:
         codes = np.empty(2 * data.size, np.uint8)

@@ -1,4 +1,4 @@
-"""Checks of parameters that are no integers, and of the state that a call was given."""
+"""Checks of parameters that are not integers, and of a call's state."""
 
 import math
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from gradplane.codecs._base import CodecError, State
 
 
 class Sized(Protocol):
-    """A state that knows how many values its vectors have."""
+    """A state with the number of values of its vectors."""
 
     @property
     def n(self) -> int: ...
@@ -18,7 +18,7 @@ S = TypeVar("S", bound=Sized)
 
 
 def check_number(what: str, value: float, allowed: str, fits: Callable[[float], bool]) -> float:
-    """value, if it is a finite number that fits; else a CodecError naming what is allowed."""
+    """Return value if it is a finite number that fits; else CodecError with what is allowed."""
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not number or not math.isfinite(value) or not fits(value):
         raise CodecError(f"{what} must be a number {allowed}, got {value!r}")
@@ -26,19 +26,19 @@ def check_number(what: str, value: float, allowed: str, fits: Callable[[float], 
 
 
 def check_share(what: str, value: float) -> float:
-    """value, if it is a number above 0 and at most 1; else CodecError."""
+    """Return value if it is a number above 0 and at most 1; else CodecError."""
     return check_number(what, value, "above 0 and at most 1", lambda v: 0 < v <= 1)
 
 
 def check_positive(what: str, value: float | None) -> float | None:
-    """value, if it is None or a number above 0; else CodecError."""
+    """Return value if it is None or a number above 0; else CodecError."""
     if value is None:
         return None
     return check_number(what, value, "above 0, or None", lambda v: v > 0)
 
 
 def check_state(codec: str, state: State, kind: type[S], n: int) -> S:
-    """state, if it is of that kind and for n values; else CodecError."""
+    """Return state if it is of that kind and for n values; else CodecError."""
     if not isinstance(state, kind):
         raise CodecError(f"{codec} needs the state of start(n) or of the last call")
     if state.n != n:

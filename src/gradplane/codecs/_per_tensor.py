@@ -1,4 +1,4 @@
-"""Tensors with codecs of their own, as one codec of the whole vector."""
+"""One codec for a vector of tensors, each with its codec."""
 
 import dataclasses
 import functools
@@ -17,13 +17,13 @@ NAME = "per_tensor"
 
 @dataclass(frozen=True)
 class PerTensor(Codec):
-    """Cuts a vector into tensors, one after another, each with a codec and a state of its own.
+    """Cuts a vector into consecutive tensors, each with its codec and state.
 
     parts: the size (at least 1) and codec of each tensor; n is the sum of the sizes. Bytes, for
     each tensor: the length of what follows (uint32), its codec's bytes. Error and bias are each
     codec's. The shared statistic is the tensors' statistics, one after another; each tensor's seed
-    is different. Codes cannot be summed in the network, whose packets know one table a job. With
-    error feedback: around the tensors' codecs, so that those with a memory of their own keep it.
+    is different. Codes cannot be summed in the network, whose packets know one table a job. Error
+    feedback goes around the tensors' codecs, so that those with a memory keep it.
     """
 
     parts: tuple[tuple[int, Codec], ...]
@@ -48,28 +48,28 @@ class PerTensor(Codec):
         return sum(size for size, _ in self.parts)
 
     def each(self, change: Callable[[Codec], Codec]) -> "PerTensor":
-        """The same with another codec in place of each tensor's."""
+        """Return a copy in which each tensor's codec is changed."""
         changed = tuple((size, change(codec)) for size, codec in self.parts)
         return dataclasses.replace(self, parts=changed)
 
     def start(self, n: int) -> tuple[State, ...]:
-        """Each tensor's state."""
+        """Return each tensor's state."""
         self._check(n)
         return tuple(codec.start(size) for size, codec in self.parts)
 
     def skip(self, x: Floats, state: State = None) -> tuple[State, ...]:
-        """Each tensor's."""
+        """Return each tensor's state after skip()."""
         cuts = self._cuts(self._admit(x), state)
         return tuple(codec.skip(piece, own) for codec, piece, own in cuts)
 
     def local(self, x: Floats, state: State = None) -> Floats | None:
-        """The tensors' statistics, one after another; None if none has any."""
+        """Return the concatenated statistics of the tensors; None if none has any."""
         found = [codec.local(piece, own) for codec, piece, own in self._cuts(self._admit(x), state)]
         known = [stat for stat in found if stat is not None]
         return np.concatenate(known) if known else None
 
     def max_size(self, n: int) -> int:
-        """4 bytes a tensor, and the most that each makes."""
+        """Return 4 bytes a tensor, and the most that each makes."""
         self._check(n)
         return sum(4 + codec.max_size(size) for size, codec in self.parts)
 
@@ -103,7 +103,7 @@ class PerTensor(Codec):
             raise CodecError(f"the tensors have {self.size} values, the vector {n}")
 
     def _cuts(self, x: Floats, state: State) -> Iterator[tuple[Codec, Floats, State]]:
-        """Each tensor's codec, values and state."""
+        """Yield each tensor's codec, values and state."""
         self._check(x.size)
         states = (None,) * len(self.parts) if state is None else state
         start = 0
@@ -112,7 +112,7 @@ class PerTensor(Codec):
             start += size
 
     def _split(self, shared: Floats | None) -> Sequence[Floats | None]:
-        """Each tensor's part of the shared statistic."""
+        """Return each tensor's part of the shared statistic."""
         if shared is None:
             return [None] * len(self.parts)
         sizes = self._statistics
@@ -123,7 +123,7 @@ class PerTensor(Codec):
 
     @functools.cached_property
     def _statistics(self) -> tuple[int, ...]:
-        """How many numbers each tensor's statistic has."""
+        """The number of elements of each tensor's statistic."""
         sizes = []
         for size, codec in self.parts:
             stat = codec.local(np.zeros(size, np.float32), codec.start(size))

@@ -16,7 +16,7 @@ Cells = tuple[Codes, Floats, Floats]
 
 
 def cells(table: Table) -> Cells:
-    """For each unit cell [k, k + 1] of the grid: the code below, its value, the gap to the next."""
+    """Return, for each unit cell of the grid, the code below, its value and the gap to the next."""
     values = np.array(table)
     below = np.searchsorted(values, np.arange(values[-1]), side="right") - 1
     low = values[below].astype(np.float32)
@@ -41,9 +41,10 @@ def _quantise(y, below, low, gap, key, first, out):  # type: ignore[no-untyped-d
 
 
 def quantise(y: Floats, cells: Cells, key: int, first: int) -> Codes:
-    """Codes of grid positions y, measured from the grid's middle and clamped to it: uint8[y.size].
+    """Return codes, uint8[y.size], of grid positions y, from the grid's middle and clamped to it.
 
-    Lane i goes up to the next table value iff u < fraction, u the top 24 bits of word first + i."""
+    Lane i goes up to the next table value iff u < fraction, u the top 24 bits of word first + i.
+    """
     out = np.empty(y.size, np.uint8)
     _quantise(y, *cells, np.uint64(key), np.int64(first), out)
     return out
@@ -56,7 +57,7 @@ def _look_up(codes, values, out):  # type: ignore[no-untyped-def]
 
 
 def look_up(codes: Codes, values: Floats) -> Floats:
-    """values[codes], float32[codes.size], of codes below values.size."""
+    """Return values[codes], float32[codes.size], of codes below values.size."""
     out = np.empty(codes.size, np.float32)
     _look_up(codes, values, out)
     return out

@@ -19,9 +19,10 @@ _S3 = np.uint64(_splitmix64.LAST_SHIFT)
 
 
 def key(*parts: int | str) -> int:
-    """A stream's 64-bit key from what tells it apart: integers of any size and words.
+    """Return the 64-bit key of the stream that these parts identify: integers of any size, words.
 
-    The usual parts are key(seed, round, worker, purpose)."""
+    The usual parts are key(seed, round, worker, purpose).
+    """
     text = "/".join(map(_text, parts))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
 
@@ -35,27 +36,28 @@ def _text(part: int | str) -> str:
 
 
 def mix(z: Any) -> Any:
-    """SplitMix64's output function on uint64: arrays here; Numba compiles the same lines.
+    """Apply SplitMix64's output function to uint64 arrays; Numba compiles the same lines.
 
-    Numba's cached kernels do not notice a change here: remove codecs/__pycache__ after one."""
+    Numba's cached kernels do not notice a change here: remove codecs/__pycache__ after one.
+    """
     z = (z ^ (z >> _S1)) * _M1
     z = (z ^ (z >> _S2)) * _M2
     return z ^ (z >> _S3)
 
 
 def words(key: int, first: int, count: int) -> npt.NDArray[np.uint64]:
-    """Words `first` to `first + count - 1` of the stream, uint64."""
+    """Return words `first` to `first + count - 1` of the stream, uint64."""
     positions = np.arange(first + 1, first + count + 1, dtype=np.uint64)
     return mix(np.uint64(key) + positions * GOLDEN)  # type: ignore[no-any-return]
 
 
 def uniforms(key: int, first: int, count: int) -> npt.NDArray[np.float64]:
-    """Uniform multiples of 2^-53 in [0, 1), one for each position."""
+    """Return uniform multiples of 2^-53 in [0, 1), one for each position."""
     return (words(key, first, count) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 def signs(key: int, first: int, count: int) -> Floats:
-    """+1 or -1 for each position: bit (position mod 64) of word (position div 64), 1 meaning -1."""
+    """Return float32 1 or -1 for each position: -1 iff bit (p mod 64) of word (p div 64) is 1."""
     low, high = first // 64, (first + count + 63) // 64
     octets = words(key, low, high - low).astype("<u8").view(np.uint8)
     bits = np.unpackbits(octets, bitorder="little")[first - 64 * low :][:count]

@@ -1,4 +1,4 @@
-"""Reads a codec's bytes front to back and says what was missing where."""
+"""A reader of encoded bytes from front to back, whose errors say what is missing where."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ class Reader:
         self._at = 0
 
     def array(self, dtype: str, count: int, what: str) -> npt.NDArray[Any]:
-        """The next `count` items; CodecError "truncated" if the bytes end before."""
+        """Read `count` items; CodecError "truncated" if the bytes end before."""
         size = np.dtype(dtype).itemsize * count
         if self._at + size > len(self._data):
             left = len(self._data) - self._at
@@ -27,25 +27,27 @@ class Reader:
         return items
 
     def need(self, size: int, what: str) -> None:
-        """CodecError "truncated" if fewer bytes are left: before what follows from an n that
-        nobody has checked is allocated."""
+        """Raise CodecError "truncated" if fewer bytes are left.
+
+        To be called before memory is allocated by an n that is not checked otherwise.
+        """
         left = len(self._data) - self._at
         if size > left:
             raise CodecError(f"truncated: {what}, at least {size} bytes, {left} left")
 
     def magnitude(self, what: str) -> np.float32:
-        """The next float32, if it is finite and not negative; else CodecError."""
+        """Read a float32; CodecError if it is negative or not finite."""
         value = np.float32(self.array("<f4", 1, what)[0])
         if not 0 <= value < np.inf:
             raise CodecError(f"corrupted: {what} = {value} is not a magnitude")
         return value
 
     def rest(self) -> npt.NDArray[np.uint8]:
-        """All bytes that are left, uint8; they stay unread."""
+        """Return all bytes that are left, uint8, without reading them."""
         return np.frombuffer(self._data, np.uint8, offset=self._at)
 
     def end(self) -> None:
-        """CodecError if bytes are left."""
+        """Raise CodecError if bytes are left."""
         left = len(self._data) - self._at
         if left:
             raise CodecError(f"{left} bytes too many: {self._at} expected, got {len(self._data)}")

@@ -1,6 +1,7 @@
 """Codecs by file name: every module here without a leading underscore is one.
 
-Folders (policies/, studies/) hold public modules that are no codecs."""
+The folder policies/ holds public modules that are not codecs.
+"""
 
 import dataclasses
 import importlib
@@ -13,13 +14,13 @@ from gradplane.codecs._base import Codec, CodecError
 
 
 def names() -> list[str]:
-    """The names that get() knows, sorted. Imports none of them."""
+    """Return the names that get() knows, sorted, without importing the codecs."""
     found = pkgutil.iter_modules([str(Path(__file__).parent)])
     return sorted(m.name for m in found if not (m.ispkg or m.name.startswith("_")))
 
 
 def get(name: str, **params: Any) -> Codec:
-    """The codec of that name; CodecError says what exists if a name or value is unknown."""
+    """Return the codec of that name; CodecError lists what exists if a name is unknown."""
     known = names()
     if name not in known:
         raise CodecError(f"no codec {name!r}{_nearest(name, known)} there are {', '.join(known)}")

@@ -1,8 +1,8 @@
 """The k largest of n keys in two passes over them, without sorting; ties go to the lowest index.
 
 The first pass counts keys by their leading 11 bits (of a float: the exponent and three bits more),
-which says in which of these bins the k-th largest lies. The second collects what is in that bin
-or above. Only what is in the bin is then looked at closely.
+which gives the bin of the k-th largest. The second collects the keys in that bin or above. Only the
+keys in the bin are then compared.
 """
 
 from typing import Any
@@ -20,7 +20,7 @@ _BIN = np.uint32(21)  # bits within a bin
 
 @njit(cache=True, nogil=True)
 def _count(keys, drop, counts):  # type: ignore[no-untyped-def]
-    """Four counters a bin, as neighbours often share a bin and one would wait for the other."""
+    """Count with four counters a bin, as neighbours often share a bin and would wait."""
     whole = keys.size - keys.size % 4
     for i in range(0, whole, 4):
         for j in range(4):
@@ -31,7 +31,7 @@ def _count(keys, drop, counts):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _collect(keys, drop, lowest, out):  # type: ignore[no-untyped-def]
-    """The indices of keys from `lowest` on; out has one place more than there are."""
+    """Collect the indices of keys from `lowest` on; out has one element too many."""
     at = 0
     for i in range(keys.size):
         out[at] = i
@@ -40,7 +40,7 @@ def _collect(keys, drop, lowest, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _keep(keys, drop, found, threshold, ties, out):  # type: ignore[no-untyped-def]
-    """Of the indices found, those of keys above the threshold and the first `ties` that equal it"""
+    """Keep the indices of keys above the threshold, and of the first `ties` that equal it."""
     at = 0
     for i in range(found.size):
         key = np.uint32(keys[found[i]] << drop)
@@ -52,9 +52,10 @@ def _keep(keys, drop, found, threshold, ties, out):  # type: ignore[no-untyped-d
 
 
 def largest(keys: Keys, k: int, drop: int = 0) -> Indices:
-    """Ascending indices, uint32[k], of the k largest keys (0 <= k <= n < 2^32).
+    """Return ascending indices, uint32[k], of the k largest keys (0 <= k <= n < 2^32).
 
-    The `drop` leading bits of the keys are ignored."""
+    The `drop` leading bits of the keys are ignored.
+    """
     if k == 0 or k == keys.size:
         return np.arange(k, dtype=np.uint32)
     shift = np.uint32(drop)
@@ -71,12 +72,12 @@ def largest(keys: Keys, k: int, drop: int = 0) -> Indices:
 
 
 def largest_magnitudes(x: Floats, k: int) -> Indices:
-    """Ascending indices, uint32[k], of the k values of greatest magnitude of float32[n]."""
+    """Return ascending indices, uint32[k], of the k values of greatest magnitude."""
     return largest(x.view(np.uint32), k, drop=1)
 
 
 def _boundary(keys: Keys, k: int, drop: np.uint32) -> tuple[np.uint32, int, int]:
-    """The bin of the k-th largest: its lowest key, how many are above it, how many in it."""
+    """Return the lowest key of the k-th largest's bin, and how many keys are above and in it."""
     counts = np.zeros((4, 1 << (32 - int(_BIN))), np.int64)
     _count(keys, drop, counts)
     at_least = counts.sum(0)[::-1].cumsum()[::-1]
@@ -86,7 +87,7 @@ def _boundary(keys: Keys, k: int, drop: np.uint32) -> tuple[np.uint32, int, int]
 
 
 def _threshold(candidates: Keys, lowest: np.uint32, rank: int) -> tuple[np.uint32, Any]:
-    """The rank-th largest key in the bin from `lowest` on; and how many equal to it are wanted."""
+    """Return the rank-th largest key in the bin from `lowest` on, and how many ties to keep."""
     inside = candidates[candidates >> _BIN == lowest >> _BIN]
     place = inside.size - rank
     threshold = np.partition(inside, place)[place]

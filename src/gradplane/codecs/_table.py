@@ -38,15 +38,16 @@ _TIE = 1 + 1e-12
 
 
 def threshold(p: float) -> float:
-    """t_p: a standard normal value lies outside [-t_p, t_p] with probability p."""
+    """Return t_p: a standard normal value lies outside [-t_p, t_p] with probability p."""
     return -NormalDist().inv_cdf(p / 2)
 
 
 @functools.lru_cache(maxsize=65536)
 def optimal_table(bits: int, granularity: int, p: float) -> Table:
-    """T_{b,g,p}, for 1 <= bits <= 8, granularity >= 2^bits - 1, 0 < p < 1; else CodecError.
+    """Return T_{b,g,p}, for 1 <= bits <= 8, granularity >= 2^bits - 1, 0 < p < 1; else CodecError.
 
-    Kept on disk below $XDG_CACHE_HOME (or ~/.cache); a damaged or unwritable cache is no error."""
+    Kept on disk below $XDG_CACHE_HOME (or ~/.cache); a damaged or unwritable cache is no error.
+    """
     check_int("bits", bits, 1, 8)
     check_int("granularity", granularity, 2**bits - 1)
     check_fraction(p)
@@ -59,14 +60,14 @@ def optimal_table(bits: int, granularity: int, p: float) -> Table:
 
 
 def check_fraction(p: float) -> float:
-    """p, if it is a number between 0 and 1, both excluded; else CodecError."""
+    """Return p if it is a number between 0 and 1, both excluded; else CodecError."""
     if isinstance(p, bool) or not isinstance(p, int | float) or not 0 < p < 1:
         raise CodecError(f"p must be a number above 0 and below 1, got {p!r}")
     return p
 
 
 def solve(bits: int, granularity: int, p: float) -> Table:
-    """T_{b,g,p} by dynamic programming, in O(2^b g^2)."""
+    """Compute T_{b,g,p} by dynamic programming, in O(2^b g^2)."""
     weights = edge_weights(granularity, p)
     best = [np.full(granularity + 1, np.inf)]
     best[0][granularity] = 0
@@ -80,9 +81,10 @@ def solve(bits: int, granularity: int, p: float) -> Table:
 
 
 def edge_weights(granularity: int, p: float) -> _Matrix:
-    """w(i, j) above the diagonal, infinity elsewhere: float64[g + 1, g + 1], in squared grid steps.
+    """Return w(i, j), infinity below the diagonal: float64[g + 1, g + 1], in squared grid steps.
 
-    Built cell by cell from integrals of positive functions: nothing cancels, even in the tails."""
+    Built cell by cell from integrals of positive functions: nothing cancels, even in the tails.
+    """
     g = granularity
     mass, rising, falling, hump = _cell_moments(g, p)
     weights = np.full((g + 1, g + 1), np.inf)
@@ -96,7 +98,7 @@ def edge_weights(granularity: int, p: float) -> _Matrix:
 
 
 def _cell_moments(g: int, p: float) -> tuple[_Matrix, _Matrix, _Matrix, _Matrix]:
-    """Over each grid cell, r from 0 to 1 in it, integrals of phi, r phi, (1-r) phi, r (1-r) phi."""
+    """Integrate phi, r phi, (1-r) phi and r (1-r) phi over each grid cell, r from 0 to 1 in it."""
     nodes, factors = np.polynomial.legendre.leggauss(32)
     r = (nodes + 1) / 2
     a = threshold(p) * (2 * (np.arange(g)[:, None] + r) / g - 1)
@@ -110,7 +112,7 @@ def _cache_folder() -> Path:
 
 
 def _read(path: Path, bits: int, granularity: int) -> Table | None:
-    """The table kept there; None if there is none that is whole."""
+    """Return the table in the file; None if there is none or it is damaged."""
     with suppress(OSError, ValueError):
         text, _, check = path.read_text("ascii").partition("\n")
         table = tuple(map(int, text.split()))
@@ -122,7 +124,7 @@ def _read(path: Path, bits: int, granularity: int) -> Table | None:
 
 
 def _write(path: Path, table: Table) -> None:
-    """Under a name of its own, then renamed: a reader sees all or nothing."""
+    """Write a temporary file and rename it, so that a reader sees all or nothing."""
     text = " ".join(map(str, table))
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -42,7 +42,7 @@ def _encode(groups, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _length(coded):  # type: ignore[no-untyped-def]
-    """How many groups the bytes stand for."""
+    """Return the number of groups that the bytes stand for."""
     total = 0
     for i in range(coded.size):
         total += max(1, int(coded[i]) - _RUN)
@@ -51,7 +51,7 @@ def _length(coded):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _decode(coded, out):  # type: ignore[no-untyped-def]
-    """Fill `out`; returns how many bytes that took, and the groups they stand for."""
+    """Fill `out`; return the number of bytes that took, and of the groups they stand for."""
     at, i = 0, 0
     while at < out.size and i < coded.size:
         run = int(coded[i]) - _RUN
@@ -67,7 +67,7 @@ def _decode(coded, out):  # type: ignore[no-untyped-def]
 
 
 def encode(groups: Codes, parts: int = 1) -> Codes:
-    """The bytes of uint8 groups 0 to 242, encoded in up to `parts` parts at the same time."""
+    """Encode uint8 groups 0 to 242, in up to `parts` parts at the same time."""
     return join(_each(_encode_part, np.array_split(groups, parts)))
 
 
@@ -77,7 +77,7 @@ def _encode_part(groups: Codes) -> Codes:
 
 
 def join(parts: list[Codes]) -> Codes:
-    """Encoded parts as one; the parts are not kept."""
+    """Join encoded parts; the parts are overwritten."""
     for i in range(1, len(parts)):
         left, right = parts[i - 1], parts[i]
         if left.size and right.size and (run := _joined(left[-1], right[0])):
@@ -87,14 +87,14 @@ def join(parts: list[Codes]) -> Codes:
 
 
 def _joined(left: int, right: int) -> int:
-    """The length of the run that two bytes make as one; 0 if they cannot be one."""
+    """Return the length of the run that two bytes make together; 0 if they make none."""
     lengths = [1 if b == _ZEROS else int(b) - _RUN if b > _RUN + 1 else 0 for b in (left, right)]
     return sum(lengths) if all(lengths) and sum(lengths) <= _LONGEST else 0
 
 
 def decode(coded: Codes, size: int, parts: int = 1) -> tuple[Codes, int]:
-    """uint8[size] groups, and how many of the bytes they took; CodecError if those are too few."""
-    if size > _LONGEST * coded.size:  # before so much is allocated
+    """Return uint8[size] groups, and the number of bytes used; CodecError if there are too few."""
+    if size > _LONGEST * coded.size:  # checked before that much is allocated
         most = _LONGEST * coded.size
         raise CodecError(f"truncated: {coded.size} bytes hold at most {most} of {size} groups")
     out = np.empty(size, np.uint8)
@@ -109,7 +109,7 @@ def decode(coded: Codes, size: int, parts: int = 1) -> tuple[Codes, int]:
 
 
 def _decode_parts(coded: Codes, out: Codes, parts: int) -> bool:
-    """Whether the bytes stand for just as many groups as `out` has, which is filled then."""
+    """Fill `out` if the bytes stand for exactly as many groups; return False if not."""
     cuts = np.array_split(coded, parts)
     ends = list(itertools.accumulate(_each(_length, cuts)))
     if ends[-1] != out.size:
@@ -119,7 +119,7 @@ def _decode_parts(coded: Codes, out: Codes, parts: int) -> bool:
 
 
 def _each(function: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
-    """function of each item, in threads if there are several: the kernels leave Python's lock."""
+    """Map function over items, in threads if there are several: kernels release Python's lock."""
     if len(items) < 2:
         return [function(item) for item in items]
     with ThreadPoolExecutor(len(items)) as pool:

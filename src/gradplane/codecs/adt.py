@@ -1,7 +1,7 @@
 """ADT, approximate data transfer (A2DTWP, section III): the most significant bytes of each weight.
 
-The bytes of a value follow each other, the most significant first; the rest is dropped. Which
-number of bytes a layer needs, `policies.awp` decides.
+The bytes of a value follow each other, the most significant first; the rest is dropped.
+`policies.awp` decides how many bytes a layer needs.
 """
 
 from dataclasses import dataclass
@@ -40,9 +40,10 @@ class ADT(Codec):
 
 
 def bitpack(weights: Floats, keep: int, out: Codes | None = None) -> Codes:
-    """The paper's Bitpack, into `out` (uint8[keep * n]) if given; any value passes, NaN as well.
+    """Apply the paper's Bitpack, into `out` (uint8[keep * n]) if given; any value passes, even NaN.
 
-    `weights` is float32[n]; both contiguous. CodecError if something does not fit."""
+    `weights` is float32[n]; both contiguous. CodecError if an array does not fit.
+    """
     check_int("keep", keep, 1, 4)
     _check("weights", weights, np.float32, None)
     out = np.empty(keep * weights.size, np.uint8) if out is None else out
@@ -52,7 +53,10 @@ def bitpack(weights: Floats, keep: int, out: Codes | None = None) -> Codes:
 
 
 def bitunpack(packed: Codes, keep: int, out: Floats | None = None) -> Floats:
-    """The paper's Bitunpack of uint8[keep * n], into `out` (float32[n]) if given; CodecError."""
+    """Apply the paper's Bitunpack to uint8[keep * n], into `out` (float32[n]) if given.
+
+    CodecError if an array does not fit.
+    """
     check_int("keep", keep, 1, 4)
     _check("packed", packed, np.uint8, None)
     if packed.size % keep:

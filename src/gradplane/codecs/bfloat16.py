@@ -16,7 +16,7 @@ _INFINITY = 0x7F80
 
 @njit(cache=True, nogil=True)
 def _round(bits, out):  # type: ignore[no-untyped-def]
-    """Returns the greatest magnitude's bits."""
+    """Round; return the greatest magnitude's bits."""
     greatest = np.uint16(0)
     for i in range(bits.size):
         odd = (bits[i] >> np.uint32(16)) & np.uint32(1)
@@ -29,8 +29,8 @@ def _round(bits, out):  # type: ignore[no-untyped-def]
 class BFloat16(Codec):
     """Two bytes a value; relative error at most 2^-8, absolute at most 2^-134 below 2^-126.
 
-    Deterministic; ties to even make it unbiased over symmetric data. CodecError for what rounds to
-    infinity (from 3.396e38 on).
+    Deterministic; ties to even make it unbiased over symmetric data. CodecError for values that
+    round to infinity (from 3.396e38 on).
     """
 
     def max_size(self, n: int) -> int:

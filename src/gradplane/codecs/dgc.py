@@ -1,8 +1,8 @@
-"""Deep gradient compression (Lin et al., ICLR 2018): top-k with memory that knows of momentum.
+"""Deep gradient compression (Lin et al., ICLR 2018): top-k with a memory and momentum correction.
 
 A worker clips its gradient, adds it to a momentum u and u to a sum v, sends the k values of v of
-greatest magnitude and clears both u and v there (momentum factor masking). The optimizer that gets
-the result has no momentum of its own.
+greatest magnitude and clears both u and v there (momentum factor masking). The optimizer of
+the result must have no momentum.
 """
 
 import dataclasses
@@ -27,7 +27,7 @@ from gradplane.codecs._select import largest_magnitudes
 
 @dataclass(frozen=True)
 class Memory:
-    """Momentum u and unsent sum v, float32[n] each; and how many rounds have been."""
+    """Momentum u and unsent sum v, float32[n] each; and the number of rounds."""
 
     momentum: Floats
     unsent: Floats
@@ -35,7 +35,7 @@ class Memory:
 
     @property
     def n(self) -> int:
-        """How many values."""
+        """The number of values."""
         return self.unsent.size
 
 
@@ -44,12 +44,12 @@ class DGC(Codec):
     """Sends round(fraction * n) values, at least one; what is not sent stays in the state.
 
     0 < fraction <= 1; 0 <= momentum < 1; clip > 0, the greatest norm a worker's gradient may have
-    (in the paper the global threshold over the root of the number of workers), or None; warmup >=
-    0 rounds a stage: stage j = 0, 1, ... sends a part 4^-(j + 1) while that is above the fraction.
+    (in the paper the global threshold over the root of the number of workers), or None; warmup >= 0
+    rounds a stage: stage j = 0, 1, ... sends a part 4^-(j + 1) while that is above the fraction.
     Bytes: number of values k (uint32), k indices (uint32, ascending), k values (float32).
-    Deterministic, biased in a round; the first round of warmup=0 is TopK's, later rounds send what
-    was kept. accumulate=False keeps neither u nor v but counts rounds, as inside ErrorFeedback,
-    which then does v's work; momentum correction needs this codec's own memory.
+    Deterministic, biased in a round; the first round of warmup=0 is TopK's, later rounds send from
+    the memory. accumulate=False keeps neither u nor v but counts rounds, as inside ErrorFeedback,
+    which then does v's work; momentum correction needs this codec's memory.
     """
 
     fraction: float = 0.001
@@ -72,16 +72,16 @@ class DGC(Codec):
         return dataclasses.replace(self, accumulate=False)
 
     def start(self, n: int) -> Memory:
-        """Nothing accumulated yet."""
+        """Return an empty memory."""
         zeros = np.zeros(check_int("n", n, 0), np.float32)
         return Memory(zeros, zeros, 0)
 
     def skip(self, x: Floats, state: State = None) -> Memory:
-        """Nothing is sent; x is accumulated, and the round counts for the warm-up."""
+        """Accumulate x without sending; the round counts for the warm-up."""
         return self._accumulated(check_vector(x), state)
 
     def density(self, rounds: int) -> float:
-        """The part of the values that is sent after so many rounds."""
+        """Return the fraction of values that is sent after so many rounds."""
         if self.warmup == 0:
             return self.fraction
         return max(self.fraction, 0.25 ** min(rounds // self.warmup + 1, 500))
@@ -108,7 +108,7 @@ class DGC(Codec):
         return _indexed.unpack(reader, k, n)
 
     def _accumulated(self, x: Floats, state: State) -> Memory:
-        """A new memory with x in it."""
+        """Return a new memory that includes x."""
         old = check_state("dgc", state, Memory, x.size)
         if not self.accumulate:
             old = dataclasses.replace(self.start(x.size), rounds=old.rounds)

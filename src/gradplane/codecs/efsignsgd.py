@@ -1,6 +1,6 @@
 """EF-SignSGD (Karimireddy et al., ICML 2019, Algorithm 1): scaled signs with error feedback.
 
-What is sent of p = x + e is sign(p) |p|_1 / d, and e becomes what is missing of p. The step size
+Of p = x + e, sign(p) |p|_1 / d is sent, and e becomes the rest of p. The step size
 inside the paper's residual is left to the optimizer.
 """
 
@@ -14,11 +14,11 @@ from gradplane.codecs.signsgd import SignSGD
 
 @dataclass(frozen=True)
 class EFSignSGD(Codec):
-    """1 bit a value, and each worker's own scale. State: the residual, float32[n].
+    """1 bit a value, and a scale for each worker. State: the residual, float32[n].
 
     Bytes, per 2^20 values: mean magnitude (float32), signs of 1 bit, 1 for p >= 0, the first in the
-    lowest. Biased in a round; over rounds all that was given is sent but the last residual, and a
-    round leaves |e'|^2 = |p|_2^2 - |p|_1^2 / d of what it was asked for. Scales differ between
+    lowest. Biased in a round; over rounds everything but the last residual is sent, and a
+    round leaves |e'|^2 = |p|_2^2 - |p|_1^2 / d. Scales differ between
     workers, so codes cannot be summed. accumulate=False: e is always 0, as inside ErrorFeedback.
     """
 
@@ -38,11 +38,11 @@ class EFSignSGD(Codec):
         return ErrorFeedback(SignSGD()) if self.accumulate else SignSGD()
 
     def start(self, n: int) -> State:
-        """A residual of zeros; None without `accumulate`."""
+        """Return a residual of zeros; None without `accumulate`."""
         return self._signs.start(n)
 
     def skip(self, x: Floats, state: State = None) -> State:
-        """The whole of x + e stays; without `accumulate`, nothing."""
+        """Keep all of x + e; without `accumulate`, nothing."""
         return self._signs.skip(x, state)
 
     def max_size(self, n: int) -> int:

@@ -1,7 +1,7 @@
 """Natural compression (Horvath et al., 2019/2022): stochastic rounding to a power of two.
 
-|x| in [2^a, 2^(a+1)] goes up with probability |x| / 2^a - 1. What is sent is a sign and an
-exponent: the mantissa turns into chance.
+|x| in [2^a, 2^(a+1)] goes up with probability |x| / 2^a - 1. A sign and an exponent
+are sent: the mantissa becomes a probability.
 """
 
 import math
@@ -22,7 +22,7 @@ _LEAST, _GREATEST = -149, 127  # exponents of float32's powers of two
 
 @njit(cache=True, nogil=True)
 def _level(magnitude, u):  # type: ignore[no-untyped-def]
-    """Of a float64 in units of the lowest power, for any magnitude; u uniform in [0, 1)."""
+    """Return the level of a magnitude in units of the lowest power; u is uniform in [0, 1)."""
     level, power = np.int64(0), 0.0
     if magnitude >= 1:
         level = np.int64(math.frexp(magnitude)[1])
@@ -32,7 +32,7 @@ def _level(magnitude, u):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _round(x, bits, lowest, key, negative, out):  # type: ignore[no-untyped-def]
-    """Level l stands for 2^(lowest - 1 + l), 0 for 0; negative ones are marked with a bit."""
+    """Round; level l stands for 2^(lowest - 1 + l), 0 for 0; negative ones have a bit set."""
     for i in range(x.size):
         word = _mix(key + np.uint64(i + 1) * _GOLDEN)
         level = np.int64(bits[i] >> 23 & 255) - 126 - lowest
@@ -65,7 +65,7 @@ class Natural(Codec):
 
     @property
     def levels(self) -> int:
-        """How many powers of two there are."""
+        """The number of powers of two."""
         return (1 << (self.bits - 1)) - 1
 
     def max_size(self, n: int) -> int:
@@ -93,14 +93,14 @@ class Natural(Codec):
         return self._values(top)[codes]
 
     def _values(self, top: int) -> Codes:
-        """What each code stands for, float32[2^bits]."""
+        """Return the value of each code, float32[2^bits]."""
         exponents = np.arange(top - self.levels + 1, top + 1, dtype=np.int32)
         magnitudes = np.concatenate([[0.0], np.ldexp(1.0, exponents)])
         return np.concatenate([magnitudes, -magnitudes]).astype(np.float32)
 
 
 def _exponent_above(x: Floats) -> int:
-    """The exponent of the least power of two that no value exceeds; the least one for zeros."""
+    """Return the exponent of the least power of two that no value exceeds; -149 for zeros."""
     largest = float(np.abs(x).max(initial=0))
     if largest > 2.0**_GREATEST:
         index = int(np.abs(x).argmax())

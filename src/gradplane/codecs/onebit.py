@@ -12,7 +12,7 @@ from gradplane.codecs._reader import Reader
 
 @njit(cache=True, nogil=True)
 def _sums(x):  # type: ignore[no-untyped-def]
-    """Of the values not below 0 and of those below, in float64, in eight interleaved sums each."""
+    """Sum the values not below 0, and those below, in float64, in eight interleaved sums each."""
     upper, lower = np.zeros(8), np.zeros(8)
     for i in range(0, x.size - 7, 8):
         for j in range(8):
@@ -27,9 +27,9 @@ def _sums(x):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class OneBit(Codec):
-    """A bit a value, 1 for those below 0; each side decodes to its own mean.
+    """A bit a value, 1 for those below 0; each side decodes to its mean.
 
-    No other two levels make the squared error of that split smaller, and it is at most ||x||^2.
+    No other two levels give that split a smaller squared error, which is at most ||x||^2.
     Biased: the paper wraps it in error feedback, here ErrorFeedback. Bytes: mean of the values not
     below 0 and mean of those below (float32, 0 if there are none), then value i in bit i mod 8 of
     byte i div 8.

@@ -23,7 +23,7 @@ _DEPENDENT = 1e-8  # of a column's norm: what is left below it after projection 
 
 @njit(cache=True, nogil=True)
 def _dot(a, b):  # type: ignore[no-untyped-def]
-    """In float64, in one fixed order."""
+    """Return the inner product in float64, in one fixed order."""
     sums = np.zeros(8)
     whole = a.size - a.size % 8
     for i in range(0, whole, 8):
@@ -36,7 +36,7 @@ def _dot(a, b):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _rows_times(x, q, p):  # type: ignore[no-untyped-def]
-    """P = M Q."""
+    """Compute P = M Q."""
     columns = q.shape[1]
     for i in range(p.shape[1]):
         row = x[i * columns : (i + 1) * columns]
@@ -46,7 +46,7 @@ def _rows_times(x, q, p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _columns_times(x, p, q):  # type: ignore[no-untyped-def]
-    """Q = M^T P, from zeros."""
+    """Compute Q = M^T P, from zeros."""
     columns = q.shape[1]
     for i in range(p.shape[1]):
         row = x[i * columns : (i + 1) * columns]
@@ -58,7 +58,7 @@ def _columns_times(x, p, q):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _orthonormalise(p):  # type: ignore[no-untyped-def]
-    """Gram and Schmidt, modified; a column that depends on those before it becomes zero."""
+    """Apply modified Gram-Schmidt; a column that depends on those before it becomes zero."""
     for c in range(p.shape[0]):
         before = np.sqrt(_dot(p[c], p[c]))
         for d in range(c):
@@ -69,7 +69,7 @@ def _orthonormalise(p):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _product(p, q, out):  # type: ignore[no-untyped-def]
-    """M = P Q^T, held within float32."""
+    """Compute M = P Q^T, clamped to float32."""
     columns, limit = q.shape[1], np.float64(np.finfo(np.float32).max)
     row = np.empty(columns)
     for i in range(p.shape[1]):
@@ -95,7 +95,7 @@ class PowerSGD(Codec):
     """1 <= rank <= 64; `columns` >= 1 of the matrix, or None: ceil(sqrt(n)), nearly square.
 
     The last row is padded with zeros; the rank is at most the number of rows or columns. Columns of
-    Q that are 0, as all are at the start, are drawn anew from the seed, uniform in [-1/2, 1/2): the
+    Q that are 0, as all are at the start, are drawn from the seed, uniform in [-1/2, 1/2): the
     same for all workers (the paper draws normal ones).
     Bytes: P column by column (float32[rank, rows]), then Q (float32[rank, columns]).
     Deterministic given Q, biased; |x - y| <= |x| up to float32 rounding, as y is M's projection on
@@ -112,7 +112,7 @@ class PowerSGD(Codec):
             check_int("columns", self.columns, 1)
 
     def shape(self, n: int) -> tuple[int, int, int]:
-        """Rows, columns and rank for n values."""
+        """Return rows, columns and rank for n values."""
         if n == 0:
             return 0, 0, 0
         columns = min(self.columns or math.isqrt(n - 1) + 1, n)
@@ -120,7 +120,7 @@ class PowerSGD(Codec):
         return rows, columns, min(self.rank, rows, columns)
 
     def start(self, n: int) -> Warm:
-        """A Q of zeros."""
+        """Return a Q of zeros."""
         _, columns, rank = self.shape(check_int("n", n, 0))
         return Warm(np.zeros((rank, columns), np.float32), n)
 
@@ -154,7 +154,7 @@ class PowerSGD(Codec):
 
 
 def _filled(q: Floats, seed: int) -> Floats:
-    """q, its zero columns (rows here) drawn anew."""
+    """Return q with its zero columns (rows here) drawn from the seed."""
     filled, key = q.copy(), _random.key(seed, "columns")
     for c in np.flatnonzero(~q.any(axis=1)):
         filled[c] = _random.uniforms(key, int(c) * q.shape[1], q.shape[1]) - 0.5
@@ -162,7 +162,7 @@ def _filled(q: Floats, seed: int) -> Floats:
 
 
 def _narrowed(q: _Factor) -> Floats:
-    """q as float32, or a CodecError if a value leaves it."""
+    """Return q as float32; CodecError if a value is beyond it."""
     largest = float(np.abs(q).max(initial=0))
     if largest > float(np.finfo(np.float32).max):
         raise CodecError(f"a value {largest:.3g} of Q is beyond float32: scale the vector down")

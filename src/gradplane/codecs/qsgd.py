@@ -28,7 +28,7 @@ def _norms(x, bucket, out):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _quantise(x, norms, bucket, levels, key, out):  # type: ignore[no-untyped-def]
-    """Level times two, plus 1 if negative."""
+    """Quantise to the level times two, plus 1 if negative."""
     for b in range(norms.size):
         scale = levels / np.float64(norms[b]) if norms[b] > 0 else 0.0
         for i in range(b * bucket, min((b + 1) * bucket, x.size)):
@@ -54,8 +54,8 @@ class QSGD(Codec):
     """1 <= levels <= 32767 (s; besides 0), 1 <= bucket <= 2^31 values that share a norm.
 
     Bytes: the buckets' norms (float32), then for each value a field of 1 + ceil(log2(s + 1)) bits,
-    no bits between them, the first in the lowest bits: sign in the lowest bit, then the level. Of
-    fixed width, where the paper has Elias codes: those are shorter only while most levels are 0.
+    no bits between them, the first in the lowest bits: sign in the lowest bit, then the level. The
+    width is fixed where the paper has Elias codes, which are shorter only while most levels are 0.
     Unbiased; E|x - y|^2 <= min(d / s^2, sqrt(d) / s) |x|^2 in a bucket of d values (Lemma 3.1).
     """
 

@@ -76,7 +76,7 @@ def _positions(key: int, n: int, k: int) -> Indices:
 
 
 def _scaled(values: Floats, n: int) -> Floats:
-    """values * n / k, or a CodecError if one of them leaves float32."""
+    """Return values * n / k; CodecError if one of them is beyond float32."""
     with np.errstate(over="ignore"):
         scaled = (values * np.float64(n / max(values.size, 1))).astype(np.float32)
     if not np.isfinite(scaled).all():

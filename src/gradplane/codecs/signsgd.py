@@ -19,7 +19,7 @@ from gradplane.codecs._grid import Fields, GridCodec, Sums
 
 @njit(cache=True, nogil=True)
 def _sum_magnitudes(x):  # type: ignore[no-untyped-def]
-    """Of float32, in float64, in one fixed order."""
+    """Sum the magnitudes of float32 in float64, in one fixed order."""
     sums = np.zeros(8)
     whole = x.size - x.size % 8
     for i in range(0, whole, 8):
@@ -56,13 +56,13 @@ class SignSGD(GridCodec):
             raise CodecError(f"vote must be True or False, got {self.vote!r}")
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
-        """Neither scale nor seed matter."""
+        """Return the signs, which depend on neither scale nor seed."""
         return (x >= 0).view(np.uint8), context.state
 
     def decode_sum(
         self, sums: Sums, n: int, count: int | Sums, shared: Floats | None, seed: int = 0
     ) -> Floats:
-        """See Codec.decode_sum and the class."""
+        """Decode sums as the class says; see Codec.decode_sum."""
         if self.vote:
             self._check_sums(sums, n, count)
             sums, count = _elected(sums, np.asarray(count))
@@ -74,7 +74,7 @@ class SignSGD(GridCodec):
 
 
 def _elected(sums: Sums, count: Any) -> tuple[Sums, Any]:
-    """Sums and counts of two voters who agree on the majority, and disagree where there is none."""
+    """Return sums and counts of two voters who agree on the majority; they disagree on a tie."""
     wide = count.astype(np.int64)
     present = (wide > 0).astype(np.int64)
     return present * (1 + np.sign(2 * sums.astype(np.int64) - wide)), 2 * present

@@ -1,6 +1,6 @@
 """Sparsification with a bitmap ("5% sparsification": 3LC, section 4.2): the largest values exact.
 
-The threshold comes from a sample (Aji and Heafield 2017), so that nothing long is sorted.
+The threshold comes from a sample (Aji and Heafield 2017), so that no long vector is sorted.
 """
 
 import math
@@ -55,7 +55,7 @@ class Sparse(Codec):
         return check_vector(out)
 
     def _threshold(self, x: Floats, seed: int, worker: int) -> int:
-        """Its bits: magnitudes are ordered as theirs are."""
+        """Return the threshold's bits, which are ordered as magnitudes are."""
         n = x.size
         if self.sample < n:
             words = _random.words(_random.key(seed, worker, "sample"), 0, self.sample)

@@ -2,7 +2,7 @@
 
 The workers agree on an exponent by maximum, turn their values into integers of that scale, and the
 network adds integers. The paper's switch has 32-bit adders. Here an integer travels as eight 4-bit
-digits, a lane each, whose sums put together are the sum of the integers, bit for bit; so any switch
+digits, a lane each, whose sums together give the sum of the integers, bit for bit; so any switch
 that sums THC's indices sums these, too.
 """
 
@@ -39,7 +39,7 @@ _Integers = npt.NDArray[np.integer]
 
 @dataclass(frozen=True)
 class SwitchML(GridCodec):
-    """1 <= workers <= 65536: for how many a sum of integers stays within 32 bits.
+    """1 <= workers <= 65536: the number over which a sum of integers stays within 32 bits.
 
     Shared statistic: for each 2^20 values the power of two 2^e at or below the largest magnitude.
     x becomes q = round(x (2^31 - 1) / workers / 2^(e + 1)), ties to even.
@@ -66,7 +66,7 @@ class SwitchML(GridCodec):
         return (2**31 - 1) // self.workers
 
     def partitions(self, n: int) -> tuple[Partition, ...]:
-        """Cuts of at most 2^20 values, eight lanes a value."""
+        """Cut into at most 2^20 values each, with eight lanes a value."""
         return tuple(
             Partition(part.start, part.stop, _DIGITS * part.lane, _DIGITS * part.lanes)
             for part in super().partitions(n)
@@ -77,7 +77,7 @@ class SwitchML(GridCodec):
         return 4 * len(self.partitions(n)) + 4 * n
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:
-        """The integers' digits."""
+        """Return the integers' digits."""
         integers = self._integers(x, self._shared_or_local(x, context))
         octets = (integers.view(np.uint32) + np.uint32(_MIDDLE)).astype(">u4").view(np.uint8)
         return _packing.unpack(octets, 2 * octets.size, 4), context.state
@@ -85,7 +85,7 @@ class SwitchML(GridCodec):
     def decode_sum(
         self, sums: Sums, n: int, count: int | Sums, shared: Floats | None, seed: int = 0
     ) -> Floats:
-        """See Codec.decode_sum and the class."""
+        """Decode sums as the class says; see Codec.decode_sum."""
         shared = self._shared(shared, n)
         self._check_sums(sums, n, count)
         workers = _workers(np.asarray(count), n)
@@ -130,7 +130,7 @@ class SwitchML(GridCodec):
         return out
 
     def _floats(self, integers: npt.NDArray[np.number], shared: Floats) -> Floats:
-        """Values of means of integers."""
+        """Return the values of means of integers."""
         out = np.empty(integers.size, np.float32)
         limit = float(np.finfo(np.float32).max)
         for k, part in enumerate(self.partitions(integers.size)):
@@ -147,6 +147,6 @@ class SwitchML(GridCodec):
 
 
 def _workers(count: npt.NDArray[np.integer], n: int) -> _Integers:
-    """How many workers each value holds: 0 where its lanes do not agree."""
+    """Return the number of workers in each value: 0 where its lanes do not agree."""
     lanes = np.broadcast_to(count, _DIGITS * n).astype(np.int64).reshape(n, _DIGITS)
     return np.where((lanes == lanes[:, :1]).all(axis=1), lanes[:, 0], 0)

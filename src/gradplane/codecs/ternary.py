@@ -21,7 +21,7 @@ _mix = njit(inline="always")(_random.mix)
 
 @njit(cache=True, nogil=True)
 def _draw(x, m, key, digits):  # type: ignore[no-untyped-def]
-    """Digit 1 + sign(x) with probability |x| / m, else 1; both products are exact in float64."""
+    """Draw digit 1 + sign(x) with probability |x| / m, else 1; both products are exact."""
     for i in range(x.size):
         word = _mix(key + np.uint64(i + 1) * _GOLDEN)
         u = np.float64(np.int64(word >> np.uint64(40)))
@@ -34,8 +34,9 @@ def _draw(x, m, key, digits):  # type: ignore[no-untyped-def]
 class Ternary(Codec):
     """Values become m sign(x) with probability |x| / m, else 0; m = max |x|. Unbiased.
 
-    u < |x| / m decides, u the top 24 bits of the value's own random word. Error below m. Bytes: m
-    (float32), digits (0, 1, 2 for -m, 0, m) five a byte (`_base3`)."""
+    u < |x| / m decides, u the top 24 bits of the value's random word. Error below m. Bytes: m
+    (float32), digits (0, 1, 2 for -m, 0, m) five a byte (`_base3`).
+    """
 
     _refuses = True
 

@@ -1,8 +1,8 @@
 """3LC (SysML 2019): 3-value quantisation, base-3^5 encoding and zero-run encoding.
 
-What is quantised is x + e, e the error that the rounds before left. With m = max |x + e| * s in
+x + e is quantised, e the error that the rounds before left. With m = max |x + e| * s in
 float32, a value v becomes the digit 1 + round(v / m), which is 2 if 2 v > m, 0 if 2 v < -m, else
-1: ties of round() go to 0. A digit d decodes to m (d - 1), and e is what that misses.
+1: ties of round() go to 0. A digit d decodes to m (d - 1), and e is the remaining error.
 
 Bytes: m (float32), then the digits five a byte (`_base3`), then, unless zero_runs is off, runs of
 the byte 121, which is five zeros, as one byte (`_zero_runs`).
@@ -40,7 +40,7 @@ def _quantise(v, m, digits):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _quantise_and_subtract(v, m, digits):  # type: ignore[no-untyped-def]
-    """As _quantise; v becomes what the digits miss of it."""
+    """Quantise as _quantise; subtract the digits' values from v."""
     for start in range(0, v.size, 4096):
         some, here = v[start : start + 4096], digits[start : start + 4096]
         _quantise(some, m, here)
@@ -52,8 +52,8 @@ def _quantise_and_subtract(v, m, digits):  # type: ignore[no-untyped-def]
 class ThreeLC(Codec):
     """1 <= s < 2, the sparsity multiplier; a larger s makes more zeros and so fewer bytes.
 
-    |x + e - decoded| <= m / 2, exactly, and m / 2 < max |x + e|; biased, which the state makes
-    good: it holds e. Without `accumulate` this is the stateless quantiser. At most 1.6 bits a
+    |x + e - decoded| <= m / 2, exactly, and m / 2 < max |x + e|; biased, for which the
+    state, e, compensates. Without `accumulate` this is the stateless quantiser. At most 1.6 bits a
     value, down to 0.114, and m. `parts` (1 to 64) threads encode or decode the runs of zeros: the
     bytes may cut runs elsewhere, the values are the same. Source: sections 3.1 to 3.3.
     """
@@ -78,12 +78,12 @@ class ThreeLC(Codec):
         return dataclasses.replace(self, accumulate=False)
 
     def start(self, n: int) -> State:
-        """A residual of zeros; None without `accumulate`."""
+        """Return a residual of zeros; None without `accumulate`."""
         n = check_int("n", n, 0)
         return Residual(np.zeros(n, np.float32), None) if self.accumulate else None
 
     def skip(self, x: Floats, state: State = None) -> State:
-        """All of x + e stays; without `accumulate`, nothing."""
+        """Keep all of x + e; without `accumulate`, nothing."""
         if not self.accumulate:
             return state
         x = check_vector(x)

@@ -1,4 +1,4 @@
-"""Top-k sparsification: the k values of greatest magnitude, and where they are.
+"""Top-k sparsification: the k values of greatest magnitude, and their indices.
 
 Aji & Heafield (EMNLP 2017), Stich et al. (NeurIPS 2018); "TopK 10%" in THC's figures is
 fraction = 0.1.

@@ -8,7 +8,7 @@ codecs.
 from gradplane.controller.blocking import Setup, configure, read_counters, set_bound
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.connection import Pipeline
-from gradplane.controller.controller import Controller
+from gradplane.controller.controller import Controller, Credentials
 from gradplane.controller.controller_errors import ControllerError, PlanError, SwitchError
 from gradplane.controller.plan import Capacity, JobPlan, Member, Route, allocate, check
 from gradplane.controller.thc import capacity_of, events
@@ -19,6 +19,7 @@ __all__ = [
     "Compression",
     "Controller",
     "ControllerError",
+    "Credentials",
     "Format",
     "JobPlan",
     "Member",

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from gradplane.controller.compression import Compression
 from gradplane.controller.connection import Pipeline
-from gradplane.controller.controller import Controller, Counters
+from gradplane.controller.controller import Controller, Counters, Credentials
 from gradplane.controller.plan import JobPlan, Route, check
 
 T = TypeVar("T")
@@ -35,39 +35,47 @@ class Setup:
     compression: Compression | None = None
 
 
-def configure(address: str, pipeline: Pipeline, setup: Setup, target: str = "embedded") -> None:
-    """Load the program and install the setup; all jobs are checked before the first is
-    installed.
+def configure(
+    address: str,
+    pipeline: Pipeline,
+    setup: Setup,
+    target: str = "embedded",
+    credentials: Credentials | None = None,
+) -> None:
+    """Load the program and install the setup.
 
-    Raises ControllerError.
+    All jobs are checked before the first is installed. Raises ControllerError.
     """
-    _run(_configure(address, pipeline, setup, target))
+    _run(_configure(Controller(address, None, target, credentials), pipeline, setup))
 
 
 def set_bound(
-    address: str, prefix: str, length: int, k: int | None, target: str = "embedded"
+    address: str,
+    prefix: str,
+    length: int,
+    k: int | None,
+    target: str = "embedded",
+    credentials: Credentials | None = None,
 ) -> None:
     """Change an error bound while traffic runs; see Controller.set_bound."""
-    _run(_set_bound(address, prefix, length, k, target))
+    _run(_set_bound(Controller(address, None, target, credentials), prefix, length, k))
 
 
-def read_counters(address: str, target: str = "embedded") -> Counters:
-    """Return all counters of the switch that are not 0: name, index, {"packets": ..., "bytes":
-    ...}.
-    """
-    return _run(_read_counters(address, target))
+def read_counters(
+    address: str, target: str = "embedded", credentials: Credentials | None = None
+) -> Counters:
+    """Return the counters that are not 0: name, index, {"packets": ..., "bytes": ...}."""
+    return _run(_read_counters(Controller(address, None, target, credentials)))
 
 
 def _run(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in a new thread, so that the caller may be in an event loop, as a notebook
-    is.
-    """
+    """Run a coroutine in a new thread: the caller may be in an event loop, as in a notebook."""
     with _ONE_LOOP, ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, coroutine).result()
 
 
-async def _configure(address: str, pipeline: Pipeline, setup: Setup, target: str) -> None:
-    async with Controller(address, target=target) as controller:
+async def _configure(session: Controller, pipeline: Pipeline, setup: Setup) -> None:
+    async with session as controller:
         await controller.load(pipeline)
         if setup.jobs:
             check(setup.jobs, controller.capacity)
@@ -80,11 +88,11 @@ async def _configure(address: str, pipeline: Pipeline, setup: Setup, target: str
             await controller.install_compression(setup.compression)
 
 
-async def _set_bound(address: str, prefix: str, length: int, k: int | None, target: str) -> None:
-    async with Controller(address, target=target) as controller:
+async def _set_bound(session: Controller, prefix: str, length: int, k: int | None) -> None:
+    async with session as controller:
         await controller.set_bound(prefix, length, k)
 
 
-async def _read_counters(address: str, target: str) -> Counters:
-    async with Controller(address, target=target) as controller:
+async def _read_counters(session: Controller) -> Counters:
+    async with session as controller:
         return await controller.counters()

@@ -87,11 +87,17 @@ class Connection:
     raises SwitchError where the switch refuses.
     """
 
-    def __init__(self, address: str, device_id: int, target: Target) -> None:
+    def __init__(
+        self,
+        address: str,
+        device_id: int,
+        target: Target,
+        credentials: finsy.GRPCCredentialsTLS | None = None,
+    ) -> None:
         self.address = address
         self._device_id = device_id
         self._target = target
-        self._client = finsy.P4Client(address, wait_for_ready=False)
+        self._client = finsy.P4Client(address, credentials, wait_for_ready=False)
         self._election_id = _ELECTION_ID
         self._primary = False
         self._primary_id = 0

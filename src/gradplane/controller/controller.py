@@ -21,21 +21,26 @@ from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import Capacity, Claim, JobPlan, Route, check_beside, check_program
 
 Counters = dict[str, dict[int, dict[str, int]]]
+Credentials = finsy.GRPCCredentialsTLS
 
 
 class Controller:
     """A session with one switch. Methods raise SwitchError where the switch refuses.
 
-    device_id: None for the target's default. target: a name of `targets.names()`.
+    device_id: None for the target's default. target: a name of `targets.names()`. credentials: for
+    TLS; None for a plain connection.
     """
 
     def __init__(
-        self, address: str, device_id: int | None = None, target: str = "embedded"
+        self,
+        address: str,
+        device_id: int | None = None,
+        target: str = "embedded",
+        credentials: Credentials | None = None,
     ) -> None:
         chosen = targets.get(target)
-        self._connection = Connection(
-            address, chosen.device_id if device_id is None else device_id, chosen
-        )
+        number = chosen.device_id if device_id is None else device_id
+        self._connection = Connection(address, number, chosen, credentials)
         self._local: tuple[str, str] | None = None
 
     async def __aenter__(self) -> Controller:

@@ -1,6 +1,6 @@
 """Experiment files: read, checked, and resolved into what a run needs.
 
-The TOML text and `--set`, the schema with its defaults, the checks that refuse what cannot work,
-and the resolved topology, host configurations and switch setups. May import: switch, codecs, hosts,
-controller, topologies.
+`loading` reads the TOML text and `--set`; `schema` has the keys and their defaults; `deploying`
+resolves an experiment once into a frozen `Deployment` and refuses what cannot work. May import:
+switch, codecs, planner, hosts, controller, topologies, aggregations.
 """

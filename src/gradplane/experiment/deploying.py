@@ -7,6 +7,7 @@ first, then one for servers.
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from gradplane import aggregations
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
@@ -33,6 +34,7 @@ from gradplane.topologies.topology_errors import TopologyError
 
 COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
 MAX_JOBS = 255  # a job's number is one byte, and its multicast group is the number above it
+_LEAST_DELAY = 1000  # ns; below it, a number without a unit is refused
 _KEYS = {
     "codec": "push",
     "pull_codec": "pull",
@@ -109,16 +111,18 @@ def baseline(deployment: Deployment) -> Deployment:
     return deploy(resolve(deployment.experiment.model_copy(update=plain)))
 
 
-def deploy(experiment: Experiment) -> Deployment:
-    """Deploy a resolved experiment. Raises DeploymentError with everything that cannot work."""
-    return _Deploying(experiment).deployment()
+def deploy(experiment: Experiment, advise: bool = True) -> Deployment:
+    """Deploy a resolved experiment. Raises DeploymentError with everything that cannot work.
+
+    advise: also with what works and can hardly be meant."""
+    return _Deploying(experiment, advise).deployment()
 
 
 class _Deploying:
     """The parts of a deployment as they are made, and the problems found on the way."""
 
-    def __init__(self, experiment: Experiment) -> None:
-        self._experiment = experiment
+    def __init__(self, experiment: Experiment, advise: bool) -> None:
+        self._experiment, self._advise = experiment, advise
         self._problems: list[Problem] = []
 
     def deployment(self) -> Deployment:
@@ -156,26 +160,39 @@ class _Deploying:
             raise DeploymentError(self._problems)
 
     @contextmanager
-    def _about(self, *key: str | int) -> Iterator[None]:
+    def _about(self, *key: str | int, also: Sequence[Key] = ()) -> Iterator[None]:
         """Turn what is refused inside into a problem of the key, or of the error's own key in it.
 
-        What follows in the block is skipped."""
+        What follows in the block is skipped. also: further keys that it is about."""
         try:
             yield
         except (TopologyError, ConfigError) as error:
             below = _KEYS.get(error.key, error.key)
-            self._add(str(error), (*key, below) if below else key)
+            self._add(str(error), (*key, below) if below else key, *also)
         except (CodecError, ControllerError, ExperimentError, LoadError) as error:
-            self._add(str(error), key)
+            self._add(str(error), key, *also)
 
     def _topology(self) -> Topology:
         """Build the network, with a host for servers where a job or its baseline needs one."""
         section, names = self._experiment.topology, set()
+        for option in ("delay", "fabric_delay") if self._advise else ():
+            self._check_delay(option, section.args.get(option))
         for job in self._experiment.job:
             names |= {job.aggregation, aggregations.get(job.aggregation).baseline}
         servers = int(any(aggregations.get(name).server_role is not None for name in names))
         options = {"workers": section.workers, "servers": servers} | section.args
         return description.build(section.kind, **options)
+
+    def _check_delay(self, option: str, value: Any) -> None:
+        """Check that a number without a unit is not a delay in ms by mistake."""
+        for delay in value if isinstance(value, list) else [value]:
+            if type(delay) is int and 0 < delay < _LEAST_DELAY:
+                self._add(
+                    f"{option} = {delay} is {delay} ns: write the unit, such as"
+                    f' {option} = "{delay}ms", or "{delay}ns" if it is meant',
+                    ("topology", option),
+                )
+                return
 
     def _job(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> DeployedJob | None:
         """Check a job and return it, or None where it cannot work."""
@@ -189,11 +206,12 @@ class _Deploying:
         with self._about("job", number, "pull"):
             pull_codec = host_codec(pull, job)
         if len(self._problems) == checked:
-            for key, text in scheme.check(placed, others):
-                self._add(text, ("job", number, key))
+            advice = scheme.advise(placed) if self._advise else ()
+            for key, text in (*scheme.check(placed, others), *advice):
+                self._add(text, ("job", number, key), ("job", number, "aggregation"))
         if len(self._problems) > found:
             return None
-        with self._about("job", number):
+        with self._about("job", number, also=[("job", number, "aggregation")]):
             config = _config(placed, push_codec, pull_codec)
             scheme.check_hosts(config)
             rounds, values = self._size(config)

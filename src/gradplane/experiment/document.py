@@ -5,7 +5,7 @@ and quotes what is written.
 """
 
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
@@ -99,17 +99,27 @@ def read(path: Path) -> Document:
     return Document(str(path), values, text)
 
 
-def override(document: Document, settings: Iterable[str]) -> None:
+Complete = Callable[[Key, Any], Any]
+"""Returns the table or list that a key has once it is complete, from the file's value or None."""
+
+
+def _as_it_is(key: Key, value: Any) -> Any:
+    return {} if value is None else value
+
+
+def override(document: Document, settings: Iterable[str], complete: Complete = _as_it_is) -> None:
     """Apply `KEY=VALUE` settings in place. VALUE is a TOML value, or plain text.
 
-    In `job.quorum=3` every job is meant, in `job.0.quorum=3` the first. ExperimentError if a
-    setting is no KEY=VALUE or points beyond what is there."""
+    In `job.quorum=3` every job is meant, in `job.0.quorum=3` the first. `complete` gives the value
+    of a key that a setting reaches into and that is no table or list in the file. Raises
+    ExperimentError if a setting is no KEY=VALUE or points beyond what is there."""
     for setting in settings:
         dotted, equals, text = setting.partition("=")
         if not equals or not dotted.strip():
             raise ExperimentError(f"--set {setting}: expected KEY=VALUE, such as job.quorum=3")
         key = tuple(int(p) if p.isdigit() else p for p in dotted.strip().split("."))
-        _assign(document, document.values, key, (), _value(text), f"--set {setting}")
+        setter = _Setter(document, _value(text), f"--set {setting}", complete)
+        setter.assign(document.values, key, ())
 
 
 def _value(text: str) -> Any:
@@ -119,53 +129,62 @@ def _value(text: str) -> Any:
         return text.strip()
 
 
-def _assign(document: Document, node: Any, key: Key, done: Key, value: Any, place: str) -> None:
-    """Set `key` below node, in every element of an array that the key does not index."""
-    head, rest = key[0], key[1:]
-    if isinstance(node, list):
-        for index in _indices(node, head, done, place):
-            below = rest if isinstance(head, int) else key
-            _assign_item(document, node, index, below, done, value, place)
-    elif isinstance(node, dict):
+@dataclass(frozen=True)
+class _Setter:
+    """One setting: its value, its text for messages."""
+
+    document: Document
+    value: Any
+    place: str
+    complete: Complete
+
+    def assign(self, node: Any, key: Key, done: Key) -> None:
+        """Set `key` below a node, in every element of a list that the key does not index."""
+        head, rest = key[0], key[1:]
+        if isinstance(node, list):
+            for index in self._indices(node, head, done):
+                below = rest if isinstance(head, int) else key
+                self._assign_item(node, index, below, done)
+        elif isinstance(node, dict):
+            if rest and not isinstance(node.get(head), dict | list):
+                if head not in node:
+                    self.document.settings[(*done, head)] = self.place
+                node[head] = self.complete((*done, head), node.get(head))
+            self._assign_item(node, head, rest, done)
+        else:
+            raise ExperimentError(f"{self.place}: {dotted(done)} is a value and has no {head}")
+
+    def _assign_item(self, node: Any, head: Any, rest: Key, done: Key) -> None:
+        # A section keeps its own place; an inline table is now where the setting says.
+        if not rest or (done and isinstance(head, str)):
+            self.document.settings[(*done, head)] = self.place
         if rest:
-            node.setdefault(head, {})
-        _assign_item(document, node, head, rest, done, value, place)
-    else:
-        raise ExperimentError(f"{place}: {dotted(done)} is a value and has no {head}")
+            self.assign(node[head], rest, (*done, head))
+        else:
+            node[head] = self.value
 
-
-def _assign_item(
-    document: Document, node: Any, head: Any, rest: Key, done: Key, value: Any, place: str
-) -> None:
-    # A section keeps its own place; an inline table is now where the setting says.
-    if not rest or (done and isinstance(head, str)):
-        document.settings[(*done, head)] = place
-    if rest:
-        _assign(document, node[head], rest, (*done, head), value, place)
-    else:
-        node[head] = value
-
-
-def _indices(node: list[Any], head: str | int, done: Key, place: str) -> Sequence[int]:
-    if not isinstance(head, int):
-        return range(len(node))
-    if head >= len(node):
-        raise ExperimentError(f"{place}: there are {len(node)} of {dotted(done)}, from 0 on")
-    return [head]
+    def _indices(self, node: list[Any], head: str | int, done: Key) -> Sequence[int]:
+        if not isinstance(head, int):
+            return range(len(node))
+        if head >= len(node):
+            raise ExperimentError(
+                f"{self.place}: there are {len(node)} of {dotted(done)}, from 0 on"
+            )
+        return [head]
 
 
 def dotted(key: Key) -> str:
-    """The key as `--set` takes it."""
+    """Return the key as `--set` takes it."""
     return ".".join(map(str, key))
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """`did you mean "x"?` where a known name is near, else the list of the known ones."""
+    """Return `did you mean "x"?` if a known name is near, else the list of the known ones."""
     return _suggestions.hint(name, sorted(known), lambda near: f'"{near}"')
 
 
 def dumps(values: dict[str, Any]) -> str:
-    """TOML text of plain values: scalars first, then tables. None is left out."""
+    """Return plain values as TOML text: scalars first, then tables, without None."""
     return "\n".join(_table(values, ())).lstrip("\n") + "\n"
 
 
@@ -183,7 +202,7 @@ def _table(values: dict[str, Any], path: tuple[str, ...]) -> list[str]:
 
 
 def _stands_inline(value: Any, path: tuple[str, ...]) -> bool:
-    """Tables are written out at the top level only; a list of tables too."""
+    """Return whether a value stands behind its key: all but tables at the top level do."""
     tables = isinstance(value, dict) or (isinstance(value, list) and _all_tables(value))
     return value is not None and not (tables and not path)
 
@@ -199,13 +218,14 @@ def inline(value: Any) -> str:
         return "{ " + ", ".join(items) + " }"
     if isinstance(value, list | tuple):
         return "[" + ", ".join(map(inline, value)) + "]"
-    return _scalar(value)
+    if isinstance(value, str):
+        return _quoted(value)
+    return str(value).lower() if isinstance(value, bool) else repr(value)
 
 
-@lru_cache(4096, typed=True)
-def _scalar(value: Any) -> str:
-    text: str = tomlkit.item(value).as_string()
-    return text
+@lru_cache(4096)
+def _quoted(value: str) -> str:
+    return tomlkit.string(value).as_string()
 
 
 @lru_cache(4096)

@@ -1,16 +1,17 @@
-"""From an experiment file to a resolved and checked experiment, which a run folder keeps."""
+"""Load an experiment file: read, overridden, validated, resolved and deployed."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from pydantic import ValidationError
 
-from gradplane.experiment import p4_programs
+from gradplane.experiment import p4_programs, shipped
 from gradplane.experiment.deploying import DeploymentError, deploy, resolve
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import Document, ExperimentError, override, read
 from gradplane.experiment.schema import Experiment
-from gradplane.experiment.validation_text import explain
+from gradplane.experiment.validation_text import completed, explain
 
 __all__ = ["Experiment", "ExperimentError", "load", "load_deployment"]
 
@@ -23,21 +24,23 @@ def load(
 
 
 def load_deployment(
-    source: str | Path | Experiment, settings: Sequence[str] = (), seed: int | None = None
+    source: str | Path | Experiment,
+    settings: Sequence[str] = (),
+    seed: int | None = None,
+    recorded: bool = False,
 ) -> Deployment:
     """Deploy the experiment of a file (or an Experiment), with `KEY=VALUE` settings and a seed.
 
-    The seed replaces the experiment's, every job's and every impairment's own. Raises
-    ExperimentError, with a line for each thing that is wrong: place, key, what is allowed."""
+    The seed replaces the experiment's, every job's and every impairment's own. recorded: the file
+    is a run folder's, so what works and can hardly be meant is not refused. Raises ExperimentError,
+    with a line for each thing that is wrong: place, key, what is allowed."""
     document = _document(source)
-    # Settings change complete values, so that job.model.hidden=[9] finds the default model's name.
-    document.values = _validated(document).values()
-    override(document, settings)
-    if seed is not None:
-        override(document, [f"seed={seed}", f"job.seed={seed}", f"impairment.seed={seed}"])
+    everywhere = [f"seed={seed}", f"job.seed={seed}", f"impairment.seed={seed}"]
+    changes = [*settings, *([] if seed is None else everywhere)]
+    override(document, changes, partial(completed, Experiment))
     experiment = _with_program(resolve(_validated(document)), document, source)
     try:
-        return deploy(experiment)
+        return deploy(experiment, advise=not recorded)
     except DeploymentError as error:
         lines = [f"{document.place(*p.keys)}: {p.text}" for p in error.problems]
         raise ExperimentError("\n".join(lines)) from None
@@ -46,8 +49,8 @@ def load_deployment(
 def _with_program(
     experiment: Experiment, document: Document, source: str | Path | Experiment
 ) -> Experiment:
-    """One of our programs by its name, one's own by its whole path, relative to the file's."""
-    folder = Path() if isinstance(source, Experiment) else Path(source).parent
+    """Return the experiment with its program: a shipped one by name, a user's by its whole path."""
+    folder = Path() if isinstance(source, Experiment) else Path(document.name).parent
     if experiment.switch.program in p4_programs.shipped():
         return experiment
     try:
@@ -62,8 +65,9 @@ def _with_program(
 def _document(source: str | Path | Experiment) -> Document:
     if isinstance(source, Experiment):
         return Document("experiment", source.values())
-    document = read(Path(source))
-    document.values.setdefault("name", Path(source).stem)
+    path = shipped.find(source)
+    document = read(path)
+    document.values.setdefault("name", path.stem)
     return document
 
 

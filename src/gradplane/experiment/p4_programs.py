@@ -1,4 +1,4 @@
-"""P4 programs by name or path, and what is pushed to a switch to run one."""
+"""P4 programs by name or path; compiling them, and making what is pushed to a switch."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -40,9 +40,9 @@ class Program:
 
 
 def find(program: str, folder: Path = Path()) -> Path:
-    """The file that `program` means: one of ours by name, else a path, relative ones from `folder`.
+    """Return the file of a program: a shipped one by name, else a path, relative to `folder`.
 
-    ExperimentError if there is no such file."""
+    Raises ExperimentError if there is no such file."""
     if program in shipped():
         return SHIPPED / program
     path = folder / program
@@ -52,13 +52,15 @@ def find(program: str, folder: Path = Path()) -> Path:
 
 
 def shipped() -> list[str]:
-    """The names of our own programs."""
+    """Return the names of the shipped programs."""
     return sorted(path.name for path in SHIPPED.glob("*.p4"))
 
 
 def include_dirs(program: Path) -> tuple[Path, ...]:
-    """Where a program's includes are looked for: beside it, then among ours."""
-    return (program.parent, INCLUDE)
+    """Return where a program's includes are looked for: beside it, then among the shipped ones.
+
+    A copy of a shipped program therefore finds its "include/headers.p4"."""
+    return tuple(dict.fromkeys((program.parent, SHIPPED, INCLUDE)))
 
 
 def compiled(
@@ -67,14 +69,15 @@ def compiled(
     macros: Mapping[str, str] | Sequence[str] = (),
     library: bool = False,
 ) -> Compiled:
-    """The program and its warnings; `macros` as a mapping or NAME[=VALUE]; library: it may be
-    without a main. Raises CompileError."""
+    """Compile a program; the result has its warnings. `macros`: a mapping, or NAME[=VALUE] texts.
+
+    library: it needs no `main`. Raises CompileError."""
     folders = (*folders, *include_dirs(program))
     return compile_source(program, folders, macros or None, library=library)
 
 
 def check(compiled: Compiled) -> None:
-    """Raises CompileError with what its architecture, or P4Info, has against the program."""
+    """Raise CompileError for what the program's architecture or P4Info does not allow."""
     architecture(None, compiled.program).check(compiled.program)
     try:
         build_p4info(compiled.program)
@@ -83,12 +86,12 @@ def check(compiled: Compiled) -> None:
 
 
 def p4info(program: ir.Program) -> str:
-    """P4Runtime's description of it, as text."""
+    """Return the P4Info of a program, as protobuf text."""
     return p4info_text(build_p4info(program))
 
 
 def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str:
-    """The program as one JSON text to push. Raises CompileError, with every error found."""
+    """Return a program as one JSON text to push. Raises CompileError, with every error found."""
     check(compiled(program, folders, macros))
     return device_config(program, (*folders, *include_dirs(program)), macros).decode()
 
@@ -102,7 +105,7 @@ def trace(
     as_json: bool,
     externs: Path | None = None,
 ) -> str:
-    """Everything that happens to a packet in a fresh switch, a line an event, or as JSON."""
+    """Return everything that happens to a packet in a new switch, a line an event, or as JSON."""
     found = compiled(program, folders, macros).program
     traced = Switch(found, externs=externs).trace(port, packet)
     return json.dumps(traced.json(), indent=1) + "\n" if as_json else traced.text()

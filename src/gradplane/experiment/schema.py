@@ -1,7 +1,7 @@
 """The experiment file's sections, keys, kinds of value, ranges and defaults.
 
 docs/experiments.md explains every key. The models are frozen and picklable. A default of None is
-taken from another key when the experiment is loaded (experiment.py).
+taken from another key when the experiment is resolved (deploying.py).
 """
 
 from typing import Annotated, Any, Literal
@@ -14,24 +14,24 @@ from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
 class Section(BaseModel):
-    """Keys as declared and no others; values of the declared kind."""
+    """A table with the declared keys and no others; values are of the declared kind."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
 class Open(BaseModel):
-    """Keys beyond the declared ones belong to whoever is found by the declared name."""
+    """A table whose further keys are parameters of what its declared keys name."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     @property
     def args(self) -> dict[str, Any]:
-        """The keys beyond the declared ones."""
+        """The keys beside the declared ones."""
         return dict(self.__pydantic_extra__ or {})
 
 
 class NamedModel(Open):
-    """Something found by name, its parameters beside it."""
+    """Something found by name, with its parameters beside the name."""
 
     name: str
 
@@ -41,7 +41,7 @@ def _by_name(value: Any) -> Any:
 
 
 Named = Annotated[NamedModel, BeforeValidator(_by_name)]
-"""`{ name = "thc", bits = 4 }`, or `"thc"` where nothing needs saying."""
+"""`{ name = "thc", bits = 4 }`, or `"thc"` where there are no parameters."""
 
 PER_TENSOR = "per_tensor"  # as a codec's name: its `tensors` are patterns and codecs
 
@@ -51,7 +51,7 @@ def _by_tensor(value: Any) -> Any:
 
 
 NamedCodec = Annotated[NamedModel, BeforeValidator(_by_tensor)]
-"""As Named, or `[["*.weights", "threelc"], ["*", "float32"]]`: the first pattern that fits."""
+"""Like Named, or `[["*.weights", "threelc"], ["*", "float32"]]`: the first match counts."""
 
 
 class Topology(Open):
@@ -118,7 +118,7 @@ class Job(Section):
 
     @property
     def size(self) -> int:
-        """The number of workers, once resolved."""
+        """The number of workers of a resolved job."""
         assert self.workers is not None, "not resolved"
         return self.workers
 
@@ -143,5 +143,5 @@ class Experiment(Section):
     output: Output = Output()
 
     def values(self) -> dict[str, Any]:
-        """Plain values, as a TOML file has them; what is not set is left out."""
+        """Return plain values, as a TOML file has them, without keys that are not set."""
         return self.model_dump(mode="json", exclude_none=True)

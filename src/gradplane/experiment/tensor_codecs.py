@@ -1,4 +1,4 @@
-"""A job's codec as its hosts are told: patterns of tensor names become sizes and codecs."""
+"""A job's codec as its hosts use it: patterns of tensor names become sizes and codecs."""
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
@@ -17,9 +17,9 @@ _FORM = 'a list such as [["*.weights", "threelc"], ["*", "float32"]]'
 
 
 def host_codec(named: NamedModel, job: Job) -> Named:
-    """Name and parameters, of a list of patterns the tensors in the model's order.
+    """Return a codec's name and parameters; for a list of patterns, those of each tensor in order.
 
-    Raises ConfigError, CodecError, LoadError for what does not fit or does not exist."""
+    Raises ConfigError, CodecError and LoadError for what does not fit or does not exist."""
     if named.name != PER_TENSOR:
         codecs.get(named.name, **named.args)
         return named.name, named.args
@@ -35,7 +35,7 @@ def host_codec(named: NamedModel, job: Job) -> Named:
 
 
 def _rules(named: NamedModel) -> list[Rule]:
-    """Patterns and codec configurations."""
+    """Return patterns and codec configurations."""
     rules = named.args.get("tensors")
     if set(named.args) != {"tensors"} or not isinstance(rules, list) or not rules:
         raise ConfigError(f"expected {_FORM}")
@@ -70,7 +70,7 @@ def _tensors(job: Job) -> Sequence[Tensor]:
 
 
 def _rule(tensor: Tensor, rules: Sequence[Rule]) -> dict[str, Any]:
-    """The configuration of the first codec whose pattern fits."""
+    """Return the configuration of the first codec whose pattern matches."""
     for pattern, config in rules:
         if fnmatchcase(tensor.name, pattern):
             return config

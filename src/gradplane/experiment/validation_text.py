@@ -1,4 +1,4 @@
-"""Words for what is wrong in an experiment file: from pydantic, with place, key, allowed values."""
+"""Messages for what pydantic refuses in an experiment file: place, key, allowed values."""
 
 from collections.abc import Iterator
 from typing import Any, get_args
@@ -21,8 +21,29 @@ _KINDS = {
 
 
 def explain(document: Document, model: type[BaseModel], error: ValidationError) -> str:
-    """A line for each thing wrong with the document's values as a `model`."""
+    """Return a line for each error of the document's values as a `model`."""
     return "\n".join(_line(document, model, dict(item)) for item in error.errors())
+
+
+def completed(model: type[BaseModel], key: Key, value: Any) -> Any:
+    """Return the value of a model's key as a table or list, plain, for settings to reach into.
+
+    A missing one has its default, a name in quotes stands for a table with that name."""
+    field = _field(model, key)
+    if field is None:
+        return {} if value is None else value
+    if value is None:
+        return _plain(field.get_default(call_default_factory=True))
+    named = any("name" in kind.model_fields for kind in _models(field.annotation))
+    return {"name": value} if named and isinstance(value, str) else value
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_none=True)
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return {} if value is None else value
 
 
 def _line(document: Document, model: type[BaseModel], item: dict[str, Any]) -> str:
@@ -35,6 +56,8 @@ def _say(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any]) -> s
     if kind == "extra_forbidden":
         section = _model(model, key[:-1])
         return f"unknown key {name}: {nearest(str(key[-1]), section.model_fields)}"
+    if kind == "tuple_type" and isinstance(item["input"], dict):
+        return f"[{name}] is a single table: write [[{name}]], as there may be several"
     if kind == "missing":
         return f"{name} is missing"
     return f"{name} = {inline(item['input'])}: expected {_expected(model, key, kind, item)}"
@@ -54,7 +77,7 @@ def _expected(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any])
 
 
 def _range(field: FieldInfo) -> str:
-    """The bounds in words: "from 1 to 64", "above 0", "at least 0 and below 1"."""
+    """Return the bounds in words: "from 1 to 64", "above 0", "at least 0 and below 1"."""
     bounds = {type(rule).__name__: rule for rule in field.metadata}
     low = f"at least {bounds['Ge'].ge}" if "Ge" in bounds else ""
     low = f"above {bounds['Gt'].gt}" if "Gt" in bounds else low
@@ -71,7 +94,7 @@ def _field(model: type[BaseModel], key: Key) -> FieldInfo | None:
 
 
 def _model(model: type[BaseModel], key: Key) -> type[BaseModel]:
-    """The model of the section at `key`."""
+    """Return the model of the section at `key`."""
     for part in key:
         if part in model.model_fields:
             model = next(_models(model.model_fields[str(part)].annotation), model)
@@ -79,7 +102,7 @@ def _model(model: type[BaseModel], key: Key) -> type[BaseModel]:
 
 
 def _models(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that an annotation speaks of, inside tuples and unions too."""
+    """Yield the models in an annotation, inside tuples and unions too."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation
     for inner in get_args(annotation):

@@ -1,11 +1,11 @@
-"""`python -m gradplane.hosts CONFIG.json`: one host on sockets; see process.py."""
+"""`python -m gradplane.hosts CONFIG.json`: run one host on sockets; see drivers/host_process.py."""
 
 import os
 import sys
 
 
 def main() -> int:
-    """One thread for all arithmetic, said before NumPy is loaded; then the host."""
+    """Limit all arithmetic to one thread, which must precede the import of NumPy; run the host."""
     for library in ("OPENBLAS", "MKL", "BLIS", "OMP", "NUMBA"):
         os.environ[f"{library}_NUM_THREADS"] = "1"
     from gradplane.hosts.drivers import host_process

@@ -1,11 +1,11 @@
-"""Sums over the processes of a ring, for one's own programs on the hosts; as MPI's allreduce.
+"""Sums over the processes of a ring, as MPI's allreduce, for user programs on the hosts.
 
     with Ring(rank, ["10.0.0.1", "10.0.0.2", "10.0.0.3"]) as ring:
         total = ring.allreduce(gradient)
         total = ring.allreduce_compressed(gradient, bound=10)
 
-Every process gives the same list of addresses and its own place in it, and makes the same calls, in
-the same order, with arrays of the same size. Nobody needs to be there first. Datagrams go to UDP
+Every process passes the same list of addresses and its index in it, and makes the same calls, in
+the same order, with arrays of the same size. Processes may start in any order. Datagrams go to UDP
 port 18257, where the P4 program tos_compress.p4 knows that 16 bytes of message header precede the
 values; an address may name another port, for which the switches then need a `formats` entry.
 """
@@ -37,19 +37,19 @@ _LINGER = 2.0  # seconds that close() waits for the last acknowledgements
 
 
 class RingError(RuntimeError):
-    """A call that cannot be made or was not the same everywhere, or a peer that is gone."""
+    """An invalid call, calls that differ between processes, or a peer that cannot be reached."""
 
 
 class RingTimeout(RingError, TimeoutError):
-    """A call that took longer than the timeout; the message names who is silent."""
+    """A call that took longer than the timeout; the message names the silent peers."""
 
 
 class Ring:
     """One process of the ring; a context manager.
 
-    rank: its place in `addresses`, which are IPs, or (IP, UDP port). timeout: seconds a call may
-    take. Raises RingError for a rank or addresses that cannot be, OSError if its own address cannot
-    be bound. After a call that failed the ring is of no more use. Peers are answered in a thread.
+    rank: its index in `addresses`, which are IPs or (IP, UDP port). timeout: seconds that a call
+    may take. Raises RingError for an invalid rank or address, OSError if this process's address
+    cannot be bound. After a failed call the ring cannot be used again. A thread answers the peers.
     Another ring on the same addresses must wait until all have closed the first.
     """
 
@@ -78,27 +78,28 @@ class Ring:
         self._loop.start()
 
     def allreduce(self, x: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-        """The sum of all processes' x, finite float32 of any shape; equal bits everywhere."""
+        """Return the sum of all processes' x: finite float32 of any shape, equal bits in all."""
         return self._call("allreduce", x, _EXACT)
 
     def allreduce_compressed(
         self, x: npt.NDArray[np.float32], bound: int = 10
     ) -> npt.NDArray[np.float32]:
-        """The same where the network may compress: off by less than n * 2^-bound for n processes,
-        bound 6, 8 or 10, if the switches' bound is that one (and float32's rounding).
+        """Return the same sum while the network may compress the transfers.
 
-        Transfers carry ToS 0x28. Equal bits everywhere, whatever the network does.
+        Besides float32's rounding the error is below n * 2^-bound for n processes, if the switches
+        use this bound too: 6, 8 or 10. Transfers carry ToS 0x28. All processes get equal bits,
+        whatever the network does.
         """
         if bound not in BOUNDS:
             raise RingError(f"bound = {bound!r}: it must be 6, 8 or 10")
         return self._call(f"allreduce_compressed(bound={bound})", x, bound)
 
     def barrier(self) -> None:
-        """Returns once all processes have called it."""
+        """Return once all processes have called it."""
         self._call("barrier", np.zeros(1, np.float32), _EXACT)
 
     def close(self) -> None:
-        """Wait until the right neighbour has everything, at most 2 seconds, and close."""
+        """Wait at most 2 seconds until the right neighbour has everything, and close."""
         linger = 0.0 if isinstance(self._broken, RingTimeout) else _LINGER
         until = time.monotonic() + linger
         while (
@@ -150,7 +151,7 @@ class Ring:
             self._fail(error)
 
     def _message(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """A message; if one of the left neighbour is wrong, the call cannot go on."""
+        """Take a message; a wrong one of the left neighbour ends the call with RingError."""
         if peer != self._peers[self._left]:
             raise MessageError(f"from {_text(peer)}, who is not the left neighbour")
         try:
@@ -194,7 +195,7 @@ class Ring:
             self._result.set_exception(error)
 
     def _silence(self, name: str) -> str:
-        """Who keeps the call waiting, as far as can be seen from here."""
+        """Name the neighbours that keep the call waiting, as far as this process can see."""
         n, call = len(self._peers), self._calls - 1
         left, right = self._left, (self._rank + 1) % n
         missing = len(self._workers[self._bound].missing(call))

@@ -32,8 +32,9 @@ class ConfigError(ValueError):
 
 @dataclass(frozen=True)
 class JobConfig:
-    """What all hosts of one training job share. Times in nanoseconds; addresses are (dotted IP,
-    port).
+    """The configuration that all hosts of a training job share.
+
+    Times are in nanoseconds, addresses (dotted IP, port).
 
     Raises ConfigError for a value out of range or values that contradict each other.
     """
@@ -44,8 +45,8 @@ class JobConfig:
     quorum: int  # results leave when so many workers are in
     aggregation: str  # the scheme's name, for people; hosts run the role that they are given
     reliability: str  # "lossy" | "retransmit"
-    codec: tuple[str, dict[str, Any]]  # what workers push: name, parameters
-    pull_codec: tuple[str, dict[str, Any]]  # what a parameter server answers with
+    codec: tuple[str, dict[str, Any]]  # of what workers push: name, parameters
+    pull_codec: tuple[str, dict[str, Any]]  # of a parameter server's answers
     error_feedback: bool
     slots: int  # of this job, even; a worker keeps slots // 2 chunks in flight
     sum_bits: int  # 8 | 16
@@ -66,11 +67,11 @@ class JobConfig:
     seed: int
     sync: bool
     sync_threshold: int  # synchronise when a worker missed more results than this in an epoch
-    marked: bool = False  # gradients (ps: pushed ones) go as ToS 0x28: the network may compress
+    marked: bool = False  # gradients are sent with ToS 0x28: the network may compress them
     bound: int | None = None  # 6 | 8 | 10 where marked: its error bound is 2^-bound a hop
-    codec_ns: float = 0.0  # what encoding or decoding a value takes a host
-    reduce_ns: float = 0.0  # what adding a value takes a host
-    local_steps: int = 1  # ps: gradients are pushed as the sum of so many rounds
+    codec_ns: float = 0.0  # time of encoding or decoding a value
+    reduce_ns: float = 0.0  # time of adding a value
+    local_steps: int = 1  # rounds whose gradients are pushed as one sum
 
     def __post_init__(self) -> None:
         _check_range("number", self.number, 0, 255)
@@ -119,11 +120,11 @@ class JobConfig:
 
     @property
     def window(self) -> int:
-        """Chunks that a worker keeps in flight."""
+        """The number of chunks that a worker keeps in flight."""
         return self.slots // 2
 
     def stream_address(self, worker: int) -> tuple[str, int]:
-        """Where a worker's Stream listens."""
+        """Return the address of a worker's stream."""
         ip, port = self.worker_addresses[worker]
         return ip, port + STREAM_PORT_OFFSET
 
@@ -152,12 +153,14 @@ class HostConfig:
             _check_range("worker", self.worker, 0, self.job.workers - 1)
 
     def to_json(self) -> str:
-        """All of it, as JSON text that from_json() reads."""
+        """Return the configuration as JSON text that from_json() reads."""
         return json.dumps(dataclasses.asdict(self), indent=1)
 
     @classmethod
     def from_json(cls, text: str) -> "HostConfig":
-        """The inverse of to_json(); ConfigError names an unknown or missing key."""
+        """Return the configuration in a text of to_json().
+
+        Raises ConfigError that names an unknown or missing key."""
         raw = _checked_keys(json.loads(text), cls, "host")
         job = _checked_keys(raw["job"], JobConfig, "job")
         addresses = ("aggregator", "server_address", "codec", "pull_codec")
@@ -187,7 +190,7 @@ def _check_choice(key: str, value: object, allowed: Sequence[object]) -> None:
 
 
 def _checked_keys(raw: Any, kind: type, what: str) -> dict[str, Any]:
-    """raw, if its keys are the fields of the dataclass `kind`."""
+    """Return `raw` if its keys are the fields of the dataclass `kind`."""
     if not isinstance(raw, dict):
         raise ConfigError(f"{what}: expected an object, got {type(raw).__name__}")
     fields = dataclasses.fields(kind)

@@ -1,4 +1,4 @@
-"""Digests by which runs compare: the first 16 hex digits of SHA-256 over little-endian bytes."""
+"""Digests to compare runs by: the first 16 hex digits of SHA-256 over little-endian bytes."""
 
 import hashlib
 from typing import Any
@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 
 def digest(*parts: bytes | npt.NDArray[Any]) -> str:
-    """Of the parts one after another; arrays in C order, each value little-endian."""
+    """Return the digest of the concatenated parts; arrays in C order, each value little-endian."""
     state = hashlib.sha256()
     for part in parts:
         state.update(part if isinstance(part, bytes) else _little_endian(part))

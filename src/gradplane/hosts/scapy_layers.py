@@ -8,9 +8,9 @@
 Fields are named as in the header, except that `pass` is `pass_`, a Python keyword. `values` are the
 4-bit indices of an INDICES packet or the sums of a SUMS or PARTIAL packet, sum_bits each.
 
-Compressed packets have any port and are known by their ToS, so Scapy does not find them by itself:
+Compressed packets may have any port and are recognised by their ToS, which Scapy does not look at:
 
-    frame = compressed(frame)           # what follows UDP is Compressed, if the ToS is 0x2C
+    frame = compressed(frame)           # the UDP payload becomes Compressed, if the ToS is 0x2C
     frame[Compressed].values            # float32, with the error that the bound allows
     IP(tos=COMPRESSED_TOS) / UDP() / Compressed.of(gradients, bound=10)
 """
@@ -61,7 +61,7 @@ class _NormField(Field[float, float]):
 
 
 class _ValuesField(Field[list[int], bytes]):
-    """Indices or sums, as the packet's type and sum_bits say; bytes that do not divide are left."""
+    """Indices or sums, by the packet's type and sum_bits; an incomplete last value is left over."""
 
     islist = 1
 
@@ -69,7 +69,7 @@ class _ValuesField(Field[list[int], bytes]):
         super().__init__(name, [], "s")
 
     def addfield(self, packet: Packet, data: bytes, value: Any) -> bytes:
-        """Append the packed values; as many as there are, so that wrong lengths can be made."""
+        """Append all values packed, also too few or too many, so that wrong packets can be made."""
         return data + _pack(value, _width(packet))
 
     def getfield(self, packet: Packet, data: bytes) -> tuple[bytes, list[int]]:
@@ -80,22 +80,22 @@ class _ValuesField(Field[list[int], bytes]):
         return data[size:], _unpack(data[:size], width)
 
     def i2repr(self, packet: Packet | None, value: Any) -> str:
-        """The first few."""
+        """Show the first few values."""
         shown = ", ".join(map(str, value[:_SHOWN]))
         more = f", ... {len(value) - _SHOWN} more" if len(value) > _SHOWN else ""
         return f"[{shown}{more}]"
 
     def i2len(self, packet: Packet, value: Any) -> int:
-        """Bytes."""
+        """Return the size in bytes."""
         return len(_pack(value, _width(packet)))
 
     def any2i(self, packet: Packet | None, value: Any) -> list[int]:
-        """Any sequence of numbers."""
+        """Accept any sequence of numbers."""
         return [int(item) for item in value]
 
 
 class Aggregation(Packet):
-    """The aggregation header and what follows it."""
+    """The aggregation header, and the indices or sums after it."""
 
     name = "Aggregation"
     fields_desc = [
@@ -114,12 +114,12 @@ class Aggregation(Packet):
     ]
 
     def mysummary(self) -> str:
-        """One line: what, whose, where."""
+        """Summarise type, job, worker, slot and round in a line."""
         kind = _TYPES.get(self.type, f"type {self.type}")
         return f"{kind} job {self.job} worker {self.worker} slot {self.slot} round {self.round}"
 
     def answers(self, other: Packet) -> bool:
-        """A result answers a packet of the same slot."""
+        """Return whether this is a result for a packet of the same slot."""
         asked = {2: 1, 4: 3, 7: 7}.get(self.type)
         return other.type in (asked, 1, 3) and (self.job, self.slot) == (other.job, other.slot)
 
@@ -133,11 +133,11 @@ class _TagsField(Field[list[int], int]):
         super().__init__(name, [0] * _BURST, "H")
 
     def i2m(self, packet: Packet | None, value: list[int] | None) -> int:
-        """From the tags."""
+        """Pack the tags."""
         return sum(tag << 2 * i for i, tag in enumerate(value or ()))
 
     def m2i(self, packet: Packet | None, value: int) -> list[int]:
-        """To the tags."""
+        """Unpack the tags."""
         return [value >> 2 * i & 3 for i in range(_BURST)]
 
 
@@ -151,7 +151,7 @@ class Burst(Packet):
     ]
 
     def extract_padding(self, data: bytes) -> tuple[bytes, bytes]:
-        """What follows is the next burst."""
+        """Leave the rest to the next burst."""
         return b"", data
 
 
@@ -174,7 +174,7 @@ class Compressed(Packet):
     def of(
         cls, values: npt.ArrayLike, bound: int = 10, message: bytes = b"", flags: int = 0
     ) -> "Compressed":
-        """What the network makes of float32 values behind a message header of 16 bytes or none.
+        """Compress float32 values as the network does, after a message header of 16 bytes or none.
 
         Raises CodecError for a bound other than 6, 8 and 10.
         """
@@ -186,18 +186,18 @@ class Compressed(Packet):
 
     @property
     def values(self) -> npt.NDArray[np.float32]:
-        """float32[count]. Raises CodecError where the bursts are not whole."""
+        """The decoded values, float32[count]. Raises CodecError if bursts are damaged."""
         data = b"".join(raw(burst) for burst in self.bursts)
         return _codec(self.bound).decode(data, self.count)
 
     @property
     def tags(self) -> list[int]:
-        """Each value's class."""
+        """Each value's tag."""
         tags: list[int] = [tag for burst in self.bursts for tag in burst.tags]
         return tags[: self.count]
 
     def mysummary(self) -> str:
-        """One line: how many values, of which classes."""
+        """Summarise the number of values of each tag in a line."""
         counts = ", ".join(str(self.tags.count(tag)) for tag in range(4))
         return f"compressed {self.count} values, bound 2^-{self.bound}, of tags 0 to 3: {counts}"
 
@@ -207,7 +207,7 @@ def _codec(bound: int) -> codecs.Codec:
 
 
 def compressed(packet: Packet) -> Packet:
-    """The packet, with what follows UDP as Compressed if its ToS says that it is."""
+    """Return the packet, its UDP payload dissected as Compressed if its ToS marks it so."""
     if UDP not in packet or IP not in packet or packet[IP].tos & 0xFC != COMPRESSED_TOS:
         return packet
     body = raw(packet[UDP].payload)
@@ -227,12 +227,12 @@ def bind() -> None:
 
 
 def payload(packet: Packet) -> bytes:
-    """The UDP payload that an Aggregation layer makes."""
+    """Return the UDP payload that an Aggregation layer makes."""
     return bytes(raw(packet[Aggregation]))
 
 
 def _width(packet: Packet) -> int:
-    """Bits of a value; 0: the type has none."""
+    """Return the bits of a value, 0 for a type without values."""
     if packet.type == Type.INDICES:
         return 4
     if packet.type in (Type.SUMS, Type.PARTIAL):

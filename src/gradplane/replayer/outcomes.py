@@ -1,4 +1,4 @@
-"""What became of each packet's worth of a run, from its arrivals.jsonl: all that a replay needs."""
+"""The outcome of each slot of a run, from its arrivals.jsonl: all that a replay needs."""
 
 from collections import defaultdict
 from collections.abc import Iterable
@@ -11,20 +11,20 @@ Place = tuple[int, int]
 
 @dataclass
 class Outcome:
-    """Of a norm or of a chunk: who is in the result, who had it in time."""
+    """The outcome of a norm or a chunk: which workers are in the result, which had it in time."""
 
     bitmap: int | None = None  # None: nobody ever got the result
     digest: str | None = None  # of the sums
     in_time: set[int] = field(default_factory=set)
 
     def contains(self, worker: int) -> bool:
-        """Whether the worker's packet is in the result."""
+        """Return whether the worker's packet is in the result."""
         return self.bitmap is not None and bool(self.bitmap >> worker & 1)
 
 
 @dataclass
 class JobOutcomes:
-    """One job's. What is not there was of no consequence: nobody waited for it."""
+    """The outcomes of one job. One that is missing had no effect: nobody waited for it."""
 
     norms: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
     chunks: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
@@ -33,7 +33,7 @@ class JobOutcomes:
     sources: dict[int, int | None] = field(default_factory=dict)  # by epoch: whose parameters
 
     def add(self, line: dict[str, Any]) -> None:
-        """Take one line."""
+        """Add a line of arrivals.jsonl."""
         if line["kind"] == "epoch":
             self.sources[line["epoch"]] = line["source"]
         elif line["kind"] in ("norm", "arrival") and line["slot"] is None:
@@ -54,7 +54,7 @@ class JobOutcomes:
 
 
 def read(lines: Iterable[dict[str, Any]]) -> dict[int, JobOutcomes]:
-    """The outcomes of each job."""
+    """Return the outcomes of each job, by its number."""
     jobs: dict[int, JobOutcomes] = defaultdict(JobOutcomes)
     for line in lines:
         jobs[line["job"]].add(line)

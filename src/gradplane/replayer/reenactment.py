@@ -1,4 +1,4 @@
-"""Re-enacts a job of a recorded run: its outcomes, not its timing.
+"""Re-enact a job of a recorded run: its outcomes, not its timing.
 
 The workers train in step. The job's aggregation scheme re-enacts each reduce (see
 gradplane/aggregations): it decides by the recorded outcomes what arrives, and has everything else
@@ -12,16 +12,48 @@ from typing import Any
 
 from gradplane.aggregations.aggregation import ReplayedJob, ReplayError, WrongSum
 from gradplane.experiment.deployment import DeployedJob
+from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.synchronisation import Sync
-from gradplane.hosts.training.train import Compute, Reduce, Report, Synchronise
+from gradplane.hosts.training.train import Compute, Reduce, Report, Step, Synchronise, train
 from gradplane.replayer.outcomes import JobOutcomes
 from gradplane.replayer.replay_network import ReplayNetwork
-from gradplane.replayer.replayed_worker import Worker
 
 __all__ = ["Reenactment", "ReplayError", "WrongSum"]
 
 Line = dict[str, Any]
+
+
+Timer = tuple[str, int]
+"""A timer of a SwitchWorker: "norm", "chunk" or "status", and the chunk's number or the slot."""
+
+
+class Worker:
+    """One worker of a replay: its training, its timers, and the result it was given last."""
+
+    def __init__(self, job: JobConfig, number: int) -> None:
+        self.number = number
+        self._training = train(job, number)
+        self.step: Step | None = next(self._training)
+        self.timers: dict[Timer, None] = {}  # in the order in which they were set
+        self.result: Any = None
+        self.delivered = False
+
+    def answer(self, answer: Any) -> None:
+        """Answer the training's step; the next one is None at the training's end."""
+        try:
+            self.step = self._training.send(answer)
+        except StopIteration:
+            self.step = None
+
+    def expect(self) -> None:
+        """Begin a reduce or a synchronisation."""
+        self.delivered, self.result = False, None
+        self.timers.clear()
+
+    def take(self, delivered: Deliver) -> None:
+        """Take the result that the worker was waiting for."""
+        self.result, self.delivered = delivered.result, True
 
 
 class Reenactment:
@@ -30,7 +62,7 @@ class Reenactment:
     def __init__(
         self, deployed: DeployedJob, outcomes: JobOutcomes, network: ReplayNetwork
     ) -> None:
-        # Work that took time in the run takes none here, as nothing does.
+        # Nothing takes time in a replay, nor does work that took time in the run.
         self._job = job = replace(deployed.config, codec_ns=0.0, reduce_ns=0.0)
         hosts = [host.name for host in deployed.placed.members]
         self._workers = [Worker(job, number) for number in range(job.workers)]
@@ -40,7 +72,7 @@ class Reenactment:
 
     @property
     def wrong_sum(self) -> WrongSum | None:
-        """The place of the first sums that are not the recorded ones, once there are such."""
+        """The place of the first sums that differ from the recorded ones; None while none do."""
         return self._replayed.wrong_sum
 
     def __iter__(self) -> Iterator[Line]:
@@ -56,7 +88,7 @@ class Reenactment:
                 self._together(self._synchronise)
 
     def _reports(self, worker: Worker) -> Iterator[Line]:
-        """Take the worker to its next reduce or synchronisation, or to its end."""
+        """Advance the worker to its next reduce or synchronisation, or to its end."""
         while isinstance(worker.step, Compute | Report):
             step = worker.step
             if isinstance(step, Report):

@@ -1,5 +1,6 @@
-"""The network of a replay: the embedded switches, set up over P4Runtime as for the run, linked
-without loss and without time."""
+"""The network of a replay: embedded switches, set up over P4Runtime as for the run.
+
+Links lose nothing and take no time."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -20,11 +21,11 @@ from gradplane.topologies.sim.events import EventQueue
 from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
 
 Answer = tuple[str, int, bytes]
-"""The host that gets it, the UDP port there, the payload."""
+"""The receiving host, its UDP port, the payload."""
 
 
 class ReplayNetwork:
-    """A context manager. `send` a host's datagram: all that arrives because of it comes back."""
+    """A context manager. `send` returns everything that arrives because of a host's datagram."""
 
     def __init__(self, deployment: Deployment) -> None:
         # Whatever the target of the run was, the embedded switch re-enacts it.
@@ -68,7 +69,7 @@ class ReplayNetwork:
         self._exit.close()
 
     def send(self, source: Peer, to: Peer, payload: bytes, tos: int = 0) -> list[Answer]:
-        """A datagram to a host, or to the switches' own address."""
+        """Send a datagram to a host, or to the address of the switches; return what arrives."""
         sender = self._host_of[source[0]]
         frame = frames.build(
             frames.Address(sender.mac, *source),
@@ -80,9 +81,9 @@ class ReplayNetwork:
         return list(self._run())
 
     def carry(self, source: Peer, to: Peer, values: bytes) -> bytes:
-        """The marked values of a stream's message as they arrive, packet by packet as in the run.
+        """Return a message's marked values as they arrive, cut into packets as in the run.
 
-        What a switch makes of a packet depends on its values alone, not on its place in a stream.
+        A switch's output depends on a packet's values alone, not on its place in a stream.
         """
         arrived = []
         for start in range(0, len(values), segments.VALUES):
@@ -94,7 +95,7 @@ class ReplayNetwork:
         return b"".join(arrived)
 
     def _run(self) -> Iterator[Answer]:
-        """Take every frame to where it goes."""
+        """Forward frames until none is under way; yield what reaches hosts."""
         while self._under_way:
             node, port, frame = self._under_way.popleft()
             other, other_port = self._links[node, port].other_end(node)

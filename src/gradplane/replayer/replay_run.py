@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from gradplane.aggregations.aggregation import WrongSum
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.loading import Experiment, load
@@ -34,7 +36,7 @@ _REASONS = {
 
 @dataclass(frozen=True)
 class Difference:
-    """The first thing that is not as recorded. `slot` and its round are known for sums."""
+    """The first difference from the record. For sums, `place` has the slot and its round."""
 
     job: int
     round: int
@@ -45,7 +47,7 @@ class Difference:
     place: WrongSum | None = None
 
     def text(self) -> str:
-        """Where it is, and what that means."""
+        """Return where it is and what it means, for people."""
         where = f"job {self.job}, round {self.round}, "
         if self.place is not None:
             where += f"slot {self.place.slot} (round {self.place.round}), "
@@ -73,7 +75,7 @@ class ReplayResult:
 
     @property
     def equal(self) -> bool:
-        """Whether every digest is the recorded one."""
+        """Whether every digest equals the recorded one."""
         return self.difference is None
 
     def text(self) -> str:
@@ -104,15 +106,17 @@ def replay(
     settings: Sequence[str] = (),
     *,
     out: str | Path | None = None,
+    net: str | None = None,
     console: bool = False,
     on_round: Callable[[int], None] | None = None,
 ) -> ReplayResult | Summary:
     """Re-enact the run in a folder and compare every digest with the recorded one.
 
-    With settings (`KEY=VALUE`): run the changed experiment on the simulated network under the
-    recorded losses instead, into a run folder of its own, `out`; returns its summary. `on_round` is
-    called with the number of rounds found equal so far. Of a run that was stopped, the rounds that
-    it recorded are replayed. Raises FolderError if there are none, or files are damaged,
+    With settings (`KEY=VALUE`): run the changed experiment under the recorded losses instead, into
+    a run folder of its own, `out`; returns its summary. net: "sim", the default, or "mininet"; with
+    `console` a line says where the recorded run was on another network. `on_round` is called with
+    the number of rounds found equal so far. Of a run that was stopped, the rounds that it recorded
+    are replayed. Raises FolderError if there are none, or files are damaged,
     ExperimentError for wrong settings, ReplayError for records that cannot be re-enacted.
     """
     recorded = RunData.read(folder)
@@ -121,7 +125,14 @@ def replay(
             for note in recorded.notes:
                 print(note)
         changed = under_recorded_losses(recorded, settings)
-        return run(changed, out, net="sim", console=console)
+        network = net or "sim"
+        if console and recorded.network not in (None, "", network):
+            text = (
+                f"The recorded run was on {recorded.network}, this one is on {network}: its times"
+                f" differ; --net {recorded.network} runs it as recorded"
+            )
+            Console(highlight=False).print(text, soft_wrap=True, markup=False)
+        return run(changed, out, net=network, console=console)
     with OneBlasThread():
         return _Replay(recorded, on_round).result()
 

@@ -1,17 +1,19 @@
-"""The report's figures, as SVG text that stands in a page by itself. No window, no global state."""
+"""The report's figures as SVG text, which a page embeds. No window, no global state."""
 
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, PercentFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 RUN, BASELINE, DARK = "#2563eb", "#9aa3af", "#374151"
 PALETTE = (RUN, "#e08a1e", "#0f9d76", "#b83280", "#6d5bd0", "#c0392b", "#0e7c99", "#7a6a53")
+HEADERS, UNDELIVERED = "#bfd3fb", "#f2b8ae"
 _GRID, _TEXT = "#e5e7eb", "#4b5563"
 _KINDS = {
     "drop, up": "#c0392b",
@@ -20,70 +22,111 @@ _KINDS = {
     "delay, up": "#0e7c99",
     "delay, down": "#8fcbd9",
 }
+_LEAST_PERCENT = 0.02  # of a percent axis, so that noise does not fill it
 _MAX_COLUMNS = 240  # of a heat map; more rounds share columns
 
-Curve = tuple[str, str, str, Sequence[float], Sequence[float]]
-"""Label, colour, line style, x, y."""
-Bar = tuple[str, float, float]
-"""Label, payload and header bytes."""
+Curve = tuple[str, str, Sequence[float], Sequence[float]]
+"""Colour, line style, x, y."""
+_FAR_APART = 5  # times: curves over time that end so differently share a logarithmic axis
 
 
-def curves(lines: Sequence[Curve], x: str, y: str, percent: bool = False) -> str:
-    """Lines over rounds or seconds, their labels in a legend above."""
-    figure, axes = new_axes(4.4, 3.1)
-    for label, colour, style, xs, ys in lines:
-        axes.plot(xs, ys, style, color=colour, label=label, linewidth=1.8, **_markers(len(xs)))
+@dataclass(frozen=True)
+class Bar:
+    """The bytes of a bar's parts, beside each other."""
+
+    label: str
+    payload: float
+    headers: float = 0.0
+    undelivered: float = 0.0
+
+
+def curves(
+    lines: Sequence[Curve], x: str, y: str, *, percent: bool = False, time: bool = False
+) -> str:
+    """Draw lines over rounds or, with `time`, over seconds."""
+    figure, axes = new_axes(4.4, 2.9)
+    for colour, style, xs, ys in lines:
+        axes.plot(xs, ys, style, color=colour, linewidth=1.8, **_markers(len(xs)))
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if percent:
-        axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
-    legend(axes, 2)
+        _percent_axis(axes)
+    ends = [xs[-1] for _, _, xs, _ in lines if len(xs)]
+    if not time:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
+    else:
+        axes.xaxis.set_major_locator(MaxNLocator(nbins=5))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(value, 9):g}"))
+    if time and ends and max(ends) > _FAR_APART * min(ends) > 0:
+        axes.set_xlabel(f"{x}, logarithmic")
+        _logarithmic(axes)
     return _svg(figure)
 
 
-def traffic(up: Sequence[Bar], down: Sequence[Bar]) -> str:
-    """Stacked bars of payload and headers, a panel each way, with the bytes written beside them."""
-    figure = Figure(figsize=(11, 0.62 * max(len(up), len(down)) + 1.1), layout="constrained")
-    panels = figure.subplots(1, 2, sharex=True)
-    for axes, title, bars in zip(panels, ("Up", "Down"), (up, down), strict=True):
-        dress(axes)
-        _bars(axes, bars)
-        axes.set_title(title, loc="left", fontsize=10, color=DARK)
-    panels[0].legend(loc="lower right", frameon=False, fontsize=8.5, labelcolor=_TEXT)
-    return _svg(figure)
+def _logarithmic(axes: Axes) -> None:
+    """Make the horizontal axis logarithmic, with ticks that are written out."""
+    axes.set_xscale("log")
+    low, high = axes.get_xlim()
+    axes.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _bars(axes: Axes, bars: Sequence[Bar]) -> None:
+def _percent_axis(axes: Axes) -> None:
+    """Ticks that are all different, however small the range is."""
+    low, high = axes.get_ylim()
+    if high - low < _LEAST_PERCENT:
+        middle = (low + high) / 2
+        axes.set_ylim(middle - _LEAST_PERCENT / 2, middle + _LEAST_PERCENT / 2)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{round(100 * value, 4):g} %"))
+
+
+def traffic(bars: Sequence[Bar]) -> str:
+    """Draw bars of bytes per worker and round, with labels above and the bytes beside them."""
+    figure, axes = new_axes(5.4, 0.5 * len(bars) + 0.75)
     places = np.arange(len(bars))[::-1]
-    payload, headers = (np.array([bar[i] for bar in bars]) for i in (1, 2))
-    axes.barh(places, payload, 0.62, color=RUN, label="payload")
-    axes.barh(places, headers, 0.62, left=payload, color="#bfd3fb", label="headers")
-    for place, a, b in zip(places, payload, headers, strict=True):
-        text = f" {a:,.0f} + {b:,.0f}" if b else f" {a:,.0f}"
-        axes.text(a + b, place, text, va="center", fontsize=8.5, color=_TEXT)
-    axes.set_yticks(places, [bar[0] for bar in bars])
-    axes.set_xlim(0, 1.38 * max(1.0, *(payload + headers)))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1000:g}"))
-    axes.set_xlabel("kB per worker and round")
+    left = np.zeros(len(bars))
+    for part, colour in (("payload", RUN), ("headers", HEADERS), ("undelivered", UNDELIVERED)):
+        sizes = np.array([getattr(bar, part) for bar in bars])
+        axes.barh(places, sizes, 0.4, left=left, color=colour)
+        left += sizes
+    for place, bar, end in zip(places, bars, left, strict=True):
+        parts = [part for part in (bar.headers, bar.undelivered) if part]
+        text = " + ".join(f"{size:,.0f}" for size in (bar.payload, *parts))
+        look: dict[str, Any] = {"va": "center", "fontsize": 8.5, "color": _TEXT}
+        axes.annotate(text, (end, place), (4, 0), textcoords="offset points", **look)
+        axes.text(0, place + 0.24, bar.label, va="bottom", fontsize=8.5, color=DARK)
+    axes.set_yticks([])
+    axes.set_ylim(-0.45, len(bars) - 0.4)
+    axes.set_xlim(0, 1.42 * max(1.0, *left))
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes.set_xlabel("bytes per worker and round")
     axes.grid(visible=False, axis="y")
+    return _svg(figure)
 
 
 def timeline(
     verdicts: Mapping[str, Mapping[int, int]], missed: np.ndarray[Any, Any], rounds: int
 ) -> str:
-    """Above: verdicts a round, stacked by kind. Below: results missed, int[workers, rounds]."""
-    workers = len(missed)
-    figure = Figure(figsize=(11, 2.5 + 0.26 * workers), layout="constrained")
-    above, below = figure.subplots(
-        2, 1, sharex=True, gridspec_kw={"height_ratios": [1.5, 0.5 + 0.26 * workers]}
-    )
-    dress(above)
-    dress(below)
+    """Draw verdicts a round, stacked by kind, above results missed, int[workers, rounds].
+
+    Without verdicts only the results missed."""
+    height = 0.5 + 0.26 * len(missed)
+    panels = [1.5, height] if verdicts else [height]
+    figure = Figure(figsize=(11, sum(panels) + 0.5), layout="constrained")
+    axes = figure.subplots(
+        len(panels), 1, sharex=True, squeeze=False, gridspec_kw={"height_ratios": panels}
+    )[:, 0]
     width = -(-rounds // _MAX_COLUMNS)
-    _stack(above, verdicts, rounds, width)
-    _heat(figure, below, missed, width)
-    below.set_xlabel("round")
-    below.xaxis.set_major_locator(MaxNLocator(integer=True))
+    for panel in axes:
+        dress(panel)
+    if verdicts:
+        _stack(axes[0], verdicts, rounds, width)
+    _heat(figure, axes[-1], missed, width)
+    axes[-1].set_xlabel("round, from 0")
+    axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
     return _svg(figure)
 
 
@@ -98,8 +141,7 @@ def _stack(axes: Axes, verdicts: Mapping[str, Mapping[int, int]], rounds: int, w
         floor += heights
     axes.set_ylabel("packets")
     axes.yaxis.set_major_locator(MaxNLocator(integer=True, nbins=4))
-    if verdicts:
-        legend(axes, 6)
+    legend(axes, 6)
 
 
 def _heat(figure: Figure, axes: Axes, missed: np.ndarray[Any, Any], width: int) -> None:
@@ -126,7 +168,7 @@ def _heat(figure: Figure, axes: Axes, missed: np.ndarray[Any, Any], width: int) 
 
 
 def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
-    """A figure of that many inches with one panel in the reports' look."""
+    """Return a figure of that many inches with one panel in the reports' look."""
     figure = Figure(figsize=(width, height), layout="constrained")
     axes = figure.subplots()
     dress(axes)
@@ -134,7 +176,7 @@ def new_axes(width: float, height: float) -> tuple[Figure, Axes]:
 
 
 def dress(axes: Axes) -> None:
-    """The report's look."""
+    """Give the axes the report's look."""
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.spines["bottom"].set_color(_GRID)
@@ -146,7 +188,7 @@ def dress(axes: Axes) -> None:
 
 
 def legend(axes: Axes, columns: int) -> None:
-    """The labels above the panel, so many a line."""
+    """Put the labels above the panel, so many a line."""
     axes.legend(
         loc="lower left",
         bbox_to_anchor=(0, 1),
@@ -164,7 +206,7 @@ def _markers(points: int) -> dict[str, Any]:
 
 
 def _svg(figure: Figure) -> str:
-    """The figure without XML's preamble; equal figures give equal text."""
+    """Return the figure without XML's preamble; equal figures give equal text."""
     buffer = io.StringIO()
     with rc_context(
         {"svg.fonttype": "none", "svg.hashsalt": "gradplane", "font.family": "sans-serif"}

@@ -1,4 +1,4 @@
-"""What a run shows while it runs: a bar on a terminal, else a line now and then."""
+"""The progress of a run: bars on a terminal, else a line now and then."""
 
 import time
 from contextlib import AbstractContextManager
@@ -14,13 +14,13 @@ PLAIN_SECONDS = 5.0  # between two lines where there is no terminal
 
 
 class Show(AbstractContextManager["Show"], Protocol):
-    """Called after each round of any job."""
+    """A context manager, called after each round of any job."""
 
     def __call__(self, recorder: Recorder, job: int) -> None: ...
 
 
 def show(console: Console | None, title: str, rounds: list[int]) -> Show:
-    """The progress of a run whose jobs have that many rounds; nothing without a console."""
+    """Return what shows a run whose jobs have that many rounds; nothing without a console."""
     if console is None:
         return Silent()
     return Bar(console, title, rounds) if console.is_terminal else Lines(console, title, rounds)
@@ -40,7 +40,7 @@ class Silent:
 
 
 class Bar:
-    """One bar a job."""
+    """Shows one bar a job."""
 
     def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
         columns = (
@@ -55,6 +55,7 @@ class Bar:
             self._progress.add_task(name, total=total, facts="starting")
             for name, total in zip(names, rounds, strict=True)
         ]
+        self._recorder: Recorder | None = None
 
     def __enter__(self) -> "Bar":
         self._progress.start()
@@ -66,41 +67,53 @@ class Bar:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        for job in range(len(self._tasks)) if self._recorder else ():
+            self._update(job)  # the last epoch's accuracy came after its last round
         self._progress.stop()
 
     def __call__(self, recorder: Recorder, job: int) -> None:
-        tally = recorder.jobs[job]
-        text = facts(tally, recorder.drops)
+        self._recorder = recorder
+        self._update(job)
+
+    def _update(self, job: int) -> None:
+        assert self._recorder is not None
+        tally = self._recorder.jobs[job]
+        text = facts(tally, self._recorder.drops)
         self._progress.update(self._tasks[job], completed=tally.rounds, facts=text)
 
 
 class Lines:
-    """A line for the start, the first round and the last, and every few seconds between."""
+    """Prints a line at the start, after the first round, every few seconds, and at the end."""
 
     def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
         self._console, self._title, self._rounds = console, title, rounds
         self._last = float("-inf")
+        self._recorder: Recorder | None = None
 
     def __enter__(self) -> "Lines":
         self._console.print(f"{self._title}: starting")
         return self
 
     def __exit__(self, *error: object) -> None:
-        pass
+        for job in range(len(self._rounds)) if self._recorder else ():
+            self._print(job)  # the last epoch's accuracy came after its last round
 
     def __call__(self, recorder: Recorder, job: int) -> None:
-        tally, now = recorder.jobs[job], time.monotonic()
-        if now - self._last < PLAIN_SECONDS and tally.rounds < self._rounds[job]:
-            return
-        self._last = now
+        self._recorder, now = recorder, time.monotonic()
+        if now - self._last >= PLAIN_SECONDS and recorder.jobs[job].rounds < self._rounds[job]:
+            self._last = now
+            self._print(job)
+
+    def _print(self, job: int) -> None:
+        assert self._recorder is not None
         which = f" job {job}" if len(self._rounds) > 1 else ""
-        line = f"{self._title}{which}: {facts(tally, recorder.drops)}"
-        self._console.print(line, soft_wrap=True, highlight=False)
+        line = facts(self._recorder.jobs[job], self._recorder.drops)
+        self._console.print(f"{self._title}{which}: {line}", soft_wrap=True, highlight=False)
 
 
 def facts(tally: JobTally, drops: int) -> str:
-    """Round, loss, accuracy, packets, drops."""
-    accuracy = f"{tally.test_accuracy:.1%}" if tally.test_accuracy is not None else "-"
+    """Return round, loss, accuracy, packets and drops in words."""
+    accuracy = f"{tally.test_accuracy:.2%}" if tally.test_accuracy is not None else "-"
     packets = tally.traffic["packets_up"] + tally.traffic["packets_down"]
     return (
         f"round {tally.rounds} loss {tally.loss:.3f} acc {accuracy}"

@@ -69,12 +69,12 @@ class RunData:
         wrong = list(manifest.mismatches(folder)) if manifest else []
         if manifest and wrong:
             raise FolderError(_damage(folder, manifest, wrong))
-        return cls._unchecked(folder, manifest)
+        return cls._parsed(folder, manifest)
 
     @classmethod
-    def _unchecked(cls, folder: Path, manifest: Manifest | None) -> "RunData":
+    def _parsed(cls, folder: Path, manifest: Manifest | None) -> "RunData":
         summary = run_folder.read_summary(folder)
-        deployment = load_deployment(folder / EXPERIMENT)
+        deployment = load_deployment(folder / EXPERIMENT, recorded=True)
         if summary is not None:
             consistency.check_summary(folder / SUMMARY, summary, deployment.experiment)
         return cls(folder, deployment, manifest, summary)
@@ -128,16 +128,25 @@ class RunData:
         return self.manifest.jobs if self.manifest else planned_jobs(self.deployment)
 
     @property
+    def unfinished(self) -> str:
+        """A sentence that says how far the run went; empty if it is complete."""
+        if self.complete:
+            return ""
+        if run_folder.is_in_use(self.folder):
+            return f"Not finished: {self.state}."
+        return f"Not finished: {self.state} (gradplane run --resume {self.folder} finishes it)."
+
+    @property
+    def unchecked(self) -> str:
+        """A sentence that says that no digest was checked; empty if they were."""
+        if self.manifest is not None:
+            return ""
+        return f"No {MANIFEST}, as in folders of older versions: no digest was checked."
+
+    @property
     def notes(self) -> list[str]:
-        """Sentences for whoever relies on the records: what is missing, what was not checked."""
-        notes = []
-        if not self.complete:
-            notes.append(f"Not finished: {self.state}")
-            if not run_folder.is_in_use(self.folder):
-                notes[-1] += f" (gradplane run --resume {self.folder} finishes it)"
-        if self.manifest is None:
-            notes.append(f"No {MANIFEST}, as in folders of older versions: no digest was checked.")
-        return notes
+        """What those who rely on the records should know."""
+        return [note for note in (self.unfinished, self.unchecked) if note]
 
     # Its records
 
@@ -262,7 +271,7 @@ def _damage(folder: Path, manifest: Manifest, wrong: Sequence[str]) -> str:
     """Say for each of the wrong files what is wrong with it, with the first damaged line's number
     where the records do not fit together, and what to do."""
     try:
-        RunData._unchecked(folder, None).check()
+        RunData._parsed(folder, None).check()
         found = []
     except (FolderError, ExperimentError) as error:
         found = [str(error)]

@@ -10,6 +10,7 @@ from typing import Any
 
 from rich.console import Console
 
+from gradplane.controller import contract
 from gradplane.controller.blocking import configure, read_counters
 from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
@@ -168,7 +169,15 @@ def _check_target(deployment: Deployment, network: str) -> None:
         raise ExperimentError(f'target = "{target.name}" cannot run on {network}: use {names}')
     if missing := target.missing():
         raise ExperimentError(f'target = "{target.name}" cannot be used here: {missing}')
-    assert deployment.pipeline.p4info  # compiles
+    schema, lacks = deployment.pipeline.schema, dict[str, None]()
+    for setup in deployment.setups.values():
+        lacks |= dict.fromkeys(contract.missing(schema, setup))
+    if lacks:
+        what = "\n  ".join(lacks)
+        raise ExperimentError(
+            f"{deployment.program.path}: the experiment cannot use this program; what it needs is"
+            f" in docs/experiments.md:\n  {what}"
+        )
 
 
 def _console(wanted: bool) -> Console | None:

@@ -111,6 +111,20 @@ def needed(job: Job, tally: JobTally, traffic: Mapping[str, float]) -> dict[str,
     }
 
 
+def undelivered(job: Mapping[str, Any], way: str) -> float:
+    """Payload bytes per worker and round, "up" or "down", that were needed and not carried.
+
+    job: one of summary.json's. Of older versions a baseline has no `needed`, and misses nothing."""
+    carried: float = job["traffic"][f"payload_{way}"]
+    needed: float = job["needed"][f"payload_{way}"] if "needed" in job else carried
+    return max(0.0, needed - carried)
+
+
+def queue_drops(values: Mapping[str, Any]) -> int:
+    """Packets that the links' queues dropped in one training, which summary.json is about."""
+    return sum(link["up_dropped"] + link["down_dropped"] for link in values["links"])
+
+
 def rate(per_second: float) -> str:
     """Rounds a second as one reads it."""
     return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"

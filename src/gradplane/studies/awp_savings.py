@@ -15,7 +15,7 @@ from gradplane.studies import gradients
 
 PAPER_WEIGHT_RATIO = 3.0  # "close to 3x reduction in terms of weights size", section V-G
 TEST = 0.2  # the share of images kept out of the training
-NEVER = -1e9  # a threshold that no change rate falls below: the precision stays what it is
+NEVER = -1e9  # a threshold that no change rate falls below: the precision never changes
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Training:
 
 
 class _Sender:
-    """The weights' way to where gradients are computed: ADT at the precisions of now."""
+    """Sends the weights to where gradients are computed, through ADT at the current precisions."""
 
     def __init__(self, policy: AWP, blocks: Sequence[Sequence[int]]) -> None:
         self.policy, self.blocks = policy, blocks
@@ -51,12 +51,12 @@ class _Sender:
         self.sent = 0
 
     def bits(self) -> tuple[int, ...]:
-        """Of each layer."""
+        """Return the bits of each layer."""
         pairs = zip(self.blocks, self.precision.bits, strict=True)
         return tuple(bits for block, bits in pairs for _ in block)
 
     def send(self, weights: list[Floats]) -> list[Floats]:
-        """What arrives of each layer: its weights through ADT, its last row, the biases, whole."""
+        """Return each layer as it arrives: weights through ADT, biases (the last row) unchanged."""
         return [self._through(w, bits) for w, bits in zip(weights, self.bits(), strict=True)]
 
     def _through(self, layer: Floats, bits: int) -> Floats:
@@ -67,7 +67,7 @@ class _Sender:
         return np.concatenate([arrived, layer[-1:]])
 
     def update(self, weights: list[Floats]) -> None:
-        """A batch led to these weights."""
+        """Let the policy see the weights after a batch."""
         layers = [[weights[i][:-1] for i in block] for block in self.blocks]
         self.precision = self.policy.update(self.precision, layers)
 
@@ -83,8 +83,9 @@ def train(
     block: int = 1,
     seed: int = 0,
 ) -> Training:
-    """A perceptron learns handwritten digits while the policy chooses each layer's precision, or
-    that of each `block` neighbouring layers."""
+    """Train a perceptron on handwritten digits while the policy chooses precisions.
+
+    Each `block` neighbouring layers share one."""
     layers = range(len(hidden) + 1)
     sender = _Sender(policy, [layers[i : i + block] for i in layers[::block]])
     bits, norms, weights = [], [], []

@@ -1,7 +1,7 @@
-"""INCEPTIONN's four ways to exchange gradients, packet by packet, and where the time goes.
+"""INCEPTIONN's four ways to exchange gradients, packet by packet, and the parts of their time.
 
-Every host has a P4 switch of its own, which stands for its NIC, so the link between them stands for
-its bus and has no rate; a spine switch joins them.
+Every host is alone on a P4 switch that stands for its NIC, so the link between them stands for its
+bus and has no rate limit; a spine switch joins the switches.
 """
 
 import tempfile
@@ -34,7 +34,9 @@ _QUEUE = 10_000  # packets: what all workers send to one aggregator at once is n
 
 @dataclass(frozen=True)
 class Setting:
-    """What the schemes have in common. rate: of the links between switches. Times: ns a value."""
+    """The settings that all schemes share.
+
+    rate: of the links between switches. reduce_ns: time of adding a value."""
 
     rate: str
     bound: int
@@ -43,7 +45,7 @@ class Setting:
     seed: int
 
     def experiment(self, scheme: str, workers: int, job: Mapping[str, Any]) -> Experiment:
-        """One job under that scheme, with further keys of its own."""
+        """Return an experiment with one job under that scheme; `job` has its further keys."""
         topology = {"kind": "leaf-spine", "hosts_per_leaf": 1, "spines": 1, "workers": workers}
         fabric = {"fabric_rate": self.rate, "fabric_queue": _QUEUE}
         common = {
@@ -65,7 +67,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Exchange:
-    """One round's exchange. Seconds, of the worker that waited longest: the next waits for all."""
+    """One round's exchange. Times are in seconds, of the worker that waited longest."""
 
     scheme: str
     workers: int
@@ -106,7 +108,7 @@ def exchange(setting: Setting, scheme: str, workers: int, gradient: Floats) -> E
 
 @dataclass(frozen=True)
 class Epoch:
-    """Where a training stands after so many epochs, from 1; seconds since its start."""
+    """The state of a training after an epoch, counted from 1; seconds since its start."""
 
     number: int
     seconds: float
@@ -114,7 +116,7 @@ class Epoch:
 
 
 def training(setting: Setting, scheme: str, workers: int, job: Mapping[str, Any]) -> list[Epoch]:
-    """A job's training under that scheme; `job` has its further keys."""
+    """Train a job under that scheme; `job` has its further keys."""
     with tempfile.TemporaryDirectory() as folder:
         run_experiment.measure(
             setting.experiment(scheme, workers, job), Path(folder), setting.network
@@ -129,7 +131,7 @@ def training(setting: Setting, scheme: str, workers: int, job: Mapping[str, Any]
 
 
 def recorded(values: int, seed: int) -> Floats:
-    """Gradients of a perceptron that learns handwritten digits, step by step, float32[values]."""
+    """Return gradients of a perceptron that learns handwritten digits, float32[values]."""
     steps = gradients.training(seed=seed, steps=-(-values // _step_size()))
     return np.concatenate([gradients.flat(step.gradients) for step in steps])[:values]
 

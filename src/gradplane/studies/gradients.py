@@ -1,6 +1,6 @@
-"""Gradients to study codecs on: drawn from a distribution, or from a real if small training.
+"""Gradients to study codecs on: drawn from a distribution, or recorded in a small training.
 
-The same seed gives the same; the last digits of a training's depend on the machine's BLAS.
+Equal seeds give equal gradients; the last digits of a training's depend on the machine's BLAS.
 """
 
 from collections.abc import Callable, Iterator
@@ -48,7 +48,8 @@ def training(
 
     The tensors are a weight matrix (inputs + 1 by outputs, the last row the biases) per layer.
     decay: the weight decay's multiplier. test: the share of images that are kept out, for
-    accuracy(). send: what becomes of the weights on their way to where gradients are computed."""
+    accuracy(). send: returns the weights as they arrive where gradients are computed.
+    """
     (images, labels), _ = _split(test)
     chance = np.random.default_rng(seed)
     sizes = (images.shape[1], *hidden, 10)

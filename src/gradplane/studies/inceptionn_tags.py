@@ -38,7 +38,7 @@ class Mix:
 
 @dataclass(frozen=True)
 class Error:
-    """What a codec makes of a gradient: ratio of bytes, worst and mean squared relative error."""
+    """The effect of a codec on a gradient: ratio of bytes, largest error, NMSE."""
 
     name: str
     parameter: int

@@ -1,20 +1,19 @@
 """From an experiment file with a [study] table to its run folder."""
 
-import importlib
 import json
-import pkgutil
 from collections.abc import Sequence
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from pydantic import Field, ValidationError, create_model
 
+from gradplane import _plugins
+from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
 from gradplane.experiment.schema import Experiment, Section
 from gradplane.experiment.validation_text import explain
-from gradplane.report.html import details, page, section, table
+from gradplane.report.page import render
 from gradplane.runner import run_folder
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.studies import papers, plot
@@ -24,7 +23,7 @@ STUDY, FIGURE = "study.json", "figure"
 
 
 class StudyFile(Section):
-    """What a file with a study has at its top; as in other experiment files."""
+    """The keys at the top of a file with a study, as in other experiment files."""
 
     name: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     seed: int = Experiment.model_fields["seed"]  # type: ignore[assignment]
@@ -45,27 +44,22 @@ class Done:
 
 
 def is_study(path: str | Path) -> bool:
-    """Whether the file has a [study] table; ExperimentError if it is no TOML file."""
-    return "study" in read(Path(path)).values
+    """Return whether a file has a [study] table; ExperimentError if it is no TOML file."""
+    return "study" in read(shipped.find(path)).values
 
 
 def is_folder(folder: str | Path) -> bool:
-    """Whether it is the folder of a finished study."""
+    """Return whether a folder is that of a finished study."""
     return (Path(folder) / STUDY).exists()
 
 
 def kinds() -> dict[str, type[Study]]:
-    """Every study by the name that a file calls it by."""
+    """Return every study by the name that a file gives it."""
     found = {}
-    for info in pkgutil.iter_modules(papers.__path__):
-        module = importlib.import_module(f"{papers.__name__}.{info.name}")
-        (kind,) = (value for value in vars(module).values() if _is_study_of(value, module.__name__))
+    for name in _plugins.names(papers.__path__):
+        kind: type[Study] = _plugins.find(papers.__name__, name, Study)
         found[kind.model_fields["name"].default] = kind
     return found
-
-
-def _is_study_of(value: object, module: str) -> bool:
-    return isinstance(value, type) and issubclass(value, Study) and value.__module__ == module
 
 
 def run(
@@ -93,9 +87,10 @@ def run(
 
 
 def load(path: str | Path, settings: Sequence[str] = (), seed: int | None = None) -> StudyFile:
-    """The checked file; ExperimentError has a line for each thing that is wrong."""
-    document = read(Path(path))
-    document.values.setdefault("name", Path(path).stem)
+    """Return the checked file; ExperimentError has a line for each thing that is wrong."""
+    path = shipped.find(path)
+    document = read(path)
+    document.values.setdefault("name", path.stem)
     override(document, [*settings, *([] if seed is None else [f"seed={seed}"])])
     model = create_model("StudyFile", __base__=StudyFile, study=(_kind(document), ...))
     try:
@@ -146,10 +141,15 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
 def _page(study: dict[str, Any], svg: str, experiment: str) -> str:
     """From study.json and the files beside it."""
-    notes = "".join(f"<p>{escape(note)}</p>" for note in study["notes"])
-    parts = [
-        section("Numbers", notes + table(study["head"], study["cells"])),
-        section("Figure", svg[svg.index("<svg") :]),
-        section("Experiment", details("experiment.toml", experiment)),
-    ]
-    return page(study["title"], f"study {study['study']['name']}, seed {study['seed']}", parts)
+    return render(
+        "study.html",
+        {
+            "title": study["title"],
+            "lead": f"study {study['study']['name']}, seed {study['seed']}",
+            "notes": study["notes"],
+            "head": study["head"],
+            "rows": study["cells"],
+            "figure": svg[svg.index("<svg") :],
+            "experiment": experiment,
+        },
+    )

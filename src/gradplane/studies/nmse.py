@@ -49,7 +49,7 @@ class GranularityRow:
 
 
 def lognormal(n: int, seed: int, repetition: int = 0) -> Floats:
-    """A gradient of n values from lognormal(0, 1), float32[n]; one for each repetition."""
+    """Return a gradient of n values from lognormal(0, 1), float32[n]; one for each repetition."""
     stream = np.random.Philox(key=codecs.key(seed, "lognormal", repetition))
     return np.random.Generator(stream).lognormal(0, 1, n).astype(np.float32)
 
@@ -64,7 +64,7 @@ def nmse(x: Floats, y: Floats) -> float:
 
 
 def mean_of_copies(codec: Codec, x: Floats, workers: int, seed: int = 0) -> Floats:
-    """What a server has when each of `workers` workers sends x in its first round, float32[n]."""
+    """Return the mean that a server has after `workers` workers sent x in their first round."""
     state = codec.start(x.size)
     shared = codec.local(x, state)
     total = np.zeros(x.size)
@@ -77,7 +77,7 @@ def mean_of_copies(codec: Codec, x: Floats, workers: int, seed: int = 0) -> Floa
 def nmse_of_copies(
     codec: Codec, workers: int, n: int, repetitions: int = 1, seed: int = 0
 ) -> float:
-    """The mean NMSE over so many gradients of n values, each with a seed of its own."""
+    """Return the mean NMSE over `repetitions` gradients of n values, each with another seed."""
     errors = []
     for repetition in range(repetitions):
         x = lognormal(n, seed, repetition)

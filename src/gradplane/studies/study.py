@@ -1,4 +1,4 @@
-"""What a study is: parameters that a [study] table gives, and a function from them to an outcome.
+"""The interface of a study: parameters from a [study] table, and a function to an outcome.
 
 A study is one file in papers/: a class deriving from `Study` whose `name` is what experiment files
 call it by. Its other fields are its parameters, with kinds, ranges and defaults.

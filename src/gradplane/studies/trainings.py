@@ -21,7 +21,7 @@ from gradplane.hosts.training.train import Reduce, Report, train
 
 @dataclass(frozen=True)
 class Trained:
-    """How a training went.
+    """The result of a training.
 
     accuracies: on the test rows after each epoch, worker 0's, as all have the same weights.
     weights: digest of the final ones. ratio: bytes of the gradients as float32 over those sent."""

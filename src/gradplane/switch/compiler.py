@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gradplane.switch.arch.registry import natives_of
 from gradplane.switch.check.checker import check
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.lower.program import lower, package_types
 from gradplane.switch.source import (
@@ -34,6 +35,7 @@ class Compiled:
         return [d for d in self.reporter.diagnostics if d.level == "warning"]
 
 
+@collections_paused()
 def compile_source(
     path: str | Path,
     include_dirs: Sequence[str | Path] = (),

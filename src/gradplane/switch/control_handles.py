@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from typing import Any
+from typing import Any, Protocol
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool
 from gradplane.switch.match_values import match_of, number
 from gradplane.switch.naming import resolve
+from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.control_errors import SwitchError, TableError
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, Target
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
+from gradplane.switch.runtime.replicas import Replica
+from gradplane.switch.runtime.state import State
+from gradplane.switch.runtime.valuesets import ParserValueSet
+
+Copy = int | tuple[int, int] | tuple[int, int, Iterable[Any]]
+"""Where a replica goes: port, (port, egress_rid), or (port, egress_rid, backups): replicas of which
+the first with a link takes its place while the port has none."""
 
 VALIDITY = "$valid$"  # the name of isValid() in P4Info's keys
 
@@ -218,3 +226,34 @@ def _argument(param: ir.Var, value: Any, where: str) -> int:
     if isinstance(param.type, Bits | Bool) and isinstance(value, bytes) and signed:
         n = n - (1 << width) if n >> (width - 1) & 1 else n
     return n
+
+
+class ControlledSwitch(Protocol):
+    """What a control plane in this process uses of a switch; gradplane.switch.Switch is one."""
+
+    program: ir.Program
+    state: State
+
+    @property
+    def lock(self) -> AbstractContextManager[Any]: ...
+
+    @property
+    def clone_sessions(self) -> int: ...
+
+    def table(self, name: str) -> Table: ...
+
+    def profile(self, name: str) -> Profile: ...
+
+    def register(self, name: str) -> Register: ...
+
+    def value_set(self, name: str) -> ParserValueSet: ...
+
+    def replicas(self, ports: Iterable[Copy]) -> list[Replica]: ...
+
+    def multicast(self, group: int, ports: Iterable[Copy]) -> None: ...
+
+    def clone_session(
+        self, session: int, ports: Iterable[Copy], truncate: int = 0, class_of_service: int = 0
+    ) -> None: ...
+
+    def reset(self) -> None: ...

@@ -14,6 +14,7 @@ from io import BytesIO
 from pathlib import Path
 
 from gradplane.switch import disk_cache
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.ir import nodes as ir
 
 HERE = Path(__file__).parent
@@ -25,6 +26,7 @@ Files = dict[str, str | None]
 """Path -> hash of the text; None for a file that does not exist."""
 
 
+@collections_paused()
 def load_program(
     path: str | Path,
     include_dirs: Sequence[str | Path] = (),

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.control_handles import Profile, Table
+from gradplane.switch.control_handles import Copy, Profile, Table
+from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.interp.trace_events import Event, Trace
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
@@ -52,10 +53,6 @@ ENGINES = ("interpreter", "jit")
 DEFAULT_ENGINE = "jit"
 BATCH = 4096  # packets for which process_buffer holds the lock
 
-Copy = int | tuple[int, int] | tuple[int, int, Iterable[Any]]
-"""A replica: port, (port, egress_rid), or (port, egress_rid, backups): while the port has no link,
-the first backup that has one takes its place."""
-
 Recirculated = Arrival
 """A packet that is processed again (resubmitted or recirculated); pass it to Switch.run_once."""
 
@@ -76,6 +73,7 @@ class Switch:
     program's tables, registers and so on (gradplane.switch.runtime).
     """
 
+    @collections_paused()
     def __init__(
         self,
         program: str | Path | ir.Program,
@@ -99,8 +97,9 @@ class Switch:
         self.architecture = architecture(arch, program)
         fixed = self.architecture.cpu_port
         self.cpu_port = cpu_port if fixed is None else fixed
-        if not 0 <= drop_port < self.architecture.ports or drop_port == self.cpu_port:
-            most = self.architecture.ports - 1
+        most = self.architecture.ports - 1
+        by_port = self.architecture.drops_by_port
+        if by_port and (not 0 <= drop_port <= most or drop_port == self.cpu_port):
             raise SwitchError(f"drop port {drop_port}: expected 0 to {most} and not the CPU port")
         self.state = State(program, seed, clock, drop_port, links)
         self.state.clone_sessions.update(self.architecture.clone_sessions)

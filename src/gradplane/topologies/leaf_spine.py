@@ -28,16 +28,16 @@ def leaf_spine(
     fabric_delay: Quantity | Sequence[Quantity] = 0,
     fabric_queue: int | Sequence[int] = QUEUE,
 ) -> Topology:
-    """Build `workers` + `servers` hosts, spread evenly and in order over the leaves.
+    """Return a network with the workers spread evenly and in order over the leaves.
 
-    Leaves are s1, s2, ..., the spines follow. Without `leaves` there are as many as
-    `hosts_per_leaf` (2) requires. rate, delay and queue are those of the hosts' links, as in
-    `star`; fabric_rate, fabric_delay and fabric_queue those of the links between switches (a list:
-    s1's to each spine, then s2's, ...).
+    The servers are on the last leaf, or on leaves of their own where it is full. Leaves are s1, s2,
+    ..., the spines follow. Without `leaves` there are as many as `hosts_per_leaf` (2) takes. rate,
+    delay and queue are those of the hosts' links, as in `star`; fabric_rate, fabric_delay and
+    fabric_queue those between switches (a list: s1's to each spine, then s2's, ...).
     """
     count = check_hosts(workers, servers, "leaf-spine")
     check_count("spines", spines, "spine switches")
-    on_leaf = _hosts_of_leaves(count, leaves, hosts_per_leaf)
+    on_leaf = _hosts_of_leaves(workers, servers, leaves, hosts_per_leaf)
     options = LinkOptions.parse(count, "hosts", rate, delay, queue)
     links = [
         Link(f"h{n + 1}", f"s{leaf + 1}", 0, port, *options.of(n))
@@ -56,22 +56,34 @@ def leaf_spine(
     return Topology("leaf-spine", hosts, switches, tuple(links))
 
 
-def _hosts_of_leaves(count: int, leaves: int | None, hosts_per_leaf: int | None) -> list[range]:
-    """Return the hosts of each leaf, counted from 0; the first leaves have one more where
-    needed.
-    """
+def _hosts_of_leaves(
+    workers: int, servers: int, leaves: int | None, hosts_per_leaf: int | None
+) -> list[range]:
+    """Return the hosts of each leaf, counted from 0."""
+    count = workers + servers
     if leaves is None:
-        leaves = -(-count // check_count("hosts_per_leaf", hosts_per_leaf or 2, "hosts on a leaf"))
-    check_count("leaves", leaves, "leaf switches")
+        most = check_count("hosts_per_leaf", hosts_per_leaf or 2, "hosts on a leaf")
+        for_workers = -(-workers // most)
+        free = most - workers // for_workers  # on the last of them
+        leaves = for_workers + (-(-servers // most) if servers > free else 0)
+    else:
+        most = hosts_per_leaf or count
+        for_workers = min(workers, check_count("leaves", leaves, "leaf switches"))
     if leaves > count:
         text = f"leaves = {leaves}: there are {count} hosts, at least one for each leaf"
         raise TopologyError(text, "leaves")
-    few, more = divmod(count, leaves)
-    if hosts_per_leaf is not None and few + bool(more) > hosts_per_leaf:
+    few, more = divmod(workers, for_workers)
+    sizes = [few + (leaf < more) for leaf in range(for_workers)] + [0] * (leaves - for_workers)
+    rest = servers
+    for leaf in range(min(for_workers, leaves - 1), leaves):
+        taken = max(0, min(most - sizes[leaf], rest))
+        sizes[leaf] += taken
+        rest -= taken
+    if rest or max(sizes) > most:
         raise TopologyError(
-            f"leaves = {leaves}, hosts_per_leaf = {hosts_per_leaf}: they hold"
-            f" {leaves * hosts_per_leaf} hosts, and there are {count}",
+            f"leaves = {leaves}, hosts_per_leaf = {most}: they hold {leaves * most} hosts, and"
+            f" there are {count}",
             "leaves",
         )
-    starts = [leaf * few + min(leaf, more) for leaf in range(leaves + 1)]
-    return [range(start, end) for start, end in zip(starts, starts[1:], strict=False)]
+    ends = [sum(sizes[: leaf + 1]) for leaf in range(leaves)]
+    return [range(end - size, end) for end, size in zip(ends, sizes, strict=True)]

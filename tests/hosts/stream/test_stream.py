@@ -80,7 +80,7 @@ def test_values_never_acknowledged_are_named():
     net.run()
     message = (
         "no answer: segment 1 of the connection, of values, was sent 4 times: "
-        "is its host up, and the way to it?"
+        "is its host up and reachable?"
     )
     assert net.failed[A] == [(B, message)]
 
@@ -128,8 +128,7 @@ def test_a_silent_peer_is_given_up_and_named():
     net.send(A, B, bytes(3 * SEGMENT))
     net.run()
     message = (
-        "no answer: message 0, segment 1 of 3, was sent 40 times: "
-        "is its host up, and the way to it?"
+        "no answer: message 0, segment 1 of 3, was sent 40 times: is its host up and reachable?"
     )
     assert net.failed[A] == [(B, message)]
     assert 60_000 * MS < net.now < 90_000 * MS
@@ -161,7 +160,7 @@ def test_a_restarted_receiver_is_reported():
     net.streams[B] = Stream(B[1], 2)
     net.send(A, B, b"two")
     net.run()
-    assert net.failed[A] == [(B, "it restarted: what was under way to it is lost")]
+    assert net.failed[A] == [(B, "it restarted: messages in flight to it are lost")]
     net.send(A, B, b"three")
     net.run()
     assert net.received[A, B] == [b"one", b"three"]

@@ -8,7 +8,7 @@ import pytest
 from one_of_each import SOURCE, packet
 
 from gradplane.switch import Switch
-from gradplane.switch.commands import COMMANDS, CommandError, Target, run_words
+from gradplane.switch.commands import COMMANDS, CommandError, NoPorts, PortStatus, Target, run_words
 
 
 def out(sw: Switch, port: int, data: bytes) -> list[tuple[int, bytes]]:
@@ -340,11 +340,20 @@ def test_each_command_is_explained(sw: Switch) -> None:
 
 
 def test_ports_are_those_of_the_running_switch(sw: Switch) -> None:
-    from gradplane.switch.commands import PortStatus
+    class Ports(NoPorts):
+        def status(self) -> list[PortStatus]:
+            return [PortStatus(1, "s1-eth1", True), PortStatus(2, "s1-eth2", False)]
 
-    target = Target(sw, lambda: [PortStatus(1, "s1-eth1", True), PortStatus(2, "s1-eth2", False)])
+    target = Target(sw, Ports())
     rows = run_words(target, ["show_ports"]).splitlines()[2:]
     assert [row.split() for row in rows] == [["1", "s1-eth1", "UP"], ["2", "s1-eth2", "DOWN"]]
+
+
+def test_a_switch_in_a_program_has_no_interfaces(sw: Switch) -> None:
+    assert refusal(sw, "port_add s1-eth1 1") == (
+        "s1.txt:1: the switch has no interfaces: only `gradplane switch` opens some"
+    )
+    assert refusal(sw, "port_remove 1") == "s1.txt:1: port 1 has no interface; ports: none"
 
 
 # -- what is refused -----------------------------------------------------------------------------

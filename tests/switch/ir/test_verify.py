@@ -108,8 +108,8 @@ STATEMENTS = [
     (ir.Assign(x, y), "assignment to x: y is bit<16>, not bit<8>"),
     (ir.Assign(binary("+", x, x, B8), x), "(x + x) is not a place"),  # type: ignore[arg-type]
     (ir.If(x, [], []), "if: x is bit<8>, not bool"),
-    (ir.Switch(x, [([1, 2], []), ([2], [])], []), "switch: a value has two cases"),
-    (ir.Switch(flag, [], []), "switch on a bool"),
+    (ir.SwitchStmt(x, [([1, 2], []), ([2], [])], []), "switch: a value has two cases"),
+    (ir.SwitchStmt(flag, [], []), "switch on a bool"),
     (ir.SetValid(x, True), "x is bit<8>, not a header"),
     (ir.Push(h, 1), "hdr.h is h_t, not a stack"),
     (ir.Leave(OUTER), "leave outer: no block of it encloses this"),
@@ -185,7 +185,7 @@ def test_every_node_has_text() -> None:
     expressions = _leaves(ir.Expr)
     assert set(printer._EXPRESSIONS) == expressions
     bodies = {s for s in _leaves(ir.Stmt) if s not in printer._SIMPLE}
-    assert bodies == {ir.If, ir.Switch, ir.Block, ir.Loop}
+    assert bodies == {ir.If, ir.SwitchStmt, ir.Block, ir.Loop}
 
 
 def test_every_node_has_a_meaning() -> None:
@@ -208,7 +208,7 @@ def test_a_program_as_text() -> None:
     body = [
         ir.If(ir.IsValid(BOOL, h), [ir.Assign(v, binary("+", v, one, B8))], [block]),
         ir.ApplyTable(t, hit=flag),
-        ir.Switch(x, [([1, 2], [ir.Exit()])], [ir.Emit(stack)]),
+        ir.SwitchStmt(x, [([1, 2], [ir.Exit()])], [ir.Emit(stack)]),
     ]
     assert program_text(program(*body, tables=(t,))) == (
         "errors " + ", ".join(CORE_ERRORS) + "\n"

@@ -151,7 +151,7 @@ class _Writer:
         t = Bits(self.rng.choice([2, 3, 9]))
         values = self.rng.sample(range(1 << t.width), 3)
         cases = [(values[:1], self.body(1, depth - 1)), (values[1:], self.body(1, depth - 1))]
-        return ir.Switch(self.value(t, 2), cases, self.body(1, depth - 1))
+        return ir.SwitchStmt(self.value(t, 2), cases, self.body(1, depth - 1))
 
     def _block(self, depth: int) -> ir.Stmt:
         block = ir.Block([])

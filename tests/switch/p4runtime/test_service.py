@@ -339,6 +339,17 @@ def test_an_empty_device_config_is_the_program_that_runs() -> None:
         made.set_pipeline(push(Push.VERIFY_AND_COMMIT, b""))
 
 
+@pytest.mark.parametrize("before", [b"\x08\x01", b"", b"\x08\x01\x12\x05\x0a\x03\x0a\x01k"])
+def test_a_device_config_in_a_p4_device_config(before: bytes) -> None:
+    """What the tutorials' p4runtime_lib pushes: reassign, extras and device_data."""
+    wrapped = before + b"\x1a\x0bwithout acl"
+    made = service(loaded=False)
+    made.set_pipeline(push(Push.VERIFY_AND_COMMIT, wrapped))
+    config = made.get_pipeline(Get(device_id=1)).config
+    assert "MyIngress.acl" not in [t.preamble.name for t in config.p4info.tables]
+    assert config.p4_device_config == wrapped
+
+
 def test_what_get_answers() -> None:
     made = service(loaded=False)
     cookie = p4r.ForwardingPipelineConfig.Cookie(cookie=0)

@@ -8,13 +8,17 @@ import json
 import os
 import pty
 import signal
+import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import finsy
-from live_switch_world import ROUTER, TIMEOUT, build_links, hostile, switch_command
+from live_switch_world import ROUTER, TIMEOUT, add_link, build_links, hostile, switch_command
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
 
 from gradplane.switch.daemon.clients import COMMANDS as METHOD
 from gradplane.switch.daemon.clients import CommandClient
@@ -74,6 +78,47 @@ def observe(seen: dict[str, Any], address: str, folder: Path) -> None:
         lines = ("", "counter_", "table_add ", "table_add ipv4_lpm ipv4_f", "table_add x ", "no x")
         seen["completed"] = [client.complete(line)[:3] for line in lines]
     seen["hostile"] = hostile(address, METHOD, HOSTILE)
+    seen["ports"] = hot_ports()
+
+
+def hot_ports() -> list[Any]:
+    """A port that is added, carries packets, is removed and comes back under another interface."""
+    add_link(3)
+    add_link(4)
+    seen: list[Any] = []
+    cli("table_add ipv4_lpm ipv4_forward 10.0.5.0/24 => 02:00:00:00:00:05 3")
+    for commands, interface in (
+        ("port_add s3 3", "h3"),
+        ("port_remove 3", "h3"),
+        ("port_add s4 3", "h4"),
+        ("port_add s3 3\nport_add s3 512\nport_add s9 5\nport_remove 5", "h4"),
+    ):
+        answer = cli(f"{commands}\nshow_ports")["out"]
+        errors = [line for line in answer.splitlines() if "Error" in line]
+        rows = [
+            line.split() for line in answer.splitlines() if line.endswith(("UP    ", "DOWN   "))
+        ]
+        seen.append([errors, rows, arrives(interface)])
+    return seen
+
+
+def arrives(interface: str) -> bool:
+    """Whether a packet for port 3, sent into port 1, comes out at an interface soon."""
+    packet = bytes(Ether(dst="02:00:00:00:00:99") / IP(dst="10.0.5.1") / UDP(dport=9) / b"hot")
+    with (
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender,
+        socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3)) as receiver,
+    ):
+        sender.bind(("h1", 0))
+        receiver.bind((interface, 3))
+        receiver.settimeout(0.5)
+        for _ in range(4):  # a port is added soon after the command
+            sender.send(packet)
+            with suppress(TimeoutError):
+                while not receiver.recv(2048).endswith(b"hot"):
+                    pass
+                return True
+    return False
 
 
 async def controller(address: str) -> list[str]:

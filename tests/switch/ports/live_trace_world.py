@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -84,38 +85,47 @@ def traffic(seen: dict[str, Any]) -> Any:
     """Numbered packets into port 1; notes whether each left through port 2, once, in order."""
     head, stop, sent, host = bytes(HEAD), threading.Event(), [0], raw("h1")
     got: list[int] = []
+    finished = threading.Event()
     other = Ether(head)
     other[IP].ttl = 77
     del other[IP].chksum
     heads = [bytes(other), *[head] * (CHOSEN - 1)]
 
     def send() -> None:
-        while reader.is_alive() and (sent[0] < 2000 or not stop.is_set()):
+        while not stop.is_set():
             for number in range(sent[0], sent[0] + 50):
                 host.send(heads[number % CHOSEN] + number.to_bytes(4, "big"))
             sent[0] += 50
-            while sent[0] - len(got) > 100 and reader.is_alive():  # no more than a socket holds
+            while sent[0] - len(got) > 100 and not stop.is_set():  # no more than a socket holds
                 time.sleep(0.0005)
 
     def read(sink: socket.socket) -> None:
-        while sender.is_alive() or len(got) < sent[0]:
+        while not finished.is_set():
             try:
                 data, where = sink.recvfrom(2048)
             except TimeoutError:
-                return
+                continue
             if where[2] != socket.PACKET_OUTGOING and data[12:14] == b"\x08\x00":
                 got.append(int.from_bytes(data[42:46], "big"))
 
+    def await_true(condition: Callable[[], bool]) -> None:
+        end = time.monotonic() + TIMEOUT
+        while not condition() and time.monotonic() < end:
+            time.sleep(0.005)
+
     sink = raw("h2")
-    sink.settimeout(60)
+    sink.settimeout(0.1)
     sender, reader = threading.Thread(target=send), threading.Thread(target=read, args=(sink,))
-    reader.start()
     sender.start()
+    reader.start()
     try:
         yield
     finally:
+        await_true(lambda: sent[0] > 1000)  # on a slow machine as well
         stop.set()
         sender.join()
+        await_true(lambda: len(got) >= sent[0])
+        finished.set()
         reader.join()
     seen["every packet once and in order"] = got == list(range(sent[0]))
     seen["many packets"] = sent[0] > 1000

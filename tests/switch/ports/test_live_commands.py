@@ -86,3 +86,18 @@ def test_a_missing_switch_is_told(seen: dict[str, Any]) -> None:
     assert seen["nobody"]["out"] == ""
     assert seen["nobody"]["err"].startswith("gradplane: no switch answers at 127.0.0.1:9090")
     assert seen["nobody, no commands"] == seen["nobody"]
+
+
+def test_ports_are_added_and_removed_while_the_switch_runs(seen: dict[str, Any]) -> None:
+    first = [["1", "s1", "UP"], ["2", "s2", "UP"]]
+    with_s3, with_s4 = ([*first, ["3", name, "UP"]] for name in ("s3", "s4"))
+    added, removed, again, refused = seen["ports"]
+    assert added == [[], with_s3, True]
+    assert removed == [[], first, False]
+    assert again == [[], with_s4, True]
+    errors, *rest = refused
+    assert rest == [with_s4, True]
+    assert errors[0].endswith("Error: 3@s3: port 3 has an interface already")
+    assert errors[1].endswith("Error: 512@s3: ports are 0 to 511")
+    assert 'Error: interface "s9" does not exist; there are: ' in errors[2]
+    assert errors[3].endswith("Error: port 5 has no interface; ports: 1, 2, 3")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.switch.daemon.options import OptionError, SwitchOptions, parse_options
+from gradplane.switch.p4runtime.server import ServerTls
 
 
 def test_what_simple_switch_grpc_scripts_say() -> None:
@@ -38,6 +39,8 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
             "--max-port-count is ignored: there are 512 ports",
             "--enable-swap is ignored: a pushed program replaces the one that runs",
             "--priority-queues is ignored: the switch has no queues",
+            "--grpc-server-addr 0.0.0.0:50051: other machines may control the switch, and"
+            " connections are not encrypted; see --grpc-server-ssl",
         ),
     )
 
@@ -96,6 +99,41 @@ def test_our_own_options(tmp_path: Path) -> None:
     ],
 )  # fmt: skip
 def test_what_is_refused(line: str, message: str) -> None:
+    with pytest.raises(OptionError) as caught:
+        parse_options(line.split())
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "[::1]:1", "localhost:1", "unix:/tmp/switch"])
+def test_loopback_needs_no_tls(address: str) -> None:
+    assert SwitchOptions().grpc_address == "127.0.0.1:9559"
+    assert parse_options(["--grpc-server-addr", address]).notes == ()
+
+
+def test_the_options_of_tls() -> None:
+    line = "--grpc-server-addr 0.0.0.0:1 --grpc-server-ssl --grpc-server-cert c --grpc-server-key k"
+    options = parse_options(line.split())
+    assert options.tls == ServerTls(Path("c"), Path("k"))
+    assert options.notes == ()
+    options = parse_options(
+        [*line.split(), "--grpc-server-cacert=ca", "--grpc-server-with-client-auth"]
+    )
+    assert options.tls == ServerTls(Path("c"), Path("k"), Path("ca"), client_auth=True)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("--grpc-server-ssl --grpc-server-cert c",
+         "--grpc-server-ssl: give --grpc-server-cert and --grpc-server-key"),
+        ("--grpc-server-ssl --grpc-server-cert c --grpc-server-key k"
+         " --grpc-server-with-client-auth",
+         "--grpc-server-with-client-auth: give --grpc-server-cacert"),
+        ("--grpc-server-cert c",
+         "the other --grpc-server options of TLS: only with --grpc-server-ssl"),
+    ],
+)  # fmt: skip
+def test_incomplete_options_of_tls(line: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
         parse_options(line.split())
     assert str(caught.value) == message

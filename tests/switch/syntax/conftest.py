@@ -98,7 +98,7 @@ def _if(s: ast.If) -> str:
     return f"if ({show(s.cond)}) {show(s.then)}{other}"
 
 
-def _switch(s: ast.Switch) -> str:
+def _switch(s: ast.SwitchStmt) -> str:
     cases = [f"{show(c.label)}: " + (show(c.body) + " " if c.body else "") for c in s.cases]
     return f"switch ({show(s.subject)}) {{ {''.join(cases)}}}"
 
@@ -149,7 +149,7 @@ _SHORT: dict[type, Callable] = {
     ast.CallStmt: lambda s: f"{show(s.call)};",
     ast.Block: _block,
     ast.If: _if,
-    ast.Switch: _switch,
+    ast.SwitchStmt: _switch,
     ast.For: _for,
     ast.ForIn: _for_in,
     ast.Return: lambda s: "return;" if s.value is None else f"return {show(s.value)};",

@@ -1,1 +1,1 @@
-"""What chooses a codec's parameters while training goes on; no codecs themselves."""
+"""Policies that choose a codec's parameters during training; they are not codecs."""

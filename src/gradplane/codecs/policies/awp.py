@@ -1,4 +1,4 @@
-"""AWP, adaptive weight precision (A2DTWP, section II, Algorithm 1): how many bits each layer needs.
+"""AWP, adaptive weight precision (A2DTWP, section II, Algorithm 1): the bits that a layer needs.
 
     policy = AWP(threshold=-2e-3, interval=4000)
     state = policy.start(len(layers))
@@ -30,9 +30,10 @@ FULL = 32
 
 @dataclass(frozen=True)
 class Precision:
-    """Per layer: the bits, how many batches have counted since they last rose, the last norm.
+    """Per layer: the bits, the number of batches that counted since they rose, the last norm.
 
-    `norms` is empty before the first batch."""
+    `norms` is empty before the first batch.
+    """
 
     bits: tuple[int, ...]
     counts: tuple[int, ...]
@@ -41,11 +42,11 @@ class Precision:
 
 @dataclass(frozen=True)
 class AWP:
-    """The paper's T (-5e-2 for Alexnet, -2e-3 for VGG, -2e-5 for Resnet), INTERVAL and N.
+    """The policy; the paper's T is -5e-2 for Alexnet, -2e-3 for VGG and -2e-5 for Resnet.
 
-    threshold: a finite number; interval >= 1 batches; step (N) 1 to 32 bits; initial 1 to 32 bits.
-    Bits stop at 32. The first batch and one whose previous norm is 0 have no change rate and do not
-    count. CodecError for what is out of range.
+    threshold (T): a finite number; interval (INTERVAL) >= 1 batches; step (N) 1 to 32 bits; initial
+    1 to 32 bits. Bits stop at 32. The first batch and one whose previous norm is 0 have no change
+    rate and do not count. CodecError for parameters out of range.
     """
 
     threshold: float = -2e-3
@@ -60,18 +61,19 @@ class AWP:
         check_int("initial", self.initial, 1, FULL)
 
     def start(self, layers: int) -> Precision:
-        """All layers at the initial precision."""
+        """Return a state with all layers at the initial precision."""
         layers = check_int("layers", layers, 0)
         return Precision((self.initial,) * layers, (0,) * layers)
 
     def update(self, state: Precision, layers: Sequence[Layer]) -> Precision:
-        """The state after a batch that led to these weights: float32 of any shape, finite.
+        """Return the state after a batch that led to these weights: float32 of any shape, finite.
 
-        A layer may be a sequence of arrays that share a precision (the paper: Resnet's blocks)."""
+        A layer may be a sequence of arrays that share a precision (the paper: Resnet's blocks).
+        """
         return self.observe(state, [norm(layer) for layer in layers])
 
     def observe(self, state: Precision, norms: Sequence[float]) -> Precision:
-        """As update(), from the layers' l2-norms."""
+        """Return the state as update() does, from the layers' l2-norms."""
         if len(norms) != len(state.bits):
             raise CodecError(f"the state has {len(state.bits)} layers, the model {len(norms)}")
         for i, value in enumerate(norms):
@@ -85,19 +87,19 @@ class AWP:
         return Precision(bits, counts, tuple(norms))
 
     def codec(self, bits: int) -> Codec:
-        """ADT with as many bytes as hold that many bits."""
+        """Return ADT with as many bytes as hold that many bits."""
         return ADT(keep=-(-check_int("bits", bits, 1, FULL) // 8))
 
     def _counts(self, last: float, now: float) -> bool:
         return last > 0 and (now - last) / last < self.threshold
 
     def _next(self, bits: int, count: int) -> tuple[int, int]:
-        """Bits and count, once `count` batches have counted."""
+        """Return the new bits and count, when `count` batches have counted."""
         return (min(bits + self.step, FULL), 0) if count == self.interval else (bits, count)
 
 
 def norm(layer: Layer) -> float:
-    """The l2-norm of a layer's weights, in float64: one array, or several as one."""
+    """Return the l2-norm of a layer's weights, in float64: of one array, or of several as one."""
     arrays = [layer] if isinstance(layer, np.ndarray) else layer
     return math.hypot(*(_hadamard.norm(_flat(array)) for array in arrays))
 

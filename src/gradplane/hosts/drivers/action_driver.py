@@ -1,5 +1,5 @@
-"""Drives a host's state machines: performs their actions in order, keeps their timers, and carries
-messages between the stream and whom they are for."""
+"""The driver of a host's state machines: performs their actions in order, keeps their timers, and
+passes messages between the stream and the machines."""
 
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable
@@ -28,8 +28,8 @@ class Machines:
     """The state machines of one host, with the stream that listens on local port `stream_port`.
 
     `send` puts a datagram on the link, `deliver` gets the results, `failed` the peers that the
-    stream gave up; `connection` as Stream has it. What an action brings about comes before the next
-    action, results last of all.
+    stream gave up; `connection` is the Stream's. Actions that follow from an action are performed
+    before the next one, and results are delivered last.
     """
 
     def __init__(
@@ -53,29 +53,29 @@ class Machines:
 
     @property
     def idle(self) -> bool:
-        """Every message that was sent was acknowledged."""
+        """True if every message that was sent is acknowledged."""
         return self._stream.idle
 
     @property
     def ignored(self) -> dict[str, int]:
-        """Datagrams and messages of no use, by reason."""
+        """The number of datagrams and messages that were ignored, by reason."""
         datagrams = {f"stream {reason}": n for reason, n in self._stream.refused.items()}
         return {"messages": self._unwanted} | datagrams
 
     def route(
         self, kinds: Iterable[Kind], on_message: OnMessage, on_timer: OnTimer | None = None
     ) -> None:
-        """Messages of these kinds are for `on_message`; its timers call `on_timer`."""
+        """Pass messages of these kinds to `on_message`, whose timers call `on_timer`."""
         self._on_message |= dict.fromkeys(kinds, (on_message, on_timer))
 
     def receive(self, ip: str, source_port: int, payload: bytes) -> None:
-        """A datagram for the stream's port."""
+        """Take a datagram for the stream's port."""
         peer = (ip, source_port)
         actions = self._stream.receive(peer, payload, self._env.now())
         self.perform(actions, self._stream.timer)
 
     def perform(self, actions: Iterable[Action], on_timer: OnTimer | None = None) -> None:
-        """Perform a machine's actions; its timers call its `on_timer`."""
+        """Perform a machine's actions; its timers call `on_timer`."""
         self._waiting.extendleft([(action, on_timer) for action in actions][::-1])
         if self._busy:
             return
@@ -126,7 +126,7 @@ class Machines:
             handle.cancel()
 
     def _received(self, peer: Peer, data: bytes) -> None:
-        """A whole message; one that is malformed or by the wrong peer is counted and forgotten."""
+        """Pass on a whole message; count and drop one that is malformed or from the wrong peer."""
         try:
             machine = self._on_message.get(kind_of(data))
             if machine is None:

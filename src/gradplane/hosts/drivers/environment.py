@@ -1,4 +1,4 @@
-"""What a host needs of the world: of sockets, of the simulated network, or of a replay."""
+"""The interface between a host and its network: sockets, or the simulated network."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 @dataclass(frozen=True, slots=True)
 class Datagram:
-    """A UDP datagram on its way out. `ip` is dotted text; `tos` is the whole byte, ECN bits
+    """An outgoing UDP datagram. `ip` is dotted text; `tos` is the whole byte, ECN bits
     included.
     """
 
@@ -19,23 +19,23 @@ class Datagram:
 
 
 class Handle(Protocol):
-    """A call that is still to come."""
+    """A scheduled call."""
 
     def cancel(self) -> None:
-        """The call will not happen. No effect once it has."""
+        """Cancel the call; no effect once it has happened."""
 
 
 class Environment(Protocol):
     """Clock, network and log of one host. Time is an int of nanoseconds."""
 
     def now(self) -> int:
-        """The time."""
+        """Return the time."""
 
     def send(self, datagram: Datagram) -> None:
         """Put a datagram on the host's link."""
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Handle:
-        """Call back at time `at`, or at once if that has passed; never before this returns."""
+        """Schedule a call for time `at`, at once if that has passed; never before this returns."""
 
     def record(self, kind: str, **fields: Any) -> None:
         """Append a line to the run's log; kinds and fields are listed in docs/architecture.md."""

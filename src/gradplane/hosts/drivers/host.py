@@ -9,7 +9,7 @@ from gradplane.hosts.training.user_objects import load
 
 
 class Role(Protocol):
-    """What runs on a host; made as object(config, env, link).
+    """The program of a host, made as object(config, env, link).
 
     It sets the handlers of its local UDP ports in `link.ports`, and raises ConfigError where the
     configuration does not fit it.

@@ -1,9 +1,9 @@
-"""A host as a process: start-up, the runner's go, the loop, the end.
+"""A host as a process: start-up, the runner's start signal, the loop, the end.
 
 On standard output the process prints a line {"ready": NAME} when everything is loaded and its
 ports are open, and {"finished": NAME} when it has nothing more to do by itself. On standard input
 it waits for a line "go ORIGIN": the time.monotonic_ns() that all hosts count from. It runs until
-standard input ends, which also happens when whoever started it dies.
+standard input ends, which also happens when its parent process dies.
 """
 
 import contextlib
@@ -65,17 +65,17 @@ def _loop(
 
     env.watch(commands, stop_at_end)
     host.start()
-    told = False
+    reported = False
     while running:
-        if host.finished and not told:
+        if host.finished and not reported:
             _say(answers, "finished", config.name)
-            told = True
+            reported = True
         env.step()
     env.record("ignored", host=config.name, unsent=env.unsent, **host.ignored)
 
 
 def _origin(line: str) -> int | None:
-    """The time in a "go" line; None at the end of input."""
+    """Return the time in a "go" line, or None at the end of input."""
     if not line:
         return None
     words = line.split()
@@ -101,13 +101,13 @@ def _exercise(codec: Codec, sum_bits: int) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """The command: 0 after an orderly end, 1 with a message if the host failed, 2: wrong usage."""
+    """Run the command; return 0, 1 with a message if the host failed, 2 for wrong usage."""
     if len(arguments) != 1:
         print("usage: python -m gradplane.hosts CONFIG.json", file=sys.stderr)
         return 2
     answers = sys.stdout
     try:
-        with contextlib.redirect_stdout(sys.stderr):  # what one's own model may print
+        with contextlib.redirect_stdout(sys.stderr):  # user models may print
             run(Path(arguments[0]), sys.stdin, answers)
     except _EXPECTED as error:
         print(f"gradplane.hosts {arguments[0]}: {error}", file=sys.stderr)

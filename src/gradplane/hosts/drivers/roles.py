@@ -1,6 +1,6 @@
 """The roles that hosts have under the shipped aggregation schemes.
 
-A HostConfig names its host's role as "module:object". A role of one's own is a class like these, in
+A HostConfig names its host's role as "module:object". A user-defined role is a class like these, in
 any module.
 """
 

@@ -1,4 +1,4 @@
-"""The environment of a host that is a process with UDP sockets of its own, as in a Mininet host."""
+"""The environment of a host process with UDP sockets, as it runs in a Mininet host."""
 
 import heapq
 import itertools
@@ -21,22 +21,22 @@ Receive = Callable[[int, str, int, bytes], None]  # (local port, ip, source port
 
 @dataclass(order=True)
 class Call:
-    """A call to come; a Handle."""
+    """A scheduled call; a Handle."""
 
     at: int
     order: int
     callback: Callable[[], None] | None = field(compare=False)
 
     def cancel(self) -> None:
-        """The call will not happen."""
+        """Cancel the call."""
         self.callback = None
 
 
 class SocketEnvironment:
     """Sockets bound to `ip`, timers in a heap, a JSON line in `log` for each record.
 
-    Time is `clock`'s since `origin`, ns; the runner sets one origin for all hosts. One thread calls
-    step() over and over; everything else happens in there. A context manager: closes the sockets.
+    Time is `clock`'s since `origin`, in ns; the runner sets one origin for all hosts. One thread
+    calls step() in a loop, which makes all other calls. A context manager: closes the sockets.
     """
 
     def __init__(self, ip: str, log: TextIO, clock: Callable[[], int] = time.monotonic_ns) -> None:
@@ -58,7 +58,7 @@ class SocketEnvironment:
             opened.close()
 
     def listen(self, port: int, receive: Receive) -> None:
-        """Bind a socket to `port`; its datagrams go to `receive`. OSError if it cannot be."""
+        """Bind a socket to `port` and pass its datagrams to `receive`. OSError if that fails."""
         opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._sockets[port] = opened
         _enlarge(opened)
@@ -66,21 +66,21 @@ class SocketEnvironment:
         self.watch(opened, lambda: _drain(opened, port, receive))
 
     def watch(self, file: Any, readable: Callable[[], None]) -> None:
-        """Call `readable` whenever there is something to read."""
+        """Call `readable` whenever `file` has data to read."""
         self._selector.register(file, selectors.EVENT_READ, readable)
 
     def now(self) -> int:
-        """ns since the origin."""
+        """Return the time since the origin in ns."""
         return self._clock() - self.origin
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Call:
-        """See Environment."""
+        """Schedule a call; see Environment."""
         call = Call(at, next(self._order), callback)
         heapq.heappush(self._calls, call)
         return call
 
     def send(self, datagram: Datagram) -> None:
-        """See Environment. Waits while the interface's queue is full."""
+        """Send a datagram; wait while the interface's queue is full."""
         opened = self._sockets[datagram.source_port]
         if datagram.tos != self._tos.get(datagram.source_port, 0):
             opened.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, datagram.tos)
@@ -91,12 +91,12 @@ class SocketEnvironment:
             self.unsent += 1
 
     def record(self, kind: str, **fields: Any) -> None:
-        """See Environment."""
+        """Write a log line; see Environment."""
         line = json.dumps({"kind": kind} | fields, separators=(",", ":"), default=_plain)
         self._log.write(line + "\n")
 
     def step(self) -> None:
-        """Wait for a datagram or the next timer, and handle what there is."""
+        """Wait for a datagram or the next timer, and handle all that is due."""
         for ready, _ in self._selector.select(self._patience()):
             ready.data()
         now = self.now()
@@ -106,7 +106,7 @@ class SocketEnvironment:
                 callback()
 
     def _patience(self) -> float | None:
-        """Seconds until the next timer; None if there is none."""
+        """Return the seconds until the next timer, or None."""
         while self._calls and self._calls[0].callback is None:
             heapq.heappop(self._calls)
         return max(0, self._calls[0].at - self.now()) / 1e9 if self._calls else None
@@ -122,7 +122,7 @@ def _drain(opened: socket.socket, port: int, receive: Receive) -> None:
 
 
 def _enlarge(opened: socket.socket) -> None:
-    """Large buffers: a whole window of results may arrive while a gradient is computed."""
+    """Enlarge the buffer: a whole window of results may arrive while a gradient is computed."""
     try:
         opened.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, BUFFER_BYTES)
     except OSError:
@@ -130,5 +130,5 @@ def _enlarge(opened: socket.socket) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """A NumPy value as JSON has it."""
+    """Convert a NumPy value to one that JSON can hold."""
     return value.tolist()

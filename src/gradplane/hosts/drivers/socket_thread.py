@@ -1,4 +1,4 @@
-"""A SocketEnvironment in a thread, so that peers are answered while a program computes."""
+"""A SocketEnvironment in a thread, so that peers get answers while a program computes."""
 
 import contextlib
 import os
@@ -14,10 +14,10 @@ T = TypeVar("T")
 
 
 class Loop:
-    """The environment `env`, its thread from start() on, and calls into it.
+    """The environment `env`, its thread from start() on, and calls into that thread.
 
-    `failed` is called, in the thread, with what a datagram's or timer's handling raised; the loop
-    goes on. OSError if (ip, port) cannot be bound.
+    `failed` is called in the thread with each exception of a datagram's or timer's handler; the
+    loop continues. OSError if (ip, port) cannot be bound.
     """
 
     def __init__(
@@ -38,11 +38,11 @@ class Loop:
         self._thread = threading.Thread(target=self._run, name=f"{ip}:{port}", daemon=True)
 
     def start(self) -> None:
-        """Begin to receive; what has arrived meanwhile waits in the socket."""
+        """Start the thread; datagrams that arrived before wait in the socket."""
         self._thread.start()
 
     def call(self, function: Callable[[], T]) -> "Future[T]":
-        """function() in the thread; its result or exception is the future's."""
+        """Run function() in the thread; the future gets its result or exception."""
         future: Future[T] = Future()
 
         def run() -> None:

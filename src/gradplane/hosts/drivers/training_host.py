@@ -1,4 +1,4 @@
-"""What every worker's host does: take the steps that its training asks for, log what it reports."""
+"""The host of a worker: takes the steps that its training asks for, and logs what it reports."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -41,7 +41,7 @@ class TrainingHost(ABC):
     encode_ns: float = 0.0
     """ns a value that encoding takes before a reduce; 0 where the reducer counts it itself."""
     decode_ns: float = 0.0
-    """The same of decoding after a reduce."""
+    """ns a value that decoding takes after a reduce."""
     reduce_port: Port
     """The local port that reduces use. `connect` sets it."""
 
@@ -67,7 +67,7 @@ class TrainingHost(ABC):
 
     @property
     def ignored(self) -> dict[str, int]:
-        """See Host."""
+        """How much arrived and was of no use, by reason."""
         return self.machines.ignored | dict(self.refused)
 
     def start(self) -> None:
@@ -125,7 +125,7 @@ class TrainingHost(ABC):
         self._resume(result)
 
     def _after(self, ns: int, call: Callable[[], None]) -> None:
-        """Call once `ns` have passed, at once if there are none."""
+        """Call after `ns`; at once if it is 0."""
         if ns:
             self.env.call_at(self.env.now() + ns, call)
         else:

@@ -1,4 +1,4 @@
-"""A host's end of its link: what is lost, delayed and counted there."""
+"""A host's end of its link, where packets are lost, delayed and counted."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,20 +27,20 @@ class Traffic:
     wire_down: int = 0
 
     def count_up(self, size: int, payload: int) -> None:
-        """A datagram of `size` bytes after UDP went out, `payload` of them behind the header."""
+        """Count an outgoing datagram of `size` bytes after UDP, `payload` without the header."""
         self.packets_up += 1
         self.payload_up += payload
         self.wire_up += size + UDP_OVERHEAD
 
     def count_down(self, size: int, payload: int) -> None:
-        """The same, arrived."""
+        """Count an incoming datagram."""
         self.packets_down += 1
         self.payload_down += payload
         self.wire_down += size + UDP_OVERHEAD
 
 
 class Port:
-    """A local UDP port: who gets its datagrams, how much of one is payload, its traffic."""
+    """A local UDP port: the receiver of its datagrams, their payload's size, its traffic."""
 
     def __init__(self, receiver: Receiver, payload_size: Callable[[bytes], int]) -> None:
         self.receiver = receiver
@@ -48,18 +48,18 @@ class Port:
         self.traffic = Traffic()
 
     def take_traffic(self) -> Traffic:
-        """The traffic since the last call."""
+        """Return the traffic since the last call."""
         taken, self.traffic = self.traffic, Traffic()
         return taken
 
 
 def aggregation_payload(datagram: bytes) -> int:
-    """Bytes of indices or sums in an aggregation packet."""
+    """Return the bytes of indices or sums in an aggregation packet."""
     return max(0, len(datagram) - aggregation.HEADER_SIZE)
 
 
 def stream_payload(datagram: bytes) -> int:
-    """Bytes of a message in a stream's datagram; none in an acknowledgement."""
+    """Return the bytes of a message in a stream's datagram; 0 for an acknowledgement."""
     try:
         segment = segments.parse(datagram)
     except segments.SegmentError:
@@ -68,10 +68,10 @@ def stream_payload(datagram: bytes) -> int:
 
 
 class Link:
-    """Sends and receives datagrams through the host's impairments, by local port.
+    """The host's ports, behind its impairments.
 
-    Traffic is what crosses the host's edge, with packets that the impairments then lose; what a
-    left-out straggler does not send is not in it.
+    Traffic counts what crosses the host's edge, including packets that the impairments then lose,
+    but not the packets that a left-out straggler does not send.
     """
 
     def __init__(self, config: HostConfig, env: Environment) -> None:
@@ -86,14 +86,14 @@ class Link:
             job.reliability == "lossy",
         )
         self.ports: dict[int, Port] = {}
-        self.strays = 0  # datagrams for ports that nobody listens on
+        self.strays = 0  # datagrams for ports without a receiver
 
     def start_round(self, number: int) -> None:
-        """Training round `number` begins: the impairments choose its stragglers."""
+        """Begin training round `number`: the impairments choose its stragglers."""
         self._impairments.start_round(number)
 
     def send(self, send: Send) -> None:
-        """Send a datagram, unless the impairments drop it, after the delay they give it."""
+        """Send a datagram unless the impairments drop it, after the delay that they add."""
         port = self.ports[send.source_port]
         datagram = Datagram(send.source_port, send.ip, send.port, send.payload, send.tos)
         verdict = self._impairments.up(send.ip, send.port, send.payload)
@@ -102,7 +102,7 @@ class Link:
         self._apply(verdict, lambda: self._env.send(datagram))
 
     def receive(self, port: int, ip: str, source_port: int, payload: bytes) -> None:
-        """A datagram arrived for local `port`."""
+        """Take a datagram that arrived for local `port`."""
         local = self.ports.get(port)
         if local is None:
             self.strays += 1

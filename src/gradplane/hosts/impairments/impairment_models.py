@@ -1,4 +1,4 @@
-"""The models of impairments.py: each a small class that reads its keys and rules on packets.
+"""The impairment models that verdicts.py documents: each reads its keys and rules on packets.
 
 A ruling is None, or a verdict ("drop", "delay", "leave out") and a delay in nanoseconds.
 """
@@ -14,6 +14,7 @@ from gradplane.hosts.impairments.impairment_spec import (
     fraction,
     get,
     known_keys,
+    refusal,
     types,
     whole,
 )
@@ -37,7 +38,7 @@ Ruling = tuple[str, int] | None
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """What a verdict may depend on. `training_round` is where the worker is when it passes."""
+    """A packet's identity, which verdicts depend on; `training_round` is the worker's."""
 
     link: str
     direction: str
@@ -49,16 +50,16 @@ class Packet:
     peer: str  # "ip:port" of the other end for streams, else empty
     training_round: int
 
-    def chance(self, seed: int, purpose: str) -> float:
-        """The packet's own value in [0, 1)."""
+    def random_value(self, seed: int, purpose: str) -> float:
+        """Return the packet's random value in [0, 1)."""
         place = (self.link, self.direction, self.peer, self.job, self.type)
         return uniform(seed, purpose, *place, self.round, self.slot, self.attempt)
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a model is: this host's link and worker number (None: a server), the job's workers,
-    and whether the job is lossy.
+    """The place of a model: this host's link and worker number (None: a server), the number of the
+    job's workers, and whether the job is lossy.
     """
 
     link: str
@@ -68,7 +69,10 @@ class Place:
 
 
 class Model:
-    """Base: which packets a model sees. A model reads its keys in read() and rules in rule()."""
+    """Base of the models, which selects packets by direction and type.
+
+    A subclass reads its keys in read() and rules on the selected packets in rule().
+    """
 
     keys: ClassVar[tuple[str, ...]] = ()
 
@@ -79,14 +83,14 @@ class Model:
         self.read(spec)
 
     def read(self, spec: Spec) -> None:
-        """Take over and check the model's own keys."""
+        """Read and check the model's keys."""
 
     def rule(self, packet: Packet) -> Ruling:
-        """On a packet of the right direction and type."""
+        """Rule on a selected packet."""
         raise AssertionError(type(self))
 
     def judge(self, packet: Packet) -> Ruling:
-        """On any packet."""
+        """Rule on any packet."""
         if packet.direction not in self._directions or packet.type not in self._types:
             return None
         return self.rule(packet)
@@ -98,12 +102,12 @@ class Bernoulli(Model):
     keys = ("rate",)
 
     def read(self, spec: Spec) -> None:
-        """rate."""
+        """Read rate."""
         self._rate = fraction(spec, "rate")
 
     def rule(self, packet: Packet) -> Ruling:
-        """By the packet's own random value."""
-        return ("drop", 0) if packet.chance(self._seed, "bernoulli") < self._rate else None
+        """Drop by the packet's random value."""
+        return ("drop", 0) if packet.random_value(self._seed, "bernoulli") < self._rate else None
 
 
 class Nth(Model):
@@ -112,12 +116,12 @@ class Nth(Model):
     keys = ("n",)
 
     def read(self, spec: Spec) -> None:
-        """n."""
+        """Read n."""
         self._n = whole(spec, "n")
         self._counts = {"up": 0, "down": 0}
 
     def rule(self, packet: Packet) -> Ruling:
-        """By how many came before."""
+        """Drop by the number of packets before it."""
         self._counts[packet.direction] += 1
         return ("drop", 0) if self._counts[packet.direction] % self._n == 0 else None
 
@@ -128,14 +132,14 @@ class Burst(Model):
     keys = ("p", "r", "loss")
 
     def read(self, spec: Spec) -> None:
-        """p, r, loss."""
+        """Read p, r and loss."""
         self._p, self._r = fraction(spec, "p"), fraction(spec, "r")
         self._loss = fraction(spec, "loss", 1.0)
         self._bad = {"up": False, "down": False}
         self._counts = {"up": 0, "down": 0}
 
     def rule(self, packet: Packet) -> Ruling:
-        """By the channel's state after this packet's step."""
+        """Drop by the channel's state after this packet's step."""
         way = packet.direction
         self._counts[way] += 1
         where = (self._place.link, way, self._counts[way])
@@ -151,7 +155,7 @@ class DropList(Model):
     keys = ("packets",)
 
     def read(self, spec: Spec) -> None:
-        """packets: what must be equal, and the ruling; by round, as lists can be long."""
+        """Read packets: the fields that must be equal, and the ruling; by round for speed."""
         self._listed: dict[int | None, list[tuple[dict[str, Any], tuple[str, int]]]] = {}
         for packet in get(spec, "packets", (list, tuple)):
             known_keys(packet, PACKET_KEYS, "impairment drop list: packet")
@@ -165,7 +169,7 @@ class DropList(Model):
             self._listed.setdefault(wanted.get("round"), []).append((wanted, ruling))
 
     def rule(self, packet: Packet) -> Ruling:
-        """The first entry that matches."""
+        """Return the ruling of the first entry that matches."""
         for round in (packet.round, None):
             for wanted, ruling in self._listed.get(round, ()):
                 if all(getattr(packet, key) == value for key, value in wanted.items()):
@@ -179,7 +183,7 @@ class Straggler(Model):
     keys = ("workers", "count", "delay_ms", "leave_out", "probability", "every", "rounds")
 
     def read(self, spec: Spec) -> None:
-        """Who, how, when."""
+        """Read which workers are slow, how, and when."""
         if ("workers" in spec) == ("count" in spec):
             raise ConfigError("impairment straggler: give either workers (a list) or count")
         if ("delay_ms" in spec) == bool(spec.get("leave_out")):
@@ -194,7 +198,7 @@ class Straggler(Model):
         self._rounds = get(spec, "rounds", (list, tuple)) if "rounds" in spec else None
 
     def rule(self, packet: Packet) -> Ruling:
-        """Delay; or lose what would be summed: of a lossy job always, else the first attempt."""
+        """Delay the packet, or drop it: in a lossy job every attempt, else the first."""
         if packet.direction == "down" or not self._slow(packet.training_round):
             return None
         if self._delay_ns:
@@ -204,18 +208,18 @@ class Straggler(Model):
         return ("leave out", 0) if always or first else None
 
     def _slow(self, round: int) -> bool:
-        """Whether this worker is a straggler of that training round."""
+        """Return whether this worker is a straggler in that training round."""
         if self._place.worker is None or round % self._every:
             return False
         if self._rounds is not None and round not in self._rounds:
             return False
         if self._workers is None:
             return self._place.worker in self._drawn(round)
-        chance = uniform(self._seed, "straggles", round, self._place.worker)
-        return self._place.worker in self._workers and chance < self._probability
+        drawn = uniform(self._seed, "straggles", round, self._place.worker)
+        return self._place.worker in self._workers and drawn < self._probability
 
     def _drawn(self, round: int) -> list[int]:
-        """`count` workers, the same on every host."""
+        """Draw `count` workers, the same on every host."""
         if uniform(self._seed, "straggles", round) >= self._probability:
             return []
         workers = range(self._place.workers)
@@ -226,23 +230,21 @@ class Straggler(Model):
         for worker in spec.get("workers", ()):
             if worker not in range(self._place.workers):
                 last = self._place.workers - 1
-                raise ConfigError(
-                    f"impairment straggler: worker {worker}: the job's are 0 to {last}"
-                )
+                text = f"worker {worker}: the job's are 0 to {last}"
+                raise refusal(spec, "workers", text)
         return spec.get("workers")
 
     def _read_count(self, spec: Spec) -> int:
         count = whole(spec, "count", 0)
         if count > self._place.workers:
-            raise ConfigError(
-                f"impairment straggler: count = {count}: the job has {self._place.workers} workers"
-            )
+            text = f"count = {count}: the job has {self._place.workers} workers"
+            raise refusal(spec, "count", text)
         return count
 
     def _read_delay(self, spec: Spec) -> int:
         delay_ms = get(spec, "delay_ms", (int, float), 0)
         if "delay_ms" in spec and delay_ms <= 0:
-            raise ConfigError(f"impairment straggler: delay_ms = {delay_ms}: it must be above 0")
+            raise refusal(spec, "delay_ms", f"delay_ms = {delay_ms}: it must be above 0")
         return int(delay_ms * 1_000_000)
 
 
@@ -257,10 +259,11 @@ _COMMON = ("model", "link", "direction", "flow", "seed")
 
 
 def make_model(spec: Spec, place: Place) -> Model | None:
-    """The spec's model, None if it is not for this link. ConfigError names what is wrong."""
+    """Return the spec's model, None if it is for another link. ConfigError for a wrong spec."""
     name = spec.get("model")
     if name not in MODELS:
-        raise ConfigError(f"impairment: model = {name!r}: it must be one of {', '.join(MODELS)}")
+        text = f"impairment: model = {name!r}: it must be one of {', '.join(MODELS)}"
+        raise ConfigError(text, "model")
     kind = MODELS[name]
     known_keys(spec, (*_COMMON, *kind.keys), f"impairment {name}")
     model = kind(spec, place)
@@ -268,5 +271,5 @@ def make_model(spec: Spec, place: Place) -> Model | None:
 
 
 def uniform(seed: int, *parts: int | str) -> float:
-    """A random value in [0, 1), a function of its arguments."""
+    """Return a random value in [0, 1) that is a function of the arguments."""
     return codecs.key(seed, *parts) / 2.0**64

@@ -17,20 +17,20 @@ and of each model:
     burst      p, r, loss (default 1): Gilbert and Elliott's two states; a packet turns good to bad
                with p, bad to good with r, and is lost in the bad state with probability loss
     drop list  packets: tables of link, direction, job, type, round, slot, attempt, peer as they are
-               recorded; what is not given matches everything; verdict = "delay" and delay_ns
-    straggler  workers: their numbers, or count: how many, drawn anew each round;
+               recorded; a missing key matches everything; verdict = "delay" and delay_ns
+    straggler  workers: their numbers, or count: how many, drawn in each round;
                delay_ms, or leave_out = true; when: probability, every or rounds (default: always)
 
-A packet's key is (job, type, round, slot, attempt): attempt counts from 0 how often this host's
-link saw the same packet in this direction. For streams round and slot are message and segment, for
-their values the connection's sequence number and 0, for their acknowledgements the next segment
-expected and 0; the peer belongs to the key. Verdicts are functions of seed, link, direction and key
-alone, except that "nth" and "burst" count packets. Of several models the first loss counts, and
-delays add up.
+A packet's key is (job, type, round, slot, attempt): attempt counts, from 0, the transmissions of
+the same packet that this host's link has seen in this direction. For streams round and slot are
+message and segment, for their values the connection's sequence number and 0, for their
+acknowledgements the next segment expected and 0; the peer belongs to the key. Verdicts are
+functions of seed, link, direction and key alone, except that "nth" and "burst" count packets. Of
+several models the first drop decides, and delays add up.
 
 A left-out straggler of a lossy job loses all its norms and indices of the round; results reach it
-by multicast. Where packets are sent again until they are answered it loses the first attempt (also
-of stream segments), so that it is late and yet can fetch the result.
+by multicast. Where packets are retransmitted until they are answered, it loses the first attempt
+(also of stream segments), so that it is late but can still fetch the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -50,7 +50,7 @@ _Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, round,
 
 @dataclass(frozen=True)
 class Verdict:
-    """What happens to a packet: dropped, or handed on after delay_ns. `records` are for the log."""
+    """The fate of a packet: dropped, or passed on after delay_ns. `records` are for the log."""
 
     drop: bool = False
     delay_ns: int = 0
@@ -84,15 +84,15 @@ class Impairments:
         self._seen: dict[_Key, int] = {}
 
     def start_round(self, round: int) -> None:
-        """Training round `round` begins on this worker; stragglers are chosen by it."""
+        """Begin training round `round`, by which stragglers are chosen."""
         self._round = round
 
     def up(self, ip: str, port: int, payload: bytes) -> Verdict:
-        """On a datagram that the host sends to (ip, port)."""
+        """Return the verdict on a datagram that the host sends to (ip, port)."""
         return self._judge("up", ip, port, payload) if self._models else _PASS
 
     def down(self, ip: str, source_port: int, payload: bytes) -> Verdict:
-        """On a datagram that arrives from (ip, source_port)."""
+        """Return the verdict on a datagram that arrives from (ip, source_port)."""
         return self._judge("down", ip, source_port, payload) if self._models else _PASS
 
     def _judge(self, direction: str, ip: str, port: int, payload: bytes) -> Verdict:
@@ -118,7 +118,7 @@ class Impairments:
         return Packet(self._link, direction, job, kind, round, slot, attempt, peer, self._round)
 
     def _identify(self, ip: str, port: int, payload: bytes) -> tuple[str, int, str, int, int]:
-        """Peer, job, type, round and slot of a datagram."""
+        """Return a datagram's peer, job, type, round and slot."""
         peer = f"{ip}:{port}"
         try:
             if port == aggregation.UDP_PORT:

@@ -1,8 +1,8 @@
-"""What a state machine answers to an event. It never acts itself: whoever drives it does.
+"""The actions that a state machine returns for an event, and that its driver performs.
 
 A state machine's methods take the time (`now`, int nanoseconds) and return a list of actions, to be
-performed in order. Timer keys are unique within one state machine; a driver of several tells them
-apart by the machine.
+performed in order. Timer keys are unique within one state machine; the driver of several adds the
+machine to the key.
 """
 
 from collections.abc import Hashable
@@ -33,14 +33,14 @@ class SetTimer:
 
 @dataclass(frozen=True, slots=True)
 class CancelTimer:
-    """Forget the timer of this key, if there is one."""
+    """Cancel the timer of this key, if there is one."""
 
     key: Hashable
 
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """The result of what the caller started under `ticket`: a `Reduced` or a `Synchronised`."""
+    """The result that the caller asked for under `ticket`: a `Reduced` or a `Synchronised`."""
 
     ticket: int
     result: Any
@@ -56,7 +56,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """Hand a message to the host's Stream: `stream.send_message(peer, data, now, values)`."""
+    """Send a message by the host's Stream: `stream.send_message(peer, data, now, values)`."""
 
     peer: Peer
     data: bytes
@@ -75,7 +75,7 @@ class Received:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A Stream's event: `peer` cannot be reached or restarted; `reason` says what was tried."""
+    """A Stream's event: `peer` cannot be reached, or has restarted; `reason` is for people."""
 
     peer: Peer
     reason: str

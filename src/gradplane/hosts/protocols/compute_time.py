@@ -1,4 +1,4 @@
-"""The time that a host computes, where an experiment says what a value takes; no I/O."""
+"""The emulated time of a host's computations, where an experiment gives the time for a value."""
 
 from collections import deque
 from collections.abc import Callable
@@ -7,27 +7,28 @@ from gradplane.hosts.protocols.actions import Action, SetTimer
 
 TIMER = "work"
 
-Then = Callable[[int], list[Action]]  # given the time, does it
+Then = Callable[[int], list[Action]]  # called with the time
 
 
 class Work:
-    """One thing after another, each for its time in ns. A machine that has one passes its timer on.
+    """A queue of computations, one after another, each for its time in ns.
 
-    What takes no time while nothing is under way is done at once, without a timer.
+    A state machine with a Work passes the timer TIMER on to it. A computation that takes no time is
+    done at once, without a timer, if the queue is empty.
     """
 
     def __init__(self) -> None:
         self._queue: deque[tuple[int, Then]] = deque()
 
     def do(self, ns: int, then: Then, now: int) -> list[Action]:
-        """`then`, once what was asked before is done and `ns` more have passed."""
+        """Call `then` once all earlier computations are done and `ns` more have passed."""
         if ns == 0 and not self._queue:
             return then(now)
         self._queue.append((ns, then))
         return self._start(now) if len(self._queue) == 1 else []
 
     def timer(self, now: int) -> list[Action]:
-        """The timer of this work has run out."""
+        """Handle the timer TIMER: finish the first computation and begin the next."""
         _, then = self._queue[0]
         actions = then(now)
         self._queue.popleft()

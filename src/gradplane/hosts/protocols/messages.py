@@ -1,4 +1,4 @@
-"""The messages that go over a Stream: of the parameter server, the ring and the synchronisation.
+"""The messages of the parameter server, the ring and the synchronisation, sent by a Stream.
 
 Every message is a 20-byte header in network order, then a body:
 kind 8, count 8, tensor 16, ticket 32, n 32, bitmap 64.
@@ -12,17 +12,19 @@ _HEADER = struct.Struct(">BBHIIQ")
 
 
 class Kind(IntEnum):
-    """What a message is; its first byte."""
+    """The kind of a message, which is its first byte."""
 
     STAT = 1  # worker to server: codec.local(), float32 little-endian
-    STAT_RESULT = 2  # server to workers: the maximum; whose statistics: count, bitmap
+    STAT_RESULT = 2  # server to workers: the maximum, over the workers in count and bitmap
     PUSH = 3  # worker to server: the encoded vector of n values
-    PULL = 4  # server to workers: the encoded mean of n values; who is in: count, bitmap
+    PULL = 4  # server to workers: the encoded mean of n values, over count and bitmap
     REPORT = 5  # worker to coordinator: n results missed in the epoch `ticket`
     DECISION = 6  # coordinator to workers: count 1: copy worker n's parameters; 0: nothing to copy
     PARAMETERS = 7  # source to workers: its parameters, n float32 little-endian
-    PARTIAL_BLOCK = 8  # to the right: block `count` of n values, summed over the workers in bitmap
-    WHOLE_BLOCK = 9  # to the right: the same, over all
+    PARTIAL_BLOCK = (
+        8  # to the right neighbour: block `count` of n values, summed over the workers in bitmap
+    )
+    WHOLE_BLOCK = 9  # to the right neighbour: the same, over all workers
 
 
 SERVER_KINDS = frozenset({Kind.STAT, Kind.PUSH})
@@ -32,12 +34,12 @@ SYNC_KINDS = frozenset({Kind.REPORT, Kind.DECISION, Kind.PARAMETERS})
 
 
 class MessageError(ValueError):
-    """A message that is not one of ours; says what is wrong with it."""
+    """A message that is malformed or not expected; says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message; what the fields mean is said at `Kind`."""
+    """One message; `Kind` documents the fields."""
 
     kind: Kind
     ticket: int
@@ -48,13 +50,13 @@ class Message:
     body: bytes = b""
 
     def pack(self) -> bytes:
-        """Header and body."""
+        """Return header and body."""
         fields = (self.kind, self.count, self.tensor, self.ticket, self.n, self.bitmap)
         return _HEADER.pack(*fields) + self.body
 
 
 def parse(data: bytes) -> Message:
-    """The message in `data`; MessageError if it is shorter than a header or of no known kind."""
+    """Return the message in `data`; MessageError if it is too short or of unknown kind."""
     if len(data) < _HEADER.size:
         raise MessageError(f"message of {len(data)} bytes, the header alone takes {_HEADER.size}")
     kind, count, tensor, ticket, n, bitmap = _HEADER.unpack_from(data)
@@ -64,5 +66,5 @@ def parse(data: bytes) -> Message:
 
 
 def kind_of(data: bytes) -> Kind:
-    """Who a message is for; MessageError as parse()."""
+    """Return a message's kind, which says whom it is for; MessageError as parse()."""
     return parse(data[: _HEADER.size]).kind

@@ -1,9 +1,9 @@
-"""The software parameter server and its workers: reduces whose sums are made by a host.
+"""The software parameter server and its workers: a host sums the vectors.
 
 If the codec has a statistic, workers send it first and get the maximum back; then they send their
 encoded vectors, the server decodes each and adds them as float32 in worker order, and answers all
 workers with the mean, encoded by the pull codec. Statistics and vectors are complete at the
-quorum; who comes later is ignored and gets the same answers. Messages travel by a Stream:
+quorum; later workers are ignored and get the same answers. Messages travel by a Stream:
 SendMessage out, receive() in. In a marked job the network may compress the vectors on their way to
 the server; the answers are never marked.
 """
@@ -49,7 +49,7 @@ class PsWorker:
         self._early: defaultdict[int, list[Message]] = defaultdict(list)
 
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
-        """As SwitchWorker.reduce(); later tickets have higher numbers."""
+        """Start a reduce as SwitchWorker.reduce() does; later tickets have higher numbers."""
         vector = checked_vector(vector, self._worker, ticket)
         if ticket in self._reduces or any(r.tensor == tensor for r in self._reduces.values()):
             raise ReduceError(
@@ -65,7 +65,7 @@ class PsWorker:
         return actions
 
     def _first(self, ticket: int, reduce: _Reduce) -> Action:
-        """The statistic, if the codec has one; otherwise the codes at once."""
+        """Return the message with the statistic or, if the codec has none, with the codes."""
         n, tensor = reduce.vector.size, reduce.tensor
         stat = self._push.local(reduce.vector, self._states[tensor])
         if stat is None:
@@ -74,7 +74,7 @@ class PsWorker:
         return self._send(Message(Kind.STAT, ticket, n, tensor, body=body))
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """A message from the server. MessageError if it is malformed or from somebody else."""
+        """Take a message from the server. MessageError if it is malformed or from another peer."""
         message = parse(data)
         if peer != self._server:
             raise MessageError(f"{message.kind.name} from {peer}, the server is {self._server}")
@@ -115,7 +115,7 @@ class PsWorker:
         return [self._record("arrival", message, now, **more), Deliver(message.ticket, result)]
 
     def _record(self, kind: str, message: Message, now: int, **more: Any) -> Record:
-        """An answer of the server, and whose messages are in it."""
+        """Return the log line of an answer, with the workers that it includes."""
         who = {"job": self._job.number, "ticket": message.ticket, "worker": self._worker}
         place = {"slot": None, "round": None, "result": "in time"}
         bitmap = {"bitmap": f"{message.bitmap:016x}", "at": now}
@@ -129,7 +129,7 @@ class PsWorker:
 
 @dataclass
 class _Ticket:
-    """A reduce at the server: who was heard, and the answers once there are any."""
+    """A reduce at the server: the messages so far, and whether they were answered."""
 
     n: int
     stats: dict[int, Floats] = field(default_factory=dict)
@@ -144,9 +144,9 @@ class _Ticket:
 class PsServer:
     """The server of one job.
 
-    Actions: SendMessage; where the job's codec_ns or reduce_ns say that it takes time, SetTimer and
-    Record (parts). Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket, and
-    those whose decoding takes time.
+    Actions: SendMessage; SetTimer and Record (parts) where the job's codec_ns or reduce_ns is not
+    0. Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket, besides those
+    being decoded.
     """
 
     def __init__(self, job: JobConfig) -> None:
@@ -159,11 +159,11 @@ class PsServer:
         self._work = Work()
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
-        """A timer that was set has run out: what it waited for is computed."""
+        """Handle a timer that ran out: the computation it stands for is done."""
         return self._work.timer(now)
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """A message from a worker. MessageError if it is malformed or from nobody we know."""
+        """Take a message from a worker. MessageError if it is malformed or from another peer."""
         message = parse(data)
         if peer not in self._peers:
             raise MessageError(f"{message.kind.name} from {peer}, who is no worker of this job")
@@ -217,7 +217,7 @@ class PsServer:
         return self._work.do(ns, lambda at: self._close(message, ticket, at), now)
 
     def _close(self, message: Message, ticket: _Ticket, now: int) -> list[Action]:
-        """The vectors of a quorum are in, and the time to add them has passed."""
+        """Answer: the vectors of a quorum are in, and the time to add them has passed."""
         body = self._encode_mean(message, ticket.vectors)
         bitmap = sum(1 << w for w in ticket.vectors)
         count = len(ticket.vectors)

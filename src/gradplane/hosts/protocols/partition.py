@@ -1,6 +1,4 @@
-"""One partition of a vector on its way through the switch: its norm, its chunks, its codes and
-sums.
-"""
+"""One partition of a vector reduced through the switch: its norm, chunks, codes and sums."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -28,7 +26,7 @@ Sums = npt.NDArray[np.integer[Any]]
 
 @dataclass(slots=True, eq=False)
 class Chunk:
-    """A packet's worth of codes. `number` counts over the job's life."""
+    """The codes of one packet. `number` counts over the job's life."""
 
     number: int
     slot: int
@@ -46,17 +44,17 @@ class Chunk:
 
     @property
     def awaits_turn(self) -> bool:
-        """Whether its turn is still to come."""
+        """True while its turn is still to come."""
         return self.state in (ChunkState.WAITING, ChunkState.EARLY)
 
     @property
     def has_result(self) -> bool:
-        """Whether its result is in hand."""
+        """True once its result is in hand."""
         return self.state in (ChunkState.EARLY, ChunkState.DONE)
 
     @property
     def index(self) -> int:
-        """Its place in its partition."""
+        """Its index in its partition."""
         return self.number - self.part.first
 
 
@@ -97,11 +95,11 @@ class Partition:
 
     @property
     def sums(self) -> Sums:
-        """One a lane; 0 where missing."""
+        """The sums, one a lane; 0 where missing."""
         return self._sums[: self._lanes]
 
     def local_norm(self) -> int | None:
-        """This worker's part in the norm stage, as float32 bits; None if the codec needs none."""
+        """Return this worker's norm, as float32 bits; None if the codec needs none."""
         stat = self._codec.local(self._x, self.state)
         return None if stat is None else aggregation.norm_bits(stat[0])
 
@@ -116,12 +114,12 @@ class Partition:
         self.state = self._codec.skip(self._x, self.state)
 
     def indices(self, chunk: Chunk) -> bytes:
-        """The chunk's INDICES body."""
+        """Return the chunk's INDICES body."""
         start = chunk.index * self._width
         return aggregation.pack_indices(self.codes[start : start + self._width], self._sum_bits)
 
     def refusal(self, header: aggregation.Header, sums: Sums) -> str | None:
-        """Why a SUMS packet cannot be this partition's; None if it can."""
+        """Return the reason why a SUMS packet cannot be this partition's, or None."""
         if not aggregation.is_norm(header.norm) or self.norm not in (None, header.norm):
             return "another norm"
         if int(sums.max()) > self._codec.table[-1] * header.worker:
@@ -129,14 +127,14 @@ class Partition:
         return None
 
     def accept(self, chunk: Chunk, header: aggregation.Header, sums: Sums) -> None:
-        """Keep a chunk's result."""
+        """Store a chunk's result."""
         start = chunk.index * self._width
         self._sums[start : start + self._width] = sums
         chunk.count = header.worker
         self.norm = header.norm
 
     def decode(self) -> Floats:
-        """The estimate of the mean from the results in hand, float32[n]."""
+        """Return the estimate of the mean from the results in hand, float32[n]."""
         counts = np.array([chunk.count for chunk in self.chunks])
         if self.norm is None or not counts.any():
             return np.zeros_like(self._x)

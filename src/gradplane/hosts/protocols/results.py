@@ -1,4 +1,4 @@
-"""What a reduce takes and what Deliver carries."""
+"""The vectors that a reduce takes, and the results that Deliver carries."""
 
 from dataclasses import dataclass, field
 
@@ -9,9 +9,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class ReduceError(ValueError):
-    """A reduce or synchronisation that cannot be started; the message names worker, ticket and
-    reason.
-    """
+    """A reduce or synchronisation that cannot start; says worker, ticket and reason."""
 
 
 @dataclass(frozen=True)
@@ -19,12 +17,12 @@ class Reduced:
     """The result of one reduce.
 
     `mean`: float32[n], the estimate of the mean over the workers that are in; missing parts are 0
-    before the codec's inverse transform. `counts`: int64, for each chunk how many workers are in
-    it, 0 if it is missed. `missed`: how many chunks are. The digests (see digest.py) are of the
+    before the codec's inverse transform. `counts`: int64, the number of workers in each chunk, 0 if
+    it is missed. `missed`: the number of missed chunks. The digests (see digest.py) are of the
     vector as given, of this worker's codes (uint8, one a lane; through a server: the encoded
     bytes) and of the sums (sum_bits wide, one a lane, missing ones 0; through a server: the
     encoded mean; in a ring: the blocks this worker encoded, and the sums). `codec_ns` and
-    `reduce_ns`: how long this host was told that encoding, decoding and adding take it.
+    `reduce_ns`: the emulated time that this host spent encoding, decoding and adding.
     """
 
     mean: Floats
@@ -46,9 +44,11 @@ class Summed(Reduced):
 
 @dataclass(frozen=True)
 class Synchronised:
-    """The end of a synchronisation: `parameters` to go on with, float32[n]; whose they are
-    (`source`, None if nobody missed enough to copy); `nbytes` of parameters that this worker sent
-    or received."""
+    """The end of a synchronisation.
+
+    `parameters`: float32[n] to continue with. `source`: the worker that they come from, None if
+    nobody missed enough to copy. `nbytes`: parameters that this worker sent or received.
+    """
 
     parameters: Floats
     source: int | None
@@ -56,7 +56,7 @@ class Synchronised:
 
 
 def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:
-    """A copy of a finite float32[n]; ReduceError for anything else."""
+    """Return a copy of a finite float32[n]; ReduceError for anything else."""
     where = f"worker {worker}, ticket {ticket}"
     if not isinstance(vector, np.ndarray) or vector.dtype != np.float32 or vector.ndim != 1:
         got = getattr(vector, "dtype", type(vector).__name__)

@@ -2,19 +2,19 @@
 
 The vector is cut into as many blocks as there are workers. Block b starts at worker b; each worker
 adds its own values to what its left neighbour sends and passes the partial sum to its right
-neighbour. After n - 1 steps worker b - 1, the block's owner, has the whole sum, which in n - 1 more
-steps goes round to all others. Every worker sends and receives 2 (n - 1) / n of the vector. A block
-goes on as soon as it is added: workers do not wait for each other's steps, and several reduces
+neighbour. After n - 1 steps worker b - 1, the block's owner, has the whole sum, which travels to
+all others in n - 1 more steps. Every worker sends and receives 2 (n - 1) / n of the vector. A block
+is forwarded as soon as it is added: workers do not wait for each other's steps, and several reduces
 overlap.
 
 A transfer is one message of a Stream, so each arrives whole, once. The additions' order is the
-ring's, ((x_b + x_(b+1)) + ...) in float32. The owner encodes the whole sum once, everybody passes
-on those bytes, and the owner too uses what they decode to; where the network may compress, the
-owner truncates the sum to the bound first, which the network then cannot change. So all have the
-same sums, bit for bit.
+ring's, ((x_b + x_(b+1)) + ...) in float32. The owner encodes the whole sum once, all workers
+forward those bytes, and the owner too uses their decoded values; where the network may compress,
+the owner first truncates the sum to the bound, which the network then cannot change. So all have
+the same sums, bit for bit.
 
-What lossy hops do to the error. A block is encoded at n - 1 partial sums and once whole, so if an
-encoding errs by less than e, a sum is off by less than n e (and float32's rounding) and the mean by
+The error of lossy hops: a block is encoded at n - 1 partial sums and once whole, so if the error of
+an encoding is below e, a sum is off by less than n e (and float32's rounding) and the mean by
 less than e: the bound that a server has, which adds n vectors encoded once. The network's
 truncation is towards zero, so the mean is a little too small. Measured with values normal(0, 0.01),
 bound e = 2^-10 and every packet compressed, the mean's absolute error in units of e, average and
@@ -92,8 +92,9 @@ class RingWorker:
         return actions
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """A message from the left neighbour. MessageError if it is malformed, from somebody else,
-        or not expected."""
+        """Take a message from the left neighbour. MessageError if it is malformed, not expected or
+        from another peer.
+        """
         message = parse(data)
         left = self._plan.peers[self._left]
         if peer != left or self._left == self._worker:
@@ -109,11 +110,11 @@ class RingWorker:
         return []
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
-        """A timer that was set has run out: what it waited for is computed."""
+        """Handle a timer that ran out: the computation it stands for is done."""
         return self._work.timer(now)
 
     def missing(self, ticket: int) -> list[str]:
-        """The messages of the left neighbour that a reduce under way waits for, for people."""
+        """Name the messages of the left neighbour that a reduce in flight waits for, for people."""
         reduce = self._reduces.get(ticket)
         return sorted(f"{kind.name} {block}" for kind, block in reduce.missing) if reduce else []
 
@@ -144,7 +145,7 @@ class RingWorker:
         return self._work.do(ns, lambda at: self._added(block, x, reduce, at), now)
 
     def _take(self, message: Message, reduce: _Reduce, now: int) -> list[Action]:
-        """A message for a reduce under way; what it says is checked before it takes time."""
+        """Take a message for a reduce in flight; it is checked before it takes emulated time."""
         x = self._checked(message, reduce)
         block = message.count
         reduce.missing.remove((message.kind, block))
@@ -162,7 +163,7 @@ class RingWorker:
         return self._work.do(done, lambda at: self._added(block, total, reduce, at), now)
 
     def _added(self, block: int, total: Floats, reduce: _Reduce, now: int) -> list[Action]:
-        """This worker's values are in a block's sum: on it goes, to whoever is next."""
+        """Forward a block's sum, to which this worker's values were added, to the next worker."""
         whole = self._plan.owner(block) == self._worker
         body = self._encode(block, total, whole, reduce)
         kind = Kind.WHOLE_BLOCK if whole else Kind.PARTIAL_BLOCK
@@ -175,7 +176,7 @@ class RingWorker:
         return [*self._pass_on(message), *self._whole(block, sums, reduce, now)]
 
     def _pass_on(self, message: Message) -> list[Action]:
-        """A whole block to the right, up to the worker before its owner."""
+        """Forward a whole block to the right, up to the worker before its owner."""
         return [] if self._right == self._plan.owner(message.count) else [self._send(message)]
 
     def _whole(self, block: int, sums: Floats, reduce: _Reduce, now: int) -> list[Action]:
@@ -206,7 +207,7 @@ class RingWorker:
     # Messages
 
     def _checked(self, message: Message, reduce: _Reduce) -> Floats:
-        """The block's values; MessageError says what about the message does not fit."""
+        """Return the block's values; MessageError if the message does not fit the reduce."""
         block, n = message.count, reduce.vector.size
         if message.n != n or message.tensor != reduce.tensor:
             raise MessageError(

@@ -11,26 +11,26 @@ from gradplane.hosts.wire.aggregation import Header
 
 
 class SwitchLog:
-    """Makes one worker's Records."""
+    """The maker of one worker's Records."""
 
     def __init__(self, job: JobConfig, worker: int) -> None:
         self._who = {"job": job.number, "worker": worker}
 
     def lost(self, chunk: Chunk, at: int) -> Record:
-        """The reduce was delivered without this chunk."""
+        """Return the line of a chunk without which the reduce was delivered."""
         nothing = {"result": "lost", "count": 0, "bitmap": _hex(0), "digest": None}
         return self._record("arrival", self._place(chunk) | nothing, at)
 
     def arrived(self, chunk: Chunk, header: Header, body: bytes, at: int) -> Record:
-        """A chunk's result, in time."""
+        """Return the line of a chunk's result that came in time."""
         return self._record("arrival", self._place(chunk) | _result("in time", header, body), at)
 
     def late(self, lost: Record, header: Header, body: bytes, at: int) -> Record:
-        """A result after all, of a chunk that was recorded as lost."""
+        """Return the line of a late result, of a chunk that was recorded as lost."""
         return self._record("arrival", lost.fields | _result("late", header, body), at)
 
     def norm(self, result: str, part: Partition, at: int, header: Header | None = None) -> Record:
-        """The end of a partition's norm stage: "in time" or "lost"; and "late" after "lost"."""
+        """Return the line of a norm stage's end: "in time" or "lost"; and "late" after "lost"."""
         chunk = part.chunks[0]
         place = {"ticket": part.ticket, "partition": part.index}
         slot = {"slot": chunk.slot, "round": chunk.round, "result": result}
@@ -39,7 +39,7 @@ class SwitchLog:
         return self._record("norm", place | slot | answer, at)
 
     def stall(self, chunk: Chunk, missing: list[int] | None, at: int) -> Record:
-        """A timer ran out; `missing` are the workers that the switch waits for, None: unknown."""
+        """Return the line of a timeout; `missing` are the absent workers, None if unknown."""
         fields = {"slot": chunk.slot, "round": chunk.round, "missing": missing}
         return self._record("stall", fields, at)
 

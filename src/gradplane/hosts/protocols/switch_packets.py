@@ -1,4 +1,4 @@
-"""The packets between one worker and the switch: made, and checked as they come in."""
+"""The packets between one worker and the switch: made on the way out, checked on the way in."""
 
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Peer, Send
@@ -10,7 +10,7 @@ _RESULTS = (Type.NORM_RESULT, Type.SUMS, Type.STRAGGLER, Type.STATUS)
 
 
 class SwitchPackets:
-    """Knows the job's and the worker's part of every header."""
+    """The maker and checker of one worker's packets."""
 
     def __init__(self, job: JobConfig, worker: int) -> None:
         self._job, self._worker = job, worker
@@ -19,18 +19,18 @@ class SwitchPackets:
     def make(
         self, kind: Type, chunk: Chunk, norm: int = 0, body: bytes = b"", flags: int = 0
     ) -> Send:
-        """A packet about a chunk."""
+        """Return a packet about a chunk."""
         job = self._job
         place = (job.number, self._worker, chunk.slot, chunk.round, job.sum_bits)
         header = Header(kind, *place, norm, flags=flags)
         return Send(self._source_port, *job.aggregator, header.pack() + body)
 
     def number(self, header: Header) -> int:
-        """The chunk that a packet is about."""
+        """Return the number of the chunk that a packet is about."""
         return (header.round - 1) * self._job.slots + header.slot
 
     def parse(self, source: Peer, payload: bytes) -> tuple[Header, bytes] | str:
-        """Header and body of a packet for this worker, or why it is none."""
+        """Return header and body of a packet for this worker, or the reason why it is refused."""
         try:
             header, body = aggregation.parse(payload)
         except aggregation.WireError:

@@ -1,7 +1,7 @@
 """The states of a switch worker's partitions and chunks, and the events that lead between them.
 
-Two rules, as in h11's state module: every transition is a row of PARTITION or CHUNK, and nothing
-here knows packets, timers or time. `switch_worker` decides which event has happened; an event that
+Two rules: every transition is a row of PARTITION or CHUNK, and this module knows no packets, timers
+or time. `switch_worker` decides which event has happened; an event that
 has no row in the present state is a bug there and raises IllegalEvent.
 
 `python -m gradplane.hosts.protocols.switch_states` prints diagrams() for docs/architecture.md.
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 
 class PartitionState(Enum):
-    """How far a partition is in its norm stage; the value describes the state."""
+    """The states of a partition; the value describes the state."""
 
     NEW = "its first chunk's turn has not come"
     NORM = "the worker has sent its norm and waits for the common one"
@@ -22,7 +22,7 @@ class PartitionState(Enum):
 
 
 class PartitionEvent(Enum):
-    """What happens to a partition."""
+    """The events of a partition; the value describes the event."""
 
     TURN = "its first chunk's turn comes, and the codec needs a common norm"
     NO_NORM = "its first chunk's turn comes, and the codec needs no common norm"
@@ -33,7 +33,7 @@ class PartitionEvent(Enum):
 
 
 class ChunkState(Enum):
-    """How far a chunk is; the value describes the state."""
+    """The states of a chunk; the value describes the state."""
 
     WAITING = "its turn has not come, or its partition is not encoded"
     EARLY = "its result came before its turn"
@@ -43,7 +43,7 @@ class ChunkState(Enum):
 
 
 class ChunkEvent(Enum):
-    """What happens to a chunk."""
+    """The events of a chunk; the value describes the event."""
 
     TURN = "its chain reaches it, and its partition is sending or silent"
     RESULT = "its first valid result arrives"

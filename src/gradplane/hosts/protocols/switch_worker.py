@@ -2,17 +2,18 @@
 and C.1).
 
 A job's chunks are numbered over its life. Chunk c uses slot c mod S in round c div S + 1 and is
-sent when chunk c - S/2 is done, so the chunks form S/2 chains, each with one chunk in flight. Why
-slots are free when they are reused: with a full quorum, whoever sends c has the result of c - S/2,
-so everybody sent c - S/2, so everybody has the result of c - S, which is the slot's last.
+sent when chunk c - S/2 is done, so the chunks form S/2 chains, each with one chunk in flight. A
+slot is free when it is reused: with a full quorum, a worker that sends c has the result of c - S/2,
+so all workers sent c - S/2, so all have the result of c - S, which is the slot's last.
 
 A partition's norm is exchanged in the slot and round of its first chunk, when that chunk's turn
 comes; the partition's other chunks wait for it.
 
 A chunk is done when its result is in hand or when it is given up: by its timeout in lossy mode; in
 lossy mode and where results leave at a quorum, also when the slot is seen in a later round. A
-result of a chunk that was given up is still used until the reduce is delivered. Who never got the
-norm gives up chunk after chunk at their timeouts, without having sent them, and so keeps in step.
+result of a chunk that was given up is still used until the reduce is delivered. A worker that never
+got the norm gives up chunk after chunk at their timeouts, without sending them, and so keeps in
+step with the others. The states and events are the tables of `switch_states`.
 """
 
 from bisect import bisect_right
@@ -41,7 +42,7 @@ from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
 
 _MAX_BACKOFF = 16
-_NORMS_A_TIMEOUT = 4  # lossy: a norm that got lost is there before the others give up the chunks
+_NORMS_A_TIMEOUT = 4  # lossy: a lost norm is replaced before the others give up the chunks
 
 
 @dataclass
@@ -57,7 +58,7 @@ class SwitchWorker:
     """One worker's reduces, several in flight at once.
 
     Actions: Send, SetTimer, CancelTimer, Deliver(ticket, Reduced), Record (arrival, norm, stall).
-    `refused` counts packets that were not ours or made no sense, by reason. Raises ConfigError if
+    `refused` counts packets that were foreign or invalid, by reason. Raises ConfigError if
     the switch cannot sum the job's codes.
     """
 
@@ -66,16 +67,18 @@ class SwitchWorker:
         self._codec = summed_codec(job)
         self._packets, self._log = SwitchPackets(job, worker), SwitchLog(job, worker)
         self._lossy = job.reliability == "lossy"
-        # Where all are always waited for, nobody is left behind: only its result ends a chunk.
+        # Where the switch waits for all workers, none is left behind: only its result ends a chunk.
         self._exact = not self._lossy and job.quorum == job.workers
         self._reduces: dict[int, _Reduce] = {}
         self._parts: list[Partition] = []  # of undelivered reduces, in the order of their chunks
         self._states: dict[int, list[Any]] = {}  # by tensor: the codec's, one a partition
         self._sizes: dict[int, int] = {}  # by tensor: n
         self._allocated = 0  # chunks so far
-        self._turn = list(range(job.window))  # the chunk in each chain whose turn it is
-        self._missed: dict[int, tuple[int, Record]] = {}  # by slot: the last delivered without
-        self._asked: dict[int, Chunk] = {}  # status requests under way, by slot
+        self._turn = list(range(job.window))  # by chain: the chunk whose turn it is
+        self._missed: dict[
+            int, tuple[int, Record]
+        ] = {}  # by slot: the last chunk delivered without result
+        self._asked: dict[int, Chunk] = {}  # status requests in flight, by slot
         self._out: list[Action] = []
         self.refused: Counter[str] = Counter()
 
@@ -96,7 +99,7 @@ class SwitchWorker:
         return self._taken()
 
     def receive(self, ip: str, source_port: int, payload: bytes, now: int) -> list[Action]:
-        """A datagram for the worker's aggregation port; what makes no sense is counted."""
+        """Take a datagram for the worker's aggregation port; invalid ones are counted."""
         packet = self._packets.parse((ip, source_port), payload)
         if isinstance(packet, str):
             self.refused[packet] += 1
@@ -106,7 +109,7 @@ class SwitchWorker:
         return self._taken()
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
-        """A timer that was set has run out."""
+        """Handle a timer that ran out."""
         assert isinstance(key, tuple), key
         self._timers[key[0]](self, key[1], now)
         return self._taken()
@@ -127,7 +130,7 @@ class SwitchWorker:
             )
 
     def _cut(self, ticket: int, tensor: int, vector: Floats) -> _Reduce:
-        """Each partition is, to the codec, a vector of its own."""
+        """Cut the vector into partitions, each of which the codec treats as a separate vector."""
         pieces = [vector[cut.start : cut.stop] for cut in self._codec.partitions(vector.size)]
         states = self._states.get(tensor) or [self._codec.start(x.size) for x in pieces]
         parts = []
@@ -151,7 +154,7 @@ class SwitchWorker:
     # Chunks and their turns
 
     def _find(self, number: int) -> Chunk | None:
-        """The chunk of that number, if it belongs to a reduce under way."""
+        """Return the chunk of that number, if it belongs to a reduce in flight."""
         at = bisect_right(self._parts, number, key=lambda part: part.first) - 1
         if at < 0:
             return None
@@ -160,7 +163,7 @@ class SwitchWorker:
         return part.chunks[index] if index < len(part.chunks) else None
 
     def _current(self, slot: int) -> Chunk | None:
-        """The chunk in this slot whose turn it is."""
+        """Return the chunk in this slot whose turn it is."""
         chunk = self._find(self._turn[slot % self._job.window])
         return chunk if chunk and chunk.slot == slot else None
 
@@ -179,7 +182,7 @@ class SwitchWorker:
             if chunk.step(ChunkEvent.TURN) is ChunkState.WAITING:
                 self._attempt(chunk, now)
                 return
-            self._end(chunk, now)  # the others' result came before its turn
+            self._end(chunk, now)  # the result of the others came before its turn
 
     def _attempt(self, chunk: Chunk, now: int) -> None:
         part = chunk.part
@@ -190,7 +193,7 @@ class SwitchWorker:
         self._do(SetTimer(("chunk", chunk.number), now + self._patience(chunk.attempts)))
 
     def _finish(self, chunk: Chunk, now: int) -> None:
-        """Done, with its result or without: the next in its chain gets its turn."""
+        """End a chunk, with its result or without, and give the next in its chain its turn."""
         self._do(CancelTimer(("chunk", chunk.number)))
         self._end(chunk, now)
         self._advance(chunk.number % self._job.window, now)
@@ -213,7 +216,7 @@ class SwitchWorker:
         if last:
             self._ask_status(chunk, now)
             self._finish(chunk, now)
-        else:  # data first: a short queue may have room for one packet only
+        else:  # data first: a short queue may have room for only one packet
             self._attempt(chunk, now)
             self._ask_status(chunk, now)
 
@@ -238,13 +241,13 @@ class SwitchWorker:
             self._finish(chunk, now)
 
     def _late(self, number: int, header: Header, body: bytes, now: int) -> None:
-        """A result of a delivered reduce: news only where it was missed."""
+        """Record a result of a delivered reduce if it was missed there."""
         missed, record = self._missed.get(header.slot, (None, None))
         if record and missed == number:
             del self._missed[header.slot]
             self._do(self._log.late(record, header, body, now))
 
-    # Slots that others use in a later round already
+    # Slots that are in a later round already
 
     def _notice(self, header: Header, body: bytes, now: int) -> None:
         if chunk := self._current(header.slot):
@@ -252,7 +255,7 @@ class SwitchWorker:
         self._moved_on(header, now)
 
     def _moved_on(self, header: Header, now: int) -> None:
-        """The slot is in this header's round: what waits for an earlier one waits in vain."""
+        """End what waits for an earlier round than the slot's, which is this header's."""
         chunk = self._current(header.slot)
         if self._exact or chunk is None or chunk.round >= header.round:
             return
@@ -324,7 +327,7 @@ class SwitchWorker:
         elif left is PartitionState.SILENT:
             self._do(self._log.norm("late", part, now, header))
 
-    # Status of a slot that keeps us waiting, for the log
+    # Status of a slot that a chunk waits for, for the log
 
     def _ask_status(self, chunk: Chunk, now: int, flags: int = 0) -> None:
         self._asked[chunk.slot] = chunk
@@ -349,7 +352,7 @@ class SwitchWorker:
         return [w for w in range(self._job.workers) if not bitmap >> w & 1]
 
     def _patience(self, attempts: int) -> int:
-        """Longer from attempt to attempt, where there is more than one."""
+        """Return the timeout, which doubles with each attempt up to a limit."""
         return self._job.timeout_ns * min(1 << max(attempts - 1, 0), _MAX_BACKOFF)
 
     def _do(self, action: Action) -> None:

@@ -1,6 +1,7 @@
-"""The end of an epoch (THC, section 6): workers report results missed; if the worst missed more
-than the threshold, all copy the parameters of the worker that missed fewest, of equals the lowest
-number.
+"""The synchronisation at the end of an epoch (THC, section 6).
+
+Workers report the number of results missed. If the worst missed more than the threshold, all copy
+the parameters of the worker that missed fewest; of equals, that of the lowest number.
 
 Worker 0 coordinates. Messages travel by a Stream: SendMessage out, receive() in.
 """
@@ -18,7 +19,7 @@ _COORDINATOR = 0
 
 
 class Sync:
-    """One worker's part, and the coordinator's on worker 0.
+    """One worker's side of it and, on worker 0, the coordinator's.
 
     Actions: SendMessage, Deliver(epoch, Synchronised). Gets messages of messages.SYNC_KINDS, of
     this and of later epochs.
@@ -46,9 +47,7 @@ class Sync:
         return [SendMessage(self._peers[_COORDINATOR], report), *self._finish(epoch)]
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
-        """A message from another worker. MessageError if it is malformed or not by whom it should
-        be.
-        """
+        """Take a message from another worker. MessageError if it is not a valid one."""
         message = parse(data)
         if peer not in self._peers:
             raise MessageError(f"synchronisation message from {peer}, who is no worker of this job")
@@ -91,7 +90,7 @@ class Sync:
         return self._finish(epoch)
 
     def _finish(self, epoch: int) -> list[Action]:
-        """Deliver if all that is needed is there."""
+        """Deliver the result if everything for it is there."""
         if epoch not in self._own or epoch not in self._sources:
             return []
         source = self._sources[epoch]

@@ -6,7 +6,7 @@ MAX_MESSAGE = 1 << 28  # bytes
 
 
 class Incoming:
-    """Segments of one of the peer's connections. Holds at most 256 segments out of order and one
+    """The segments of one of the peer's connections; holds at most 256 out of order and one
     message.
     """
 
@@ -14,16 +14,16 @@ class Incoming:
         self.connection, self._receiver = connection, receiver
         self._next = 0
         self._early: dict[int, Data | Values] = {}
-        self._message: tuple[int, int] | None = None  # number and segments of the one begun
-        self._takes_values = False  # whether the one begun says that values follow
+        self._message: tuple[int, int] | None = None  # number and segments of the current one
+        self._takes_values = False  # whether values follow in the current one
         self._pieces: list[bytes] = []
         self._unacknowledged = 0
 
     def receive(self, data: Data | Values) -> tuple[list[bytes], Ack | None]:
-        """The messages that this segment completes, and what to acknowledge now, if anything.
+        """Return the messages that this segment completes, and the acknowledgement to send, if any.
 
-        Every second segment in order is acknowledged, a message's last, and at once what is a
-        duplicate or out of order."""
+        Every second segment in order is acknowledged, a message's last, and every duplicate or
+        segment out of order."""
         in_order = data.sequence == self._next and not self._early
         if 0 <= data.sequence - self._next <= BEYOND and _fits(data):
             self._early[data.sequence] = data
@@ -38,7 +38,7 @@ class Incoming:
         return messages, self._acknowledgement()
 
     def _append(self, data: Data | Values) -> list[bytes]:
-        """The message, if this is its last piece. Pieces that do not fit together are dropped."""
+        """Return the message if this is its last piece. Pieces that do not fit are dropped."""
         if isinstance(data, Data) and data.index == 0:
             self._pieces, self._message = [], (data.message, data.count)
             self._takes_values = data.values
@@ -51,7 +51,7 @@ class Incoming:
         return [message]
 
     def _continues(self, data: Data | Values) -> bool:
-        """Whether it is the next piece of the message begun."""
+        """Return whether this is the next piece of the current message."""
         if isinstance(data, Values):
             return self._takes_values
         return self._message == (data.message, data.count) and data.index == len(self._pieces)
@@ -62,5 +62,5 @@ class Incoming:
 
 
 def _fits(data: Data | Values) -> bool:
-    """Whether its message is not too large, as far as it tells."""
+    """Return whether its message, as far as its header says, is not too large."""
     return isinstance(data, Values) or data.count * SEGMENT <= MAX_MESSAGE

@@ -27,7 +27,7 @@ class Segment:
 
 
 class Outgoing:
-    """Segments for one peer. Sequence: send(), then take() what may be sent; deadline() says when
+    """The segments for one peer: send(), then take() those that may be sent; deadline() is the time
     to call timeout()."""
 
     def __init__(self, connection: int) -> None:
@@ -45,7 +45,7 @@ class Outgoing:
 
     @property
     def idle(self) -> bool:
-        """Everything was acknowledged."""
+        """True if everything is acknowledged."""
         return not (self._waiting or self._flight or self._lost)
 
     def send(self, data: bytes, values: bytes = b"") -> None:
@@ -66,7 +66,7 @@ class Outgoing:
         self._sequence += 1
 
     def take(self, now: int) -> Iterator[Data | Values]:
-        """What the window lets out now."""
+        """Yield the segments that the window allows to send now."""
         while len(self._flight) < int(self._window) and (segment := self._pick()):
             self._transmissions += 1
             segment.attempts += 1
@@ -75,12 +75,12 @@ class Outgoing:
             yield segment.data
 
     def deadline(self) -> int | None:
-        """When timeout() is due; None if nothing is in flight."""
+        """Return the time when timeout() is due, or None if nothing is in flight."""
         sent = [segment.sent_at for segment in self._flight.values()]
         return min(sent) + self._rto if sent else None
 
     def timeout(self, now: int) -> Segment | None:
-        """Marks what is overdue as lost; returns the one of it that was sent most often."""
+        """Mark overdue segments as lost; return the one sent most often, or None."""
         overdue = [s for s in self._flight.values() if s.sent_at + self._rto <= now]
         if not overdue:
             return None
@@ -90,13 +90,13 @@ class Outgoing:
         return max(overdue, key=lambda segment: segment.attempts)
 
     def restarted(self, ack: Ack) -> bool:
-        """Whether a later incarnation of the peer acknowledges than before."""
+        """Return whether the peer has restarted since an earlier acknowledgement."""
         if self._receiver is None:
             self._receiver = ack.receiver
         return ack.receiver > self._receiver
 
     def acknowledge(self, ack: Ack, now: int) -> None:
-        """Forget what arrived, measure, find what was overtaken."""
+        """Forget segments that arrived, measure the round-trip time, and find those overtaken."""
         if ack.connection != self.connection or ack.next > self._sequence:
             return
         for sequence in [s for s in self._lost if _covers(ack, s)]:
@@ -110,7 +110,7 @@ class Outgoing:
         self._lose([s for s in self._flight.values() if s.transmission <= newest - _OVERTAKEN])
 
     def _pick(self) -> Segment | None:
-        """What to send next, if the peer has room for it."""
+        """Return the next segment to send, if the peer has room for it."""
         if self._lost:
             return self._lost.pop(min(self._lost))
         oldest = min(self._flight, default=None)

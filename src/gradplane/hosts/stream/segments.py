@@ -5,12 +5,12 @@ the message's bytes), connection 64, sequence 32 (segments of the connection, fr
 index 32 and count 32 (of the segments of the message).
 
 Values, 16 bytes and 1 to 256 float32 values: magic, kind (3), zero 16, connection 64, sequence 32.
-They belong to the message whose Data came last. The network may compress them, losing precision
-(ToS 0x28): it leaves 16 bytes of header alone, so the message's number and place are implied.
+They belong to the message of the last Data before them. The network may compress them with loss
+(ToS 0x28): it leaves 16 bytes of header alone, so the message's number and index are implied.
 
-Acknowledgement, 56 bytes: magic, kind (2), zero, connection (acknowledged), receiver 64 (who
-acknowledges; larger after a restart), next 32 (all before it arrived), beyond 256 (bit i: next + 1
-+ i arrived, bit 0 the last byte's lowest).
+Acknowledgement, 56 bytes: magic, kind (2), zero, connection (acknowledged), receiver 64 (its
+number; larger after a restart), next 32 (all earlier ones arrived), beyond 256 (bit i: segment
+next + 1 + i arrived; bit 0 is the last byte's lowest).
 """
 
 import struct
@@ -19,7 +19,7 @@ from dataclasses import dataclass
 SEGMENT = 1400
 VALUES = 1024  # bytes of values a segment
 BEYOND = 256
-MARK = 0x28  # ToS of what the network may compress
+MARK = 0x28  # ToS of packets that the network may compress
 
 _MAGIC, _DATA, _ACK, _VALUES = 0xDA, 1, 2, 3
 _START = struct.Struct(">BBH")
@@ -31,7 +31,7 @@ VALUES_HEADER_SIZE = _VALUES_HEADER.size
 
 
 class SegmentError(ValueError):
-    """A datagram that is no segment; says why."""
+    """A datagram that is not a segment; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +48,11 @@ class Data:
 
     @property
     def tos(self) -> int:
-        """Of the datagram's IP header."""
+        """The ToS byte of the datagram."""
         return 0
 
     def pack(self) -> bytes:
-        """The datagram."""
+        """Return the datagram."""
         place = (self.connection, self.sequence, self.message, self.index, self.count)
         return _DATA_HEADER.pack(_MAGIC, _DATA, self.values, *place) + self.payload
 
@@ -67,11 +67,11 @@ class Values:
 
     @property
     def tos(self) -> int:
-        """Of the datagram's IP header."""
+        """The ToS byte of the datagram."""
         return MARK
 
     def pack(self) -> bytes:
-        """The datagram."""
+        """Return the datagram."""
         return _VALUES_HEADER.pack(_MAGIC, _VALUES, 0, self.connection, self.sequence) + (
             self.payload
         )
@@ -79,7 +79,7 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Ack:
-    """What has arrived."""
+    """An acknowledgement of segments that arrived."""
 
     connection: int
     receiver: int
@@ -88,18 +88,18 @@ class Ack:
 
     @property
     def tos(self) -> int:
-        """Of the datagram's IP header."""
+        """The ToS byte of the datagram."""
         return 0
 
     def pack(self) -> bytes:
-        """The datagram."""
+        """Return the datagram."""
         beyond = self.beyond.to_bytes(BEYOND // 8, "big")
         ids = (self.connection, self.receiver, self.next)
         return _ACK_HEADER.pack(_MAGIC, _ACK, 0, *ids, beyond)
 
 
 def parse(datagram: bytes) -> Data | Values | Ack:
-    """The segment in a datagram; SegmentError if it is none."""
+    """Return the segment in a datagram; SegmentError if it holds none."""
     if len(datagram) < _START.size:
         raise SegmentError(f"{len(datagram)} bytes are no segment")
     magic, kind, flags = _START.unpack_from(datagram)

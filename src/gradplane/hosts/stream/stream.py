@@ -1,7 +1,8 @@
 """Reliable messages over UDP between (ip, port) pairs; no I/O.
 
-Messages from one peer arrive whole, once and in the order they were sent. What a restart of either
-side loses is reported, never repeated: every incarnation has a larger connection number.
+Messages from one peer arrive whole, once and in the order they were sent. Messages that a
+restart of either side loses are reported and never repeated: after a restart the connection number
+is larger.
 """
 
 from collections import Counter
@@ -27,16 +28,16 @@ MAX_ATTEMPTS = 40  # a good minute, as a peer may be busy computing
 
 
 class StreamError(ValueError):
-    """A message that a Stream does not take."""
+    """A message that a Stream cannot send."""
 
 
 class Stream:
     """Messages from and to any number of peers through one local port.
 
     Actions: Send, SetTimer, CancelTimer, Received, Failed. `connection` must be larger after a
-    restart of the same address, for example the start time in nanoseconds. After Failed what was
-    under way to that peer is forgotten, and the next message starts a new connection. `refused`
-    counts datagrams that made no sense.
+    restart of the same address, for example the start time in nanoseconds. After Failed the
+    messages in flight to that peer are dropped, and the next one starts a new connection. `refused`
+    counts invalid datagrams by reason.
     """
 
     def __init__(self, port: int, connection: int = 1, max_attempts: int = MAX_ATTEMPTS) -> None:
@@ -49,14 +50,14 @@ class Stream:
 
     @property
     def idle(self) -> bool:
-        """Every message was acknowledged."""
+        """True if every message is acknowledged."""
         return all(outgoing.idle for outgoing in self._outgoing.values())
 
     def send_message(self, peer: Peer, data: bytes, now: int, values: bytes = b"") -> list[Action]:
-        """Send a message; StreamError if it is larger than a receiver takes.
+        """Send a message; StreamError if it is larger than a receiver accepts.
 
-        It arrives as `data` and then `values`: float32 values in network order that the network may
-        compress, so they may arrive changed, within its error bound, but as many.
+        It arrives as `data` followed by `values`: float32 values in network order that the network
+        may compress. Their number stays; each may change within the network's error bound.
         """
         size = len(data) + -(-len(values) // segments.VALUES) * segments.SEGMENT
         if size > MAX_MESSAGE - segments.SEGMENT:
@@ -76,7 +77,7 @@ class Stream:
         return self._pump(peer, outgoing, now)
 
     def receive(self, peer: Peer, payload: bytes, now: int) -> list[Action]:
-        """A datagram from `peer`."""
+        """Take a datagram from `peer`."""
         try:
             segment = segments.parse(payload)
         except segments.SegmentError:
@@ -87,7 +88,7 @@ class Stream:
         return self._data(peer, segment)
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
-        """A timer that was set has run out; its key is the peer."""
+        """Handle a timer that ran out; its key is the peer."""
         assert isinstance(key, tuple), key
         outgoing = self._outgoing.get(key)
         if outgoing is None:
@@ -120,7 +121,7 @@ class Stream:
             self.refused["earlier connection"] += 1
             return []
         if outgoing.restarted(ack):
-            return self._fail(peer, "it restarted: what was under way to it is lost")
+            return self._fail(peer, "it restarted: messages in flight to it are lost")
         outgoing.acknowledge(ack, now)
         return self._pump(peer, outgoing, now)
 
@@ -142,6 +143,4 @@ def _unanswered(segment: Segment) -> str:
     what = f"segment {data.sequence} of the connection, of values,"
     if isinstance(data, Data):
         what = f"message {data.message}, segment {data.index + 1} of {data.count},"
-    return (
-        f"no answer: {what} was sent {segment.attempts} times: is its host up, and the way to it?"
-    )
+    return f"no answer: {what} was sent {segment.attempts} times: is its host up and reachable?"

@@ -1,7 +1,7 @@
-"""Data sets, their split into training and test rows, and the batches each worker takes.
+"""Data sets, their split into training and test rows, and each worker's batches.
 
-Split and order come from a counter-based generator: equal seeds give equal batches, whatever was
-drawn before.
+Split and order come from a counter-based generator: equal seeds give equal batches, whatever else
+was drawn.
 """
 
 import importlib.util
@@ -31,18 +31,18 @@ class Data:
 
     @property
     def features(self) -> int:
-        """Values a row."""
+        """The number of values in a row."""
         return int(self.train_x.shape[1])
 
     @property
     def classes(self) -> int:
-        """How many classes there are: the largest label and one."""
+        """The number of classes: the largest label and one."""
         return 1 + int(max(self.train_y.max(), self.test_y.max()))
 
 
 @dataclass(frozen=True)
 class Bundled:
-    """A file of scikit-learn's: header lines, and what divides its values (None: standardised)."""
+    """A file of scikit-learn: its header lines, and its values' divisor (None: standardise)."""
 
     file: str
     header: int
@@ -57,13 +57,12 @@ BUNDLED = {
 
 
 def build(name: str, args: dict[str, Any], seed: int) -> Data:
-    """The data set `name`, split by `seed`.
+    """Return the data set `name`, split by `seed`.
 
     scikit-learn's bundled "digits", "breast_cancer" and "wine" take test, the share of rows kept
-    for testing (default 0.2). "blank" has nothing to learn: it takes rows, how many there are to
-    train on (default 256), so an epoch has rows / workers / batch rounds. "module:object" is called
-    as object(seed=, **args) and returns a Data. LoadError if there is no such data set or it is not
-    usable.
+    for testing (default 0.2). "blank" has nothing to learn: it takes rows, the number of training
+    rows (default 256), so an epoch has rows / workers / batch rounds. "module:object" is called as
+    object(seed=, **args) and returns a Data. LoadError for an unknown or unusable data set.
     """
     if is_reference(name):
         return checked(name, call("data", name, load("data", name), seed=seed, **args))
@@ -82,11 +81,11 @@ def build(name: str, args: dict[str, Any], seed: int) -> Data:
 
 
 def batches(rows: int, workers: int, worker: int, batch: int, seed: int, epoch: int) -> Labels:
-    """The training rows that `worker` takes in an epoch: int64[rounds, batch].
+    """Return the training rows that `worker` takes in an epoch: int64[rounds, batch].
 
-    The rows are permuted anew each epoch and dealt in equal shares, so every worker has the same
-    number of full batches and no row is taken twice; what does not fill a batch rests until the
-    next epoch. LoadError if a share is smaller than a batch.
+    The rows are permuted in each epoch and dealt in equal shares, so every worker has the same
+    number of full batches and no row is taken twice; rows that do not fill a batch are left out of
+    this epoch. LoadError if a share is smaller than a batch.
     """
     share = rows // workers
     if share < batch:
@@ -101,7 +100,7 @@ def batches(rows: int, workers: int, worker: int, batch: int, seed: int, epoch: 
 
 
 def checked(name: str, data: object) -> Data:
-    """The data set, if it is a Data with usable arrays; else LoadError says what was found."""
+    """Return the data set if it is a Data with usable arrays; else LoadError."""
     if not isinstance(data, Data):
         raise LoadError(
             f"data {name}: expected a gradplane.hosts.training.datasets.Data"
@@ -155,7 +154,7 @@ def _bundled(source: Bundled, seed: int, test: float) -> Data:
 
 
 def _blank(rows: int = 256) -> Data:
-    """Rows that differ, all of class 0; one of them to test on."""
+    """Return rows that differ, all of class 0, and one test row."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise LoadError(f"data blank: rows must be a positive integer, got {rows!r}")
     x = np.arange(rows, dtype=np.float32)[:, None]
@@ -164,7 +163,7 @@ def _blank(rows: int = 256) -> Data:
 
 
 def _read(source: Bundled) -> npt.NDArray[np.float64]:
-    """The file's table, found without importing scikit-learn: that takes a process a second."""
+    """Read the file's table without importing scikit-learn, which takes each process a second."""
     spec = importlib.util.find_spec("sklearn")
     if spec is None or not spec.submodule_search_locations:
         raise LoadError("the bundled data sets are scikit-learn's: install scikit-learn")

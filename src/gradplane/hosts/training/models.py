@@ -1,8 +1,8 @@
-"""Models in NumPy whose parameters are one flat float32 vector, which is what travels.
+"""Models in NumPy whose parameters are one flat float32 vector, as it is sent.
 
-A model is anything with the attributes of `Model`; `build` makes one of ours by name, or the
-user's as "module:object". Equal arguments give equal bits on one machine with one BLAS thread:
-sums have a fixed order.
+A model is any object with the attributes of `Model`; `build` makes a bundled one by name, or a
+user-defined one as "module:object". Equal arguments give equal bits on one machine with one BLAS
+thread: sums have a fixed order.
 """
 
 from collections.abc import Callable, Sequence
@@ -25,18 +25,18 @@ Labels = npt.NDArray[np.int64]
 
 
 class Model(Protocol):
-    """What training asks of a model. x: float32[n, features]; y: int64[n] from 0 to classes - 1."""
+    """The interface of a model. x: float32[n, features]; y: int64[n] from 0 to classes - 1."""
 
     tensors: tuple[Tensor, ...]
 
     def parameters(self, seed: int) -> Floats:
-        """The parameters to start from, float32[sum of the tensors' sizes]."""
+        """Return the initial parameters, float32[sum of the tensors' sizes]."""
 
     def loss_and_gradient(self, params: Floats, x: Floats, y: Labels) -> tuple[float, Floats]:
-        """The mean loss of a batch and its gradient by the parameters."""
+        """Return the mean loss of a batch and its gradient with respect to the parameters."""
 
     def predict(self, params: Floats, x: Floats) -> Labels:
-        """The most likely class of each row."""
+        """Return the most likely class of each row."""
 
 
 class Perceptron:
@@ -51,7 +51,7 @@ class Perceptron:
         self.size = sum(tensor.size for tensor in self.tensors)
 
     def parameters(self, seed: int) -> Floats:
-        """Weights uniform within sqrt(6 / fan-in), the variance of He et al. 2015; biases zero."""
+        """Draw weights uniform within sqrt(6 / fan-in), as He et al. 2015; biases are 0."""
         vector = np.zeros(self.size, np.float32)
         for tensor in self.tensors:
             if len(tensor.shape) == 2:
@@ -62,7 +62,7 @@ class Perceptron:
         return vector
 
     def loss_and_gradient(self, params: Floats, x: Floats, y: Labels) -> tuple[float, Floats]:
-        """The mean cross entropy of float32[n, features] against int64[n]; and its gradient."""
+        """Return the mean cross entropy of float32[n, features], int64[n]; and its gradient."""
         inputs, scores = self._forward(params, x)
         rows = np.arange(len(y))
         log_probabilities = _log_softmax(scores)
@@ -73,7 +73,7 @@ class Perceptron:
         return loss, self._backward(params, inputs, error)
 
     def predict(self, params: Floats, x: Floats) -> Labels:
-        """The most likely class of each row of x: float32[n, features]; the lowest of equals."""
+        """Return each row's most likely class, of float32[n, features]; the lowest of equals."""
         return cast(Labels, self._forward(params, x)[1].argmax(axis=1))
 
     def _layers(self, vector: Floats) -> list[tuple[Floats, Floats]]:
@@ -81,7 +81,7 @@ class Perceptron:
         return list(zip(views[::2], views[1::2], strict=True))
 
     def _forward(self, params: Floats, x: Floats) -> tuple[list[Floats], Floats]:
-        """Each layer's input, and the scores float32[n, classes]."""
+        """Return each layer's input, and the scores float32[n, classes]."""
         layers = self._layers(params)
         inputs = [x]
         for weights, bias in layers[:-1]:
@@ -95,23 +95,26 @@ class Perceptron:
         for (weights, _), (to_weights, to_bias), layer_input in reversed(pieces):
             np.matmul(layer_input.T, error, out=to_weights)
             np.sum(error, axis=0, out=to_bias)
-            if layer_input is not inputs[0]:  # the data has no ReLU before it, nor a use for this
+            if (
+                layer_input is not inputs[0]
+            ):  # no ReLU precedes the data, and nothing needs this error
                 error = (error @ weights.T) * (layer_input > np.float32(0))
         return gradient
 
 
 def accuracy(model: Model, params: Floats, x: Floats, y: Labels) -> float:
-    """The share of rows whose class the model predicts, from 0 to 1."""
+    """Return the share of rows whose class the model predicts, from 0 to 1."""
     return float(np.count_nonzero(model.predict(params, x) == y) / len(y))
 
 
 def build(name: str, args: dict[str, Any], features: int, classes: int) -> Model:
-    """The model `name` for rows of `features` values in `classes` classes.
+    """Return the model `name` for rows of `features` values in `classes` classes.
 
     "mlp" takes hidden, the widths of its hidden layers (default [54]: with the digits 4,060
     parameters, which pad to 4,096); "softmax" takes nothing; "synthetic" only makes gradients
     (see synthetic.py for values, distribution, scale, file); "module:object" is called as
-    object(features=, classes=, **args). LoadError if there is no such model or it is not one.
+    object(features=, classes=, **args). LoadError for an unknown name or an object
+    that is not a model.
     """
     if name not in _MODELS and not is_reference(name):
         known = ", ".join(sorted(_MODELS))
@@ -121,7 +124,7 @@ def build(name: str, args: dict[str, Any], features: int, classes: int) -> Model
 
 
 def mlp(features: int, classes: int, hidden: Sequence[int] = (54,)) -> Perceptron:
-    """A perceptron with hidden layers of the given widths."""
+    """Return a perceptron with hidden layers of the given widths."""
     widths = [hidden] if isinstance(hidden, int) else list(hidden)
     if not all(isinstance(width, int) and width > 0 for width in widths):
         raise LoadError(f"hidden must be a list of positive layer widths, got {hidden!r}")
@@ -129,7 +132,7 @@ def mlp(features: int, classes: int, hidden: Sequence[int] = (54,)) -> Perceptro
 
 
 def softmax(features: int, classes: int) -> Perceptron:
-    """Softmax regression."""
+    """Return a softmax regression."""
     return Perceptron([features, classes])
 
 
@@ -153,7 +156,7 @@ def _log_softmax(scores: Floats) -> Floats:
 
 
 def _checked(name: str, model: object) -> Model:
-    """The model, if it has what training calls; else LoadError."""
+    """Return the model if it has the attributes of Model; else LoadError."""
     needed = ("tensors", "parameters", "loss_and_gradient", "predict")
     missing = [attribute for attribute in needed if not hasattr(model, attribute)]
     if missing:

@@ -1,4 +1,4 @@
-"""A model that learns nothing: gradients of any size, where only their exchange counts."""
+"""A model that learns nothing: gradients of any size, to measure their exchange."""
 
 import zlib
 from pathlib import Path
@@ -20,7 +20,7 @@ _SEED = 0
 
 
 class Synthetic:
-    """Its gradient is always the same values; each batch has them start at another place.
+    """A model whose gradients are the same values, rotated by a distance that the batch decides.
 
     It predicts class -1, so its accuracy is 0 on any data.
     """
@@ -30,16 +30,16 @@ class Synthetic:
         self.tensors: tuple[Tensor, ...] = (Tensor("values", gradient.shape, 0),)
 
     def parameters(self, seed: int) -> Floats:
-        """Zeros, float32[n]."""
+        """Return zeros, float32[n]."""
         return np.zeros(self._gradient.size, np.float32)
 
     def loss_and_gradient(self, params: Floats, x: Floats, y: Labels) -> tuple[float, Floats]:
-        """Loss 0, and the values from a place on that depends on the batch alone."""
+        """Return loss 0, and the values from an index on that depends on the batch alone."""
         place = zlib.crc32(y.tobytes(), zlib.crc32(x.tobytes())) % self._gradient.size
         return 0.0, np.roll(self._gradient, -place)
 
     def predict(self, params: Floats, x: Floats) -> Labels:
-        """-1 for each row."""
+        """Return -1 for each row."""
         return np.full(len(x), -1, np.int64)
 
 
@@ -51,9 +51,10 @@ def synthetic(
     scale: float = 1.0,
     file: str | None = None,
 ) -> Synthetic:
-    """`values` values, scale times a draw from normal(0, 1) or lognormal(0, 1); or those of a
-    .npy file, float32[n], scaled (such as a recorded gradient; values and distribution do not
-    apply). LoadError for what cannot be had.
+    """Return a model of `values` values, `scale` times draws from normal(0, 1) or lognormal(0, 1).
+
+    With `file` they are, scaled, those of a .npy file, float32[n], such as a recorded gradient;
+    values and distribution do not apply. LoadError for unusable arguments.
     """
     drawn: npt.NDArray[np.floating[Any]]
     if file is not None:
@@ -76,7 +77,7 @@ def synthetic(
 
 
 def _normal(n: int) -> npt.NDArray[np.float64]:
-    """normal(0, 1), float64[n], by Box and Muller's method."""
+    """Draw normal(0, 1), float64[n], by Box and Muller's method."""
     radius = np.sqrt(-2 * np.log1p(-uniforms(key(_SEED, "synthetic", "radius"), n)))
     normal: npt.NDArray[np.float64] = radius * np.cos(
         2 * np.pi * uniforms(key(_SEED, "synthetic", "angle"), n)

@@ -1,4 +1,4 @@
-"""Where in a flat vector a model's tensors are."""
+"""The tensors of a model as named pieces of its flat parameter vector."""
 
 from dataclasses import dataclass
 from math import prod
@@ -19,9 +19,9 @@ class Tensor:
 
     @property
     def size(self) -> int:
-        """How many values the tensor has."""
+        """The number of values."""
         return prod(self.shape)
 
     def view(self, vector: Floats) -> Floats:
-        """The tensor's part of a parameter or gradient vector, in its shape, sharing memory."""
+        """Return the tensor's part of a flat vector, in its shape, sharing memory."""
         return vector[self.offset : self.offset + self.size].reshape(self.shape)

@@ -1,12 +1,12 @@
-"""One worker's training as a generator: it asks for what takes time or a network, and is answered.
+"""One worker's training as a generator of steps, each answered by the host that drives it.
 
     Compute -> Reduce -> Report("round"), round after round; after an epoch's last:
     Synchronise -> Report("epoch"); at the end Report("done")
 
 Plain SGD with momentum at a constant lr: v = momentum * v + mean gradient; parameters - lr * v. The
 mean gradient is the estimate that this worker got from the network, so in lossy mode workers drift
-apart until they synchronise. A synchronisation replaces the parameters; momentum and error feedback
-stay the worker's own.
+apart until they synchronise. A synchronisation replaces the parameters; each worker keeps its
+momentum and error feedback.
 """
 
 from collections.abc import Generator
@@ -50,8 +50,7 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Synchronise:
-    """An epoch's end: the results missed in it, the parameters. Answered with a
-    Synchronised."""
+    """An epoch's end: the results missed in it, the parameters. Answered with a Synchronised."""
 
     epoch: int
     missed: int
@@ -71,10 +70,10 @@ Training = Generator[Step, Any, None]
 
 
 def train(job: JobConfig, worker: int) -> Training:
-    """The training of `worker` in `job`; each step is answered as its class says.
+    """Return the training of `worker` in `job`; each step is answered as its class says.
 
-    Raises LoadError if model, data or batches cannot be had (at once), TrainingError when a
-    gradient is not finite.
+    Raises LoadError at once for an unusable model, data set or batch size, and TrainingError during
+    training when a gradient is not finite.
     """
     data = datasets.build(job.data, job.data_args, job.seed)
     learner = _Learner(job, worker, data)
@@ -96,7 +95,7 @@ def _steps(job: JobConfig, learner: "_Learner") -> Training:
 
 
 def _epoch(job: JobConfig, learner: "_Learner", epoch: int) -> Generator[Step, Any, int]:
-    """One epoch's rounds; returns the results missed."""
+    """Train one epoch; return the number of results missed."""
     missed = 0
     for rows in learner.batches(epoch):
         number = learner.rounds

@@ -1,4 +1,4 @@
-"""One's own models and data: "module:object" to the object, and what to say when that fails."""
+"""User-defined models and data sets, loaded and called by "module:object"."""
 
 import importlib
 import inspect
@@ -7,16 +7,16 @@ from typing import Any
 
 
 class LoadError(ValueError):
-    """A model or data set that cannot be had; says what was asked, found and allowed."""
+    """A model or data set that cannot be loaded; says what was asked, found and allowed."""
 
 
 def is_reference(name: str) -> bool:
-    """Whether a model's or data set's name means a Python object."""
+    """Return whether the name of a model or data set refers to a Python object."""
     return ":" in name
 
 
 def load(what: str, reference: str) -> Any:
-    """The object behind "module:object" (dots after the colon reach inside); LoadError if none."""
+    """Return the object of "module:object" (dots for attributes); LoadError if there is none."""
     module_name, _, path = reference.partition(":")
     if not module_name or not path:
         raise LoadError(f"{what} {reference!r}: write module:object, such as mymodels:Net")
@@ -35,7 +35,7 @@ def load(what: str, reference: str) -> Any:
 
 
 def call(what: str, name: str, function: Callable[..., Any], **arguments: Any) -> Any:
-    """function(**arguments); LoadError, with what it takes, if it takes others."""
+    """Return function(**arguments); LoadError with its signature if it takes other arguments."""
     if not callable(function):
         raise LoadError(f"{what} {name}: expected a callable, got {type(function).__name__}")
     signature = inspect.signature(function)

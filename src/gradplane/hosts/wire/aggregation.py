@@ -26,19 +26,19 @@ HEADER_SIZE = _HEADER.size
 
 
 class Type(IntEnum):
-    """What a packet is."""
+    """The type of a packet."""
 
-    NORM = 1  # worker: its norm
-    NORM_RESULT = 2  # switch: the largest
-    INDICES = 3  # worker: a chunk's indices
-    SUMS = 4  # switch: a chunk's sums
-    STRAGGLER = 5  # switch, to a sender whose round is over: the slot's round
-    PARTIAL = 6  # a lower switch: sums of its workers
-    STATUS = 7  # worker: how far is this slot; switch, with STATUS_ANSWER: so far
+    NORM = 1  # from a worker: its norm
+    NORM_RESULT = 2  # from the switch: the largest norm
+    INDICES = 3  # from a worker: a chunk's indices
+    SUMS = 4  # from the switch: a chunk's sums
+    STRAGGLER = 5  # from the switch, to a sender in an earlier round: the slot's round
+    PARTIAL = 6  # from a lower switch: sums of its workers
+    STATUS = 7  # from a worker: a slot's state? from the switch, with STATUS_ANSWER: its state
 
 
 class WireError(ValueError):
-    """A packet that does not follow the format; says what is wrong with it."""
+    """A packet that does not follow the format; the message says where."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class Header:
     passed: int = 0  # the header's "pass"
 
     def pack(self) -> bytes:
-        """The 24 bytes; WireError if a field does not fit."""
+        """Return the 24 bytes; WireError if a field does not fit."""
         try:
             return _HEADER.pack(
                 VERSION << 4 | self.type,
@@ -76,7 +76,7 @@ class Header:
 
 
 def parse(payload: bytes) -> tuple[Header, bytes]:
-    """Header and body of a UDP payload; WireError says which of version, type, ... is wrong."""
+    """Return header and body of a UDP payload; WireError names the wrong field."""
     if len(payload) < HEADER_SIZE:
         raise WireError(f"{len(payload)} bytes, the header alone takes {HEADER_SIZE}")
     fields = _HEADER.unpack_from(payload)
@@ -96,47 +96,47 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
 
 
 def body_size(kind: Type, sum_bits: int) -> int:
-    """Bytes after the header."""
+    """Return the number of bytes after the header."""
     if kind is Type.INDICES:
         return LANES[sum_bits] // 2
     return SUMS_SIZE if kind in (Type.SUMS, Type.PARTIAL) else 0
 
 
 def pack_indices(indices: npt.NDArray[np.uint8], sum_bits: int) -> bytes:
-    """At most LANES[sum_bits] indices below 16, uint8, as an INDICES body; the rest is index 0."""
+    """Pack at most LANES[sum_bits] indices below 16, uint8, as an INDICES body padded with 0."""
     fields = np.zeros(LANES[sum_bits], np.uint8)
     fields[: indices.size] = indices
     return (fields[0::2] << 4 | fields[1::2]).tobytes()
 
 
 def unpack_indices(body: bytes) -> npt.NDArray[np.uint8]:
-    """uint8, two for each byte."""
+    """Unpack an INDICES body: uint8, two for each byte."""
     pairs = np.frombuffer(body, np.uint8)
     return np.stack((pairs >> 4, pairs & 15), axis=1).ravel()
 
 
 def pack_sums(sums: npt.NDArray[np.integer[Any]], sum_bits: int) -> bytes:
-    """LANES[sum_bits] sums as a SUMS body."""
+    """Pack LANES[sum_bits] sums as a SUMS body."""
     return sums.astype(_sums_dtype(sum_bits)).tobytes()
 
 
 def unpack_sums(body: bytes, sum_bits: int) -> npt.NDArray[np.integer[Any]]:
-    """LANES[sum_bits] unsigned sums, big-endian in memory."""
+    """Unpack a SUMS body: LANES[sum_bits] unsigned sums, big-endian in memory."""
     return np.frombuffer(body, _sums_dtype(sum_bits))
 
 
 def norm_bits(norm: float | np.float32) -> int:
-    """A float32 as the header carries it. Without a sign, larger numbers have larger bits."""
+    """Return the bits of a float32. Of numbers without a sign the larger has the larger bits."""
     return int(np.float32(norm).view(np.uint32))
 
 
 def norm_value(bits: int) -> np.float32:
-    """The inverse of norm_bits()."""
+    """Return the float32 of these bits: the inverse of norm_bits()."""
     return np.uint32(bits).view(np.float32)
 
 
 def is_norm(bits: int) -> bool:
-    """Whether bits are a finite float32 that is not negative, the only ones the switch compares."""
+    """Return whether bits are a finite float32 without a sign, all that the switch compares."""
     return bits < 0x7F800000
 
 

@@ -1,4 +1,4 @@
-"""float32 values as they travel where the network may compress them, and what it leaves of them."""
+"""float32 values in the format that the network may compress, and the effect of compression."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ Floats = npt.NDArray[np.float32]
 class Marked(Codec):
     """Four bytes a value in network order: the values of a Stream's message.
 
-    As a codec it loses nothing; what arrives may have lost precision on the way.
+    The codec itself is lossless; the network may reduce the precision on the way.
     """
 
     def max_size(self, n: int) -> int:
@@ -32,9 +32,10 @@ class Marked(Codec):
 
 
 def truncated(x: Floats, bound: int) -> Floats:
-    """What the network leaves of finite x at the error bound 2^-bound (6, 8 or 10), float32[n].
+    """Truncate finite x, float32[n], as the network does at the error bound 2^-bound (6, 8 or 10).
 
-    Truncating again changes nothing, so it does not matter how often the network compresses these.
+    A second truncation changes nothing, so the result does not depend on how often the network
+    compresses the values.
     """
     codec = codecs.get("inceptionn", bound=bound)
     return codec.decode(codec.encode(x)[0], x.size)

@@ -60,7 +60,8 @@ class Architecture:
     load: returns the implementation; it imports the modules that an architecture's record alone
     does not need. ports, sessions, groups: how many ports, clone sessions and multicast groups can
     exist; their numbers are below it. cpu_port: the port to the control plane, None if the user
-    chooses it. clone_sessions: those that exist from the start.
+    chooses it. drops_by_port: programs drop packets by sending them to a port, which the user
+    chooses. clone_sessions: those that exist from the start.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Architecture:
     sessions: int = 1 << 16
     groups: int = GROUPS
     cpu_port: int | None = None
+    drops_by_port: bool = False
     clone_sessions: Mapping[int, CloneSession] = field(default_factory=dict)
 
     @property
@@ -94,7 +96,7 @@ class Architecture:
 
         found: list[Diagnostic] = []
         for step in self.implementation.prepare:
-            found += step(program)
+            found += run_step(step, program)
         found += problems(program, self)
         for rule in self.implementation.rules:
             found += rule(program)
@@ -127,3 +129,8 @@ class Architecture:
             program, state, made.traffic, builders, made.direct.compile, self.sessions,
             self.groups, cpu_port=cpu_port, user_externs=user_externs,
         )  # fmt: skip
+
+
+def run_step(step: Prepare, program: ir.Program) -> list[Diagnostic]:
+    """Run one step of a program's preparation. The tests verify the IR after each."""
+    return list(step(program))

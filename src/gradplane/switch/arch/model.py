@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from gradplane.switch.arch.extern_table import ExternCompiler
+from gradplane.switch.interp.frame_layout import Frame
 from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Abort, Statements
 from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Event, Sent
@@ -76,6 +77,10 @@ class Model(ABC, Generic[P]):
             )
         self._plain = self.compiled(Statements)
         self._traced: P | None = None
+
+    def block_compiler(self, kind: Callable[..., Statements]) -> Statements:
+        """Make what compiles blocks, with a frame for their variables."""
+        return kind(Frame(), self.state, error_codes(self.program), self.compiler)
 
     @abstractmethod
     def compiled(self, kind: Callable[..., Statements]) -> P:

@@ -13,14 +13,18 @@ _NO_NODES = {"str", "bool", "int", "int | None", "Span", "Span | None", "list[st
 def walk(tree: object) -> Iterator[ast.Node]:
     """Yield every node of a tree, or of a list of trees, parents first."""
     pending = [tree]
+    pop, push = pending.pop, pending.append
     while pending:
-        item = pending.pop()
+        item = pop()
         if isinstance(item, ast.Node):
             yield item
-            names = _CHILDREN.get(type(item)) or _children(type(item))
-            pending += [getattr(item, name) for name in names]
+            names = _CHILDREN.get(type(item))
+            for name in _children(type(item)) if names is None else names:
+                child = getattr(item, name)
+                if child is not None:
+                    push(child)
         elif isinstance(item, list | tuple):
-            pending += reversed(item)
+            pending += item[::-1]
 
 
 _CHILDREN: dict[type[ast.Node], tuple[str, ...]] = {}

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 
 from gradplane.switch.check.annotations import AnnotationChecker, muted
+from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.calls import CallChecker
 from gradplane.switch.check.checker_types import ANY
 from gradplane.switch.check.declarations import DeclarationChecker
@@ -49,6 +51,7 @@ class Checker:
         self.errors: list[str] = []
         self.match_kinds: list[str] = []
         self.silent: frozenset[str] = frozenset()  # kinds of warnings silenced by @noWarn
+        self.nodes: dict[ast.Decl, list[ast.Node]] = {}  # of a checked program, by declaration
         self.known_params: set[ast.Param] = set()  # without direction: known at load time
         self.notes = AnnotationChecker(self)
         self.types = TypeResolver(self)
@@ -134,6 +137,10 @@ class Checker:
                 return self.compile_time(base) and self.compile_time(index)
         return isinstance(e, ast.Dots | ast.InvalidHeader)
 
+    def all_nodes(self) -> Iterator[ast.Node]:
+        """Iterate over all nodes of a checked program, parents first."""
+        return chain.from_iterable(self.nodes.values())
+
     def annotations(self, annotations: Sequence[ast.Annotation]) -> Annotations:
         return self.notes.values(annotations)
 
@@ -144,6 +151,7 @@ def check(program: ast.Program, reporter: Reporter) -> Checked:
     for decl in program.declarations:
         checker.decls.top(decl)
     reporter.stop_on_errors()
+    checker.nodes = {decl: [*walk(decl)] for decl in program.declarations}
     for warn in (warn_unset, warn_never_valid, warn_unused):
         warn(checker, program)
     return Checked(program, checker.errors, checker)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.ir.types import Fields, Header, Stack, Struct, Type, Union
 from gradplane.switch.syntax import ast
 
@@ -21,7 +20,7 @@ def warn_never_valid(c: Checker, program: ast.Program) -> None:
     A header is made valid by extract, setValid, an assignment or as an out or inout argument, by
     itself or as part of a larger value.
     """
-    made = {m for e in _makers(program) for m in _made(e)}
+    made = {m for e in _makers(c) for m in _made(e)}
     told: set[Member] = set()
     for decl in program.declarations:
         with c.quiet(decl.annotations):
@@ -29,7 +28,7 @@ def warn_never_valid(c: Checker, program: ast.Program) -> None:
 
 
 def _warn_in(c: Checker, decl: ast.Decl, made: set[Member], told: set[Member]) -> None:
-    for node in walk(decl):
+    for node in c.nodes[decl]:
         if isinstance(node, ast.Member) and isinstance(node.base.type, Header):
             for place in _places(node.base):
                 if place not in made | told and not _is_method(node):
@@ -46,9 +45,9 @@ def _is_method(e: ast.Member) -> bool:
     return not isinstance(e.base.type, Fields) or e.base.type.index(e.name) is None
 
 
-def _makers(program: ast.Program) -> Iterator[ast.Expr]:
+def _makers(c: Checker) -> Iterator[ast.Expr]:
     """Yield the l-values that a valid header may be stored in."""
-    for node in walk(program.declarations):
+    for node in c.all_nodes():
         match node:
             case ast.Assign(target=target):
                 yield target

@@ -114,7 +114,7 @@ class StatementChecker:
             hint = "compare it: ... != 0" if isinstance(t, Bits) else ""
             self.c.error(e, f"the condition of {what} must be bool, not {t}", hint)
 
-    def _switch(self, s: ast.Switch) -> None:
+    def _switchstmt(self, s: ast.SwitchStmt) -> None:
         subject = self.c.exprs.check(s.subject)
         if not isinstance(subject, ActionRun):
             self.c.exprs.require_value(s.subject)
@@ -134,14 +134,14 @@ class StatementChecker:
             if case.body is not None:
                 self._block(case.body)
 
-    def _defaults(self, s: ast.Switch) -> None:
+    def _defaults(self, s: ast.SwitchStmt) -> None:
         defaults = [c for c in s.cases if isinstance(c.label, ast.DefaultKey)]
         for extra in defaults[1:]:
             self.c.error(extra, "switch has a second default")
         if defaults and defaults[0] is not s.cases[-1]:
             self.c.error(defaults[0], "default must be the last label of a switch")
 
-    def _action_labels(self, s: ast.Switch, table: ast.TableDecl) -> None:
+    def _action_labels(self, s: ast.SwitchStmt, table: ast.TableDecl) -> None:
         actions = {a.name for a in table.actions}
         if table.default_action is None:
             actions.add("NoAction")  # the implicit default action
@@ -161,7 +161,7 @@ class StatementChecker:
             else:
                 seen.add(case.label.name)
 
-    def _value_labels(self, s: ast.Switch, subject: Type) -> None:
+    def _value_labels(self, s: ast.SwitchStmt, subject: Type) -> None:
         seen: list[object] = []
         for case in s.cases:
             if isinstance(case.label, ast.DefaultKey):
@@ -272,7 +272,7 @@ def always_returns(s: ast.Stmt | None) -> bool:
             return any(map(always_returns, body))
         case ast.If(then=then, other=other):
             return always_returns(then) and always_returns(other)
-        case ast.Switch(cases=cases):
+        case ast.SwitchStmt(cases=cases):
             has_default = any(isinstance(c.label, ast.DefaultKey) for c in cases)
             return has_default and all(always_returns(c.body) for c in cases if c.body)
     return False

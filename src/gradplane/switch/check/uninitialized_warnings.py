@@ -46,16 +46,13 @@ def _block(
     bodies: Sequence[Sequence[ast.Stmt]],
     others: Sequence[object] = (),
 ) -> None:
-    written = {name.decl for name in writes([*members, *bodies])}
-    unset = [m for m in members if isinstance(m, ast.VarDecl) and _without_value(m, written)]
+    unset = {m for m in members if isinstance(m, ast.VarDecl) and _starts_unset(m)}
+    if unset:
+        unset -= {name.decl for name in writes([*members, *bodies])}
     for body in bodies:
         _Body(c, unset).statements(body)
     tables = [m for m in members if isinstance(m, ast.TableDecl)]
     _Body(c, unset).reads([*tables, *others])
-
-
-def _without_value(decl: ast.VarDecl, written: set[ast.Decl]) -> bool:
-    return _starts_unset(decl) and decl not in written
 
 
 def _starts_unset(decl: ast.VarDecl) -> bool:
@@ -74,7 +71,7 @@ class _Body:
 
     def __init__(self, c: Checker, unset: Iterable[ast.VarDecl]) -> None:
         self.c = c
-        self.unset = set(unset)
+        self.unset: set[ast.Decl] = set(unset)
 
     def statements(self, statements: Sequence[ast.Stmt | None]) -> None:
         for s in statements:
@@ -87,7 +84,7 @@ class _Body:
             case ast.If(cond=cond, then=then, other=other):
                 self.reads(cond)
                 self.statements([then, other])
-            case ast.Switch(subject=subject, cases=cases):
+            case ast.SwitchStmt(subject=subject, cases=cases):
                 self.reads(subject)
                 self.statements([case.body for case in cases])
             case ast.For() | ast.ForIn():
@@ -99,10 +96,13 @@ class _Body:
                 return
             case _:
                 self.reads(s)
-                self._wrote(writes(s))
+                if self.unset:
+                    self._wrote(writes(s))
 
     def reads(self, tree: object) -> None:
         """Warn of unset variables read in a part of the tree, once for each variable."""
+        if not self.unset:
+            return
         targets = {id(name) for name in _targets(tree)}
         for node in walk(tree):
             if not isinstance(node, ast.Name) or id(node) in targets:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.checker_types import BlockType, TypeName
 from gradplane.switch.check.type_resolution import leaves
 from gradplane.switch.check.uninitialized_warnings import holds_header, writes
@@ -20,7 +19,7 @@ _CODE = (ast.FunctionDecl, ast.ActionDecl, *_BLOCKS)
 
 def warn_unused(c: Checker, program: ast.Program) -> None:
     """Check the main file only: declarations in included files may be used by others."""
-    used = _used(program)
+    used = _used(c.all_nodes())
     complete = any(d.name == "main" for d in program.declarations)
     for decl in program.declarations:
         if decl.span.file != program.span.file or not isinstance(decl, _CODE):
@@ -29,7 +28,7 @@ def warn_unused(c: Checker, program: ast.Program) -> None:
             if complete and decl not in used:
                 _say(c, decl)
             _unset_outs(c, decl)
-            for member in _locals(decl):
+            for member in _locals(c, decl):
                 if member not in used:
                     with c.quiet(member.annotations):
                         _say(c, member)
@@ -57,10 +56,11 @@ _NAMES: dict[type[ast.Decl], str] = {
 }
 
 
-def _locals(decl: ast.Decl) -> Sequence[ast.Decl]:
+def _locals(c: Checker, decl: ast.Decl) -> Sequence[ast.Decl]:
     """Return its declarations of the kinds in _NAMES, at any depth."""
-    found = [n for n in walk(decl) if isinstance(n, ast.Decl) and type(n) in _NAMES]
-    loops = {id(n.var) for n in walk(decl) if isinstance(n, ast.ForIn)}
+    nodes = [n for n in c.nodes[decl] if isinstance(n, ast.ForIn) or type(n) in _NAMES]
+    found = [n for n in nodes if isinstance(n, ast.Decl)]
+    loops = {id(n.var) for n in nodes if isinstance(n, ast.ForIn)}
     return [n for n in found if n is not decl and id(n) not in loops and not _method(n)]
 
 
@@ -69,9 +69,9 @@ def _method(decl: ast.Decl) -> bool:
     return isinstance(decl, ast.FunctionDecl)
 
 
-def _used(program: ast.Program) -> set[ast.Decl]:
+def _used(nodes: Iterable[ast.Node]) -> set[ast.Decl]:
     used: set[ast.Decl] = set()
-    for node in walk(program.declarations):
+    for node in nodes:
         match node:
             case ast.Name(decl=ast.Decl() as decl):
                 used.add(decl)

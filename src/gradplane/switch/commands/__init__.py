@@ -8,9 +8,10 @@ from gradplane.switch.commands.command_files import Answer, answers, failures, r
 from gradplane.switch.commands.command_registry import (
     COMMANDS,
     CommandError,
+    NoPorts,
+    Ports,
     PortStatus,
     Target,
-    no_ports,
     run_words,
 )
 
@@ -18,11 +19,12 @@ __all__ = [
     "COMMANDS",
     "Answer",
     "CommandError",
+    "NoPorts",
     "PortStatus",
+    "Ports",
     "Target",
     "answers",
     "failures",
-    "no_ports",
     "run",
     "run_words",
 ]

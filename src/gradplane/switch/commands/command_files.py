@@ -22,8 +22,8 @@ from gradplane.switch.commands import (  # noqa: F401 - each registers its comma
 )
 from gradplane.switch.commands.command_registry import CommandError, Target, run_words
 from gradplane.switch.commands.runtime_json import is_runtime_json, steps
+from gradplane.switch.control_handles import ControlledSwitch
 from gradplane.switch.runtime.control_errors import SwitchError
-from gradplane.switch.switch import Switch
 
 _COMMENT = re.compile(r"(?:^|\s)(?:#|//).*")
 
@@ -51,7 +51,7 @@ def answers(target: Target, text: str, file: str) -> Iterator[Answer]:
             yield _answer(f"{file}:{number}", partial(run_words, target, words))
 
 
-def run(switch: Switch, text: str, file: str) -> str:
+def run(switch: ControlledSwitch, text: str, file: str) -> str:
     """Run all commands of a file and return their output; raise CommandError with all that
     failed.
     """

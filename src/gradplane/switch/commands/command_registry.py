@@ -9,11 +9,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gradplane._suggestions import nearest
+from gradplane.switch.control_handles import ControlledSwitch
 from gradplane.switch.runtime.control_errors import SwitchError
-from gradplane.switch.switch import Switch
 
 
 class CommandError(SwitchError):
@@ -28,17 +28,35 @@ class PortStatus(NamedTuple):
     up: bool
 
 
-def no_ports() -> Sequence[PortStatus]:
+class Ports(Protocol):
+    """The ports of a running switch, as commands show and change them."""
+
+    def status(self) -> Sequence[PortStatus]: ...
+
+    def add(self, number: int, interface: str) -> None: ...
+
+    def remove(self, number: int) -> None: ...
+
+
+class NoPorts:
     """The ports of a switch in a Python program: none."""
-    return ()
+
+    def status(self) -> Sequence[PortStatus]:
+        return ()
+
+    def add(self, number: int, interface: str) -> None:
+        raise CommandError("the switch has no interfaces: only `gradplane switch` opens some")
+
+    def remove(self, number: int) -> None:
+        raise CommandError(f"port {number} has no interface; ports: none")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The target of commands: a switch and the status of its ports."""
+    """The target of commands: a switch and its ports."""
 
-    switch: Switch
-    ports: Callable[[], Sequence[PortStatus]] = no_ports
+    switch: ControlledSwitch
+    ports: Ports = NoPorts()
 
 
 Run = Callable[..., str | None]

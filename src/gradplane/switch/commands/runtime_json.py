@@ -18,10 +18,10 @@ from typing import Any
 
 from gradplane._suggestions import hint
 from gradplane.switch.commands.command_registry import CommandError
-from gradplane.switch.switch import Switch
+from gradplane.switch.control_handles import ControlledSwitch
 
 Entry = Mapping[str, Any]
-Write = Callable[[Switch, Entry], None]
+Write = Callable[[ControlledSwitch, Entry], None]
 
 
 def is_runtime_json(text: str) -> bool:
@@ -29,7 +29,9 @@ def is_runtime_json(text: str) -> bool:
     return text.lstrip().startswith(("{", "["))
 
 
-def steps(switch: Switch, text: str, file: str) -> Iterator[tuple[str, Callable[[], str]]]:
+def steps(
+    switch: ControlledSwitch, text: str, file: str
+) -> Iterator[tuple[str, Callable[[], str]]]:
     """Yield a file's entries in order: the name of each in messages, and the function that writes
     it.
     """
@@ -78,7 +80,7 @@ _PROGRAM: dict[str, Callable[[object], str]] = {
 # -- entries -------------------------------------------------------------------------------------
 
 
-def _table_entry(switch: Switch, entry: Entry) -> None:
+def _table_entry(switch: ControlledSwitch, entry: Entry) -> None:
     table = switch.table(_need(entry, "table", str))
     action = _need(entry, "action_name", str)
     params = _values(_take(entry, "action_params", dict, {}))
@@ -92,14 +94,14 @@ def _table_entry(switch: Switch, entry: Entry) -> None:
         table.set_default(action, params)
 
 
-def _multicast_group(switch: Switch, entry: Entry) -> None:
+def _multicast_group(switch: ControlledSwitch, entry: Entry) -> None:
     group = _need(entry, "multicast_group_id", int)
     if group in switch.state.multicast:
         raise CommandError(f"there is already a multicast group {group}")
     switch.multicast(group, _replicas(entry))
 
 
-def _clone_session(switch: Switch, entry: Entry) -> None:
+def _clone_session(switch: ControlledSwitch, entry: Entry) -> None:
     session = _need(entry, "clone_session_id", int)
     if session in switch.state.clone_sessions:
         raise CommandError(f"there is already a clone session {session}")
@@ -122,7 +124,7 @@ _ENTRIES: dict[str, tuple[tuple[str, ...], Write]] = {
 }
 
 
-def _write(switch: Switch, key: str, entry: object) -> str:
+def _write(switch: ControlledSwitch, key: str, entry: object) -> str:
     names, write = _ENTRIES[key]
     if not isinstance(entry, dict):
         raise CommandError(f"expected an object with keys {', '.join(names)}, not {entry!r}")

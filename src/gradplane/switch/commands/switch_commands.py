@@ -12,6 +12,7 @@ from gradplane.switch.commands.command_registry import (
     command,
     find,
 )
+from gradplane.switch.commands.command_values import natural
 
 _PUSH = (
     "a program comes as P4 source: start the switch with it, or push the .p4 over P4Runtime"
@@ -27,8 +28,6 @@ _REFUSED = {
     "serialize_state": "tables are read over P4Runtime, registers by register_read",
     "set_toeplitz_hash_key": "v1model has no Toeplitz hash",
     "mc_set_lag_membership": "lags are not supported: name their ports",
-    "port_add": "interfaces are given at the start: gradplane switch -i PORT@INTERFACE",
-    "port_remove": "interfaces are given at the start; ip link set INTERFACE down stops one",
     "shell": "only the switch's commands are available",
 }
 
@@ -52,9 +51,21 @@ def reset_state(target: Target) -> None:
 def show_ports(target: Target) -> str:
     """Print the switch's ports and whether their interfaces are up."""
     lines = [f"{'port #':^10}{'iface name':^20}{'status':^10}", "=" * 50]
-    for port in target.ports():
+    for port in target.ports.status():
         lines.append(f"{port.number:^10}{port.interface:^20}{'UP' if port.up else 'DOWN':^10}")
     return "\n".join(lines)
+
+
+@command("INTERFACE PORT")
+def port_add(target: Target, interface: str, port: str) -> None:
+    """Open a network interface as a port."""
+    target.ports.add(natural(port, "port"), interface)
+
+
+@command("PORT")
+def port_remove(target: Target, port: str) -> None:
+    """Close a port; packets to it are lost, and its interface is left as it is."""
+    target.ports.remove(natural(port, "port"))
 
 
 @command()

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import grpc
@@ -22,15 +24,32 @@ class Refused(SwitchError):
     """A running switch does not answer or refuses a request; the message gives the reason."""
 
 
+@dataclass(frozen=True, slots=True)
+class ClientTls:
+    """The TLS of a client: the authority of the server's certificate, as a PEM file.
+
+    cert, key: the client's own certificate and private key, where the server requires them.
+    """
+
+    cacert: Path
+    cert: Path | None = None
+    key: Path | None = None
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """Read the files. Raises OSError."""
+        read = [None if f is None else f.read_bytes() for f in (self.cacert, self.key, self.cert)]
+        return grpc.ssl_channel_credentials(*read)
+
+
 class CommandClient:
     """simple_switch_CLI's commands for the switch at `address` ("127.0.0.1:9559").
 
     Its methods raise Refused where the switch cannot be reached.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, tls: ClientTls | None = None) -> None:
         self.address = address
-        self._channel = _connect(address)
+        self._channel = _connect(address, tls)
 
     def run(self, text: str, file: str) -> Iterator[dict[str, str]]:
         """Run a text of commands, or a runtime JSON file; `file` names it in answers.
@@ -56,7 +75,11 @@ class CommandClient:
 
 
 def traces(
-    address: str, port: int | None = None, where: str | None = None, count: int | None = None
+    address: str,
+    port: int | None = None,
+    where: str | None = None,
+    count: int | None = None,
+    tls: ClientTls | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Return an iterator of traces of a switch at `address` ("127.0.0.1:9559"), chosen as by
     Switch.tracing; each is {"text": ..., "trace": ...}.
@@ -66,7 +89,7 @@ def traces(
     """
     wanted = {"port": port, "where": where, "count": count}
     request = {key: value for key, value in wanted.items() if value is not None}
-    channel = _connect(address)
+    channel = _connect(address, tls)
     call = _open_call(channel, TRACE, request)
     try:
         if ACCEPTED not in call.initial_metadata():
@@ -82,9 +105,12 @@ def _received(address: str, channel: grpc.Channel, call: Any) -> Iterator[dict[s
         yield from _answers(address, call)
 
 
-def _connect(address: str) -> grpc.Channel:
+def _connect(address: str, tls: ClientTls | None) -> grpc.Channel:
     """Open a channel to a switch; answers may be of any length."""
-    return grpc.insecure_channel(address, [("grpc.max_receive_message_length", -1)])
+    options = [("grpc.max_receive_message_length", -1)]
+    if tls is None:
+        return grpc.insecure_channel(address, options)
+    return grpc.secure_channel(address, tls.credentials(), options)
 
 
 def _open_call(channel: grpc.Channel, method: str, request: dict[str, Any]) -> Any:

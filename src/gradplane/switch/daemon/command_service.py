@@ -12,13 +12,13 @@ A command holds the device's lock, as a controller's request does.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any, NoReturn
 
 import grpc
 
-from gradplane.switch.commands import PortStatus, Target, answers
+from gradplane.switch.commands import Ports, Target, answers
 from gradplane.switch.commands.completion import complete
 from gradplane.switch.daemon.clients import COMMANDS, SERVICE
 from gradplane.switch.p4runtime.device import Device
@@ -30,7 +30,7 @@ _FORMS = '{"text": "COMMANDS", "file": "NAME"} or {"complete": "LINE"}'
 class CommandService:
     """Runs commands on the current program of `device`."""
 
-    def __init__(self, device: Device, ports: Callable[[], Sequence[PortStatus]]) -> None:
+    def __init__(self, device: Device, ports: Ports) -> None:
         self._device = device
         self._ports = ports
 

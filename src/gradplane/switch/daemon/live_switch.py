@@ -7,15 +7,14 @@ import logging
 import signal
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from functools import partial
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
-from gradplane.switch.commands.command_registry import PortStatus
 from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.garbage_collection import short_collections, visit_all
+from gradplane.switch.daemon.live_ports import LivePorts
 from gradplane.switch.daemon.options import OptionError, SwitchOptions, parse_options
 from gradplane.switch.daemon.trace_service import MAX_TRACES, TraceService
 from gradplane.switch.interp.trace_events import Trace
@@ -25,10 +24,7 @@ from gradplane.switch.p4runtime.device_config import Source, parse_device_config
 from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.packet_tracing import Tracing
-from gradplane.switch.ports.link_state import LinkWatch
-from gradplane.switch.ports.packet_loop import Capture, PacketLoop
-from gradplane.switch.ports.pcap import PcapWriter
-from gradplane.switch.ports.port import Port
+from gradplane.switch.ports.packet_loop import PacketLoop
 from gradplane.switch.program_cache import load_program
 from gradplane.switch.runtime.control_errors import SwitchError, told
 from gradplane.switch.runtime.links import Links
@@ -90,16 +86,12 @@ def serve(options: SwitchOptions) -> None:
     where it cannot be started.
     """
     with ExitStack() as stack:
-        ports = {n: stack.enter_context(closing(Port(n, i))) for n, i in options.interfaces}
-        links = Links(ports or None)
-        device = make_device(options, links, _log_file(options, stack))
+        ports = stack.enter_context(LivePorts(options))
+        device = make_device(options, ports.links, _log_file(options, stack))
         _run_commands(device, options.commands)
-        captures = _captures(options, stack)
-        watch = stack.enter_context(closing(LinkWatch(options.interfaces, links)))
-        loop = PacketLoop(ports, device.process_spans, captures, lambda: device.busy, watch)
-        stack.callback(loop.close)
+        loop = ports.loop(device)
         device.transmit = loop.send
-        commands = CommandService(device, partial(_port_status, options, links))
+        commands = CommandService(device, ports)
         server = stack.enter_context(
             P4RuntimeServer(
                 device,
@@ -107,6 +99,7 @@ def serve(options: SwitchOptions) -> None:
                 [TraceService(device).handler(), commands.handler()],
                 MAX_TRACES,
                 [f"127.0.0.1:{options.thrift_port}"] if options.thrift_port else [],
+                options.tls,
             )
         )
         stack.enter_context(_stopped_by_signals(loop))
@@ -180,30 +173,11 @@ def _text(file: Path) -> str:
     return file.read_text(encoding="utf-8-sig", errors="replace")
 
 
-def _port_status(options: SwitchOptions, links: Links) -> list[PortStatus]:
-    return [PortStatus(port, name, port not in links.down) for port, name in options.interfaces]
-
-
 def _log_file(options: SwitchOptions, stack: ExitStack) -> TextIO | None:
     """Open the log file; simple_switch appends .txt to its name, too."""
     if options.log_file is None:
         return None
     return stack.enter_context(Path(f"{options.log_file}.txt").open("w", encoding="utf-8"))
-
-
-def _captures(options: SwitchOptions, stack: ExitStack) -> dict[int, Capture]:
-    if options.pcap is None:
-        return {}
-    options.pcap.mkdir(parents=True, exist_ok=True)
-
-    def writer(name: str) -> PcapWriter:
-        assert options.pcap is not None
-        return stack.enter_context(PcapWriter(options.pcap / name))
-
-    return {
-        number: Capture(writer(f"{name}_in.pcap"), writer(f"{name}_out.pcap"))
-        for number, name in options.interfaces
-    }
 
 
 @contextmanager

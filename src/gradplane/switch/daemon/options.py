@@ -8,12 +8,14 @@ Options for features of that switch only (its debugger, nanomsg) are ignored wit
 from __future__ import annotations
 
 import argparse
+import ipaddress
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-DEFAULT_ADDRESS = "0.0.0.0:9559"
+from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
+
 PORTS = 512  # of simple_switch
 DROP_PORT = 511
 
@@ -36,7 +38,6 @@ _REFUSED = {
     "--use-files": "packets are not read from files; see gradplane stf, or replay them (tcpreplay)",
     "--packet-in": "packets come from interfaces: -i PORT@INTERFACE",
     "--packet-out": "packets go to interfaces: -i PORT@INTERFACE",
-    "--grpc-server-ssl": "connections are not encrypted; go through ssh -L",
 }
 
 
@@ -52,8 +53,8 @@ class SwitchOptions:
     externs. interfaces: (port, network interface). pcap: the folder for INTERFACE_in.pcap and
     INTERFACE_out.pcap. engine: None for the default. log_console, log_file: write each packet's
     trace, with its first `dump_bytes`, to stderr or a file. commands: files of commands to run at
-    the start. thrift_port: a second port for `gradplane cli`. notes: a line for each ignored
-    option.
+    the start. thrift_port: a second port for `gradplane cli`, on loopback and without TLS.
+    notes: a line for each ignored option, and on unprotected connections.
     """
 
     program: Path | None = None
@@ -73,6 +74,7 @@ class SwitchOptions:
     cpu_port: int | None = None
     drop_port: int = DROP_PORT
     grpc_address: str = DEFAULT_ADDRESS
+    tls: ServerTls | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -92,7 +94,13 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         raise OptionError(f"--thrift-port {parsed.thrift_port}: not within 1 to 65535")
     logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
-    _check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
+    check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
+    tls = _tls(parsed)
+    if tls is None and not _is_loopback(parsed.grpc_server_addr):
+        notes.append(
+            f"--grpc-server-addr {parsed.grpc_server_addr}: other machines may control the switch,"
+            " and connections are not encrypted; see --grpc-server-ssl"
+        )
     return SwitchOptions(
         program=program,
         externs=parsed.externs,
@@ -111,6 +119,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         cpu_port=parsed.cpu_port,
         drop_port=parsed.drop_port,
         grpc_address=parsed.grpc_server_addr,
+        tls=tls,
         notes=tuple(notes),
     )
 
@@ -159,6 +168,11 @@ def _parser() -> argparse.ArgumentParser:
     target = parser.add_argument_group("target options (after --)")
     add = target.add_argument
     add("--grpc-server-addr", default=DEFAULT_ADDRESS, metavar="HOST:PORT")
+    add("--grpc-server-ssl", action="store_true", help="encrypt connections (TLS)")
+    add("--grpc-server-cert", type=Path, metavar="FILE", help="the server's certificate, PEM")
+    add("--grpc-server-key", type=Path, metavar="FILE", help="its private key, PEM")
+    add("--grpc-server-cacert", type=Path, metavar="FILE", help="the authority of clients, PEM")
+    add("--grpc-server-with-client-auth", action="store_true", help="require their certificates")
     add("--cpu-port", type=int, metavar="PORT", help="for packet-in and packet-out")
     add("--drop-port", type=int, default=DROP_PORT, metavar="PORT", help="of mark_to_drop")
     return parser
@@ -190,9 +204,36 @@ def _interface(text: str) -> tuple[int, str]:
     return int(number), name
 
 
-def _check_ports(
+def _tls(parsed: argparse.Namespace) -> ServerTls | None:
+    cert, key, cacert = (
+        parsed.grpc_server_cert, parsed.grpc_server_key, parsed.grpc_server_cacert
+    )  # fmt: skip
+    with_client_auth = parsed.grpc_server_with_client_auth
+    if not parsed.grpc_server_ssl:
+        if cert or key or cacert or with_client_auth:
+            raise OptionError("the other --grpc-server options of TLS: only with --grpc-server-ssl")
+        return None
+    if cert is None or key is None:
+        raise OptionError("--grpc-server-ssl: give --grpc-server-cert and --grpc-server-key")
+    if with_client_auth and cacert is None:
+        raise OptionError("--grpc-server-with-client-auth: give --grpc-server-cacert")
+    return ServerTls(cert, key, cacert, with_client_auth)
+
+
+def _is_loopback(address: str) -> bool:
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost" or address.startswith("unix:"):
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def check_ports(
     interfaces: Sequence[tuple[int, str]], cpu_port: int | None, drop_port: int
 ) -> None:
+    """Raise OptionError for port numbers that are invalid, special or given twice."""
     if not 0 <= drop_port < PORTS:
         raise OptionError(f"--drop-port {drop_port}: expected 0 to {PORTS - 1}")
     seen: set[int] = set()

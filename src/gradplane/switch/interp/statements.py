@@ -42,7 +42,7 @@ class Externs(Protocol):
         """The closure that executes an extern call."""
 
     def call_user_extern(self, call: ir.CallUserExtern, statements: Statements) -> Run:
-        """The same for one of the program's own externs."""
+        """The same for a user-defined extern."""
 
     def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
         """What to do on each lookup of a table, given the entry that hit: direct counters, ..."""
@@ -179,7 +179,7 @@ class Statements:
 
         return Code(run, jumps)
 
-    def _switch(self, s: ir.Switch) -> Code:
+    def _switch(self, s: ir.SwitchStmt) -> Code:
         subject, default = self.load(s.subject), self.body(s.default)
         bodies = [(values, self.body(body)) for values, body in s.cases]
         chosen = {value: code.run for values, code in bodies for value in values}
@@ -288,7 +288,7 @@ class Statements:
     def _call(self, s: ir.CallExtern) -> Run:
         return self.externs.call(s, self)
 
-    def _call_own(self, s: ir.CallUserExtern) -> Run:
+    def _call_user_extern(self, s: ir.CallUserExtern) -> Run:
         return self.externs.call_user_extern(s, self)
 
 
@@ -337,14 +337,14 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., Code | Run]] = {
     ir.Push: Statements._push,
     ir.Pop: Statements._pop,
     ir.If: Statements._if,
-    ir.Switch: Statements._switch,
+    ir.SwitchStmt: Statements._switch,
     ir.Block: Statements._block,
     ir.Leave: Statements._leave,
     ir.Loop: Statements._loop,
     ir.Exit: Statements._exit,
     ir.ApplyTable: Statements._apply,
     ir.CallExtern: Statements._call,
-    ir.CallUserExtern: Statements._call_own,
+    ir.CallUserExtern: Statements._call_user_extern,
     ir.Extract: packet_statements.extract,
     ir.Lookahead: packet_statements.lookahead,
     ir.Advance: packet_statements.advance,

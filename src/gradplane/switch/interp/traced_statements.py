@@ -35,7 +35,7 @@ class TracedStatements(Statements):
             case ir.CallExtern():
                 return self._called(stmt, code)
             case ir.CallUserExtern():
-                return self._called_own(stmt, code)
+                return self._called_user_extern(stmt, code)
         return code
 
     def state_body(self, state: ir.State) -> Code:
@@ -111,7 +111,7 @@ class TracedStatements(Statements):
 
         return Code(run)
 
-    def _called_own(self, s: ir.CallUserExtern, code: Code) -> Code:
+    def _called_user_extern(self, s: ir.CallUserExtern, code: Code) -> Code:
         """With the values as the implementation has them, also where it fails."""
         name = f"{s.instance.name}.{s.name}" if s.instance else s.name
         before = [self._seen(a.value, a.type) for a in s.args if a.direction != "out"]

@@ -1,4 +1,4 @@
-"""Values as Python code has them that implements a program's own externs.
+"""Values as the Python code that implements user-defined externs has them.
 
 bit<W>, int<W>, serializable enum: int. bool: bool. enum, error: the member's name. varbit: (length
 in bits, int). struct: dict by field. header: the same, None where it is invalid. header union: dict

@@ -1,4 +1,4 @@
-"""The program's own externs, implemented in Python.
+"""User-defined externs: declared by a program, implemented in Python.
 
 A function is called with its in and inout arguments in order and gives the result, or, where there
 are several, a tuple of the result and the out and inout parameters in order. A class is made with
@@ -50,7 +50,7 @@ def needed(program: ir.Program) -> Diagnostic | None:
             found.setdefault(call.name, call.span)
     if not found:
         return None
-    what = f"extern {', '.join(found)}: of the program's own; to run, it needs them in Python"
+    what = f"extern {', '.join(found)}: user-defined: the program needs them in Python to run"
     return Diagnostic(next(iter(found.values())), what, "warning")
 
 
@@ -133,8 +133,8 @@ class UserExterns:
         state = self.state
         kept = {**state.registers, **state.counters, **state.meters}
         if instance.name not in kept:
-            what = f"{instance.type} {instance.name} cannot be handed to the program's own externs"
-            self._problem(span, what, "registers, counters, meters and objects of their own can")
+            what = f"{instance.type} {instance.name} cannot be given to user-defined externs"
+            self._problem(span, what, "registers, counters, meters and user-defined objects can")
         return kept.get(instance.name)
 
     def _missing(self, what: str, name: str, kind: str, span: Span) -> None:
@@ -279,12 +279,12 @@ class UserExternLock:
     """A switch's lock that an extern of its program cannot take: it runs in the middle of a packet,
     where nothing may change. Raises SwitchError then."""
 
-    def __init__(self, own: UserExterns) -> None:
-        self._own = own
+    def __init__(self, externs: UserExterns) -> None:
+        self._externs = externs
         self._lock = RLock()
 
     def __enter__(self) -> None:
-        if self._own.thread == get_ident():
+        if self._externs.thread == get_ident():
             raise SwitchError("an extern cannot use the switch that is calling it")
         self._lock.acquire()
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gradplane.switch.ir.types import Annotations, Header, Type
+from gradplane.switch.ir.types import Annotations, Enum, Header, SerEnum, Type
 from gradplane.switch.source import NOWHERE, Span
 
 # -- expressions -------------------------------------------------------------------------------
@@ -49,7 +49,7 @@ class Var(LValue):
     name: str
     id: int
     annotations: Annotations = ()
-    type_name: str = ""  # the `type` declaration it was declared with, for P4Info
+    type_name: str = ""  # the `type` or enum it was declared with, for P4Info
 
 
 @dataclass(slots=True, eq=False)
@@ -205,7 +205,7 @@ class If(Stmt):
 
 
 @dataclass(slots=True, eq=False)
-class Switch(Stmt):
+class SwitchStmt(Stmt):
     """On a Bits expression; each case's values are distinct constants."""
 
     subject: Expr
@@ -271,9 +271,11 @@ class CallExtern(Stmt):
 
 @dataclass(slots=True, eq=False)
 class UserExternArgument:
-    """An argument of one of the program's own externs. `type`: of the parameter, with enums, errors
-    and tuples, as only the implementation sees them. `value` of an out or inout parameter is a
-    variable of its own; None: left out."""
+    """An argument of a user-defined extern.
+
+    `type`: of the parameter, with enums, errors and tuples, as only the implementation sees them.
+    `value` of an out or inout parameter is a variable of its own; None: left out.
+    """
 
     name: str
     direction: str
@@ -629,6 +631,7 @@ class Program:
     externs: list[ExternInstance]
     value_sets: list[ValueSet]
     types: dict[str, TypeInfo] = field(default_factory=dict)
+    enums: dict[str, SerEnum | Enum] = field(default_factory=dict)
     controller_headers: list[Header] = field(default_factory=list)
     annotations: Annotations = ()
     user_extern_calls: list[CallUserExtern] = field(

@@ -9,9 +9,23 @@ from gradplane.switch.ir import nodes as ir
 Lines = Iterator[str]
 
 
-def program_text(program: ir.Program) -> str:
-    """The whole program: externs, value sets, tables with their actions, parsers and controls."""
-    return "\n".join(_program(program)) + "\n"
+def program_text(program: ir.Program, spaced: bool = False) -> str:
+    """The whole program: externs, value sets, actions, tables, parsers and controls.
+
+    spaced: with an empty line before each declaration that has lines of its own, and after it.
+    """
+    lines = list(_program(program))
+    return "\n".join(_spaced(lines) if spaced else lines) + "\n"
+
+
+def _spaced(lines: list[str]) -> Lines:
+    """Separate what is indented, with the line above it, from what is not."""
+    inside = [line.startswith(" ") for line in lines]
+    for i, line in enumerate(lines):
+        opens = inside[i + 1 : i + 2] == [True]
+        if i and not inside[i] and (opens or inside[i - 1]):
+            yield ""
+        yield line
 
 
 def statement_text(stmt: ir.Stmt) -> str:
@@ -79,7 +93,7 @@ def _statement(stmt: ir.Stmt) -> Lines:
             if stmt.other:
                 yield "else"
                 yield from _body(stmt.other)
-        case ir.Switch():
+        case ir.SwitchStmt():
             yield f"switch {_text(stmt.subject)}"
             for values, body in stmt.cases:
                 yield f"  case {', '.join(map(str, values))}"
@@ -117,13 +131,13 @@ def _call(s: ir.CallExtern) -> str:
     return f"{result}{name}({', '.join(f'{d} {_text(a)}'.strip() for d, a in pairs)})"
 
 
-def _call_own(s: ir.CallUserExtern) -> str:
+def _call_user_extern(s: ir.CallUserExtern) -> str:
     name = f"{s.instance.name}.{s.name}" if s.instance else s.name
     result = f"{_text(s.result)} = " if s.result else ""
-    return f"{result}{name}({', '.join(map(_own_argument, s.args))})"
+    return f"{result}{name}({', '.join(map(_user_extern_argument, s.args))})"
 
 
-def _own_argument(a: ir.UserExternArgument) -> str:
+def _user_extern_argument(a: ir.UserExternArgument) -> str:
     value = a.value.name if isinstance(a.value, ir.ExternInstance) else "_"
     return f"{a.direction} {_text(a.value) if isinstance(a.value, ir.Expr) else value}".strip()
 
@@ -137,7 +151,7 @@ _SIMPLE: dict[type[ir.Stmt], Callable[..., str]] = {
     ir.Exit: lambda s: "exit",
     ir.ApplyTable: _apply,
     ir.CallExtern: _call,
-    ir.CallUserExtern: _call_own,
+    ir.CallUserExtern: _call_user_extern,
     ir.Extract: _extract,
     ir.Lookahead: lambda s: f"{_text(s.target)} = lookahead {s.target.type}",
     ir.Advance: lambda s: f"advance {_text(s.bits)}",

@@ -53,7 +53,7 @@ def children(stmt: ir.Stmt) -> list[list[ir.Stmt]]:
     match stmt:
         case ir.If():
             return [stmt.then, stmt.other]
-        case ir.Switch():
+        case ir.SwitchStmt():
             return [*(body for _, body in stmt.cases), stmt.default]
         case ir.Block() | ir.Loop():
             return [stmt.body]

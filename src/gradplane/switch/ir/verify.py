@@ -244,7 +244,7 @@ class _Checker:
         self._expr(s.cond)
         self._same(s.cond, BOOL, "if")
 
-    def _switch(self, s: ir.Switch) -> None:
+    def _switch(self, s: ir.SwitchStmt) -> None:
         self._expr(s.subject)
         self.want(isinstance(s.subject.type, Bits), f"switch on a {s.subject.type}")
         values = [value for case, _ in s.cases for value in case]
@@ -303,7 +303,7 @@ class _Checker:
         if s.result is not None:
             self._place(s.result)
 
-    def _call_own(self, s: ir.CallUserExtern) -> None:
+    def _call_user_extern(self, s: ir.CallUserExtern) -> None:
         for a in s.args:
             if a.direction in ("out", "inout"):
                 is_var = isinstance(a.value, ir.Var | None)
@@ -342,7 +342,7 @@ class _Checker:
 _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
     ir.Assign: _Checker._assign,
     ir.If: _Checker._if,
-    ir.Switch: _Checker._switch,
+    ir.SwitchStmt: _Checker._switch,
     ir.SetValid: _Checker._set_valid,
     ir.Push: _Checker._shift,
     ir.Pop: _Checker._shift,
@@ -353,7 +353,7 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
     ir.Verify: _Checker._verify,
     ir.Emit: _Checker._emit,
     ir.CallExtern: _Checker._call,
-    ir.CallUserExtern: _Checker._call_own,
+    ir.CallUserExtern: _Checker._call_user_extern,
 }
 
 

@@ -166,7 +166,7 @@ class Statements(Expressions):
                 self.body(rest)
         self.f.at(end)
 
-    def _switch(self, s: ir.Switch) -> None:
+    def _switch(self, s: ir.SwitchStmt) -> None:
         width = scalar_width(s.subject.type)
         default, end = self.f.label(), self.f.label()
         labels = [self.f.label() for _ in s.cases]
@@ -213,7 +213,7 @@ class Statements(Expressions):
     def _call(self, s: ir.CallExtern) -> None:
         self.calls.call(s, self)
 
-    def _call_own(self, s: ir.CallUserExtern) -> None:
+    def _call_user_extern(self, s: ir.CallUserExtern) -> None:
         self.calls.call_user_extern(s, self)
 
     def _packet_length(self, s: ir.PacketLength) -> None:
@@ -253,14 +253,14 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., None]] = {
     ir.Push: Statements._push,
     ir.Pop: Statements._pop,
     ir.If: Statements._if,
-    ir.Switch: Statements._switch,
+    ir.SwitchStmt: Statements._switch,
     ir.Block: Statements._block,
     ir.Leave: Statements._leave,
     ir.Loop: lambda code, s: code.loop(s),
     ir.Exit: Statements._exit,
     ir.ApplyTable: Statements._apply,
     ir.CallExtern: Statements._call,
-    ir.CallUserExtern: Statements._call_own,
+    ir.CallUserExtern: Statements._call_user_extern,
     ir.PacketLength: Statements._packet_length,
     ir.Verify: Statements._verify,
     ir.Extract: lambda code, s: code.extract(s),

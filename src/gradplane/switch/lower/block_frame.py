@@ -115,7 +115,7 @@ def leaves(statements: Sequence[ir.Stmt], block: ir.Block) -> bool:
             case ir.If(then=then, other=other):
                 if leaves(then, block) or leaves(other, block):
                     return True
-            case ir.Switch(cases=cases, default=default):
+            case ir.SwitchStmt(cases=cases, default=default):
                 if leaves(default, block) or any(leaves(b, block) for _, b in cases):
                     return True
             case ir.Block(body=body) | ir.Loop(body=body):

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 
-from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.syntax import ast
 
 
-def apply_sites(program: ast.Program) -> Counter[ast.Decl]:
+def apply_sites(nodes: Iterable[ast.Node]) -> Counter[ast.Decl]:
     """Count the `instance.apply(...)` of each Instantiation (or parameter)."""
     count: Counter[ast.Decl] = Counter()
-    for node in walk(program.declarations):
+    for node in nodes:
         if isinstance(node, ast.Call) and node.info is not None and node.info.kind == "block":
             base = node.info.base
             if isinstance(base, ast.Name) and isinstance(base.decl, ast.Decl):
@@ -19,10 +19,10 @@ def apply_sites(program: ast.Program) -> Counter[ast.Decl]:
     return count
 
 
-def used_blocks(program: ast.Program) -> set[ast.Decl]:
+def used_blocks(nodes: Iterable[ast.Node]) -> set[ast.Decl]:
     """Return the parsers and controls that are instantiated or applied somewhere."""
     used: set[ast.Decl] = set()
-    for node in walk(program.declarations):
+    for node in nodes:
         info = node.info if isinstance(node, ast.Call | ast.Instantiation) else None
         if info is not None and info.kind in ("constructor", "block") and info.decl is not None:
             used.add(info.decl)

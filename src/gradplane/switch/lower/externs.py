@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import substitute
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import BOOL, ERROR, STRING, Bits, Enum, Header, Stack, Type, Void
-from gradplane.switch.lower import expression_builder
+from gradplane.switch.ir.types import (
+    BOOL,
+    ERROR,
+    STRING,
+    Bits,
+    Enum,
+    Header,
+    Stack,
+    Struct,
+    Type,
+    Void,
+)
+from gradplane.switch.lower import expression_builder, register_cells
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
 from gradplane.switch.lower.instance_scope import PACKET, Binding
 from gradplane.switch.lower.type_erasure import CODE, erase, erase_keeping_names, without_headers
@@ -107,9 +120,12 @@ class ExternLowering(ExpressionLowering):
         ):
             return UserExternCall(self, e, info).lower(instance)
         args, directions, copies = self._extern_arguments(info)
-        result = None
+        result: ir.Var | None = None
         if not isinstance(info.signature.result, Void):
             result = self.variable(info.name, self.type_of(e))
+        whole: ir.Var | None = result
+        if instance is not None and instance.kind == "register":
+            result, copies = self._pack_cell(instance, args, directions, result, copies)
         self.emit(
             ir.CallExtern(
                 instance,
@@ -122,7 +138,33 @@ class ExternLowering(ExpressionLowering):
             )
         )
         self.out += copies
-        return result
+        return whole
+
+    def _pack_cell(
+        self,
+        register: ir.ExternInstance,
+        args: list[ir.Expr],
+        directions: Sequence[str],
+        result: ir.Var | None,
+        copies: list[ir.Stmt],
+    ) -> tuple[ir.Var | None, list[ir.Stmt]]:
+        """Pack the struct that a register's cell gets, and unpack the one it gives, if it is one.
+
+        Returns the variable for the call's result, and what is to be copied after the call.
+        """
+        unpacked: list[ir.Stmt] = []
+
+        def cell(target: ir.Expr) -> ir.Var:
+            bits = self.variable("cell", register.type_args[0])
+            unpacked.append(self.copy_out(target, register_cells.unpacked(target.type, bits)))
+            return bits
+
+        for i, (arg, direction) in enumerate(zip(args, directions, strict=True)):
+            if isinstance(arg.type, Struct):
+                args[i] = cell(arg) if direction == "out" else register_cells.packed(arg)
+        if result is not None and isinstance(result.type, Struct):
+            result = cell(result)
+        return result, unpacked + copies
 
     def _extern_arguments(self, info: CallInfo) -> tuple[list[ir.Expr], list[str], list[ir.Stmt]]:
         """Return arguments, their directions, and the statements that copy results out."""

@@ -23,6 +23,7 @@ from gradplane.switch.lower.instance_scope import (
     PackageInstance,
     control_plane_name,
 )
+from gradplane.switch.lower.register_cells import packed_constant, packed_type
 from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.table_lowering import TableLowering, value_set
 from gradplane.switch.lower.type_erasure import erase, erase_keeping_names, extern_type
@@ -57,7 +58,7 @@ class Instances:
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
         self.profile_actions: dict[ir.ExternInstance, list[str]] = {}  # of its tables, in order
         self._ids = itertools.count()
-        self._sites = apply_sites(checked.program)
+        self._sites = apply_sites(checked.checker.all_nodes())
         self._direct: dict[tuple[Env, CallInfo], BlockInstance] = {}
         self._codes: dict[ir.Table, dict[str, int]] = {}
         self._names: dict[tuple[str, str], Span] = {}
@@ -216,6 +217,9 @@ class Instances:
         instance.told_args = [erase_keeping_names(a) for a in t.args]
         kind = None if self.natives is None else self.natives.get((t.name, ""))
         instance.kind = kind or ""
+        if kind == "register" and (cell := packed_type(type_args[0])) != type_args[0]:
+            instance.args = [packed_constant(type_args[0], a) for a in args]
+            instance.type_args[0] = instance.told_args[0] = cell
         if kind is None:
             instance.user_extern = ir.UserExtern(
                 [extern_type(substitute(p.type, env.types)) for p in params]

@@ -9,7 +9,15 @@ from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.checker_types import ExternType
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Annotation, Annotations, Header, NewType, bit_width
+from gradplane.switch.ir.types import (
+    Annotation,
+    Annotations,
+    Enum,
+    Header,
+    NewType,
+    SerEnum,
+    bit_width,
+)
 from gradplane.switch.lower.block_uses import used_blocks
 from gradplane.switch.lower.id_annotations import check_numbers
 from gradplane.switch.lower.instance_scope import (
@@ -75,6 +83,7 @@ class Lowering(Instances):
             self.externs,
             self.value_sets,
             self._new_types(),
+            self._enums(),
             self._controller_headers(),
             main.annotations,
             self.user_extern_calls,
@@ -93,7 +102,7 @@ class Lowering(Instances):
 
         Those with constructor parameters are left out: there are no arguments for them.
         """
-        used = used_blocks(self.program)
+        used = used_blocks(self.checker.all_nodes())
         for decl in self.program.declarations:
             if not isinstance(decl, ast.ParserDecl | ast.ControlDecl) or decl in used:
                 continue
@@ -182,6 +191,11 @@ class Lowering(Instances):
                 if isinstance(t, NewType):
                     found[t.name] = self._type_info(t, decl)
         return found
+
+    def _enums(self) -> dict[str, SerEnum | Enum]:
+        decls = [d for d in self.program.declarations if isinstance(d, ast.EnumDecl)]
+        types = [self.checker.types.declared(decl) for decl in decls]
+        return {t.name: t for t in types if isinstance(t, SerEnum | Enum)}
 
     def _type_info(self, t: NewType, decl: ast.TypedefDecl) -> ir.TypeInfo:
         width = bit_width(t) or 0

@@ -86,7 +86,7 @@ class Body(CallLowering):
         with self.into(out), self.scope():
             self.stmt(s)
 
-    def _switch_stmt(self, s: ast.Switch) -> None:
+    def _switchstmt_stmt(self, s: ast.SwitchStmt) -> None:
         codes: dict[str, int] = {}
         if isinstance(s.subject, ast.Member) and s.subject.name == "action_run":
             subject: ir.Expr = self.variable("action_run", CODE)
@@ -108,7 +108,7 @@ class Body(CallLowering):
                 cases.append((values, out))
         if subject.type == BOOL:
             subject = expression_builder.cast(Bits(1), subject)
-        self.emit(ir.Switch(subject, cases, default))
+        self.emit(ir.SwitchStmt(subject, cases, default))
 
     def _label(self, e: ast.Expr, codes: dict[str, int]) -> int:
         if isinstance(e, ast.Name) and e.name in codes:

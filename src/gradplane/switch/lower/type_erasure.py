@@ -124,5 +124,5 @@ def extern_type(t: Type) -> Type:
 
 
 def type_name(t: Type) -> str:
-    """Return the name of a `type` declaration, for P4Info; empty for other types."""
-    return t.name if isinstance(t, NewType) else ""
+    """Return the name of a `type` declaration or enum, for P4Info; empty for other types."""
+    return t.name if isinstance(t, NewType | SerEnum | Enum) else ""

@@ -4,6 +4,8 @@ Two forms are taken:
     plain P4 source             its #includes are the shipped files only (core.p4, v1model.p4, ...)
     {"source": ..., "file": ..., "defines": {...}}      JSON, as `device_config` makes it; `source`
                                 may hold #line directives, `file` is its name in messages
+
+Either may be wrapped in a p4.tmp.P4DeviceConfig message, as clients for PI send it (p4runtime_lib).
 """
 
 from __future__ import annotations
@@ -12,8 +14,14 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto, FileDescriptorProto
+from google.protobuf.descriptor_pool import DescriptorPool
+from google.protobuf.message import DecodeError
+from google.protobuf.message_factory import GetMessageClass
 
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.syntax.lexer import whole_strings
@@ -68,7 +76,7 @@ def parse_device_config(data: bytes) -> Source:
     none.
     """
     try:
-        text = data.decode()
+        text = _unwrapped(data).decode()
     except UnicodeDecodeError as error:
         raise RpcError(
             "INVALID_ARGUMENT", f"the device config is binary data ({error}); {_TAKEN}"
@@ -82,6 +90,41 @@ def parse_device_config(data: bytes) -> Source:
             "INVALID_ARGUMENT", f"the device config is not valid JSON: {error}; {_TAKEN}"
         ) from error
     return _from_json(config)
+
+
+def _unwrapped(data: bytes) -> bytes:
+    """Return the device_data of a p4.tmp.P4DeviceConfig, or `data` where it is none.
+
+    message P4DeviceConfig { bool reassign = 1; Extras extras = 2; bytes device_data = 3; }
+
+    No text starts with the tag of any of its fields, which are control characters.
+    """
+    if data[:1] not in (b"\x08", b"\x12", b"\x1a"):
+        return data
+    try:
+        fields = _p4_device_config().FromString(data)
+    except DecodeError:
+        return data
+    device_data: bytes = fields.device_data
+    return device_data or data
+
+
+@cache
+def _p4_device_config() -> type[Any]:
+    """Make the message's class, in a pool of its own: clients may have the original beside it."""
+    file = FileDescriptorProto(name="p4/tmp/p4config.proto", package="p4.tmp", syntax="proto3")
+    message = file.message_type.add(name="P4DeviceConfig")
+    field = FieldDescriptorProto
+    for number, name, kind in (
+        (1, "reassign", field.TYPE_BOOL),
+        (2, "extras", field.TYPE_BYTES),
+        (3, "device_data", field.TYPE_BYTES),
+    ):
+        message.field.add(name=name, number=number, type=kind, label=field.LABEL_OPTIONAL)
+    pool = DescriptorPool()
+    pool.Add(file)
+    found: type[Any] = GetMessageClass(pool.FindMessageTypeByName("p4.tmp.P4DeviceConfig"))
+    return found
 
 
 def _from_json(config: dict[str, Any]) -> Source:

@@ -11,7 +11,7 @@ from google.protobuf import text_format
 from gradplane.switch.arch.registry import of_package
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, statements
-from gradplane.switch.ir.types import Annotations, NewType, Type, bit_width
+from gradplane.switch.ir.types import Annotations, Enum, NewType, SerEnum, Type, bit_width
 from gradplane.switch.p4runtime.annotations import (
     annotate,
     annotated_number,
@@ -325,7 +325,7 @@ class _Builder:
             if is_hidden(annotations.get(field_name, ())):
                 continue
             field = out.metadata.add(id=number, name=field_name)
-            type_name = field_type.name if isinstance(field_type, NewType) else ""
+            type_name = field_type.name if isinstance(field_type, NewType | SerEnum) else ""
             field.bitwidth = self._width(field_type, type_name, field)
             annotate(field, annotations.get(field_name, ()))
 
@@ -358,10 +358,18 @@ class _Builder:
                 add_new_type(self.program.types[t.name], self.info.type_info)
 
     def _width(self, t: Type, type_name: str, field: Any) -> int:
-        """Return the bits on the control plane; a `type` declaration is named and described."""
+        """Return the bits on the control plane, and describe a `type` declaration or enum.
+
+        p4c names the former in the field, and the latter only where it has no underlying type.
+        """
         if type_name in self.program.types:
             field.type_name.name = type_name
             add_new_type(self.program.types[type_name], self.info.type_info)
+        elif type_name in self.program.enums:
+            enum = self.program.enums[type_name]
+            self._type_spec(enum)
+            if isinstance(enum, Enum):
+                field.type_name.name = type_name
         return wire_width(t, type_name, self.program.types)
 
 

@@ -7,10 +7,13 @@ from __future__ import annotations
 import logging
 import queue
 import socket
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
@@ -23,14 +26,15 @@ from gradplane.switch.p4runtime.service import Delivery, P4RuntimeService
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, rpc_status_of
 from gradplane.switch.runtime.control_messages import Message
 
-DEFAULT_ADDRESS = "0.0.0.0:9559"  # the port that IANA gave P4Runtime
+DEFAULT_ADDRESS = "127.0.0.1:9559"  # the port that IANA assigned to P4Runtime
 
 _TICK = 0.02  # seconds between checks for due digests and idle entries
 _REST = 0.5  # if there are none: an idle switch takes no processor time
 _GRACE = 0.2  # seconds for requests in progress to finish
 _WAITING = 10_000  # responses that may wait for a slow controller; more are dropped
-_LARGEST_MESSAGE = 256 << 20
+_LARGEST_MESSAGE = 256 << 20  # bytes of a request or an answer
 _UNARY_THREADS = 8
+_REQUESTS_WAITING = 64  # beyond those that have a thread; more are refused
 _STATUS_KEY = "grpc-status-details-bin"
 
 log = logging.getLogger(__name__)
@@ -38,6 +42,35 @@ log = logging.getLogger(__name__)
 
 class ServerError(Exception):
     """The server cannot be started; the message gives the reason and the remedy."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTls:
+    """The TLS of a server: its certificate and private key, as PEM files.
+
+    cacert: the authority of clients' certificates, which `client_auth` requires.
+    """
+
+    cert: Path
+    key: Path
+    cacert: Path | None = None
+    client_auth: bool = False
+
+    def credentials(self) -> grpc.ServerCredentials:
+        """Read the files. Raises ServerError for invalid ones, OSError for missing ones."""
+        try:
+            checked = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            checked.load_cert_chain(self.cert, self.key)
+            if self.cacert is not None:
+                checked.load_verify_locations(self.cacert)
+        except ssl.SSLError as error:
+            files = ", ".join(str(file) for file in (self.cert, self.key, self.cacert) if file)
+            raise ServerError(f"TLS cannot use {files}: {error}") from error
+        return grpc.ssl_server_credentials(
+            [(self.key.read_bytes(), self.cert.read_bytes())],
+            None if self.cacert is None else self.cacert.read_bytes(),
+            self.client_auth,
+        )
 
 
 class _Stream:
@@ -55,7 +88,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
 
     others: further gRPC services on the same address, which use at most `threads` threads. also:
-    further addresses with the same services.
+    further addresses with the same services, without `tls`, so they must be on loopback.
     """
 
     def __init__(
@@ -65,17 +98,20 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         others: Sequence[grpc.GenericRpcHandler] = (),
         threads: int = 0,
         also: Sequence[str] = (),
+        tls: ServerTls | None = None,
     ) -> None:
         self.device = device
         self.service = P4RuntimeService(device)
         self.address = address
         self._also = also
+        self._tls = tls
         self._lock = device.lock
         # Streams that announce nothing take a thread too; other requests must not wait for them.
         self._free_streams = threading.BoundedSemaphore(MAX_STREAMS)
         self._messages: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
         self._notifier = threading.Thread(target=self._notify, name="p4runtime notifier")
-        self._pool = ThreadPoolExecutor(MAX_STREAMS + _UNARY_THREADS + threads, "p4runtime")
+        threads += MAX_STREAMS + _UNARY_THREADS
+        self._pool = ThreadPoolExecutor(threads, "p4runtime")
         self._server = grpc.server(
             self._pool,
             options=[
@@ -83,13 +119,16 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
                 ("grpc.max_send_message_length", _LARGEST_MESSAGE),
                 ("grpc.so_reuseport", 0),
             ],
+            maximum_concurrent_rpcs=threads + _REQUESTS_WAITING,
         )
         p4r_grpc.add_P4RuntimeServicer_to_server(self, self._server)
         self._server.add_generic_rpc_handlers(tuple(others))
 
     def start(self) -> int:
         """Accept requests and return the port; raise ServerError if the address cannot be used."""
-        port, *_ = [self._listen_on(address) for address in (self.address, *self._also)]
+        port = self._listen_on(self.address, self._tls)
+        for address in self._also:
+            self._listen_on(address)
         if self.address.endswith(":0"):
             self.address = f"{self.address[:-1]}{port}"
         self.device.listener = self._put_aside
@@ -172,10 +211,15 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     # -- parts -----------------------------------------------------------------------------------
 
-    def _listen_on(self, address: str) -> int:
+    def _listen_on(self, address: str, tls: ServerTls | None = None) -> int:
+        credentials = None if tls is None else tls.credentials()
         try:
             _check_free(address)
-            port: int = self._server.add_insecure_port(address)
+            port: int
+            if credentials is None:
+                port = self._server.add_insecure_port(address)
+            else:
+                port = self._server.add_secure_port(address, credentials)
         except (OSError, RuntimeError) as error:
             option = "--grpc-server-addr HOST:PORT (port 0: any free one)"
             if address in self._also:

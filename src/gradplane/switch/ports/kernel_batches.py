@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from gradplane.switch.jit.native_code import Native
 from gradplane.switch.ports.batch_kernels import BLOCK, MESSAGE, batches
-from gradplane.switch.ports.offload import NEEDS_CHECKSUM, VNET_HEADER
-from gradplane.switch.ports.vlan import AUXDATA, HAS_TAG, STATUS_AT
+from gradplane.switch.ports.offload import NEEDS_CHECKSUM, VNET_HEADER, complete_open
+from gradplane.switch.ports.vlan import AUXDATA, HAS_TAG, STATUS_AT, restore_tags
 
 Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
@@ -91,6 +91,14 @@ class Arrivals:
     def first_bytes(self) -> Bytes:
         """Return the first byte of each header."""
         return self._slots[: self.count, 0]
+
+    def restore(self) -> None:
+        """Complete open checksums and insert removed tags, where there are any."""
+        if not self.marked:
+            return
+        for i in np.flatnonzero(self.first_bytes() & NEEDS_CHECKSUM).tolist():
+            complete_open(self[i])
+        restore_tags(self.data, self.starts, self.controls[: self.count])
 
     def __getitem__(self, i: int) -> memoryview:
         """Return header and packet of arrival i."""

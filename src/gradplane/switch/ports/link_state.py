@@ -26,7 +26,7 @@ class LinkWatch:
     """
 
     def __init__(self, interfaces: Sequence[tuple[int, str]], links: Links) -> None:
-        self._interfaces = interfaces
+        self._interfaces = dict(interfaces)
         self._links = links
         self._changes = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_ROUTE)
         self._changes.setblocking(False)
@@ -48,12 +48,22 @@ class LinkWatch:
                 continue
         self._check()
 
+    def add(self, port: int, interface: str) -> None:
+        """Watch a port, which may have been down under another interface."""
+        self._interfaces[port] = interface
+        self._check()
+
+    def remove(self, port: int) -> None:
+        """Watch a port no longer: it is down."""
+        del self._interfaces[port]
+        self._links.set(port, False)
+
     def close(self) -> None:
         self._changes.close()
 
     def _check(self) -> None:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
-            for port, interface in self._interfaces:
+            for port, interface in self._interfaces.items():
                 up = _has_link(control, interface)
                 if up == (port in self._links.down):
                     log.info("port %d: %s is %s", port, interface, "up" if up else "down")

@@ -12,12 +12,8 @@ import array
 import fcntl
 import socket
 import struct
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from gradplane.switch.ports.kernel_batches import Arrivals
 
 _SIOCETHTOOL = 0x8946
 # linux/ethtool.h: commands that set one feature to 0 or 1.
@@ -48,12 +44,10 @@ def switch_off(interface: str) -> list[str]:
     return refused
 
 
-def complete_open(arrivals: Arrivals) -> None:
-    """Compute the checksums that senders left open, in packets after their virtio_net_hdr."""
-    for i in np.flatnonzero(arrivals.first_bytes() & NEEDS_CHECKSUM).tolist():
-        received = arrivals[i]
-        _, _, _, _, start, offset = VNET_HEADER.unpack_from(received)
-        complete(received[VNET_HEADER.size :], start, offset)
+def complete_open(received: memoryview) -> None:
+    """Compute the checksum that its sender left open, in a packet after its virtio_net_hdr."""
+    _, _, _, _, start, offset = VNET_HEADER.unpack_from(received)
+    complete(received[VNET_HEADER.size :], start, offset)
 
 
 def complete(packet: memoryview, start: int, offset: int) -> None:

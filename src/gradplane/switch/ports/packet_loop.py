@@ -11,7 +11,8 @@ import logging
 import os
 import select
 import time
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable, MutableMapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -43,6 +44,8 @@ class PacketPort(Protocol):
 
     def reopen(self) -> bool: ...
 
+    def close(self) -> None: ...
+
 
 @dataclass(slots=True)
 class Capture:
@@ -50,6 +53,10 @@ class Capture:
 
     received: PcapWriter
     sent: PcapWriter
+
+    def close(self) -> None:
+        self.received.close()
+        self.sent.close()
 
 
 @dataclass(slots=True)
@@ -63,9 +70,9 @@ class PacketLoop:
     links.
     """
 
-    ports: Mapping[int, PacketPort]
+    ports: MutableMapping[int, PacketPort]
     process: Process
-    captures: Mapping[int, Capture] = field(default_factory=dict)
+    captures: MutableMapping[int, Capture] = field(default_factory=dict)
     busy: Callable[[], bool] = lambda: False
     links: LinkWatch | None = None
     faults: int = 0
@@ -73,33 +80,76 @@ class PacketLoop:
     _wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
     _arrivals: Arrivals = field(default_factory=Arrivals)
     _departures: Departures = field(default_factory=Departures)
+    _epoll: select.epoll = field(default_factory=select.epoll)
+    _numbers: dict[int, int] = field(default_factory=dict)  # ports by descriptor
+    _columns: dict[int, Ints] = field(default_factory=dict)  # a batch of each port's number
+    _changes: deque[Callable[[], None]] = field(default_factory=deque)
+    _stopped: bool = False
 
     def run(self) -> None:
         """Process packets until `stop`, which may be called from any thread or signal handler."""
-        with select.epoll() as waiting:
-            waiting.register(self._wake, select.EPOLLIN)
-            numbers = {port.fileno(): number for number, port in self.ports.items()}
-            for descriptor in numbers:
-                waiting.register(descriptor, select.EPOLLIN)
-            if self.links is not None:
-                waiting.register(self.links, select.EPOLLIN)
-            columns = {number: np.full(BATCH, number, dtype=np.int64) for number in self.ports}
-            while True:
-                for descriptor, _ in waiting.poll():
-                    if descriptor == self._wake:
-                        return
-                    number = numbers.get(descriptor)
-                    if number is not None:
-                        self._take(number, columns[number])
-                    elif self.links is not None:
-                        self.links.update()
-                        numbers |= self._reopened(waiting)
+        self._epoll.register(self._wake, select.EPOLLIN)
+        for number in self.ports:
+            self._register(number)
+        if self.links is not None:
+            self._epoll.register(self.links, select.EPOLLIN)
+        while not self._stopped:
+            for descriptor, _ in self._epoll.poll():
+                if descriptor in self._numbers:
+                    self._take(self._numbers[descriptor])
+                elif descriptor == self._wake:
+                    self._change()
+                elif self.links is not None:
+                    self.links.update()
+                    self._reopen()
 
     def stop(self) -> None:
+        self._stopped = True
         os.eventfd_write(self._wake, 1)
 
     def close(self) -> None:
+        self._epoll.close()
         os.close(self._wake)
+
+    def add(
+        self, number: int, port: PacketPort, capture: Capture | None, then: Callable[[], None]
+    ) -> None:
+        """Take a port into the loop, from any thread; `then` is called in the loop's thread."""
+
+        def change() -> None:
+            self.ports[number] = port
+            if capture is not None:
+                self.captures[number] = capture
+            self._register(number)
+            then()
+
+        self._in_loop(change)
+
+    def remove(self, number: int, then: Callable[[], None]) -> None:
+        """Take a port out of the loop, from any thread; `then`, called after it, closes it."""
+
+        def change() -> None:
+            descriptor = self.ports[number].fileno()
+            self._epoll.unregister(descriptor)
+            del self._numbers[descriptor]
+            then()
+
+        self._in_loop(change)
+
+    def _in_loop(self, change: Callable[[], None]) -> None:
+        self._changes.append(change)
+        os.eventfd_write(self._wake, 1)
+
+    def _change(self) -> None:
+        os.eventfd_read(self._wake)
+        while self._changes:
+            self._changes.popleft()()
+
+    def _register(self, number: int) -> None:
+        descriptor = self.ports[number].fileno()
+        self._numbers[descriptor] = number
+        self._columns[number] = np.full(BATCH, number, dtype=np.int64)
+        self._epoll.register(descriptor, select.EPOLLIN)
 
     def send(self, outputs: Outputs) -> None:
         """Send packets through their ports, from any thread."""
@@ -109,17 +159,18 @@ class PacketLoop:
             data = np.frombuffer(b"".join(packet for _, packet in outputs), dtype=np.uint8)
             self._send(rows, data, Departures())
 
-    def _reopened(self, waiting: select.epoll) -> dict[int, int]:
-        """Return ports whose interface was gone and exists again, by their new descriptors.
+    def _reopen(self) -> None:
+        """Register ports whose interface was gone and exists again, by their new descriptors.
 
         epoll forgot the old descriptors when they were closed.
         """
-        again = {port.fileno(): n for n, port in self.ports.items() if port.reopen()}
-        for descriptor in again:
-            waiting.register(descriptor, select.EPOLLIN)
-        return again
+        for number, port in self.ports.items():
+            former = port.fileno()
+            if port.reopen():
+                self._numbers.pop(former, None)
+                self._register(number)
 
-    def _take(self, number: int, column: Ints) -> None:
+    def _take(self, number: int) -> None:
         """Process the packets that wait at one port: at most a batch, so that no port starves."""
         arrivals = self._arrivals
         self.ports[number].receive(arrivals)
@@ -130,7 +181,7 @@ class PacketLoop:
         if number in self.captures:
             _capture(self.captures[number].received, data, starts, ends)
         try:
-            rows, out = self.process(column[:count], data, starts, ends)
+            rows, out = self.process(self._columns[number][:count], data, starts, ends)
             self._send(rows, out, self._departures)
         except Exception:
             self.faults += count

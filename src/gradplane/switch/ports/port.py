@@ -10,8 +10,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from gradplane.switch.ports.kernel_batches import Arrivals, Departures
-from gradplane.switch.ports.offload import complete_open, switch_off
-from gradplane.switch.ports.vlan import restore_tags
+from gradplane.switch.ports.offload import switch_off
 from gradplane.switch.runtime.control_errors import SwitchError
 
 _RECEIVE_QUEUE = _SEND_QUEUE = 8 << 20  # bytes; the socket's queue must not overflow before tc's
@@ -85,9 +84,7 @@ class Port:
         except OSError as error:
             self._failed(error)
             return
-        if arrivals.marked:
-            complete_open(arrivals)
-            restore_tags(arrivals)
+        arrivals.restore()
 
     def send(self, packets: Departures, first: int, end: int) -> None:
         """Send packets first to end - 1; those that the interface refuses are dropped and

@@ -4,12 +4,10 @@ beside the packet (linux/if_packet.h, struct tpacket_auxdata).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from gradplane.switch.ports.kernel_batches import Arrivals
+import numpy.typing as npt
 
 STATUS_AT = 16
 AUXDATA = np.dtype(  # the control message
@@ -26,16 +24,19 @@ _ADDRESSES = np.arange(12)  # bytes of the MAC addresses, before the tag
 _TAG = np.arange(4)
 
 
-def restore_tags(arrivals: Arrivals) -> None:
-    """Insert the removed tags; the packets grow by four bytes to the front."""
-    reported = arrivals.controls[: arrivals.count]
+def restore_tags(
+    data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], reported: npt.NDArray[Any]
+) -> None:
+    """Insert the removed tags in packets that begin at `starts` in `data`; `reported`: AUXDATA, one
+    a packet. The packets grow by four bytes to the front.
+    """
     tagged = np.flatnonzero(reported["status"] & HAS_TAG)
     if not len(tagged):
         return
-    reported, starts = reported[tagged], arrivals.starts[tagged, None]
-    arrivals.data[starts - 4 + _ADDRESSES] = arrivals.data[starts + _ADDRESSES]
+    reported, at = reported[tagged], starts[tagged, None]
+    data[at - 4 + _ADDRESSES] = data[at + _ADDRESSES]
     tags = np.empty((len(tagged), 2), dtype=">u2")
     tags[:, 0] = np.where(reported["status"] & _HAS_TPID, reported["tpid"], _DEFAULT_TPID)
     tags[:, 1] = reported["tci"]
-    arrivals.data[starts + len(_ADDRESSES) - 4 + _TAG] = tags.view(np.uint8)
-    arrivals.starts[tagged] -= 4
+    data[at + len(_ADDRESSES) - 4 + _TAG] = tags.view(np.uint8)
+    starts[tagged] -= 4

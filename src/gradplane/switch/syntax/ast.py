@@ -301,7 +301,7 @@ class SwitchCase(Node):
 
 
 @dataclass(slots=True, eq=False)
-class Switch(Stmt):
+class SwitchStmt(Stmt):
     subject: Expr
     cases: list[SwitchCase]
 

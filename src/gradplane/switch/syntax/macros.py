@@ -19,10 +19,10 @@ Defines = Mapping[str, object] | Iterable[str]
 
 MAX_TOKENS = 200_000  # an expansion larger than this is a mistake (or an attack), not a program
 MAX_NESTING = 100  # macros expanded inside macros
+BUILT_IN = frozenset({"__LINE__", "__COUNTER__"})
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*([A-Za-z_]\w*)\s*\)|([A-Za-z_]\w*))")
 _PARAMETER = r"\s*(?:[A-Za-z_]\w*(?:\.\.\.)?|\.\.\.)\s*"
 _HEAD = re.compile(rf"\s*[A-Za-z_]\w*(?:\((?:{_PARAMETER}(?:,{_PARAMETER})*|\s*)\)|\s|$)")
-BUILT_IN = frozenset({"__LINE__", "__COUNTER__"})
 
 
 class MacroError(Exception):
@@ -31,6 +31,16 @@ class MacroError(Exception):
 
 class MacroExplosion(MacroError):
     """An expansion beyond MAX_TOKENS; the following ones are not tried."""
+
+
+class _Token:
+    """A pcpp token that is copied fast: pcpp copies each token of a macro at each use."""
+
+    def __init__(self, attributes: dict[str, Any]) -> None:
+        self.__dict__.update(attributes)
+
+    def __copy__(self) -> _Token:
+        return _Token(self.__dict__)
 
 
 class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
@@ -43,6 +53,9 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
         self.budget -= len(tokens)
         if self.budget < 0:
             raise MacroExplosion(f"a macro expands to more than {MAX_TOKENS} tokens")
+        names = {token.value for token in tokens if token.type == self.t_ID}
+        if names.isdisjoint(self.macros) and names.isdisjoint(BUILT_IN):
+            return tokens
         return list(super().expand_macros(tokens, list(expanding_from)))
 
 
@@ -109,10 +122,7 @@ class Macros:
         engine = self._engine
         engine.budget = MAX_TOKENS
         engine.linemacrodepth = 0
-        tokens: list[Any] = engine.tokenize(text)
-        for token in tokens:
-            token.lineno = line
-        return tokens
+        return [_Token(vars(token) | {"lineno": line}) for token in engine.tokenize(text)]
 
 
 def _touch(left: Any, right: Any) -> bool:

@@ -209,7 +209,7 @@ class StatementParser(ExpressionParser):
         self.expect("{")
         cases = self.items(self._case)
         self.expect("}")
-        return ast.Switch(subject, cases, span=span)
+        return ast.SwitchStmt(subject, cases, span=span)
 
     def _case(self) -> ast.SwitchCase:
         label: ast.Expr

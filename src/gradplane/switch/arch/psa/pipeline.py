@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any
 
 from gradplane.switch.arch.blocks import Blocks, Values
-from gradplane.switch.arch.model import Model, Pass, SwitchPacket, error_codes
+from gradplane.switch.arch.model import Model, Pass, SwitchPacket
 from gradplane.switch.arch.psa import PORT_RECIRCULATE
 from gradplane.switch.arch.psa.packet import (
     BROUGHT,
@@ -27,7 +27,6 @@ from gradplane.switch.arch.psa.packet import (
     PacketPath,
     pipelines,
 )
-from gradplane.switch.interp.frame_layout import Frame
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Event, Rejected
 from gradplane.switch.ir import nodes as ir
@@ -57,7 +56,7 @@ class PsaModel(Model[_Pipelines]):
     """A loaded PSA program."""
 
     def compiled(self, kind: Callable[..., Statements]) -> _Pipelines:
-        compiler = kind(Frame(), self.state, error_codes(self.program), self.compiler)
+        compiler = self.block_compiler(kind)
         ingress, egress = pipelines(self.program)
         return _Pipelines(Blocks(compiler, ingress, INGRESS), Blocks(compiler, egress, EGRESS))
 

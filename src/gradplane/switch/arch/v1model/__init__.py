@@ -31,4 +31,5 @@ ARCHITECTURE = Architecture(
     load=_load,
     ports=1 << 9,
     sessions=1 << 15,  # simple_switch's limit
+    drops_by_port=True,
 )

@@ -57,7 +57,7 @@ class _Known:
             case ir.CallExtern() if _is_checksum(stmt):
                 if isinstance(stmt.args[2], ir.LValue):
                     self._forget(stmt.args[2])
-            case ir.If() | ir.Switch() | ir.Block() | ir.Loop() | ir.Leave():
+            case ir.If() | ir.SwitchStmt() | ir.Block() | ir.Loop() | ir.Leave():
                 return
             case _:
                 self._values.clear()

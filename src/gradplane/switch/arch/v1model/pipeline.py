@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import Any
 
 from gradplane.switch.arch.blocks import Blocks, Values
-from gradplane.switch.arch.model import Model, Pass, error_codes
+from gradplane.switch.arch.model import Model, Pass
 from gradplane.switch.arch.v1model.field_lists import NAMED, NO_LIST, FieldLists
 from gradplane.switch.arch.v1model.packet import COPYING, PIPELINE, InstanceType, V1Packet
-from gradplane.switch.interp.frame_layout import Frame
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Event, Rejected
 from gradplane.switch.ir import nodes as ir
@@ -42,8 +41,7 @@ class V1Model(Model[Blocks]):
     """A loaded v1model program."""
 
     def compiled(self, kind: Callable[..., Statements]) -> Blocks:
-        compiler = kind(Frame(), self.state, error_codes(self.program), self.compiler)
-        return Blocks(compiler, self.program.package, PIPELINE)
+        return Blocks(self.block_compiler(kind), self.program.package, PIPELINE)
 
     @cached_property
     def lists(self) -> FieldLists:

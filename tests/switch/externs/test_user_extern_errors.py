@@ -1,4 +1,4 @@
-"""Implementations of a program's own externs that fail, do not fit, or are not there."""
+"""Implementations of user-defined externs that fail, do not fit, or are not there."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from own_switches import ONE, refused, source, switches
+from user_extern_switches import ONE, refused, source, switches
 from v1programs import packet
 
 from gradplane.switch import Switch, SwitchError
@@ -167,8 +167,8 @@ def test_what_cannot_be_handed_to_an_extern_is_refused() -> None:
     parts = """direct_counter(CounterType.packets) c;
         table t { key = { h.a.x : exact; } actions = { NoAction; } counters = c; }"""
     assert refused({"f": print}, declared, "t.apply(); f(c);", parts) == (
-        "direct_counter I.c cannot be handed to the program's own externs | registers, counters,"
-        " meters and objects of their own can"
+        "direct_counter I.c cannot be given to user-defined externs | registers, counters,"
+        " meters and user-defined objects can"
     )
     with pytest.raises(SwitchError, match="externs: expected functions and classes by name, or a"):
         switches([print], ONE, "f(1);")

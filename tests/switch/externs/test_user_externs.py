@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from own_switches import refused, switches
+from user_extern_switches import refused, switches
 from v1programs import packet
 
 from gradplane.switch.runtime.control_messages import Fault

@@ -1,4 +1,4 @@
-"""The program's own externs called from everywhere, with every type: both engines do the same."""
+"""User-defined externs called from everywhere, with every type: both engines do the same."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import psaprograms
 import pytest
 import v1programs
-from own_switches import ENGINES
+from user_extern_switches import ENGINES
 from v1programs import packet
 
 from gradplane.switch import Switch

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from finsy.proto import p4r
-from own_switches import ENGINES, ONE, source
 from test_live_switch import REFUSED, inside
 from typer.testing import CliRunner
+from user_extern_switches import ENGINES, ONE, source
 from v1programs import packet
 
 from gradplane.cli.main import app
@@ -55,7 +55,7 @@ def test_stf_and_trace_take_the_file(program: Path) -> None:
 def test_p4_check_says_that_an_implementation_is_needed(program: Path) -> None:
     done = command("p4", "check", program)
     assert done.exit_code == 0 and f"{program}: ok\n" in done.output
-    note = "warning: extern f: of the program's own; to run, it needs them in Python\n"
+    note = "warning: extern f: user-defined: the program needs them in Python to run\n"
     assert note in done.output
 
 

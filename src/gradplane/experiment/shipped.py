@@ -1,0 +1,51 @@
+"""The experiments that come with the package, by name."""
+
+import re
+from pathlib import Path
+
+from gradplane.experiment.document import ExperimentError, nearest
+
+FOLDER = Path(__file__).parent.parent / "experiments"
+
+
+def names() -> list[str]:
+    """Return the names of the shipped experiments and studies, sorted."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+def find(experiment: str | Path) -> Path:
+    """Return the file of an experiment: a path, or the name of a shipped one.
+
+    A file of that name in the current folder comes first. Any other text is a path, whoever reads
+    it says that it is not there."""
+    path = Path(experiment)
+    if not path.exists() and str(experiment) in names():
+        return FOLDER / f"{experiment}.toml"
+    return path
+
+
+def summary(name: str) -> str:
+    """Return the first sentence of the comment at the top of a shipped experiment."""
+    comment = re.match(r"(?:#.*\n)*", (FOLDER / f"{name}.toml").read_text("utf-8"))
+    assert comment is not None
+    text = " ".join(line.lstrip("# ") for line in comment[0].splitlines())
+    return re.split(r"(?<=[a-z]\.)\s+", text)[0]
+
+
+def copy(name: str, destination: Path | None = None) -> Path:
+    """Write a shipped experiment to a file (default: NAME.toml) or into a folder; return its path.
+
+    Raises ExperimentError for an unknown name, and for a file that exists."""
+    if name not in names():
+        raise ExperimentError(f"no shipped experiment {name!r}: {nearest(name, names())}")
+    path = destination or Path(f"{name}.toml")
+    if path.is_dir():
+        path /= f"{name}.toml"
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write((FOLDER / f"{name}.toml").read_text("utf-8"))
+    except FileExistsError:
+        raise ExperimentError(f"{path} exists: give another file or folder") from None
+    except OSError as error:
+        raise ExperimentError(f"{path}: {error.strerror}") from None
+    return path

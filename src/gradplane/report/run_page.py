@@ -1,0 +1,236 @@
+"""The contents of one run's page."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from gradplane.report import charts, figures
+from gradplane.report import rows as report_rows
+from gradplane.runner.run_data import STREAM_TYPES, RunData
+from gradplane.runner.summary import queue_drops, rate, undelivered
+
+Values = dict[str, Any]
+Rows = list[list[str]]
+
+_FEW = 8  # rows that are shown without a click
+
+
+def contents(run: RunData) -> Values:
+    """Everything that run.html shows."""
+    summary = run.summary
+    where = {"mininet": " on Mininet", "sim": " on the simulated network"}
+    return {
+        "title": summary["name"],
+        "lead": f"{summary['rounds']} rounds{where.get(run.network, '')}, seed {summary['seed']}",
+        "warning": run.unfinished,
+        "unchecked": run.unchecked,
+        "cards": list(_cards(summary)),
+        "accuracy": charts.curves(_trainings(run)),
+        "traffic": charts.traffic(_labelled_jobs(summary), _plain(summary)),
+        "links": _links(summary),
+        "times": {"head": report_rows.PARTS, "rows": list(report_rows.parts(summary))},
+        "timeline": _timeline(run),
+        "switches": _switches(summary),
+        "weights": _weights(run),
+        "experiment": run.experiment_text,
+        "machine": _machine(run.machine),
+    }
+
+
+def _cards(summary: Values) -> Iterator[Values]:
+    base, jobs = summary.get("baseline"), summary["jobs"]
+    against = f"baseline {percent(base['test_accuracy'])}" if base else "no baseline"
+    yield _card("Test accuracy", percent(summary["test_accuracy"]), against)
+    yield _card("Payload up", *_saving(jobs, "up", "sent"))
+    yield _card("Payload down", *_saving(jobs, "down", "arrived"))
+    yield from _between_switches(summary, base)
+    yield _card("Speed", f"{rate(summary['rounds_per_second'])}/s", _speed(summary, base))
+    yield _card("Losses injected", f"{losses(summary):,}", injected(summary))
+    missed = sum(job["missed"] for job in jobs)
+    against = f"baseline {sum(job['missed'] for job in base['jobs']):,}" if base else ""
+    yield _card("Results missed", f"{missed:,}", against, bad=missed > 0)
+    dropped = queue_drops(summary)
+    if dropped:
+        yield _card("Queue drops", f"{dropped:,}", "packets", bad=True)
+
+
+def _card(title: str, value: str, note: str, bad: bool = False) -> Values:
+    return {"title": title, "value": value, "note": note, "bad": bad}
+
+
+def _saving(jobs: list[Values], way: str, carried: str) -> tuple[str, str]:
+    """How much less, or more, than the values as float32, of a worker of each job in a round.
+
+    What was not delivered was needed all the same, so it is no saving."""
+    payload = sum(job["traffic"][f"payload_{way}"] for job in jobs)
+    needed = payload + sum(undelivered(job, way) for job in jobs)
+    plain = 4 * sum(job["values"] for job in jobs)
+    size = f"{payload:,.0f} B"
+    if needed > payload:
+        size = f"{needed:,.0f} B needed, {payload:,.0f} B {carried}"
+    return _ratio(plain, needed), f"{size}; as float32 {plain:,} B"
+
+
+def _between_switches(summary: Values, base: Values | None) -> Iterator[Values]:
+    """A card, where there are links between switches."""
+    size = summary["link_bytes"]["fabric"]
+    if not size:
+        return
+    if base is None:
+        yield _card("Between switches", f"{size:,} B", "in all")
+    else:
+        plain = base["link_bytes"]["fabric"]
+        yield _card("Between switches", _ratio(plain, size), f"{size:,} B; baseline {plain:,} B")
+
+
+def _ratio(plain: float, size: float) -> str:
+    if not size or not plain:
+        return "none" if not size else "-"
+    return f"{plain / size:.2f}× less" if size <= plain else f"{size / plain:.2f}× more"
+
+
+def _speed(summary: Values, base: Values | None) -> str:
+    rounds = "rounds, in virtual time" if summary["network"] == "sim" else "rounds"
+    return rounds + (f"; baseline {rate(base['rounds_per_second'])}/s" if base else "")
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share as text; "-" where it is not known."""
+    return "-" if share is None else f"{share:.{digits}%}"
+
+
+def losses(values: Values) -> int:
+    """Packets that the impairments lost."""
+    kinds = values["losses_injected"]
+    return sum(sum(kinds[kind].values()) for kind in kinds if kind != "delay")
+
+
+def injected(values: Values) -> str:
+    """The verdicts of the impairments by kind and direction, as text."""
+    parts = []
+    for kind, ways in values["losses_injected"].items():
+        counts = ", ".join(f"{count:,} {way}" for way, count in sorted(ways.items(), reverse=True))
+        parts.append(f"{kind}: {counts}")
+    return "; ".join(parts) or "none"
+
+
+def _trainings(run: RunData) -> Iterator[charts.Training]:
+    """The run's jobs and their baselines, which are grey beside one job, dashed beside several."""
+    jobs = run.summary["jobs"]
+    one = len(jobs) == 1
+    for number, job in enumerate(jobs):
+        colour = figures.PALETTE[number % len(figures.PALETTE)]
+        own, plain = (
+            [line for line in lines if line["job"] == number]
+            for lines in (run.metrics, run.baseline_metrics)
+        )
+        yield charts.Training("this run" if one else job["name"], colour, False, own)
+        if one:
+            yield charts.Training("baseline", figures.BASELINE, False, plain)
+        else:
+            yield charts.Training(f"{job['name']}, baseline", colour, True, plain)
+
+
+def _labelled_jobs(summary: Values) -> Iterator[tuple[str, Values]]:
+    for number, job in enumerate(summary["jobs"]):
+        name = f"{job['name']}: " if len(summary["jobs"]) > 1 else ""
+        yield f"{name}this run", job
+        if "baseline" in summary:
+            yield f"{name}baseline", summary["baseline"]["jobs"][number]
+
+
+def _plain(summary: Values) -> Iterator[tuple[str, int]]:
+    for job in summary["jobs"]:
+        name = f"{job['name']}: " if len(summary["jobs"]) > 1 else ""
+        yield f"{name}values as float32", job["values"]
+
+
+def _links(summary: Values) -> Values:
+    rows = [_link_row(link) for link in summary["links"]]
+    sums = {where: f"{size:,}" for where, size in summary["link_bytes"].items()}
+    dropped = queue_drops(summary)
+    return sums | {
+        "title": f"{len(rows)} links",
+        "head": (
+            *("link", "up, packets", "up, bytes", "down, packets", "down, bytes"),
+            "dropped by queues",
+        ),
+        "rows": rows,
+        "open": len(rows) <= _FEW,
+        "dropped": f"{dropped:,}" if dropped else "",
+    }
+
+
+def _link_row(link: Values) -> list[Any]:
+    numbers = ("up_packets", "up_bytes", "down_packets", "down_bytes")
+    dropped = link["up_dropped"] + link["down_dropped"]
+    bad = {"text": f"{dropped:,}", "bad": dropped > 0}
+    return [link["link"], *(f"{link[key]:,}" for key in numbers), bad]
+
+
+def _timeline(run: RunData) -> Values:
+    found, missed = run.verdicts_by_round(), _missed(run)
+    named = {f"{kind}, {way}": counts for (kind, way), counts in found.items()}
+    streams = sum(verdict["type"] in STREAM_TYPES for verdict in run.verdicts)
+    shown = bool(named) or missed.any()
+    svg = figures.timeline(named, missed, missed.shape[1]) if shown else ""
+    return {
+        "svg": svg,
+        "verdicts": bool(named),
+        "streams": f"{streams:,}" if streams else "",
+    }
+
+
+def _missed(run: RunData) -> np.ndarray[Any, Any]:
+    """Results that each worker missed in each round, int[workers, rounds]; job after job."""
+    rounds = 1 + max(line["round"] for line in run.metrics)
+    tables = [np.zeros((job.size, rounds), np.int64) for job in run.experiment.job]
+    for line in run.metrics:
+        missed = [worker["missed"] for worker in line["workers"]]
+        tables[line["job"]][:, line["round"]] = missed
+    return np.concatenate(tables)
+
+
+def _switches(summary: Values) -> Values | None:
+    """The switches' counters; None where the run stopped before they were read."""
+    if not summary["switches"]:
+        return None
+    names = [job["name"] for job in summary["jobs"]]
+    ports = list(report_rows.ports(summary))
+    ratio = report_rows.ratio(summary)
+    return {
+        "events": {"head": ("event", *names), "rows": list(report_rows.events(summary))},
+        "compression": {
+            "head": report_rows.COMPRESSION,
+            "rows": list(report_rows.compression(summary)),
+            "ratio": f"{ratio:.2f}" if ratio else "-",
+        },
+        "ports": {
+            "title": f"{len(ports)} ports",
+            "head": report_rows.PORTS,
+            "rows": ports,
+            "open": len(ports) <= _FEW,
+        },
+    }
+
+
+def _weights(run: RunData) -> Values:
+    """The digests of the parameters; one line a job where all workers agree."""
+    rows: Rows = []
+    for job in run.summary["jobs"]:
+        digests = job["weights"]
+        if len(set(digests.values())) == 1:
+            rows.append([f"{job['name']}, all workers", next(iter(digests.values()))])
+        else:
+            rows += [[f"{job['name']}, worker {w}", digest] for w, digest in digests.items()]
+    title = "Final weights" if run.finished else "Weights after the last recorded round"
+    return {"title": title, "rows": rows}
+
+
+def _machine(machine: Values) -> Rows:
+    if not machine:
+        return [["machine", "not recorded"]]
+    versions = ", ".join(f"{name} {number}" for name, number in machine["versions"].items())
+    rest = [[key, str(machine[key])] for key in ("cpu", "blas", "platform")]
+    return [*rest, ["versions", versions]]

@@ -1,0 +1,120 @@
+"""The ports of a live switch: interfaces, links and captures, added and removed at any time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack, closing
+
+from gradplane.switch.commands.command_registry import CommandError, PortStatus
+from gradplane.switch.daemon.options import OptionError, SwitchOptions, check_ports
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.ports.link_state import LinkWatch
+from gradplane.switch.ports.packet_loop import Capture, PacketLoop, PacketPort
+from gradplane.switch.ports.pcap import PcapWriter
+from gradplane.switch.ports.port import Port
+from gradplane.switch.runtime.links import Links
+
+
+class LivePorts:
+    """Opens the options' interfaces; `loop` then runs a device on them. A context manager.
+
+    The methods for commands may be called from any thread. A change takes effect in the packet
+    loop, soon after the method returns.
+    """
+
+    def __init__(self, options: SwitchOptions) -> None:
+        self._options = options
+        self._interfaces = dict(options.interfaces)
+        self.links = Links(self._interfaces or None)
+        self._opened: dict[int, PacketPort] = {}
+        self._captures: dict[int, Capture] = {}
+        self._watch: LinkWatch | None = None
+        self._loop: PacketLoop | None = None
+
+    def __enter__(self) -> LivePorts:
+        with ExitStack() as on_failure:
+            on_failure.callback(self._close)
+            for number, interface in self._interfaces.items():
+                self._opened[number] = Port(number, interface)
+            on_failure.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._close()
+
+    def loop(self, device: Device) -> PacketLoop:
+        """Make the packet loop that runs packets of the ports through the device."""
+        for number, interface in self._interfaces.items():
+            if self._options.pcap is not None:
+                self._captures[number] = self._capture(interface)
+        self._watch = LinkWatch(list(self._interfaces.items()), self.links)
+        self._loop = PacketLoop(
+            self._opened, device.process_spans, self._captures, lambda: device.busy, self._watch
+        )
+        return self._loop
+
+    # -- for commands ----------------------------------------------------------------------------
+
+    def status(self) -> Sequence[PortStatus]:
+        """The ports, with the state of their links."""
+        ports = sorted(self._interfaces.items())
+        return [PortStatus(port, name, port not in self.links.down) for port, name in ports]
+
+    def add(self, number: int, interface: str) -> None:
+        """Open an interface as a port. Raises CommandError or PortError."""
+        assert self._loop is not None and self._watch is not None
+        try:
+            wanted = [*self._interfaces.items(), (number, interface)]
+            check_ports(wanted, self._options.cpu_port, self._options.drop_port)
+        except OptionError as error:
+            raise CommandError(str(error).removeprefix("-i ")) from error
+        with ExitStack() as on_failure:
+            port = on_failure.enter_context(closing(Port(number, interface)))
+            capture = None if self._options.pcap is None else self._capture(interface)
+            on_failure.pop_all()
+        self._interfaces[number] = interface
+        self.links.ports = frozenset(self._interfaces)
+        watch = self._watch
+        self._loop.add(number, port, capture, lambda: watch.add(number, interface))
+
+    def remove(self, number: int) -> None:
+        """Close a port. Raises CommandError where there is none."""
+        assert self._loop is not None and self._watch is not None
+        if number not in self._interfaces:
+            there = ", ".join(map(str, sorted(self._interfaces))) or "none"
+            raise CommandError(f"port {number} has no interface; ports: {there}")
+        del self._interfaces[number]
+        self.links.ports = frozenset(self._interfaces)
+        self._loop.remove(number, lambda: self._removed(number))
+
+    # -- parts -----------------------------------------------------------------------------------
+
+    def _removed(self, number: int) -> None:
+        assert self._watch is not None
+        self._watch.remove(number)
+        self._opened.pop(number).close()
+        capture = self._captures.pop(number, None)
+        if capture is not None:
+            capture.close()
+
+    def _capture(self, interface: str) -> Capture:
+        folder = self._options.pcap
+        assert folder is not None
+        folder.mkdir(parents=True, exist_ok=True)
+        with ExitStack() as on_failure:
+            received, sent = (
+                on_failure.enter_context(PcapWriter(folder / f"{interface}_{way}.pcap"))
+                for way in ("in", "out")
+            )
+            on_failure.pop_all()
+        return Capture(received, sent)
+
+    def _close(self) -> None:
+        if self._loop is not None:
+            self._loop.close()
+        if self._watch is not None:
+            self._watch.close()
+        for capture in self._captures.values():
+            capture.close()
+        for port in self._opened.values():
+            port.close()

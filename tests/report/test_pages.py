@@ -1,0 +1,99 @@
+"""What the report's pages show of figures, of links, and of several runs."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from gradplane.report import figures, page
+from gradplane.runner.run_experiment import run
+
+EXPERIMENT = """
+[topology]
+workers = 9
+[[job]]
+model = { name = "mlp", hidden = [20] }
+batch = 150
+epochs = 1
+timeout_ms = 20
+push = { name = "thc", granularity = 28 }
+"""
+LOSS = 'impairment=[{model="bernoulli", rate=0.3}]'
+Folder = Callable[..., Path]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    """Folders of runs of nine workers and one round, by name and settings."""
+    place = tmp_path_factory.mktemp("runs")
+    (place / "e.toml").write_text(EXPERIMENT)
+
+    def get(name: str, *settings: str) -> Path:
+        if not (place / name).exists():
+            run(place / "e.toml", place / name, net="sim", settings=settings)
+        return place / name
+
+    return get
+
+
+def ticks(svg: str, unit: str) -> list[str]:
+    """The labels of an axis that end with the unit."""
+    return re.findall(rf">([^<>]*{re.escape(unit)})</text>", svg)
+
+
+def cells(text: str, label: str) -> list[str]:
+    """The cells of the table row with that label."""
+    row = re.search(rf"<td>{re.escape(label)}</td>(.*?)</tr>", text, re.DOTALL)
+    assert row, label
+    return re.findall(r"<td[^>]*>([^<]*)</td>", row[1])
+
+
+@pytest.mark.parametrize("span", [0.0, 0.0005, 0.003, 0.02, 0.4])
+def test_ticks_of_a_percent_axis_are_all_different(span: float) -> None:
+    points = ("#000000", "-", [1, 2], [0.22, 0.22 + span])
+    found = ticks(figures.curves([points], "rounds", "accuracy", percent=True), " %")
+    assert len(found) >= 2
+    assert len(set(found)) == len(found)
+
+
+def test_a_fast_run_beside_a_slow_one_gets_a_logarithmic_axis() -> None:
+    def drawn(*ends: float) -> str:
+        lines = [("#000000", "-", [end / 2, end], [0.1, 0.2]) for end in ends]
+        return figures.curves(lines, "seconds", "accuracy", time=True)
+
+    assert "seconds, logarithmic" in drawn(0.01, 2.0)
+    assert "logarithmic" not in drawn(1.0, 2.0)
+
+
+def test_many_links_are_folded(folder: Folder) -> None:
+    text = page.write([folder("plain")]).read_text()
+    assert "<details><summary>10 links</summary>" in text
+
+
+def test_bytes_have_one_unit(folder: Folder) -> None:
+    text = page.write([folder("plain")]).read_text()
+    assert "kB" not in text and "MB" not in text
+    assert "bytes per worker and round" in text
+
+
+def test_a_comparison_shows_what_differs(folder: Folder, tmp_path: Path) -> None:
+    runs = [folder("plain"), folder("lossy", LOSS)]
+    text = page.write(runs, tmp_path / "c.html").read_text()
+    assert cells(text, "impairment.0.rate") == ["-", "0.3"]
+    assert "<td>job.quorum</td>" not in text
+    again = page.write([runs[0], runs[0]], tmp_path / "d.html").read_text()
+    assert "The experiments are equal." in again
+
+
+def test_a_comparison_has_baseline_misses_and_losses(folder: Folder, tmp_path: Path) -> None:
+    runs = [folder("plain"), folder("lossy", LOSS)]
+    text = page.write(runs, tmp_path / "c.html").read_text()
+    missed, dropped = cells(text, "results missed"), cells(text, "losses injected")
+    assert missed[0] == dropped[0] == "0" and int(missed[1]) > 0 and int(dropped[1]) > 0
+    up, down = cells(text, "drop, up"), cells(text, "drop, down")
+    assert int(up[1]) + int(down[1]) == int(dropped[1])
+    assert f'<td class="bad">{missed[1]}</td>' in text
+    accuracy = text[text.index("<td>test accuracy</td>") :]
+    assert accuracy.index("<td>baseline</td>") < accuracy.index("<td>rounds</td>")
+    assert "</svg>baseline</li>" in text

@@ -1,0 +1,23 @@
+"""The toy architecture: one parser, one control, one deparser."""
+
+from __future__ import annotations
+
+from gradplane.switch.arch.architecture import Architecture, Implementation
+
+
+def _load() -> Implementation:
+    from gradplane.switch.arch.toy.externs import EXTERNS
+    from gradplane.switch.arch.toy.pipeline import PLACES, ToyModel, ToyTraffic
+
+    from gradplane.switch.arch.externs.direct_resources import ON_CALL
+
+    return Implementation(EXTERNS, ON_CALL, PLACES, ToyModel, ToyTraffic)
+
+
+ARCHITECTURE = Architecture(
+    name="toy",
+    package="Toy",
+    instances={"Tally": "counter", "Cells": "register"},
+    load=_load,
+    ports=1 << 8,
+)
