@@ -4,7 +4,6 @@ Packets go in and out over simple_switch's message socket (--packet-in). Entries
 own switch makes of the test's lines, given to simple_switch over simple_switch_CLI.
 """
 
-import json
 import os
 import select
 import shutil
@@ -20,9 +19,8 @@ from typing import Any
 import pynng
 
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.backends.bmv2 import to_json
+from gradplane.switch.backends.bmv2 import compile_text
 from gradplane.switch.compiler import compile_source
-from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.runtime.entries import ActionData, Entry
 from gradplane.switch.runtime.match_table import MatchTable
@@ -49,7 +47,7 @@ def run(program: Path, folder: Path) -> list[str]:
     architecture(None, compiled.program).check(compiled.program)
     names = {t: name for name, (t, _) in digest_calls(compiled.program).items()}
     file = folder / f"{program.stem}.json"
-    file.write_text(json.dumps(to_json(compiled.program, names)))
+    file.write_text(compile_text("v1model", compiled.program, names))
     test = program.with_suffix(".stf")
     statements = parse(test.read_text(), str(test))
     tester = _Bmv2Tester(model, str(test))
@@ -246,19 +244,3 @@ def _wait_for(port: int, switch: subprocess.Popen[bytes], log: Path) -> None:
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
-
-
-def _is_v1model(program: ir.Program) -> bool:
-    return program.package.type == "V1Switch"
-
-
-def main(files: list[str], folder: str) -> dict[str, list[str]]:
-    """Run several tests: by program, what is wrong."""
-    found = {}
-    for file in files:
-        try:
-            found[file] = run(Path(file), Path(folder))
-        except Exception as error:
-            found[file] = [f"{type(error).__name__}: {error}"]
-        print(("PASS" if not found[file] else "FAIL"), file, *found[file][:1], flush=True)
-    return found

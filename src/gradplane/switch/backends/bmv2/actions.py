@@ -156,7 +156,7 @@ class Primitives:
                 self.add(name, self.code.stack(s.target), number(s.count))
             case ir.If():
                 self._if(self.code.number(s.cond), lambda: self.body(s.then), s.other)
-            case ir.Switch():
+            case ir.SwitchStmt():
                 self._switch(s)
             case ir.Block():
                 self._ends[s] = _Label()
@@ -187,7 +187,7 @@ class Primitives:
         self.body(other)
         self._set(after)
 
-    def _switch(self, s: ir.Switch) -> None:
+    def _switch(self, s: ir.SwitchStmt) -> None:
         after = _Label()
         subject = self.code.value(s.subject)
         for values, body in s.cases:

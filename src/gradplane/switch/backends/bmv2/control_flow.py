@@ -195,7 +195,7 @@ class Pipeline:
                     self._graph(s.other, after),
                     s.span,
                 )
-            case ir.Switch():
+            case ir.SwitchStmt():
                 return self._switch(s, after)
             case ir.Block():
                 self._ends[s] = after
@@ -221,7 +221,7 @@ class Pipeline:
         )
         return name
 
-    def _switch(self, s: ir.Switch, after: str | None) -> str | None:
+    def _switch(self, s: ir.SwitchStmt, after: str | None) -> str | None:
         subject = Expressions(self._storage).value(s.subject)
         following = self._graph(s.default, after)
         for values, body in reversed(s.cases):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gradplane.switch.arch.v1model.field_lists import NO_LIST
 from gradplane.switch.backends.bmv2.actions import Primitives, source_info
@@ -27,7 +27,7 @@ LIST_OFFSET = 1  # simple_switch takes field list 0 of a resubmission for "no re
 class V1Externs:
     """Translates calls, and collects calculations, learn lists and the meters' result fields."""
 
-    def __init__(self, storage: Storage, digests: dict[Type, str]) -> None:
+    def __init__(self, storage: Storage, digests: Mapping[Type, str]) -> None:
         self.storage = storage
         self.calculations: list[Json] = []
         self.learn_lists: list[Json] = []
@@ -142,7 +142,10 @@ class V1Externs:
         code.add(where[_text(s.args[0])], _in(code, s.args[1]), _field_list(s, field_list))
 
     def _again(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
-        return lambda code, s: code.add(name, _field_list(s, s.args[0])) and None
+        def call(code: Primitives, s: ir.CallExtern) -> None:
+            code.add(name, _field_list(s, s.args[0]))
+
+        return call
 
     def _truncate(self, code: Primitives, s: ir.CallExtern) -> None:
         code.add("truncate", _in(code, s.args[0]))

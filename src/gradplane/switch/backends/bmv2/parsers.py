@@ -129,7 +129,7 @@ class ParserStates:
 
     def _extract(self, s: ir.Extract, code: Primitives) -> Json:
         target = s.target
-        header = {}
+        header: Json
         place = code.code.place(target)
         if isinstance(target, ir.NextOf):
             stack = code.code.place(target.base)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gradplane.switch.arch.v1model.field_lists import NO_LIST, FieldLists
 from gradplane.switch.arch.v1model.packet import COPYING
@@ -23,6 +23,7 @@ from gradplane.switch.backends.bmv2.storage import (
     scalar_width,
 )
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Bits, Fields, Type
 from gradplane.switch.source import refuse
 
@@ -31,17 +32,17 @@ USER = "userMetadata"
 _BLOCKS = ("p", "vr", "ig", "eg", "ck", "dep")
 
 
-def to_json(program: ir.Program, digests: dict[Type, str] | None = None) -> Json:
+def to_json(program: ir.Program, digests: Mapping[Type, str]) -> Json:
     """Return BMv2's JSON for a v1model program that its architecture has checked.
 
     digests: the names in P4Info of digests, by the type of their data. Raises CompileError for what
     BMv2 cannot do, with the place in the source.
     """
-    return _V1Program(program, digests or {}).json()
+    return _V1Program(program, digests).json()
 
 
 class _V1Program:
-    def __init__(self, program: ir.Program, digests: dict[Type, str]) -> None:
+    def __init__(self, program: ir.Program, digests: Mapping[Type, str]) -> None:
         self._program, package = program, program.package
         self._storage = Storage()
         self._externs = V1Externs(self._storage, digests)
@@ -294,11 +295,10 @@ def _elements(place: Place) -> list[Json]:
 
 
 def _used_lists(program: ir.Program) -> Iterator[int]:
-    from gradplane.switch.ir.statement_walk import statements
-
     for name in COPYING:
         for stmt in statements(program.package.control(name)):
             if isinstance(stmt, ir.CallExtern) and stmt.name.endswith("_preserving_field_list"):
                 at = 2 if stmt.name.startswith("clone") else 0
-                if isinstance(stmt.args[at], ir.Const):
-                    yield int(stmt.args[at].value)
+                listed = stmt.args[at]
+                if isinstance(listed, ir.Const):
+                    yield int(listed.value)
