@@ -326,6 +326,36 @@ def info(
         print(programs.p4info(compiled.program), end="")
 
 
+@p4_app.command("compile")
+def compile_for(
+    program: Program,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write")],
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    target: Annotated[str, typer.Option(metavar="bmv2", help="The switch to compile for")] = "bmv2",
+    p4info: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the P4Info (text) there")
+    ] = None,
+    arch: Annotated[
+        str | None, typer.Option(metavar="v1model", help="Refuse a program of another architecture")
+    ] = None,
+) -> None:
+    """Compile a program for another switch: for BMv2, the JSON that simple_switch loads."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch import backends
+
+    if target not in backends.names():
+        allowed = " or ".join(backends.names())
+        raise typer.BadParameter(f"{target!r}: use {allowed}", param_hint="--target")
+    compiled = programs.compiled(program, include, define)
+    for warning in compiled.warnings:
+        print(warning.render(compiled.reporter.lines), file=sys.stderr)
+    text = programs.compiled_for(target, compiled, arch)
+    if p4info is not None:
+        p4info.write_text(programs.p4info(compiled.program), "utf-8")
+    output.write_text(text, "utf-8")
+
+
 @p4_app.command()
 def ir(
     program: Program,
