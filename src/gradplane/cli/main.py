@@ -59,9 +59,9 @@ def main() -> None:
     except Exception as error:
         if not (_ours(error) or isinstance(error, OSError)):
             raise
-        from gradplane.switch.runtime.control_errors import told
+        from gradplane.switch.runtime.control_errors import os_error_text
 
-        text = told(error) if isinstance(error, OSError) else str(error)
+        text = os_error_text(error) if isinstance(error, OSError) else str(error)
         _fail("\n".join([text, *_notes(error)]))
 
 

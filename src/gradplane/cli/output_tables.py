@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def results(summary: Summary) -> Group:
-    """A run's results beside its baseline's, a table a job; bytes are per worker and round.
+    """Return a run's results beside its baseline's, a table per job; bytes per worker and round.
 
     Results that a worker missed and packets that a queue dropped are red."""
     runs = [values for values in (summary.values, summary.baseline) if values]
@@ -61,7 +61,7 @@ def _injected(values: dict[str, Any]) -> str:
 
 
 def _bad(count: int) -> Text:
-    """A number that should be 0: red if it is not."""
+    """Return a number that should be 0, in red if it is not."""
     return Text(f"{count:,}", style="bold red" if count else "")
 
 
@@ -74,7 +74,7 @@ def experiments() -> Table:
 
 
 def codecs() -> Table:
-    """Every codec, its parameters with their defaults, and whether a switch can sum it."""
+    """Return all codecs, their parameters with defaults, and whether a switch can sum them."""
     table = _table("codecs", "parameters", "summable", justify="left")
     for name in compression.names():
         codec = compression.get(name)
@@ -84,7 +84,7 @@ def codecs() -> Table:
 
 
 def bench(names: Sequence[str] | None, values: int, seed: int) -> Table:
-    """Speed, ratio, bits a value and error of each codec, in its first round on a vector.
+    """Return speed, ratio, bits a value and error of codecs, in their first round on a vector.
 
     Speed, ratio and bits are those on gradients recorded in a training; best speed of three calls.
     CodecError for a name that does not exist."""
@@ -98,7 +98,7 @@ def bench(names: Sequence[str] | None, values: int, seed: int) -> Table:
 
 
 def _vectors(values: int, seed: int) -> dict[str, Floats]:
-    """float32[values] of each kind: real ones follow each other, step by step, in a training."""
+    """Return float32[values] of each kind; "real" are successive gradients of a training."""
     vectors = {kind: gradients.drawn(kind, values, seed) for kind in ("normal", "lognormal")}
     size = gradients.flat(next(gradients.training(1)).gradients).size
     steps = gradients.training(-(-values // size), seed=seed)
@@ -118,7 +118,7 @@ def _measure(codec: compression.Codec, vectors: dict[str, Floats], seed: int) ->
 
 
 def _speed(call: Callable[[], object], size: int) -> str:
-    """GB/s of the fastest of three calls."""
+    """Return the GB/s of the fastest of three calls."""
     seconds = []
     for _ in range(3):
         started = time.perf_counter()
@@ -128,7 +128,7 @@ def _speed(call: Callable[[], object], size: int) -> str:
 
 
 def study(outcome: "Outcome") -> Group:
-    """A study's numbers beside the paper's, and in sentences where and why they differ."""
+    """Return a study's numbers beside the paper's, and notes where and why they differ."""
     table = _table(*outcome.head)
     for row in outcome.rows:
         table.add_row(*row)
@@ -137,7 +137,7 @@ def study(outcome: "Outcome") -> Group:
 
 
 def program(compiled: ir.Program) -> Table:
-    """A P4 program's tables, registers, counters and so on, by their control-plane names."""
+    """Return a P4 program's tables, registers, counters, by their control-plane names."""
     from gradplane.switch.p4runtime.p4info import build_p4info
 
     info = build_p4info(compiled)

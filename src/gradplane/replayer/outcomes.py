@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 Place = tuple[int, int]
-"""Slot and the slot's round."""
+"""A slot and the slot's round."""
 
 
 @dataclass
 class Outcome:
     """The outcome of a norm or a chunk: which workers are in the result, which had it in time."""
 
-    bitmap: int | None = None  # None: nobody ever got the result
+    bitmap: int | None = None  # the workers in the result; None: nobody ever got it
     digest: str | None = None  # of the sums
     in_time: set[int] = field(default_factory=set)
 

@@ -138,7 +138,7 @@ def replay(
 
 
 def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experiment:
-    """The run's experiment with settings; each recorded packet is lost or delayed again."""
+    """Return the run's experiment with settings; it loses and delays the recorded packets."""
     experiment = recorded.experiment
     keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict")
     packets = [{key: line[key] for key in (*keys, "delay_ns")} for line in recorded.verdicts]
@@ -149,7 +149,7 @@ def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experim
 
 
 class _Replay:
-    """All jobs of a run, one after another; they share the switch and nothing else."""
+    """Replays all jobs of a run, one after another; they share the switches and nothing else."""
 
     def __init__(self, recorded: RunData, on_round: Callable[[int], None] | None) -> None:
         self._recorded, self._on_round = recorded, on_round
@@ -250,7 +250,7 @@ class _Replay:
 
 
 def _digests(metrics: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, str]]:
-    """By job, round and worker."""
+    """Return each worker's record of each round, by job, round and worker."""
     return {
         (line["job"], line["round"], worker["worker"]): worker
         for line in metrics
@@ -263,7 +263,7 @@ def _who(source: int | None) -> str:
 
 
 def _differing(recorded: dict[str, Any], here: dict[str, Any]) -> tuple[str, ...]:
-    """The facts that are not equal, both values in words; none where they were not recorded."""
+    """Return the facts about the machines that are not equal; none if they were not recorded."""
     if not recorded:
         return ()
     found = [

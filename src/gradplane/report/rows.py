@@ -15,7 +15,7 @@ PARTS = ("", "computing", "codecs", "adding", "communication", "a round")
 
 
 def events(summary: Summary) -> Iterator[Row]:
-    """Kind of event, then how many for each job; all switches together."""
+    """Yield each kind of event and its counts, one per job, summed over all switches."""
     found = [switch["events"] for switch in summary["switches"].values()]
     kinds = dict.fromkeys(kind for jobs in found for job in jobs.values() for kind in job)
     numbers = [str(number) for number in range(len(summary["jobs"]))]
@@ -25,14 +25,14 @@ def events(summary: Summary) -> Iterator[Row]:
 
 
 def ports(summary: Summary) -> Iterator[Row]:
-    """As PORTS."""
+    """Yield a row for each port, with the columns of PORTS."""
     for name, switch in summary["switches"].items():
         for port, data in switch["ports"].items():
             yield [name, port, f"{data['in_packets']:,}", f"{data['out_packets']:,}"]
 
 
 def compression(summary: Summary) -> Iterator[Row]:
-    """As COMPRESSION, for each switch that compressed, decompressed or let marked packets pass."""
+    """Yield a row for each switch that compressed or decompressed, with COMPRESSION's columns."""
     for name, switch in summary["switches"].items():
         found = switch.get("compression")
         if not found or not (found["compressed"]["packets"] or found["decompressed"]["packets"]):
@@ -51,7 +51,7 @@ def compression(summary: Summary) -> Iterator[Row]:
 
 
 def ratio(summary: Summary) -> float | None:
-    """How many times fewer bytes all compressed values took, over all switches."""
+    """Return how many times fewer bytes the compressed values took, over all switches."""
     plain = packed = 0.0
     for switch in summary["switches"].values():
         found = switch.get("compression")
@@ -62,7 +62,7 @@ def ratio(summary: Summary) -> float | None:
 
 
 def parts(summary: Summary) -> Iterator[Row]:
-    """As PARTS: this run's jobs, then the baseline's, in ms a round."""
+    """Yield a row for each job, then each of the baseline, in ms a round; PARTS' columns."""
     runs = [("", summary), ("baseline", summary.get("baseline"))]
     for label, run in runs:
         for job in run["jobs"] if run else ():

@@ -1,5 +1,6 @@
 """Runs: network, controller, hosts, then the baseline, recorded into a run folder.
 
-Isolation in namespaces, the recorder of the hosts' logs, traffic counters, progress, the run folder
-and its summary. May import every room but replayer, studies and cli.
+Isolation in namespaces, the recorder of the hosts' logs, progress, the run folder
+with its manifest and summary, and its records read back and checked. May import every room but
+replayer, studies and cli.
 """

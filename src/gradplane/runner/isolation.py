@@ -1,14 +1,14 @@
-"""Namespaces of one's own: network, PID and mount, and a user namespace where we are not root.
+"""Private namespaces: network, PID and mount, and a user namespace where we are not root.
 
-Whatever happens in there ends with its first process: veth links, switches, hosts, and temporary
-files too, since TMPDIR is a private tmpfs. When whoever started it dies, even by SIGKILL, the
-kernel kills the first process and so everything else:
+Everything inside ends with the first process there: veth links, switches, hosts, and temporary
+files too, since TMPDIR is a private tmpfs. When the caller dies, even by SIGKILL, the kernel kills
+that first process and so everything else:
 
     caller ── leash ── unshare ── init (PID 1) ── the function or program
         dies: kills  dies: kills  dies: kills all
 
-    call(function, *args)       runs a module's function in there; hands back result or exception
-    command(argv)               the command line that runs a program in there
+    call(function, *args)       runs a module's function inside; returns its result or raises
+    command(argv)               the command line that runs a program inside
     can_isolate()               whether this machine allows it and, if not, why
 """
 
@@ -50,17 +50,17 @@ _PATIENCE = 5.0  # seconds for the inside to end by itself after Ctrl-C
 
 
 class IsolationError(Exception):
-    """Namespaces are not to be had, or what ran in them ended without a result."""
+    """Namespaces cannot be created, or the process inside ended without a result."""
 
 
 def isolated() -> bool:
-    """Whether this process is in namespaces of its own already."""
+    """Return whether this process is in private namespaces already."""
     return _MARK in os.environ
 
 
 @cache
 def can_isolate() -> tuple[bool, str]:
-    """(True, "") or (False, why not and what to do). Tries it once and remembers."""
+    """Return (True, "") or (False, the reason and what to do); tried once and remembered."""
     if isolated():
         return True, ""
     missing = [package for tool, package in _NEEDED.items() if shutil.which(tool) is None]
@@ -71,14 +71,14 @@ def can_isolate() -> tuple[bool, str]:
     if tried.returncode == 0:
         return True, ""
     return False, (
-        f"no namespaces of one's own ({tried.stderr.strip()}): run as root, or allow user"
+        f"no private namespaces ({tried.stderr.strip()}): run as root, or allow user"
         " namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone,"
         " kernel.apparmor_restrict_unprivileged_userns)"
     )
 
 
 def command(argv: Sequence[str], keep: Sequence[Path | str] = ()) -> list[str]:
-    """The command line by which this process runs `argv` in namespaces of its own.
+    """Return the command line by which this process runs `argv` in private namespaces.
 
     The current directory, Python's own files and the paths in `keep` stay visible; TMPDIR is
     private. Raises IsolationError where the machine does not allow it.
@@ -94,7 +94,7 @@ def command(argv: Sequence[str], keep: Sequence[Path | str] = ()) -> list[str]:
 
 
 def call(function: Callable[..., T], *args: Any, keep: Sequence[Path | str] = ()) -> T:
-    """`function(*args)` in namespaces of its own: its result, or its exception raised here.
+    """Run `function(*args)` in private namespaces; return its result or raise its exception.
 
     Function, arguments and result are pickled: a module's function, not a lambda. It shares
     stdin, stdout and stderr. In an isolated process this is an ordinary call. Raises
@@ -120,9 +120,9 @@ def call(function: Callable[..., T], *args: Any, keep: Sequence[Path | str] = ()
 
 
 def answer(task_fd: int, result_fd: int) -> None:
-    """The inside of `call`: run the pickled task, write its result or exception.
+    """Run the pickled task of `call` inside, and write its result or exception.
 
-    At Ctrl-C, which the caller gets too, end without a word."""
+    At Ctrl-C, which the caller gets too, end without a message."""
     with open(task_fd, "rb") as task, open(result_fd, "wb") as result:
         try:
             reply = _run(task.read())
@@ -160,7 +160,7 @@ def _unwrap(reply: bytes, status: int) -> Any:
 
 @contextlib.contextmanager
 def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Leaves only when `process` has ended. Ctrl-C reaches it too: it has a moment to clean up."""
+    """Leave only when `process` has ended; after Ctrl-C, which it gets too, it may clean up."""
     try:
         yield
         process.wait()
@@ -178,13 +178,13 @@ def _unshare() -> list[str]:
 
 
 def _environment() -> dict[str, str]:
-    """Ours, and the modules that we find are found inside."""
+    """Return our environment, with which the modules that we find are found inside."""
     path = os.pathsep.join(entry or os.getcwd() for entry in sys.path)
     return {**os.environ, "PYTHONPATH": path}
 
 
 def _mount_point(keep: Sequence[Path | str]) -> str:
-    """A directory that nothing in `keep` is below; a private tmpfs may hide it."""
+    """Return a directory that a private tmpfs may hide: nothing in `keep` is below it."""
     used = (os.getcwd(), sys.prefix, __file__, *sys.path, *keep)
     needed = [Path(path).resolve() for path in used]
     for point in map(Path, _MOUNT_POINTS):
@@ -197,7 +197,7 @@ def _mount_point(keep: Sequence[Path | str]) -> str:
 
 
 def _init(mount_point: str, argv: Sequence[str]) -> NoReturn:
-    """PID 1 in there: sets up, runs `argv`, ends with its status; all others end with it."""
+    """Be PID 1 inside: set up, run `argv`, end with its status; all other processes end too."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     tmpfs = ["mount", "-t", "tmpfs", "-o", "mode=1777", "gradplane", mount_point]
     subprocess.run(tmpfs, check=True)

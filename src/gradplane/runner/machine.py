@@ -1,4 +1,4 @@
-"""What a run ran on: versions, processor, BLAS. Results compare bit for bit only between equals."""
+"""The machine of a run: versions, processor, BLAS. Only equal machines give equal bits."""
 
 import importlib.metadata
 import platform
@@ -13,7 +13,7 @@ PACKAGES = ("gradplane", "numpy", "numba", "llvmlite", "scikit-learn", "mininet"
 
 
 def describe() -> dict[str, Any]:
-    """Versions of Python and packages, processor, BLAS, platform; ready for JSON."""
+    """Return versions of Python and packages, processor, BLAS and platform, ready for JSON."""
     return {
         "versions": {"python": platform.python_version()} | _versions(),
         "cpu": _cpu(),
@@ -23,7 +23,7 @@ def describe() -> dict[str, Any]:
 
 
 class OneBlasThread:
-    """A context manager: floats are added in one order inside, whatever number of cores there is.
+    """A context manager inside which BLAS adds floats in one order, however many cores there are.
 
     The number of threads is the process's, so the first of several that run at once sets it and the
     last one restores it."""
@@ -58,7 +58,7 @@ def _versions() -> dict[str, str]:
 
 
 def _cpu() -> str:
-    """The processor's name as Linux gives it, else as Python does."""
+    """Return the processor's name from Linux, else from Python."""
     try:
         lines = Path("/proc/cpuinfo").read_text().splitlines()
     except OSError:
@@ -68,7 +68,7 @@ def _cpu() -> str:
 
 
 def _blas() -> str:
-    """NumPy's BLAS with its version and the kernels it chose for this processor."""
+    """Return NumPy's BLAS with its version and the kernels it chose for this processor."""
     import numpy  # noqa: F401  (loads the library that is asked about)
 
     pools = [pool for pool in threadpool_info() if pool["user_api"] == "blas"]

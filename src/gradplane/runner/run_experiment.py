@@ -3,7 +3,7 @@
 import dataclasses
 import shutil
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,14 +17,14 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
 from gradplane.report import page
-from gradplane.runner import isolation, manifest, run_folder, traffic_counters
+from gradplane.runner import isolation, manifest, run_folder
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.runner.manifest import Manifest, planned_jobs
 from gradplane.runner.progress import Show, show
 from gradplane.runner.recorder import Recorder
 from gradplane.runner.run_data import RunData
 from gradplane.runner.run_folder import FolderError
-from gradplane.runner.summary import Summary, outcome
+from gradplane.runner.summary import Summary, link_counters, outcome, switch_counters
 from gradplane.topologies.network import Network
 
 NETWORKS = ("mininet", "sim")
@@ -91,7 +91,8 @@ def _carry_out(task: "_Task", folder: Path) -> Summary:
             values = _isolated(task)
         except BaseException as error:
             run_folder.write_failure(folder, _reason(error))
-            error.add_note(_way_on(folder))
+            with suppress(FolderError, OSError):
+                error.add_note(_way_on(folder))
             raise
     page.write([folder])
     return Summary(folder, values)
@@ -104,7 +105,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _way_on(folder: Path) -> str:
-    """How far a run that stopped has come, and what can be done with it."""
+    """Return how far a stopped run went, and the commands that use its records."""
     run = RunData.opened(folder)
     lines = [f"{folder}: {run.progress}"]
     if run.finished or run.metrics:
@@ -115,7 +116,7 @@ def _way_on(folder: Path) -> str:
 
 
 def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
-    """Train a resolved experiment once, without a baseline or a report: summary.json's values.
+    """Train a resolved experiment once, without baseline and report; return summary.json's values.
 
     The records go into `folder`, which exists; net: "mininet" or "sim". Raises as `run` does.
     """
@@ -127,7 +128,7 @@ def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
 
 
 def _isolated(task: "_Task") -> dict[str, Any]:
-    """Execute it, on Mininet in namespaces of its own."""
+    """Execute the task, on Mininet in private namespaces."""
     if task.network == "sim":
         return _execute(task)
     keep = [task.folder, task.deployment.program.path.parent]
@@ -135,9 +136,10 @@ def _isolated(task: "_Task") -> dict[str, Any]:
 
 
 def choose_network(net: str | None, console: Console | None) -> str:
-    """ "mininet" or "sim". Without a choice of the user's the simulated network is said in a line.
+    """Return "mininet" or "sim": `net`, or by default mininet where the machine allows it.
 
-    Raises ExperimentError for another name, or for mininet where it cannot be had."""
+    If it does not, the reason is printed on the console. Raises ExperimentError for another name,
+    or for mininet where it cannot be used."""
     if net not in (None, *NETWORKS):
         raise ExperimentError(f"no network {net!r}: use {' or '.join(NETWORKS)}")
     if net == "sim":
@@ -153,7 +155,7 @@ def choose_network(net: str | None, console: Console | None) -> str:
 
 
 def mininet_possible() -> tuple[bool, str]:
-    """(True, "") or (False, why not and what to do)."""
+    """Return (True, ""), or (False, the reason and what to do)."""
     if shutil.which("mnexec") is None:
         return False, "Mininet's mnexec is missing (Debian: apt-get install mininet)"
     return isolation.can_isolate()
@@ -186,7 +188,7 @@ def _console(wanted: bool) -> Console | None:
 
 @dataclass(frozen=True)
 class _Task:
-    """All that a training needs to know; picklable, as it goes into an isolated process."""
+    """Everything that a training needs; picklable, as it goes into an isolated process."""
 
     deployment: Deployment
     folder: Path
@@ -196,7 +198,7 @@ class _Task:
     trained: dict[str, Any] | None = None  # the finished training's summary, if there is one
 
     def baseline(self) -> "_Task":
-        """The same, without compression and losses, into a folder inside this one."""
+        """Return the task of the baseline, which records into a folder inside this one."""
         folder = self.folder / run_folder.BASELINE
         plain = baseline(self.deployment)
         return dataclasses.replace(self, deployment=plain, folder=folder, cli=False)
@@ -222,7 +224,7 @@ def _execute(task: _Task) -> dict[str, Any]:
 
 
 def _train(task: _Task, title: str) -> dict[str, Any]:
-    """Train once, on a network of its own: what it came to."""
+    """Train once, on a new network; return the values of summary.json about it."""
     deployment = task.deployment
     target, pipeline = deployment.target.name, deployment.pipeline
     screen = show(_console(task.console), title, [job.rounds for job in deployment.jobs])
@@ -237,11 +239,11 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
             stack.enter_context(screen)
         recorder = _record(task, net, screen)
         switches = {
-            name: traffic_counters.of_switch(read_counters(address, target), pipeline)
+            name: switch_counters(read_counters(address, target), pipeline)
             for name, address in net.switch_addresses.items()
         }
         links = net.link_counters()
-    found = {"switches": switches} | traffic_counters.of_links(links, net.topology)
+    found = {"switches": switches} | link_counters(links, net.topology)
     values = outcome(deployment.experiment, recorder.jobs, recorder.verdicts, found)
     for job, deployed in zip(values["jobs"], deployment.jobs, strict=True):
         job["values"] = deployed.values

@@ -1,13 +1,22 @@
 """The summary of a run: the values of summary.json."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gradplane import aggregations
+from gradplane.controller.compression import compresses, statistics
+from gradplane.controller.connection import Pipeline
+from gradplane.controller.controller import Counters
+from gradplane.controller.thc import events
 from gradplane.experiment.schema import Experiment, Job
-from gradplane.hosts.wire.aggregation import Type, body_size
 from gradplane.runner.recorder import PARTS, TRAFFIC, JobTally
+from gradplane.topologies.description import Topology
+from gradplane.topologies.network import LinkCounters
+
+_WAYS = ("in", "out")
 
 
 @dataclass(frozen=True)
@@ -80,13 +89,13 @@ def _job(job: Job, tally: JobTally) -> dict[str, Any]:
 
 
 def parts(tally: JobTally) -> dict[str, float]:
-    """Seconds of a round that each part takes, as a mean over rounds and workers."""
+    """Return the seconds of each part of a round, as a mean over rounds and workers."""
     times = max(1, tally.rounds * tally.workers)
     return {part: tally.parts[part] / times / 1e9 for part in PARTS}
 
 
 def per_round(tally: JobTally) -> dict[str, float]:
-    """Packets and bytes of one worker in one round, as a mean; headers apart from payload."""
+    """Return packets, payload and header bytes of one worker in one round, as a mean."""
     times = max(1, tally.rounds * tally.workers)
     traffic = {key: tally.traffic[key] / times for key in TRAFFIC}
     for direction in ("up", "down"):
@@ -96,23 +105,20 @@ def per_round(tally: JobTally) -> dict[str, float]:
 
 
 def needed(job: Job, tally: JobTally, traffic: Mapping[str, float]) -> dict[str, float]:
-    """Payload of one worker in one round if every packet had been sent and had arrived, as a mean.
+    """Return the payload of one worker and round if every packet had been sent and had arrived.
 
-    Streams send again what is lost, so all that was needed is in `traffic`. Packets of codes and
-    of sums may be left out, lost, or never sent; each is needed once."""
-    payload = {key: traffic[key] for key in ("payload_up", "payload_down")}
-    if job.aggregation != "switch":
-        return payload
+    Streams send again what is lost, so all that was needed is in `traffic`. Packets of a result
+    that are sent once may be left out, lost, or never sent; each is needed once."""
     results = tally.results / max(1, tally.rounds * tally.workers)
-    sizes = (body_size(kind, job.sum_bits) for kind in (Type.INDICES, Type.SUMS))
+    up, down = aggregations.get(job.aggregation).result_bytes(job)
     return {
-        key: max(value, results * size)
-        for (key, value), size in zip(payload.items(), sizes, strict=True)
+        "payload_up": max(traffic["payload_up"], results * up),
+        "payload_down": max(traffic["payload_down"], results * down),
     }
 
 
 def undelivered(job: Mapping[str, Any], way: str) -> float:
-    """Payload bytes per worker and round, "up" or "down", that were needed and not carried.
+    """Return the payload bytes per worker and round, "up" or "down", that were not delivered.
 
     job: one of summary.json's. Of older versions a baseline has no `needed`, and misses nothing."""
     carried: float = job["traffic"][f"payload_{way}"]
@@ -121,18 +127,51 @@ def undelivered(job: Mapping[str, Any], way: str) -> float:
 
 
 def queue_drops(values: Mapping[str, Any]) -> int:
-    """Packets that the links' queues dropped in one training, which summary.json is about."""
+    """Return how many packets the links' queues dropped in a training."""
     return sum(link["up_dropped"] + link["down_dropped"] for link in values["links"])
 
 
 def rate(per_second: float) -> str:
-    """Rounds a second as one reads it."""
+    """Return rounds a second as text."""
     return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
 
 
 def _injected(verdicts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
-    """Verdicts by kind and direction: {"drop": {"up": 3, "down": 4}, ...}."""
+    """Return verdicts by kind and direction: {"drop": {"up": 3, "down": 4}, ...}."""
     found: dict[str, dict[str, int]] = {}
     for (verdict, direction), count in sorted(verdicts.items()):
         found.setdefault(verdict, {})[direction] = count
     return found
+
+
+# Counters of switches and links
+
+
+def switch_counters(counters: Counters, pipeline: Pipeline) -> dict[str, Any]:
+    """Return a switch's events by job, its ports' packets, and what it compressed, if it does."""
+    found = {
+        "events": {str(job): counts for job, counts in sorted(events(counters).items())},
+        "not_admitted": counters.get("ThcIngress.unknown_member", {}).get(0, {}).get("packets", 0),
+        "ports": _ports(counters),
+    }
+    return found | ({"compression": statistics(counters)} if compresses(pipeline.schema) else {})
+
+
+def _ports(counters: Counters) -> dict[str, dict[str, int]]:
+    """Return packets in and out by port, from the program's counters `port_in` and `port_out`."""
+    ports: dict[int, dict[str, int]] = {}
+    for name, cells in counters.items():
+        _, _, way = name.rpartition(".port_")
+        for port, data in cells.items() if way in _WAYS else ():
+            row = ports.setdefault(port, {f"{w}_packets": 0 for w in _WAYS})
+            row[f"{way}_packets"] = data["packets"]
+    return {str(port): ports[port] for port in sorted(ports)}
+
+
+def link_counters(links: Sequence[LinkCounters], topology: Topology) -> dict[str, Any]:
+    """Return each link's counters, and all bytes on hosts' links and on links between switches."""
+    fabric = {link.name for link in topology.fabric_links()}
+    sums = dict.fromkeys(("hosts", "fabric"), 0)
+    for link in links:
+        sums["fabric" if link.link in fabric else "hosts"] += link.up_bytes + link.down_bytes
+    return {"links": [dataclasses.asdict(link) for link in links], "link_bytes": sums}
