@@ -228,7 +228,7 @@ def _argument(param: ir.Var, value: Any, where: str) -> int:
 
 
 class ControlledSwitch(Protocol):
-    """The interface of a switch for a control plane in its process; gradplane.switch.Switch has it."""
+    """The interface that a control plane in the same process needs; Switch has it."""
 
     program: ir.Program
     state: State

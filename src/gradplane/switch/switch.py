@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.control_handles import ReplicaSpec, Profile, Table
+from gradplane.switch.control_handles import Profile, ReplicaSpec, Table
 from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.interp.trace_events import Event, Trace
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
