@@ -123,7 +123,7 @@ class Controller:
         await self._connection.put(wanted)
 
     async def jobs(self) -> list[Claim]:
-        """Return the jobs that are on the switch, whoever installed them."""
+        """Return the jobs that are on the switch, of all controllers."""
         members = self._connection.read(finsy.P4TableEntry(thc.MEMBERS))
         claims = {entry["job"]: thc.claim(entry) async for entry in members}
         return [claims[number] for number in sorted(claims)]

@@ -41,7 +41,7 @@ class Program(Protocol):
 
 @dataclass(frozen=True)
 class Start:
-    """What a switch's process is started with.
+    """The parameters of a switch's process.
 
     interfaces: by port number. address: of its P4Runtime server; with port 0 the target announces
     the port that it took. options: further options of the target's own command.
@@ -61,7 +61,7 @@ class Target(ABC):
     device_id: ClassVar[int] = 0
     """Its P4Runtime device id."""
     batch: ClassVar[int]
-    """How many updates one write request may carry."""
+    """The maximum number of updates in one write request."""
     networks: ClassVar[tuple[str, ...]] = ("mininet",)
     """The networks that can start it. On "sim" gradplane's engine stands for it."""
     announces: ClassVar[bool] = False

@@ -63,7 +63,7 @@ class MininetNetwork:
     def _build(self) -> Any:
         from mininet.net import Mininet
 
-        # Mininet would raise limits of the whole machine for good.
+        # Mininet would raise limits of the whole machine permanently.
         Mininet.inited = True
         _disable_ipv6()
         return Mininet(self._topo(), host=_host_class(), controller=None, ipBase="10.0.0.0/24")
