@@ -114,8 +114,7 @@ def test_an_experiment_runs_where_it_is_installed(installed: Path, tmp_path: Pat
         [installed / "python", "-c", "import gradplane; print(gradplane.__path__[0])"], tmp_path
     ).strip()
     assert not Path(home).is_relative_to(ROOT)
-    experiment = Path(home) / "experiments" / "thc-star.toml"
     options = ["--net", "sim", "--set", "job.epochs=1", "--set", "output.baseline=false"]
-    output = _run([installed / "gradplane", "run", experiment, *options], tmp_path, COLUMNS="80")
+    output = _run([installed / "gradplane", "run", "thc-star", *options], tmp_path, COLUMNS="80")
     assert "test accuracy" in output
     assert (tmp_path / "runs" / "thc-star-1" / "report.html").exists()

@@ -26,7 +26,7 @@ def small(n: int) -> list[float]:
 
 
 def mostly_zero(n: int) -> list[float]:
-    """So few large values that runs of more than 14 groups of zeros come about."""
+    """Return so few large values that there are runs of more than 14 groups of zeros."""
     chance = random.Random(n)
     return [f32(chance.gauss(0, 1) if chance.random() < 0.006 else 0.0) for _ in range(n)]
 

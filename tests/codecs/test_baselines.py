@@ -1,4 +1,4 @@
-"""What the baseline codecs promise, over sizes and kinds of vectors; rounds; damaged bytes."""
+"""The guarantees of the baseline codecs, over sizes and kinds of vectors; rounds; damaged bytes."""
 
 from typing import Any
 
@@ -42,7 +42,7 @@ def vector(kind: str, n: int, seed: int = 0) -> Array:
 
 
 def coded(codec: Codec, x: Array, **chance: int) -> Array:
-    """What a receiver has of x, in float64."""
+    """Return x as a receiver decodes it, in float64."""
     data, _ = codec.encode(x, state=codec.start(x.size), **chance)
     assert len(data) <= codec.max_size(x.size)
     return codec.decode(data, x.size).astype(np.float64)

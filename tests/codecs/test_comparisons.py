@@ -1,4 +1,4 @@
-"""What 3LC is compared with: 8-bit integers, stochastic 3-value, 1-bit, sparsification."""
+"""The codecs that 3LC is compared with: 8-bit integers, 3-value, 1-bit and sparse ones."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Error feedback: what was not sent comes back, whatever carried the rest."""
+"""Error feedback: the part that was not sent is sent later, by bytes and by codes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tensors with codecs of their own inside one vector."""
+"""Vectors of tensors, each with its codec."""
 
 import json
 

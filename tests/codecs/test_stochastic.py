@@ -1,4 +1,4 @@
-"""Codecs that round by chance: their mean is the vector, their variance what is promised."""
+"""Codecs with random rounding: their mean is the vector, their variance within its bound."""
 
 import numpy as np
 import pytest

@@ -72,7 +72,7 @@ class Grid:
         return [max(map(abs, piece)) for piece in pieces]
 
     def positions(self, x: list[float], lanes: int, l: float, spin: int) -> list[float]:  # noqa: E741
-        """On the grid, 0 to g, clamped."""
+        """Return the position on the grid, 0 to g, clamped."""
         scale = self.g / (2 * self.t * l) if l else 0.0
         y = [f32(v * scale) for v in x] + [0.0] * (lanes - len(x))
         if self.p:

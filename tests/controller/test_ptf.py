@@ -31,7 +31,7 @@ def test_every_test_passes(installed: Path, tmp_path: Path) -> None:
     command = ["unshare", "--net", "--map-root-user", sys.executable, WORLD, python, installed]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
     done = subprocess.run(
-        [*command, tmp_path], capture_output=True, text=True, env=environment, timeout=120
+        [*command, tmp_path], capture_output=True, text=True, env=environment, timeout=300
     )
     assert done.returncode == 0, done.stderr
     passed = re.findall(r"^l3_tests\.(\w+) \.\.\. ok$", done.stderr, re.MULTILINE)

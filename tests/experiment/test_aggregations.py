@@ -1,13 +1,25 @@
 """What each aggregation scheme refuses, with the key that it is about."""
 
+import pickle
 from pathlib import Path
 
 import pytest
 
 from gradplane import aggregations
+from gradplane.experiment.deploying import DeploymentError, deploy
 from gradplane.experiment.loading import ExperimentError, load, load_deployment
+from gradplane.experiment.schema import Experiment, Job
 
 RING = 'aggregation = "ring"\npush = "float32"\nreliability = "retransmit"\n'
+
+
+def test_a_refused_deployment_can_be_pickled() -> None:
+    job = Job(workers=9, quorum=9, seed=1)
+    with pytest.raises(DeploymentError) as refused:
+        deploy(Experiment(job=(job,)))
+    again = pickle.loads(pickle.dumps(refused.value))
+    assert again.problems == refused.value.problems
+    assert str(again) == "9 workers from host 1 on do not fit the topology's 4"
 
 
 def test_schemes_are_found_by_file_name() -> None:

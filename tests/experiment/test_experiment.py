@@ -178,6 +178,14 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             "e.toml:2: 3 workers from host 3 on do not fit the topology's 4",
         ),
         (
+            "[[job]]\nfirst_host = 9\n",
+            "e.toml:1: 1 workers from host 9 on do not fit the topology's 4",
+        ),
+        (
+            "[topology]\nservers = 2\n",
+            "e.toml:2: servers is no key: there is a host for servers where a job needs one",
+        ),
+        (
             "[[job]]\n[[job]]\nsum_bits = 16\n",
             "e.toml:3: sum_bits = 16 beside 8 of job job0: the switch's program has one width"
             " for all jobs",

@@ -1,4 +1,4 @@
-"""Workers of a ring: their messages in memory, in an order that chance picks, or over Streams on a
+"""Workers of a ring: their messages in memory, in a random order, or over Streams on a
 network that loses, repeats, delays and compresses."""
 
 from functools import cache
@@ -28,8 +28,7 @@ def network_codec(bound):
 
 
 def compressed(payload, bound):
-    """What arrives of a marked segment that the network has compressed; as it is if that would not
-    be shorter."""
+    """Return a marked segment as it arrives after compression; unchanged if that is not shorter."""
     segment = segments.parse(payload)
     if not isinstance(segment, Values):
         return payload
@@ -73,7 +72,7 @@ class Mail:
                     self.records.append(action)
 
     def step(self):
-        """One message, or else the next timer; whether there was one."""
+        """Handle one message, or else the next timer; return whether there was one."""
         waiting = sorted(to for to, queue in self.queues.items() if queue)
         if waiting:
             to = self.random.choice(waiting)
@@ -132,7 +131,7 @@ class RingNetwork(StreamNetwork):
 
 
 def ring_sums(xs):
-    """What a ring makes of exact float32 vectors: each block summed from its worker on."""
+    """Return a ring's sums of exact float32 vectors: each block is summed from its worker on."""
     n, size = len(xs), xs[0].size
     total, start = np.empty(size, np.float32), 0
     for block in range(n):

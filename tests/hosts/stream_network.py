@@ -53,7 +53,7 @@ class StreamNetwork:
         raise AssertionError(f"still busy after {limit} events")
 
     def perform(self, here: Peer, actions: list[Action]) -> None:
-        """What `here` answered."""
+        """Perform the actions of `here`."""
         for action in actions:
             match action:
                 case Send(port, ip, to_port, payload, tos):

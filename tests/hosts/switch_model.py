@@ -20,7 +20,7 @@ Out = list[tuple[int, bytes]]
 
 @dataclass
 class Member:
-    """What the job table knows of a worker."""
+    """A worker in the job table."""
 
     worker: int
     port: int
@@ -54,7 +54,7 @@ class Stage:
             self.norm, self.sums = norm, [0] * LANES_A_PASS
 
     def add(self, bit: int, quorum: int) -> bool:
-        """Whether this bit is new and the stage open; closes at the quorum."""
+        """Return whether this bit is new and the stage open; close it at the quorum."""
         if self.closed or self.bitmap & bit:
             return False
         self.bitmap, self.count = self.bitmap | bit, self.count + 1
@@ -63,7 +63,7 @@ class Stage:
 
 
 class SwitchModel:
-    """One job's slots."""
+    """The slots of one job."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The ring for one's own programs, over UDP on loopback."""
+"""The ring for user programs, over UDP on loopback."""
 
 import os
 import re

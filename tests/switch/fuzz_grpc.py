@@ -24,7 +24,6 @@ from finsy.proto import U128, p4r, p4r_grpc
 from google.protobuf.message import DecodeError, Message
 
 from gradplane.switch import commands
-from gradplane.switch.daemon import command_client
 from gradplane.switch.daemon.clients import ACCEPTED
 from gradplane.switch.daemon.clients import SERVICE as LIVE
 from gradplane.switch.daemon.clients import TRACE as METHOD
@@ -48,7 +47,7 @@ REQUESTS: dict[str, type[Message]] = {
     "StreamChannel": p4r.StreamMessageRequest,
 }
 STREAMS = ("Read", "StreamChannel")  # RPCs that answer with a stream
-TRACE, COMMANDS = "Trace", command_client.METHOD
+TRACE, COMMANDS = "Trace", "Commands"
 PORT = 1  # where packets come in
 WORDS = """hdr.ethernet.type hdr.ipv4.ttl hdr.ipv4.dst hdr.ipv4.isValid() hdr meta 10.0.0.1
 02:00:00:00:00:01 ::1 0x0800 8w1 1 -1 true == == != < && || ! ( ) [7:0] [ + << ++ ? : / . , { }

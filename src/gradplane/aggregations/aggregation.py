@@ -177,6 +177,12 @@ class Aggregation(ABC):
         """Return the macros that the program is compiled with for these jobs of the scheme."""
         return {}
 
+    def result_bytes(self, job: Job) -> tuple[int, int]:
+        """Return the payload up and down of a result's packets that are sent without a stream.
+
+        A stream sends again what is lost, so what it needs is what it carries: 0."""
+        return 0, 0
+
     @abstractmethod
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce.

@@ -106,6 +106,11 @@ class InSwitch(Aggregation):
         slots = max(256, 1 << (sum(job.slots for job in jobs) - 1).bit_length())
         return {"SUM_BITS": str(jobs[0].sum_bits), "SLOTS": str(slots)}
 
+    def result_bytes(self, job: Job) -> tuple[int, int]:
+        """Return the payload of a packet of indices and of one of sums."""
+        body = aggregation.body_size
+        return body(Type.INDICES, job.sum_bits), body(Type.SUMS, job.sum_bits)
+
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""
         return _ReplayedReduces(replayed).reduce

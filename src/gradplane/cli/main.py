@@ -1,6 +1,6 @@
 """The command line. Exit status: 0 ok, 1 failed or rejected, 2 wrong usage.
 
-What a command needs is imported inside it, so that --help is there at once.
+Each command imports what it needs when it runs, so that --help is fast.
 """
 
 import signal
@@ -39,7 +39,7 @@ Out = Annotated[Path | None, typer.Option(help="The run folder; it must not exis
 Includes = Annotated[list[Path], typer.Option("-I", help="Folder of includes")]
 Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
 Externs = Annotated[
-    Path | None, typer.Option(metavar="FILE.py", help="Implements the program's own externs")
+    Path | None, typer.Option(metavar="FILE.py", help="Implements user-defined externs")
 ]
 Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False)]
 Cacert = Annotated[
@@ -50,8 +50,8 @@ Key = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: its private 
 
 
 def main() -> None:
-    """The command `gradplane`."""
-    # One's own models and data are module:object, found from the current folder.
+    """Run the command `gradplane`."""
+    # User-defined models and data are module:object, imported from the current folder.
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
@@ -59,14 +59,14 @@ def main() -> None:
     except Exception as error:
         if not (_ours(error) or isinstance(error, OSError)):
             raise
-        from gradplane.switch.runtime.control_errors import told
+        from gradplane.switch.runtime.control_errors import os_error_text
 
-        text = told(error) if isinstance(error, OSError) else str(error)
+        text = os_error_text(error) if isinstance(error, OSError) else str(error)
         _fail("\n".join([text, *_notes(error)]))
 
 
 def _ours(error: BaseException) -> bool:
-    """Whether it was raised for the user to read; anything else is a fault of ours."""
+    """Return whether an error is meant for the user; any other is a bug of gradplane."""
     return any(kind.__module__.startswith("gradplane.") for kind in type(error).__mro__)
 
 
@@ -84,7 +84,8 @@ def _show_version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show it, end")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version"),
     ] = False,
 ) -> None:
     """P4 switch and network emulator for in-network aggregation of compressed gradients."""
@@ -102,7 +103,7 @@ def run(
         str | None, typer.Option(metavar="mininet|sim", help="Default: mininet where possible")
     ] = None,
     out: Out = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Instead of the experiment's")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Replaces the experiment's seeds")] = None,
     settings: Settings = [],  # noqa: B006  (typer copies it)
     cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
     resume: Annotated[
@@ -154,14 +155,14 @@ def _stoppable() -> Iterator[None]:
 
 
 def _notes(error: BaseException) -> list[str]:
-    """The notes that were added to an error on its way."""
+    """Return the notes that were added to an error."""
     return list(getattr(error, "__notes__", ()))
 
 
 @app.command()
 def experiments(
     copy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Write one out, to edit it")
+        str | None, typer.Option(metavar="NAME", help="Write a copy of one, to edit it")
     ] = None,
     destination: Annotated[
         Path | None, typer.Argument(metavar="[DEST]", help="With --copy: a file or a folder")
@@ -187,7 +188,7 @@ def _run_study(
 
     if net or cli:
         hint = "--net" if net else "--cli"
-        raise typer.BadParameter("a study has no network: leave it out", param_hint=hint)
+        raise typer.BadParameter("a study has no network: omit it", param_hint=hint)
     console = _console()
     with console.status("computing"):
         done = launch.run(path, out, settings=settings, seed=seed)
@@ -278,7 +279,7 @@ def bench(
     values: Annotated[int, typer.Option(min=1, help="Length of the vector")] = 1 << 20,
     seed: Annotated[int, typer.Option(min=0)] = 1,
 ) -> None:
-    """Speed, ratio and error on normal, lognormal and recorded real gradients."""
+    """Measure speed, ratio and error on normal, lognormal and recorded real gradients."""
     from gradplane.cli import output_tables
 
     _console().print(output_tables.bench(names, values, seed))
@@ -286,7 +287,7 @@ def bench(
 
 @p4_app.command()
 def check(program: Program, include: Includes = [], define: Defines = []) -> None:  # noqa: B006
-    """Compile a program and say what is wrong with it; it may be for any architecture."""
+    """Compile a program, for any architecture, and report its errors and warnings."""
     from gradplane.experiment import p4_programs as programs
     from gradplane.switch.arch.registry import why_not
     from gradplane.switch.interp.user_externs import needed
@@ -311,7 +312,7 @@ def info(
     program: Program,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
-    summary: Annotated[bool, typer.Option("--summary", help="As a table for the eye")] = False,
+    summary: Annotated[bool, typer.Option("--summary", help="As tables")] = False,
 ) -> None:
     """Print a program's P4Info, or a summary of what a controller finds in it."""
     from gradplane.cli import output_tables
@@ -325,16 +326,46 @@ def info(
         print(programs.p4info(compiled.program), end="")
 
 
+@p4_app.command("compile")
+def compile_for(
+    program: Program,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write")],
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    target: Annotated[str, typer.Option(metavar="bmv2", help="The switch to compile for")] = "bmv2",
+    p4info: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the P4Info (text) there")
+    ] = None,
+    arch: Annotated[
+        str | None, typer.Option(metavar="v1model", help="Refuse a program of another architecture")
+    ] = None,
+) -> None:
+    """Compile a program for another switch: for BMv2, the JSON that simple_switch loads."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch import backends
+
+    if target not in backends.names():
+        allowed = " or ".join(backends.names())
+        raise typer.BadParameter(f"{target!r}: use {allowed}", param_hint="--target")
+    compiled = programs.compiled(program, include, define)
+    for warning in compiled.warnings:
+        print(warning.render(compiled.reporter.lines), file=sys.stderr)
+    text = programs.compiled_for(target, compiled, arch)
+    if p4info is not None:
+        p4info.write_text(programs.p4info(compiled.program), "utf-8")
+    output.write_text(text, "utf-8")
+
+
 @p4_app.command()
 def ir(
     program: Program,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     prepared: Annotated[
-        bool, typer.Option("--prepared", help="As its architecture has prepared it to run")
+        bool, typer.Option("--prepared", help="As prepared by its architecture")
     ] = False,
 ) -> None:
-    """Print a program's intermediate representation, a line a statement."""
+    """Print a program's intermediate representation, one statement per line."""
     from gradplane.experiment import p4_programs as programs
     from gradplane.switch.ir.printer import program_text
 
@@ -350,7 +381,7 @@ def config(
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
 ) -> None:
-    """Print a program, includes and all, as the JSON to push where BMv2 takes its compiled one."""
+    """Print a program with its includes as JSON, to push in place of BMv2's compiled JSON."""
     from gradplane.experiment import p4_programs as programs
 
     print(programs.config(program, include, define))
@@ -363,16 +394,16 @@ def trace(
         str | None, typer.Option(metavar="HEX", help="The packet, from Ethernet on")
     ] = None,
     at: Annotated[
-        str | None, typer.Option(metavar="HOST:PORT", help="Packets of the switch that runs there")
+        str | None, typer.Option(metavar="HOST:PORT", help="Trace packets of a running switch")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, help="Where it comes in; 1, or with --at any")
+        int | None, typer.Option(min=0, help="The ingress port; default 1, with --at any")
     ] = None,
     where: Annotated[
         str | None, typer.Option(metavar="P4", help="With --at: hdr.ipv4.dst == 10.0.0.5")
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--next", min=1, help="With --at: end after so many")
+        int | None, typer.Option("--next", min=1, help="With --at: end after this many")
     ] = None,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
@@ -382,7 +413,7 @@ def trace(
     cert: Cert = None,
     key: Key = None,
 ) -> None:
-    """Tell everything that happens to a packet: one of your own, or those of a running switch."""
+    """Trace a packet step by step, or the packets of a running switch."""
     if at is not None:
         if program is not None or packet is not None or externs is not None:
             raise typer.BadParameter("it takes no program and no packet", param_hint="--at")
@@ -417,12 +448,12 @@ def _trace_live(
     from gradplane.switch.daemon.clients import traces
 
     with suppress(KeyboardInterrupt):
-        found = traces(address, port, where, count, tls)
+        answers = traces(address, port, where, count, tls)
         print(f"waiting for packets at {address}; Ctrl-C ends it", file=sys.stderr)
-        for answer in found:
-            told = answer["trace"]
-            heading = f"port {told['port']}, {len(told['packet']) // 2} bytes"
-            text = dumps(told) if as_json else f"{heading}\n{answer['text']}"
+        for answer in answers:
+            found = answer["trace"]
+            heading = f"port {found['port']}, {len(found['packet']) // 2} bytes"
+            text = dumps(found) if as_json else f"{heading}\n{answer['text']}"
             print(text, flush=True)
 
 
@@ -434,7 +465,7 @@ def stf(
     define: Defines = [],  # noqa: B006
     externs: Externs = None,
 ) -> None:
-    """Run programs' packet tests: the .stf file beside each."""
+    """Run the packet tests of programs: the .stf file beside each."""
     from gradplane.switch.stf import main as run_tests
     from gradplane.switch.switch import ENGINES
 
@@ -465,7 +496,7 @@ def lab(
     context: typer.Context,
     script: Annotated[Path, typer.Argument(metavar="SCRIPT.py", show_default=False)],
 ) -> None:
-    """Run a Mininet script in namespaces of its own; what follows the script is given to it."""
+    """Run a Mininet script in isolated namespaces; it gets the arguments that follow it."""
     from gradplane.runner.lab import run as run_script
 
     raise typer.Exit(run_script(script, context.args))
@@ -480,16 +511,16 @@ def cli(
         str | None, typer.Option(metavar="HOST:PORT", help="The switch's P4Runtime server")
     ] = None,
     thrift_port: Annotated[
-        int | None, typer.Option(min=1, help="Its --thrift-port, in place of --at")
+        int | None, typer.Option(min=1, help="The switch's --thrift-port, instead of --at")
     ] = None,
-    thrift_ip: Annotated[str, typer.Option(help="Where that is")] = "127.0.0.1",
+    thrift_ip: Annotated[str, typer.Option(help="The address of --thrift-port")] = "127.0.0.1",
     cacert: Cacert = None,
     cert: Cert = None,
     key: Key = None,
     json: Annotated[str | None, typer.Option(hidden=True)] = None,
     pre: Annotated[str | None, typer.Option(hidden=True)] = None,
 ) -> None:
-    """Give a running switch simple_switch_CLI's commands, from a file, a pipe or a prompt."""
+    """Run simple_switch_CLI's commands on a running switch, from a file, a pipe or a prompt."""
     from gradplane.cli.switch_prompt import run_commands
 
     if at is not None and thrift_port is not None:
@@ -502,12 +533,12 @@ def cli(
 def shell(
     address: Annotated[str, typer.Option(help="The switch's P4Runtime server")] = "127.0.0.1:9559",
     device_id: Annotated[int, typer.Option(min=0)] = 0,
-    election_id: Annotated[int, typer.Option(min=1, help="The highest connected may write")] = 100,
+    election_id: Annotated[int, typer.Option(min=1, help="The highest one may write")] = 100,
     script: Annotated[
         Path | None, typer.Option(help="Run this Python file instead of a prompt")
     ] = None,
 ) -> None:
-    """Open p4runtime-shell on a running switch; installs it in a place of its own first."""
+    """Open p4runtime-shell on a running switch; installs it separately on first use."""
     from gradplane.cli.p4runtime_shell import open_shell
 
     raise typer.Exit(open_shell(address, device_id, election_id, script=script))
@@ -532,5 +563,5 @@ def _console() -> "Console":
 
 
 def _say(console: "Console", text: str) -> None:
-    """Whole lines, for people and for pipes."""
+    """Print text without wrapping its lines."""
     console.print(text, soft_wrap=True, markup=False)

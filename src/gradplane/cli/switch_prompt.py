@@ -39,7 +39,7 @@ def run_commands(address: str, file: Path | None, tls: ClientTls | None = None) 
 def _from_file(client: CommandClient, file: Path) -> int:
     failed = False
     text = file.read_text(encoding="utf-8-sig", errors="replace")
-    for answer in client.run(text, str(file)):
+    for answer in _answers(client, text, str(file)):
         if answer["error"]:
             failed = True
             print(f"{answer['where']}: {answer['error']}", file=sys.stderr)
@@ -52,13 +52,40 @@ def _from_pipe(client: CommandClient) -> int:
     _check_switch(client)
     failed = False
     for text in _texts():
-        for answer in client.run(text, "standard input"):
+        for answer in _answers(client, text, "standard input"):
             failed |= bool(answer["error"])
             print(PROMPT, end="")
             _show(answer)
         sys.stdout.flush()
     print(PROMPT)
     return int(failed)
+
+
+def _answers(client: CommandClient, text: str, name: str) -> Iterator[dict[str, str]]:
+    """Run a text of commands; those that save and load state have their files on this side."""
+    lines, start = text.splitlines(), 0
+    for i, line in enumerate(lines if not text.lstrip().startswith(("{", "[")) else ()):
+        words = line.split()
+        if words[:1] in (["serialize_state"], ["load_state"]):
+            yield from client.run("\n" * start + "\n".join(lines[start:i]), name)
+            yield {"where": f"{name}:{i + 1}", "output": "", "error": _state(client, words)}
+            start = i + 1
+    yield from client.run("\n" * start + "\n".join(lines[start:]), name)
+
+
+def _state(client: CommandClient, words: list[str]) -> str:
+    """Save or load state; return why it failed, "" for success."""
+    command, *files = words
+    if len(files) != 1:
+        return f"{len(files)} words follow {command}; usage: {command} FILE"
+    try:
+        if command == "serialize_state":
+            Path(files[0]).write_text(client.save_state())
+        else:
+            client.load_state(Path(files[0]).read_text())
+    except (OSError, SwitchError) as error:
+        return str(error)
+    return ""
 
 
 def _check_switch(client: CommandClient) -> None:
@@ -90,7 +117,7 @@ def _at_prompt(client: CommandClient) -> None:
             return
         if line.strip() in _ENDS:
             return
-        for answer in client.run(line, "prompt"):
+        for answer in _answers(client, line, "prompt"):
             _show(answer)
 
 

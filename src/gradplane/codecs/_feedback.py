@@ -65,7 +65,7 @@ class ErrorFeedback(Codec):
         return self.codec.memoryless.local(self._total(x, state), state.inner)
 
     def max_size(self, n: int) -> int:
-        """The wrapped codec's."""
+        """Return the wrapped codec's bound."""
         return self.codec.max_size(n)
 
     @property
@@ -79,11 +79,11 @@ class ErrorFeedback(Codec):
         return self.codec.table
 
     def sum_bits(self, workers: int) -> int:
-        """The wrapped codec's."""
+        """Return the wrapped codec's."""
         return self.codec.sum_bits(workers)
 
     def partitions(self, n: int) -> tuple[Partition, ...]:
-        """The wrapped codec's."""
+        """Return the wrapped codec's."""
         return self.codec.partitions(n)
 
     def decode_sum(
@@ -94,7 +94,7 @@ class ErrorFeedback(Codec):
         shared: Floats | None,
         seed: int = 0,
     ) -> Floats:
-        """The wrapped codec's."""
+        """Decode as the wrapped codec."""
         return self.codec.decode_sum(sums, n, count, shared, seed)
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, Residual]:

@@ -66,7 +66,7 @@ class LocalSteps(Codec):
         return self.codec.local(total, state.inner) if self._sends(state) else None
 
     def max_size(self, n: int) -> int:
-        """The wrapped codec's."""
+        """Return the wrapped codec's bound."""
         return self.codec.max_size(n)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, Steps]:

@@ -66,7 +66,7 @@ def look_up(codes: Codes, values: Floats) -> Floats:
 def centre(
     sums: npt.NDArray[np.integer[Any]], count: int | npt.NDArray[np.integer[Any]], granularity: int
 ) -> Floats:
-    """Means of summed table values, in half steps from the grid's middle; 0 where count is 0."""
+    """Return the means of summed table values, in half steps from the middle; 0 at count 0."""
     workers = np.asarray(count, np.float32)
     total = 2 * sums.astype(np.float32) - np.float32(granularity) * workers
     return np.divide(total, workers, out=np.zeros(sums.size, np.float32), where=workers > 0)

@@ -29,7 +29,7 @@ class ADT(Codec):
         check_int("keep", self.keep, 1, 4)
 
     def max_size(self, n: int) -> int:
-        """keep * n."""
+        """Return keep * n."""
         return self.keep * n
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

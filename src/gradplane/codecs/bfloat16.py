@@ -34,7 +34,7 @@ class BFloat16(Codec):
     """
 
     def max_size(self, n: int) -> int:
-        """2 n."""
+        """Return 2 n."""
         return 2 * n
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

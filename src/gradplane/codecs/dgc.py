@@ -87,7 +87,7 @@ class DGC(Codec):
         return max(self.fraction, 0.25 ** min(rounds // self.warmup + 1, 500))
 
     def max_size(self, n: int) -> int:
-        """4 bytes, and 8 a value that is sent in the densest round, the first."""
+        """Return 4 bytes, and 8 a value that is sent in the densest round, the first."""
         return 4 + 8 * _indexed.kept(n, self.density(0))
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, Memory]:

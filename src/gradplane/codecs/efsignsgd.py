@@ -46,7 +46,7 @@ class EFSignSGD(Codec):
         return self._signs.skip(x, state)
 
     def max_size(self, n: int) -> int:
-        """Exactly the bytes of n values."""
+        """Return exactly the bytes of n values."""
         return self._signs.max_size(n)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

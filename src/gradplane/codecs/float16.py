@@ -15,7 +15,7 @@ class Float16(Codec):
     """Two bytes a value; relative error at most 2^-11, absolute at most 2^-25 below 2^-14."""
 
     def max_size(self, n: int) -> int:
-        """2 n."""
+        """Return 2 n."""
         return 2 * n
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

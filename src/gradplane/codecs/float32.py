@@ -13,7 +13,7 @@ class Float32(Codec):
     """Four bytes a value, lossless. Adding floats is a server's work: not summable in a switch."""
 
     def max_size(self, n: int) -> int:
-        """4 n."""
+        """Return 4 n."""
         return 4 * n
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

@@ -50,7 +50,7 @@ class Inceptionn(Codec):
             raise CodecError(f"nonfinite must be True or False, got {self.nonfinite!r}")
 
     def max_size(self, n: int) -> int:
-        """2 bytes for each 8 values, and 4 for each value."""
+        """Return 2 bytes for each 8 values, and 4 for each value."""
         return 2 * (-(-n // _bursts.BURST)) + 4 * n
 
     def _admit(self, x: Floats) -> Floats:

@@ -12,7 +12,7 @@ from gradplane.codecs._reader import Reader
 
 @njit(cache=True, nogil=True)
 def _quantise(x, m, codes):  # type: ignore[no-untyped-def]
-    """In float64 127 x is exact and the quotient's rounding cannot reach or leave a tie."""
+    """Quantise in float64: 127 x is exact, and the quotient's rounding cannot make a tie."""
     for i in range(x.size):
         codes[i] = np.int8(np.rint(127.0 * np.float64(x[i]) / m))
 
@@ -32,7 +32,7 @@ class Int8(Codec):
     _refuses = True
 
     def max_size(self, n: int) -> int:
-        """4 + n."""
+        """Return 4 + n."""
         return 4 + n
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

@@ -69,7 +69,7 @@ class Natural(Codec):
         return (1 << (self.bits - 1)) - 1
 
     def max_size(self, n: int) -> int:
-        """Exactly the bytes of n values."""
+        """Return exactly the bytes of n values."""
         return 2 + _bits.packed_size(n, self.bits)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

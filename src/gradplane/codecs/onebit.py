@@ -36,7 +36,7 @@ class OneBit(Codec):
     """
 
     def max_size(self, n: int) -> int:
-        """8 bytes, and 1 for each 8 values."""
+        """Return 8 bytes, and 1 for each 8 values."""
         return 8 + _bitmap.size(n)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

@@ -125,7 +125,7 @@ class PowerSGD(Codec):
         return Warm(np.zeros((rank, columns), np.float32), n)
 
     def max_size(self, n: int) -> int:
-        """Exactly the bytes of n values."""
+        """Return exactly the bytes of n values."""
         rows, columns, rank = self.shape(n)
         return 4 * rank * (rows + columns)
 

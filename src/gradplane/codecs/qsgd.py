@@ -72,7 +72,7 @@ class QSGD(Codec):
         return 1 + self.levels.bit_length()
 
     def max_size(self, n: int) -> int:
-        """Exactly the bytes of n values."""
+        """Return exactly the bytes of n values."""
         return 4 * self._buckets(n) + _bits.packed_size(n, self.bits)
 
     def _buckets(self, n: int) -> int:

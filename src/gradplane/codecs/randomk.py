@@ -46,7 +46,7 @@ class RandomK(Codec):
             raise CodecError(f"unbiased must be True or False, got {self.unbiased!r}")
 
     def max_size(self, n: int) -> int:
-        """8 bytes, and 4 a value that is sent."""
+        """Return 8 bytes, and 4 a value that is sent."""
         return 8 + 4 * self._kept(n)
 
     def _kept(self, n: int) -> int:

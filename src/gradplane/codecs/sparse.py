@@ -33,7 +33,7 @@ class Sparse(Codec):
         check_int("sample", self.sample, 1)
 
     def max_size(self, n: int) -> int:
-        """The bitmap and every value: equal magnitudes are all sent."""
+        """Return the bytes of the bitmap and every value: equal magnitudes are all sent."""
         return _bitmap.size(n) + 4 * n
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

@@ -73,7 +73,7 @@ class SwitchML(GridCodec):
         )
 
     def max_size(self, n: int) -> int:
-        """Exactly the bytes of n values."""
+        """Return exactly the bytes of n values."""
         return 4 * len(self.partitions(n)) + 4 * n
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, State]:

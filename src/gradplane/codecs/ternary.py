@@ -41,7 +41,7 @@ class Ternary(Codec):
     _refuses = True
 
     def max_size(self, n: int) -> int:
-        """4 bytes, and 1 for each 5 values."""
+        """Return 4 bytes, and 1 for each 5 values."""
         return 4 + _base3.size(n)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

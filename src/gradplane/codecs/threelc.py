@@ -90,7 +90,7 @@ class ThreeLC(Codec):
         return Residual(_magnitudes.add(x, residual(x, state, self.name))[0], None)
 
     def max_size(self, n: int) -> int:
-        """4 bytes, and 1 for each 5 values."""
+        """Return 4 bytes, and 1 for each 5 values."""
         return 4 + _base3.size(n)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]:

@@ -28,7 +28,7 @@ class TopK(Codec):
         _indexed.check_density(self.fraction, self.k)
 
     def max_size(self, n: int) -> int:
-        """8 bytes a value that is sent."""
+        """Return 8 bytes a value that is sent."""
         return 8 * self._kept(n)
 
     def _kept(self, n: int) -> int:

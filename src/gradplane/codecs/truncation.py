@@ -28,7 +28,7 @@ class Truncation(Codec):
             raise CodecError(f"drop must be 8, 16 or 24, got {self.drop}")
 
     def max_size(self, n: int) -> int:
-        """(32 - drop) / 8 bytes for each value."""
+        """Return (32 - drop) / 8 bytes for each value."""
         return self._keep * n
 
     @property

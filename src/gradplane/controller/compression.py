@@ -1,6 +1,4 @@
-"""Control-plane names of `p4/tos_compress.p4`, and an edge switch's configuration as table
-entries.
-"""
+"""Control-plane names of `p4/tos_compress.p4`; a switch's compression as table entries."""
 
 from __future__ import annotations
 
@@ -47,8 +45,9 @@ HEADER_BYTES = (0, 16)
 
 @dataclass(frozen=True)
 class Bound:
-    """An error bound: values to prefix/length change by less than 2^-k. Raises PlanError for
-    another k.
+    """An error bound: values to prefix/length change by less than 2^-k.
+
+    Raises PlanError for another k.
     """
 
     prefix: str
@@ -110,9 +109,7 @@ class Compression:
 
 
 def entries(plan: Compression) -> Iterator[finsy.P4TableEntry]:
-    """Yield bounds and formats first: a port's packets are compressed only when all else is
-    installed.
-    """
+    """Yield bounds and formats first, so that packets are compressed when all is installed."""
     for bound in plan.bounds:
         yield bound_entry(bound)
     for form in plan.formats:

@@ -39,8 +39,9 @@ class Pipeline:
 
     @property
     def schema(self) -> finsy.P4Schema:
-        """The program's tables, counters and so on. Raises ControllerError for an invalid
-        P4Info.
+        """The program's tables, counters and so on.
+
+        Raises ControllerError for an invalid P4Info.
         """
         return finsy.P4Schema(parse_p4info(self.p4info))
 
@@ -55,16 +56,18 @@ def parse_p4info(text: bytes) -> p4i.P4Info:
 
 
 def _is_in_use(error: finsy.P4ClientError) -> bool:
-    """Return True if another live controller has this election id; servers word that
-    differently.
+    """Return True if another live controller has this election id.
+
+    Servers word that differently.
     """
     refused = error.code == finsy.GRPCStatusCode.INVALID_ARGUMENT
     return refused and "election id" in error.message.lower()
 
 
 def _existing(error: finsy.P4ClientError) -> list[int]:
-    """Return the updates of an insert that failed because the entity exists; raise any other
-    error.
+    """Return the updates of an insert that failed because the entity exists.
+
+    Raises any other error.
     """
     codes = {detail.canonical_code for detail in error.details.values()}
     if codes != {finsy.GRPCStatusCode.ALREADY_EXISTS}:
@@ -119,8 +122,9 @@ class Connection:
 
     @property
     def schema(self) -> finsy.P4Schema:
-        """The schema of the running program, loaded or found there. Raises SwitchError if there is
-        none.
+        """The schema of the running program, loaded or found there.
+
+        Raises SwitchError if there is none.
         """
         if self._schema is None:
             raise SwitchError(f"{self.address}: the switch runs no program yet: load one first")
@@ -155,9 +159,7 @@ class Connection:
                         raise
 
     async def read(self, pattern: E) -> AsyncIterator[E]:
-        """Yield all entities that match the pattern, whose unset fields are wildcards, with full
-        names.
-        """
+        """Yield the entities that match the pattern, an unset field any; names are full."""
         schema = self.schema
         request = p4r.ReadRequest(
             device_id=self._device_id, entities=p4entity.encode_entities([pattern], schema)

@@ -61,9 +61,7 @@ class Controller:
 
     @property
     def aggregates(self) -> bool:
-        """True if the program on the switch aggregates, and so needs an address
-        (`install_local`).
-        """
+        """True if the program on the switch aggregates: `install_local` gives it an address."""
         return thc.aggregates(self._connection.schema)
 
     async def install_routes(self, routes: Iterable[Route]) -> None:
@@ -131,8 +129,9 @@ class Controller:
         return [claims[number] for number in sorted(claims)]
 
     async def remove_job(self, number: int) -> None:
-        """Remove a job from the switch: its packets are dropped from now on. No error if it is
-        absent.
+        """Remove a job from the switch: its packets are dropped from now on.
+
+        No error if it is absent.
         """
         claims = [claim for claim in await self.jobs() if claim.number == number]
         await self._connection.remove(await self._entries(number))

@@ -14,8 +14,9 @@ _TABLE, _ACTION, _KEY = "routes", "forward", "hdr.ipv4.dst_addr"
 
 
 def table(schema: finsy.P4Schema) -> str:
-    """Return the name of the program's table of routes. Raises ControllerError where it has
-    none.
+    """Return the name of the program's table of routes.
+
+    Raises ControllerError where it has none.
     """
     for found in schema.tables:
         if found.name.rpartition(".")[2] == _TABLE:

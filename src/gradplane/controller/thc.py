@@ -78,9 +78,7 @@ def local(ip: str) -> finsy.P4TableEntry:
 def job_entries(
     plan: JobPlan, schema: finsy.P4Schema, local_ip: str, local_mac: str
 ) -> Iterator[finsy.P4TableEntry | finsy.P4MulticastGroupEntry]:
-    """Yield all entries of a job, members last: its packets are admitted when the rest is
-    installed.
-    """
+    """Yield a job's entries, members last: packets are admitted when all is installed."""
     for table, action in lookup_tables(schema).items():
         yield from _lookup_entries(plan, table, action)
     yield from _receivers(plan, local_ip, local_mac)
@@ -89,8 +87,9 @@ def job_entries(
 
 
 def group(plan: JobPlan) -> finsy.P4MulticastGroupEntry:
-    """Return a group with a replica for each worker, through its port; the instance is worker +
-    1.
+    """Return a group with a replica for each worker, through its port.
+
+    The instance is worker + 1.
     """
     replicas = [(member.port, member.worker + 1) for member in plan.workers]
     return finsy.P4MulticastGroupEntry(plan.group, replicas=replicas)

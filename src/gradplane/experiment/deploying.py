@@ -1,4 +1,4 @@
-"""From a resolved experiment to its Deployment: placement, addresses, and all that cannot work.
+"""From a resolved experiment to its Deployment: placement, addresses, switch set-ups.
 
 Addresses are those of docs/architecture.md: host N is hN, 10.0.0.N; the hosts of workers come
 first, then one for servers.
@@ -6,8 +6,6 @@ first, then one for servers.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
 
 from gradplane import aggregations
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
@@ -17,7 +15,8 @@ from gradplane.controller.blocking import Setup
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import JobPlan, Route
-from gradplane.experiment import p4_programs
+from gradplane.experiment import checks, p4_programs
+from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.experiment.document import ExperimentError, Key, nearest
 from gradplane.experiment.schema import Experiment, Job, NamedModel, Output
@@ -32,9 +31,7 @@ from gradplane.topologies import description
 from gradplane.topologies.description import Host, Topology
 from gradplane.topologies.topology_errors import TopologyError
 
-COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
 MAX_JOBS = 255  # a job's number is one byte, and its multicast group is the number above it
-_LEAST_DELAY = 1000  # ns; below it, a number without a unit is refused
 _KEYS = {
     "codec": "push",
     "pull_codec": "pull",
@@ -49,20 +46,15 @@ _KEYS = {
 """The keys of a [[job]] that fields of JobConfig with another name come from."""
 
 
-@dataclass(frozen=True)
-class Problem:
-    """What cannot work. `keys`: the key to look at first, then others that it is about."""
-
-    text: str
-    keys: tuple[Key, ...]
-
-
 class DeploymentError(Exception):
     """An experiment that cannot be deployed, with all that is wrong."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("\n".join(problem.text for problem in problems))
         self.problems = list(problems)
+
+    def __reduce__(self) -> tuple[type, tuple[list[Problem]]]:
+        return DeploymentError, (self.problems,)
 
 
 def resolve(experiment: Experiment) -> Experiment:
@@ -134,6 +126,8 @@ class _Deploying:
             path = p4_programs.find(section.program)
         with self._about("topology"):
             network = self._topology()
+        if self._advise:
+            self._problems += checks.delays(experiment)
         if not 1 <= len(experiment.job) <= MAX_JOBS:
             text = f"{len(experiment.job)} jobs: there may be 1 to {MAX_JOBS}"
             self._add(text, ("job",))
@@ -142,7 +136,7 @@ class _Deploying:
         placed = [_placed(network, n, job) for n, job in enumerate(experiment.job)]
         for one in placed:
             if job := self._job(one, placed[: one.number]):
-                self._marked(job, jobs)
+                self._problems += checks.marked(job, jobs)
                 jobs.append(job)
         self._impairments(network)
         self._stop()
@@ -175,30 +169,22 @@ class _Deploying:
     def _topology(self) -> Topology:
         """Build the network, with a host for servers where a job or its baseline needs one."""
         section, names = self._experiment.topology, set()
-        for option in ("delay", "fabric_delay") if self._advise else ():
-            self._check_delay(option, section.args.get(option))
+        if "servers" in section.args:
+            text = "servers is no key: there is a host for servers where a job needs one"
+            raise TopologyError(text, "servers")
         for job in self._experiment.job:
             names |= {job.aggregation, aggregations.get(job.aggregation).baseline}
         servers = int(any(aggregations.get(name).server_role is not None for name in names))
         options = {"workers": section.workers, "servers": servers} | section.args
         return description.build(section.kind, **options)
 
-    def _check_delay(self, option: str, value: Any) -> None:
-        """Check that a number without a unit is not a delay in ms by mistake."""
-        for delay in value if isinstance(value, list) else [value]:
-            if type(delay) is int and 0 < delay < _LEAST_DELAY:
-                self._add(
-                    f"{option} = {delay} is {delay} ns: write the unit, such as"
-                    f' {option} = "{delay}ms", or "{delay}ns" if it is meant',
-                    ("topology", option),
-                )
-                return
-
     def _job(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> DeployedJob | None:
         """Check a job and return it, or None where it cannot work."""
         job, number, found = placed.job, placed.number, len(self._problems)
         scheme = aggregations.get(job.aggregation)
-        self._check(placed)
+        self._problems += checks.job(self._experiment, placed)
+        if len(placed.members) < job.size:
+            return None
         checked = len(self._problems)
         pull = job.pull or NamedModel(name="float32")
         with self._about("job", number, "push"):
@@ -218,46 +204,6 @@ class _Deploying:
             return DeployedJob(placed, scheme, config, rounds, values)
         return None
 
-    def _check(self, placed: PlacedJob) -> None:
-        """Check what holds for every scheme."""
-        job, number, program = placed.job, placed.number, self._experiment.switch.program
-        hosts = self._experiment.topology.workers
-        if job.first_host + job.size - 1 > hosts:
-            self._add(
-                f"{job.size} workers from host {job.first_host} on do not fit the topology's"
-                f" {hosts}",
-                ("job", number, "workers"),
-                ("job", number, "first_host"),
-                ("topology", "workers"),
-            )
-        if job.quorum is not None and job.quorum > job.size:
-            self._add(
-                f"quorum = {job.quorum} is more than the job's {job.size} workers",
-                ("job", number, "quorum"),
-                ("job", number, "workers"),
-                ("topology", "workers"),
-            )
-        needed = aggregations.get(job.aggregation).program
-        if needed is not None and _is_another(program, needed):
-            self._add(
-                f'aggregation = "{job.aggregation}" with program = "{program}", which sums'
-                f' nothing: use program = "{needed}", or aggregation = "ps" or "ring"',
-                ("job", number, "aggregation"),
-                ("switch", "program"),
-            )
-        if job.marked and _is_another(program, COMPRESSES):
-            self._add(
-                f'marked = true with program = "{program}", which compresses nothing: use'
-                f' program = "{COMPRESSES}"',
-                ("job", number, "marked"),
-                ("switch", "program"),
-            )
-        if job.marked and job.bound is None:
-            self._add(
-                "bound is missing: marked transfers need 6, 8 or 10, for 2^-bound",
-                ("job", number, "bound"),
-            )
-
     def _size(self, job: JobConfig) -> tuple[int, int]:
         """Return how many rounds a job trains and how many values its gradient has.
 
@@ -274,28 +220,6 @@ class _Deploying:
                     batches = datasets.batches(rows, job.workers, 0, job.batch, job.seed, 0)
                     return job.epochs * len(batches), parameters.size
         return 0, 0
-
-    def _marked(self, deployed: DeployedJob, others: Sequence[DeployedJob]) -> None:
-        """Check that what is marked crosses from one switch to another, under one bound."""
-        job, network = deployed.job, deployed.placed.network
-        if not job.marked:
-            return
-        where = ("job", deployed.placed.number)
-        if len({network.attachment(host)[0] for host in deployed.marked_hosts}) == 1:
-            self._add(
-                f"marked = true on one switch ({network.kind}): packets are compressed between"
-                ' switches: use kind = "ring" or "leaf-spine" with fewer hosts a switch',
-                (*where, "marked"),
-                ("topology", "kind"),
-            )
-        for other in others:
-            both = deployed.marked_receivers & other.marked_receivers
-            if other.job.marked and other.job.bound != job.bound and both:
-                self._add(
-                    f"bound = {job.bound} beside {other.job.bound} of job {other.job.name} for"
-                    f" {min(both)}: a switch has one error bound a destination",
-                    (*where, "bound"),
-                )
 
     def _impairments(self, network: Topology) -> None:
         experiment = self._experiment
@@ -334,13 +258,6 @@ class _Deploying:
                 switch.ip, switch.mac, routes, plans[switch.name], compression
             )
         return setups
-
-
-def _is_another(program: str, needed: str) -> bool:
-    """Return whether a program is a shipped one and not the needed one.
-
-    What a user's program can do is known once it is compiled."""
-    return program in p4_programs.shipped() and program != needed
 
 
 def _placed(network: Topology, number: int, job: Job) -> PlacedJob:

@@ -6,12 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gradplane.experiment.document import ExperimentError
+from gradplane.switch import backends
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.compiler import Compiled, compile_source
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device_config import device_config
+from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
-from gradplane.switch.source import CompileError
+from gradplane.switch.source import CompileError, refuse
 from gradplane.switch.switch import Switch
 
 SHIPPED = Path(__file__).parent.parent / "p4"
@@ -81,6 +83,25 @@ def check(compiled: Compiled) -> None:
     architecture(None, compiled.program).check(compiled.program)
     try:
         build_p4info(compiled.program)
+    except CompileError as error:
+        raise CompileError(error.diagnostics, compiled.reporter.lines) from error
+
+
+def compiled_for(target: str, compiled: Compiled, arch: str | None = None) -> str:
+    """Return a program in the form that a switch of another make loads.
+
+    target: a name of `switch.backends`. arch: the architecture that the program must be for. Raises
+    CompileError, with everything that the switch or the architecture does not allow.
+    """
+    check(compiled)
+    found = architecture(None, compiled.program)
+    try:
+        if arch not in (None, found.name):
+            text = f"the program is for {found.name}, not for {arch}"
+            raise refuse(compiled.program.package.span, text)
+        digests = digest_calls(compiled.program)
+        names = {data: name for name, (data, _) in digests.items()}
+        return backends.get(target)(found.name, compiled.program, names)
     except CompileError as error:
         raise CompileError(error.diagnostics, compiled.reporter.lines) from error
 

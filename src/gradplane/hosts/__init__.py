@@ -1,4 +1,4 @@
-"""What runs on a host: protocols that do no I/O, their drivers, and training.
+"""The software of a host: protocols that do no I/O, their drivers, and training.
 
 May import gradplane.codecs and nothing else of gradplane. Its rooms, each of which may import those
 before it:
@@ -8,8 +8,8 @@ before it:
     stream       reliable messages over UDP as a state machine
     impairments  losses and stragglers at a host's end of its link
     training     models, data sets and the training of one worker
-    drivers      what performs the state machines' actions, on sockets or in the simulated network
+    drivers      the performers of the state machines' actions, on sockets or in a simulated network
 
-`allreduce.Ring` is the ring for a program that is not trained by gradplane; `scapy_layers` and
+`allreduce.Ring` is the ring for user programs; `scapy_layers` and
 `dissector/` show the packets in Scapy and Wireshark.
 """

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.hosts.config import BOUNDS
-from gradplane.hosts.drivers.action_driver import Machines
+from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Datagram
-from gradplane.hosts.drivers.socket_thread import Loop
+from gradplane.hosts.drivers.socket_thread import SocketThread
 from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer, Send
 from gradplane.hosts.protocols.messages import RING_KINDS, Message, MessageError, parse
 from gradplane.hosts.protocols.results import Floats, ReduceError, Summed
@@ -70,8 +70,8 @@ class Ring:
         }
         self._workers = {bound: RingWorker(plan, rank) for bound, plan in plans.items()}
         ip, port = self._peers[rank]
-        self._loop = Loop(ip, port, self._datagram, self._fail)
-        self._machines = Machines(
+        self._loop = SocketThread(ip, port, self._datagram, self._fail)
+        self._machines = ActionDriver(
             self._loop.env, port, self._send, self._deliver, self._gone, time.time_ns()
         )
         self._machines.route(RING_KINDS, self._message)

@@ -8,9 +8,9 @@
 //   job worker port --> members --> workers, quorum, slots, group, bit      (never from the packet)
 //   slot, pass      --> cell    --> round, bitmap, count, closed, norm, and 128 sums
 //
-// A round lower than the cell's is answered with a straggler notice. A higher one starts the cell
-// anew. At the quorum the cell closes: from then on it is only read. Whoever closes the last pass
-// multicasts the result; whoever finds every pass closed gets it alone.
+// A round lower than the cell's is answered with a straggler notice. A higher one restarts it.
+// At the quorum the cell closes: from then on it is only read. The packet that closes the last pass
+// multicasts the result; the sender of one that finds every pass closed gets it alone.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -18,7 +18,7 @@
 #include "include/headers.p4"
 #include "include/blocks.p4"
 
-// v1model's instance types and the drop-in for a recirculation port.
+// v1model's instance types, and the port number that stands for recirculation.
 const bit<32> INSTANCE_REPLICATION = 5;
 const bit<32> INSTANCE_RECIRCULATED = 4;
 const bit<9>  RECIRCULATION_PORT = 510;
@@ -38,7 +38,7 @@ const bit<4> EVENT_SPOOFED_PASS = 10;
 const bit<4> EVENT_STATUS = 11;
 const bit<4> EVENT_UNKNOWN_TYPE = 12;
 
-// What becomes of the packet.
+// The verdict on the packet.
 typedef bit<3> verdict_t;
 const verdict_t DROP = 0;
 const verdict_t FORWARD = 1;
@@ -46,7 +46,7 @@ const verdict_t RECIRCULATE = 2;
 const verdict_t ANSWER = 3;         // to the sender
 const verdict_t MULTICAST = 4;      // to all workers of the job
 
-// Travels in front of a packet between two passes: a Tofino has no field lists.
+// Precedes a packet between two passes: a Tofino has no field lists.
 header recirculation_t {
     bit<9>  ingress_port;
     bit<1>  complete;       // every pass so far was closed when read
@@ -71,7 +71,7 @@ struct metadata_t {
     bit<1>  local;          // addressed to the switch itself
     bit<1>  header_only;    // the answer has no payload
     bit<8>  passes_left;    // parser: results of earlier passes still to extract
-    bit<9>  port;           // where the packet came in, before any recirculation
+    bit<9>  port;           // ingress port, before any recirculation
     bit<8>  sender;
     bit<8>  receiver;
 
@@ -120,7 +120,7 @@ parser ThcParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     }
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
-        // No options, no fragments: others are forwarded without a look inside.
+        // No options, no fragments: others are forwarded without being parsed.
         transition select(hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
                           hdr.ipv4.fragment_offset, hdr.ipv4.protocol) {
             (4, 5, 0, 0, PROTOCOL_UDP): parse_udp;
@@ -183,14 +183,14 @@ control ThcVerify(inout headers_t hdr, inout metadata_t meta) {
 
 control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                    inout standard_metadata_t standard_metadata) {
-    // Of each slot and pass.
+    // For each slot and pass.
     register<bit<32>>(CELLS) slot_round;
     register<bit<64>>(CELLS) slot_bitmap;
     register<bit<8>>(CELLS)  slot_count;
     register<bit<1>>(CELLS)  slot_closed;
     register<bit<32>>(CELLS) slot_norm;
 
-    // Of each slot's norm exchange.
+    // For each slot's norm exchange.
     register<bit<32>>(SLOTS) norm_round;
     register<bit<64>>(SLOTS) norm_bitmap;
     register<bit<8>>(SLOTS)  norm_count;
@@ -363,7 +363,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                 }
             } else if (hdr.agg.type == TYPE_CODES || hdr.agg.type == TYPE_STATUS) {
                 if (hdr.agg.type == TYPE_STATUS) {
-                    hdr.agg.pass = PASSES - 1;      // the last pass tells of the whole
+                    hdr.agg.pass = PASSES - 1;      // the last pass's state is the slot's
                 }
                 meta.cell = meta.cell * PASSES + (bit<32>) hdr.agg.pass;
                 slot_round.read(meta.round, meta.cell);
@@ -398,7 +398,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                         }
                     }
                     if (meta.collecting == 1) {
-                        meta.update = UPDATE_NONE;      // its codes are gone
+                        meta.update = UPDATE_NONE;      // its codes are overwritten
                     }
                     if (meta.update != UPDATE_NONE) {
                         meta.bitmap = meta.bitmap | meta.bit_of_worker;
@@ -421,7 +421,7 @@ control ThcIngress(inout headers_t hdr, inout metadata_t meta,
                     EACH_BLOCK(BLOCK_APPLY)
                     hdr.codes.setInvalid();
 
-                    // 3. What next. The last pass closes after all others, so once it is closed
+                    // 3. The next step. The last pass closes after all others, so once it is closed
                     // the result is there; but passes read before they closed are read again.
                     if (hdr.agg.pass != PASSES - 1) {
                         meta.verdict = RECIRCULATE;
@@ -505,7 +505,7 @@ control ThcEgress(inout headers_t hdr, inout metadata_t meta,
             recirculate_preserving_field_list(0);
         } else {
             if (meta.verdict == ANSWER || meta.verdict == MULTICAST) {
-                // Every copy of an answer is the same but for its addresses.
+                // The replicas of an answer differ only in their addresses.
                 hdr.ipv4.tos = 0;
                 hdr.ipv4.identification = 0;
                 hdr.ipv4.flags = 2;

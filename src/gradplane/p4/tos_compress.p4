@@ -2,14 +2,14 @@
 //
 // An application marks its packets with ToS 0x28. Where a marked packet leaves a host's switch
 // for another one, its values are compressed and the mark becomes 0x2C; where such a packet leaves
-// for a host, values, lengths and mark are restored. Neither host knows. The same program runs in
-// the core: there the tables of host ports are empty and packets are only forwarded.
+// for a host, values, lengths and mark are restored. The hosts do not notice. The same program runs
+// in the core: there the tables of host ports are empty and packets are only forwarded.
 //
 //   marked:      Ethernet  IPv4  UDP         [message header]  values
 //   compressed:  Ethernet  IPv4  UDP  shim  [message header]  tags vectors  tags vectors ...
 //
-// What the network must not touch, or what would not get shorter, passes as it is and is counted.
-// Between two hosts of one switch nothing would be gained: such packets pass exactly.
+// Packets that the network must not change, or that would not get shorter, pass unchanged and are
+// counted. So do packets between two hosts of one switch, where compression would gain nothing.
 //
 // For BMv2, p4c unrolls loops, so they would need constant bounds there, and it has no run-time
 // index into a stack of header unions.
@@ -20,7 +20,7 @@
 #include "include/headers.p4"
 #include "include/inceptionn.p4"
 
-// A payload in an MTU of 1500, and its compressed form at the worst.
+// The largest payload in an MTU of 1500, and its largest compressed form.
 #define MAX_WORDS 368
 #define MAX_CELLS 414
 
@@ -32,14 +32,14 @@ const bit<16> MESSAGE_WORDS = 4;
 const bit<6> MARKED = 0x28 >> 2;
 const bit<6> COMPRESSED = 0x2C >> 2;
 
-// What the parser found.
+// The kind of packet that the parser found.
 typedef bit<2> kind_t;
 const kind_t PLAIN = 0;
 const kind_t VALUES = 1;            // marked, parsed into words
 const kind_t BURSTS = 2;            // compressed, parsed into cells
 const kind_t UNFIT = 3;             // marked; `reason` says why it cannot be compressed
 
-// Why a marked packet from a host is not compressed: indexes of counter `passed`.
+// The reasons why a marked packet is not compressed: indexes of counter `passed`.
 typedef bit<4> reason_t;
 const reason_t LOCAL = 0;           // it leaves to a host
 const reason_t NOT_UDP = 1;
@@ -157,7 +157,7 @@ parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
 
     // -- compressed: cells ----------------------------------------------------------------------
 
-    // What is wrong is seen by the error, or by the size, where the packet leaves for a host.
+    // Damage shows in the error or the size, where the packet leaves for a host.
     state parse_compressed {
         transition select(hdr.ipv4.protocol, hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
                           hdr.ipv4.fragment_offset) {
@@ -247,7 +247,7 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
 
     action flood(bit<16> group) { standard_metadata.mcast_grp = group; }
 
-    // Of frames that are not IPv4.
+    // For frames that are not IPv4.
     table stations {
         key = { hdr.ethernet.dst_addr : exact; }
         actions = { switch_to; flood; drop; }

@@ -14,7 +14,7 @@ from gradplane.aggregations.aggregation import ReplayedJob, ReplayError, WrongSu
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
-from gradplane.hosts.protocols.synchronisation import Sync
+from gradplane.hosts.protocols.synchronisation import Synchronisation
 from gradplane.hosts.training.train import Compute, Reduce, Report, Step, Synchronise, train
 from gradplane.replayer.outcomes import JobOutcomes
 from gradplane.replayer.replay_network import ReplayNetwork
@@ -66,7 +66,7 @@ class Reenactment:
         self._job = job = replace(deployed.config, codec_ns=0.0, reduce_ns=0.0)
         hosts = [host.name for host in deployed.placed.members]
         self._workers = [Worker(job, number) for number in range(job.workers)]
-        self._syncs = [Sync(job, number) for number in range(job.workers)]
+        self._syncs = [Synchronisation(job, number) for number in range(job.workers)]
         self._replayed = ReplayedJob(job, hosts, self._workers, outcomes, network)
         self._reduce = deployed.scheme.replay(self._replayed)
 

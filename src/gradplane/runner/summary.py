@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from gradplane import aggregations
 from gradplane.controller.compression import compresses, statistics
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Counters
 from gradplane.controller.thc import events
 from gradplane.experiment.schema import Experiment, Job
-from gradplane.hosts.wire.aggregation import Type, body_size
 from gradplane.runner.recorder import PARTS, TRAFFIC, JobTally
 from gradplane.topologies.description import Topology
 from gradplane.topologies.network import LinkCounters
@@ -107,16 +107,13 @@ def per_round(tally: JobTally) -> dict[str, float]:
 def needed(job: Job, tally: JobTally, traffic: Mapping[str, float]) -> dict[str, float]:
     """Return the payload of one worker and round if every packet had been sent and had arrived.
 
-    Streams send again what is lost, so all that was needed is in `traffic`. Packets of codes and
-    of sums may be left out, lost, or never sent; each is needed once."""
-    payload = {key: traffic[key] for key in ("payload_up", "payload_down")}
-    if job.aggregation != "switch":
-        return payload
+    Streams send again what is lost, so all that was needed is in `traffic`. Packets of a result
+    that are sent once may be left out, lost, or never sent; each is needed once."""
     results = tally.results / max(1, tally.rounds * tally.workers)
-    sizes = (body_size(kind, job.sum_bits) for kind in (Type.INDICES, Type.SUMS))
+    up, down = aggregations.get(job.aggregation).result_bytes(job)
     return {
-        key: max(value, results * size)
-        for (key, value), size in zip(payload.items(), sizes, strict=True)
+        "payload_up": max(traffic["payload_up"], results * up),
+        "payload_down": max(traffic["payload_down"], results * down),
     }
 
 

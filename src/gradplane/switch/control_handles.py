@@ -28,12 +28,11 @@ VALIDITY = "$valid$"  # the name of isValid() in P4Info's keys
 
 
 class Table:
-    """A handle of one table. Names may be suffixes; errors are SwitchErrors that suggest a
-    remedy.
+    """A handle of one table.
 
-    `match` maps field names to values (omitted fields match anything); see
-    gradplane.switch.match_values for the forms. A table with an action profile takes `member` or
-    `group` in place of `action`.
+    Names may be suffixes; errors are SwitchErrors that suggest a remedy. `match` maps field names
+    to values (omitted fields match anything); see gradplane.switch.match_values for the forms. A
+    table with an action profile takes `member` or `group` in place of `action`.
     """
 
     def __init__(self, table: MatchTable, lock: AbstractContextManager[Any]) -> None:

@@ -1,7 +1,7 @@
 """A pause of Python's cyclic garbage collector while many objects are made that are all kept.
 
-Compiling a program with 40,000 table entries makes a million objects. The collector would visit
-all of them time and again and take half of the time.
+A program with 40,000 table entries makes a million objects. The collector would visit them time and
+again, which takes half of the time.
 """
 
 from __future__ import annotations

@@ -43,8 +43,7 @@ _ADDRESS = re.compile(
 
 
 class PacketFilter:
-    """A predicate on packets: an expression that is evaluated after the parser, without the
-    controls.
+    """A predicate on packets: an expression on the parser's results, without the controls.
 
     Raises CompileError for text that is not a P4 expression of type bool on the parser's
     parameters. Log messages of the program's parser are written once more for each check.
@@ -70,8 +69,9 @@ class PacketFilter:
 
 
 def compile_filter(text: str, params: Sequence[ir.Param], errors: Sequence[str]) -> ir.Expr:
-    """Compile a filter's text to an expression on the parameters' variables. Raises
-    CompileError.
+    """Compile a filter's text to an expression on the parameters' variables.
+
+    Raises CompileError.
     """
     reporter = Reporter({NAME: [text]})
     if not (text.strip() and text.isprintable() and len(text) <= LONGEST):
@@ -103,8 +103,9 @@ def compile_filter(text: str, params: Sequence[ir.Param], errors: Sequence[str])
 
 
 def _without_addresses(text: str) -> tuple[str, dict[str, int]]:
-    """Replace each address with a name of the same length; return the text and the names'
-    values.
+    """Replace each address with a name of the same length.
+
+    Return the text and the names' values.
     """
     addresses: dict[str, int] = {}
 

@@ -51,8 +51,9 @@ class Tracing:
     # -- for the reader ---------------------------------------------------------------------------
 
     def get(self, timeout: float | None = None) -> Trace | None:
-        """Return the next trace, None after the last. Raises TimeoutError after `timeout`
-        seconds.
+        """Return the next trace, None after the last.
+
+        Raises TimeoutError after `timeout` seconds.
         """
         try:
             trace = self._traces.get(timeout=timeout)

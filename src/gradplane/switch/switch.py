@@ -116,9 +116,7 @@ class Switch:
     # -- packets --------------------------------------------------------------------------------
 
     def process(self, port: int, packet: bytes) -> list[Output]:
-        """Process a packet; return all packets that leave because of it: (port, packet) each, in
-        order.
-        """
+        """Process a packet; return those that leave because of it, in order: (port, packet)."""
         self._check_port(port)
         with self.lock:
             if self._tracings and (wanting := self._wanting(port, packet)):
@@ -130,9 +128,7 @@ class Switch:
     def process_batch(
         self, ports: Sequence[int], packets: Sequence[bytes]
     ) -> list[tuple[int, int, bytes]]:
-        """Process packets in order; return (index of the cause, port, packet) for all that
-        leave.
-        """
+        """Process packets in order; return (index of the cause, port, packet) for each result."""
         if len(ports) != len(packets):
             raise SwitchError(f"{len(ports)} ports for {len(packets)} packets: give one for each")
         numbers, data, offsets = pack(ports, packets)
@@ -145,8 +141,7 @@ class Switch:
         data: npt.NDArray[np.uint8],
         offsets: npt.NDArray[np.integer],
     ) -> Buffers:
-        """Process packets in arrays: packet i is data[offsets[i]:offsets[i + 1]], n + 1 offsets in
-        all.
+        """Process packets in arrays: packet i is data[offsets[i]:offsets[i + 1]].
 
         Returns ports, data, offsets and the index of each packet's cause, in the same layout. Works
         in batches, between which other threads can take the lock. Raises SwitchError for offsets
@@ -167,8 +162,7 @@ class Switch:
         return rows[:, 0].copy(), out, rises, rows[:, 2].copy()
 
     def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-        """Process one batch in arrays with the least overhead: packet i is
-        data[starts[i]:ends[i]].
+        """Process one batch in arrays, unchecked: packet i is data[starts[i]:ends[i]].
 
         Returns rows of (port, end of its bytes, index of its cause), and the bytes. The arrays must
         be contiguous, the packets within the data, the ports the architecture's: none is checked.
@@ -208,9 +202,7 @@ class Switch:
     # -- traces ---------------------------------------------------------------------------------
 
     def trace(self, port: int, packet: bytes) -> Trace:
-        """Process a packet, with all its effects, and return a trace of everything that happened to
-        it.
-        """
+        """Process a packet, with all its effects, and trace everything that happens to it."""
         self._check_port(port)
         events: list[Event] = []
         with self.lock:
@@ -220,14 +212,13 @@ class Switch:
     def tracing(
         self, port: int | None = None, where: str | None = None, count: int | None = None
     ) -> Tracing:
-        """Trace packets to come: those that arrive at `port`, for which `where` holds, the next
-        `count`; None: any.
+        """Trace packets to come: the next `count` that arrive at `port` and satisfy `where`.
 
-        `where` is a P4 expression on the parser's parameters as they are after it ran, with textual
-        addresses: "hdr.ipv4.isValid() && hdr.ipv4.dst == 10.0.0.5". The switch keeps its tables,
-        registers and counters; packets keep their order. Iterate over the result, and close it, or
-        use `with`. Packets given to run_once are not examined. Raises CompileError for an invalid
-        filter.
+        None: any. `where` is a P4 expression on the parser's parameters as they are after it ran,
+        with textual addresses: "hdr.ipv4.isValid() && hdr.ipv4.dst == 10.0.0.5". The switch keeps
+        its tables, registers and counters; packets keep their order. Iterate over the result, and
+        close it, or use `with`. Packets given to run_once are not examined. Raises CompileError for
+        an invalid filter.
         """
         from gradplane.switch.packet_filters import PacketFilter  # imports the compiler
 
@@ -258,9 +249,7 @@ class Switch:
     def _with_traces(
         self, engine: Engine, ports: Ints, data: Bytes, starts: Ints, ends: Ints
     ) -> Sent:
-        """Process a batch: the packets that a tracing wants in the interpreter, the others in the
-        engine.
-        """
+        """Process a batch: traced packets in the interpreter, the others in the engine."""
         parts: list[tuple[int, Sent]] = []
         done = 0
 
@@ -298,14 +287,14 @@ class Switch:
     def _storm(self, left: int) -> None:
         reason = f"one packet took {PASSES_A_PACKET} passes"
         self.state.drops[reason] += left
-        self.state.tell(Fault(f"{left} packets dropped: {reason}"))
+        self.state.report(Fault(f"{left} packets dropped: {reason}"))
 
     def _leaving(self, left: list[Output]) -> list[Output]:
         if self.cpu_port is None:
             return left
         for port, packet in left:
             if port == self.cpu_port:
-                self.state.tell(PacketIn(packet))
+                self.state.report(PacketIn(packet))
         return [output for output in left if output[0] != self.cpu_port]
 
     # -- control --------------------------------------------------------------------------------
@@ -416,8 +405,7 @@ class Switch:
             self.state.clone_sessions.update(self.architecture.clone_sessions)
 
     def run_commands(self, text: str, file: str = "commands") -> str:
-        """Run simple_switch_CLI's commands, one in a line, or a runtime JSON file of the P4
-        tutorials.
+        """Run simple_switch_CLI's commands, one in a line, or a file of runtime JSON.
 
         Returns their output. All lines are tried; raises CommandError that lists all that failed,
         with their lines of `file`.

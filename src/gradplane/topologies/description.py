@@ -250,9 +250,7 @@ def _check_unique(what: str, values: Sequence[str]) -> None:
 
 
 def _distances(neighbours: Neighbours, to: str, through: frozenset[str]) -> dict[str, int]:
-    """Return the number of links from each node to `to`, on paths through nodes of `through`
-    only.
-    """
+    """Return each node's distance in links from `to`, on paths through `through` only."""
     found, waiting = {to: 0}, deque([to])
     while waiting:
         node = waiting.popleft()

@@ -59,7 +59,7 @@ def leaf_spine(
 def _hosts_of_leaves(
     workers: int, servers: int, leaves: int | None, hosts_per_leaf: int | None
 ) -> list[range]:
-    """Return the hosts of each leaf, counted from 0."""
+    """Return the hosts of each leaf, counted from 0; the first leaves have one more if needed."""
     count = workers + servers
     if leaves is None:
         most = check_count("hosts_per_leaf", hosts_per_leaf or 2, "hosts on a leaf")

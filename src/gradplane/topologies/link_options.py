@@ -38,8 +38,7 @@ class LinkOptions:
         queue: int | Sequence[int] = QUEUE,
         prefix: str = "",
     ) -> LinkOptions:
-        """Parse the options of `count` links, `PREFIXrate` and so on: a value for all, or a list of
-        values.
+        """Parse the options of `count` links: `PREFIXrate` and so on, a value or a list.
 
         what: the things that a list has a value for, in plural. Raises TopologyError.
         """

@@ -43,8 +43,7 @@ class SwitchConfig:
 
 @dataclass(frozen=True)
 class LinkCounters:
-    """The traffic of a link. "up" is from its first end to its second: from a host to the
-    switch.
+    """The traffic of a link; "up" is from its first end to its second, host to switch.
 
     Bytes are those of whole Ethernet frames, without preamble and checksum.
     """

@@ -25,8 +25,7 @@ def ring(
     fabric_delay: Quantity | Sequence[Quantity] = 0,
     fabric_queue: int | Sequence[int] = QUEUE,
 ) -> Topology:
-    """Build `workers` + `servers` hosts, `hosts_per_switch` of them on s1, s2, ..., and a circle of
-    these.
+    """Build `workers` + `servers` hosts, `hosts_per_switch` of them on each switch of a circle.
 
     Two switches have one link between them, a single switch has none. rate, delay and queue are
     those of the hosts' links, as in `star`; fabric_rate, fabric_delay and fabric_queue those of the

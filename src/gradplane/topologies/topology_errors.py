@@ -23,9 +23,7 @@ class NetworkError(Exception):
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return the hint for a wrong name: `did you mean 'rate'? ` if one is near, then the known
-    names.
-    """
+    """Return the hint for a wrong name: the nearest name, if any, and the known names."""
     names = sorted(known)
     hint = _suggestions.did_you_mean(name, names, repr)
     return f"{hint} there is: {', '.join(names)}".lstrip()

@@ -60,7 +60,7 @@ def hear(process):
 
 
 def run_to_the_end(configs, start):
-    """What the runner does: start all, wait for ready, say go, wait for finished, close."""
+    """Start all, wait for ready, say go, wait for finished and close, as the runner does."""
     processes = [start(config) for config in configs]
     for config, process in zip(configs, processes, strict=True):
         assert hear(process) == {"ready": config.name}

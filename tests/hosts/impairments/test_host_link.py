@@ -5,7 +5,12 @@ from dataclasses import asdict
 import pytest
 from host_configs import make_hosts, make_job
 
-from gradplane.hosts.impairments.host_link import Link, Port, aggregation_payload, stream_payload
+from gradplane.hosts.impairments.host_link import (
+    HostLink,
+    LocalPort,
+    aggregation_payload,
+    stream_payload,
+)
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.stream.segments import Ack, Data
 from gradplane.hosts.wire.aggregation import Header, Type
@@ -37,9 +42,9 @@ def packet(kind, round_=1, body=b""):
 
 def make_link(*impairments):
     env = Environment()
-    link = Link(make_hosts(make_job(), impairments)[0], env)
+    link = HostLink(make_hosts(make_job(), impairments)[0], env)
     got = []
-    link.ports[PORT] = Port(lambda *datagram: got.append(datagram), aggregation_payload)
+    link.ports[PORT] = LocalPort(lambda *datagram: got.append(datagram), aggregation_payload)
     return env, link, got
 
 

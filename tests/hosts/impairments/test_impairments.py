@@ -162,7 +162,7 @@ def test_which_packets_a_model_sees(spec, passing):
 
 
 def stragglers(spec, rounds, payload=None):
-    """By round, the workers whose packet was touched."""
+    """Return, by round, the workers whose packet was dropped or delayed."""
     edges = [edge({"model": "straggler"} | spec, link=f"h{w + 1}", worker=w) for w in range(4)]
     touched = []
     for round in range(rounds):

@@ -53,7 +53,7 @@ def test_sums_are_exact_on_any_network(workers, size, loss, repeats, jitter, see
     st.integers(0, 2**32),
 )
 def test_compression_on_each_hop_keeps_its_bound(workers, size, bound, scale, loss, share, seed):
-    """Whichever packets are compressed: all have the same bits, and the mean's error is below
+    """Whichever packets are compressed, all have the same bits, and the mean's error is below
     2^-bound: each of n encodings of a sum adds less than that, and the mean is a sum over n."""
     job = ring_job(workers=workers, marked=True, bound=bound)
     random = Random(seed)

@@ -12,7 +12,7 @@ from gradplane import codecs
 from gradplane.hosts.config import ConfigError
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import SendMessage, SetTimer
-from gradplane.hosts.protocols.compute_time import Work
+from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.results import ReduceError
 from gradplane.hosts.protocols.ring_plan import RingPlan
@@ -110,7 +110,7 @@ def test_a_codec_of_the_hosts_on_every_hop(codec, error_feedback):
 
 
 def test_error_feedback_is_kept_by_block():
-    """What a worker loses of a block, it adds when it encodes that block the next time."""
+    """A worker adds the error of a block when it encodes that block the next time."""
     job = ring_job(workers=2, codec=("inceptionn", {"bound": 6}), error_feedback=True)
     mail, xs = Mail(job), [np.full(2, 0.012, np.float32), np.zeros(2, np.float32)]
     for ticket in range(40):
@@ -288,7 +288,7 @@ def test_marked_values_as_a_codec():
 
 
 def test_work_is_done_one_after_another():
-    work, done = Work(), []
+    work, done = ComputeQueue(), []
 
     def note(at):
         done.append(at)

@@ -59,7 +59,7 @@ SIZES = st.lists(st.sampled_from([1, 700, 2048, 5000]), min_size=1, max_size=3)
 
 
 def gradients(sizes, workers, rounds):
-    """By tensor, round and worker."""
+    """Return vectors by tensor, round and worker."""
     make = np.random.default_rng(1).normal
     return [
         [[make(size=n).astype(np.float32) for _ in range(workers)] for _ in range(rounds)]
@@ -68,7 +68,7 @@ def gradients(sizes, workers, rounds):
 
 
 def run(job, chaos, sizes, rounds=3):
-    """Every worker goes from round to round by itself; the vectors by tensor, round and worker."""
+    """Run all rounds, workers independently; return the network and the vectors."""
     network = MemoryNetwork(job, chaos, lose_pass=chaos.lose_pass)
     vectors = gradients(sizes, job.workers, rounds)
     network.train([list(rows) for rows in zip(*vectors, strict=True)])
@@ -77,7 +77,7 @@ def run(job, chaos, sizes, rounds=3):
 
 
 def expected(job, rows, tensor, tensors):
-    """The codec's own arithmetic: one tensor's means by round, when everybody is always in."""
+    """Yield one tensor's means by round from the codec's arithmetic, with all workers in."""
     codec, n = push_codec(job), rows[0][0].size
     states = [codec.start(n) for _ in range(job.workers)]
     table = np.array(codec.table)
@@ -92,7 +92,7 @@ def expected(job, rows, tensor, tensors):
 
 
 def check_sums(network, exact_bitmaps=True):
-    """Every copy of a result is equal, and the sum of the codes of those in its bitmap."""
+    """Replicas of a result are equal, and the sum of the codes of the workers in its bitmap."""
     table = np.array(push_codec(network.job).table)
     copies = defaultdict(set)
     for payload in network.sums_sent:
@@ -187,7 +187,7 @@ def test_a_worker_that_never_speaks(chaos, mute):
 
 @pytest.mark.parametrize("quorum, reliability", [(4, "retransmit"), (3, "lossy"), (4, "lossy")])
 def test_partitions_of_a_large_vector(monkeypatch, quorum, reliability):
-    """Each has its own norm and rotation, and starts when its first chunk's turn comes."""
+    """Each has a norm and a rotation, and starts when its first chunk's turn comes."""
     monkeypatch.setattr(type(codecs.get("thc")), "_max_partition", 2048)
     job = make_job(quorum=quorum, reliability=reliability, slots=2)
     network, _ = run(job, Chaos(5, 0, 0, 3), [5000], rounds=2)
@@ -237,7 +237,7 @@ EVENTS = st.one_of(
 @settings(max_examples=150)
 @given(st.sampled_from(["lossy", "retransmit"]), st.integers(1, 4), st.lists(EVENTS, max_size=40))
 def test_no_event_harms_a_worker(reliability, quorum, events):
-    """Whatever the switch says and whichever timer fires, it delivers finite values, once."""
+    """It delivers finite values once, whatever packets arrive and timers fire."""
     worker = SwitchWorker(make_job(reliability=reliability, quorum=quorum), 1)
     actions = worker.reduce(0, gradients([3000], 4, 1)[0][0][1], 0)
     for what, value in events:

@@ -8,7 +8,7 @@ from memory_network import make_job
 from gradplane.hosts.protocols.actions import Deliver, SendMessage
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError
 from gradplane.hosts.protocols.results import ReduceError
-from gradplane.hosts.protocols.synchronisation import Sync
+from gradplane.hosts.protocols.synchronisation import Synchronisation
 
 N = 50
 
@@ -16,7 +16,7 @@ N = 50
 def synchronise(missed, threshold=2, start=None, epoch=0):
     """Results by worker; the workers start in the order `start`, messages in between."""
     job = make_job(workers=len(missed), sync_threshold=threshold)
-    syncs = [Sync(job, w) for w in range(job.workers)]
+    syncs = [Synchronisation(job, w) for w in range(job.workers)]
     addresses = [job.stream_address(w) for w in range(job.workers)]
     results, queue = {}, []
 
@@ -68,7 +68,7 @@ def test_the_order_of_starting_does_not_matter():
 
 
 def test_an_epoch_synchronises_once():
-    sync = Sync(make_job(), 1)
+    sync = Synchronisation(make_job(), 1)
     sync.synchronise(4, 0, np.zeros(N, np.float32), 0)
     message = "worker 1: epoch 4 is being synchronised already"
     with pytest.raises(ReduceError, match=f"^{message}$"):
@@ -98,4 +98,4 @@ def test_an_epoch_synchronises_once():
 )
 def test_messages_that_are_refused(peer, sent, message):
     with pytest.raises(MessageError, match=f"^{re.escape(message)}$"):
-        Sync(make_job(), 2).receive(peer, sent.pack(), 0)
+        Synchronisation(make_job(), 2).receive(peer, sent.pack(), 0)

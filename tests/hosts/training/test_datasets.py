@@ -1,4 +1,4 @@
-"""Data sets: split, shares, one's own, and what a user gets wrong."""
+"""Data sets: split, shares, user-defined ones, and a user's mistakes."""
 
 import numpy as np
 import pytest

@@ -216,6 +216,16 @@ def test_meter_rates_are_a_microsecond(sw: Switch) -> None:
     )
 
 
+def test_meter_rates_may_be_below_one_a_second(sw: Switch) -> None:
+    sw.run_commands("meter_set_rates rates 1 1.5e-8:1 0.0000001:2")
+    config = sw.meter("rates").read(1)
+    assert config is not None
+    assert (config.cir, config.pir, config.period) == (15, 100, 1000)  # 0.015 and 0.1 a second
+    assert sw.run_commands("meter_get_rates rates 1") == (
+        "0: info rate = 1.5e-08, burst size = 1\n1: info rate = 1e-07, burst size = 2"
+    )
+
+
 # -- multicast, mirroring, value sets ------------------------------------------------------------
 
 
@@ -422,7 +432,10 @@ def test_all_that_failed_is_told_with_its_line_and_the_rest_is_done(sw: Switch) 
          " 2000000"),
         ("meter_set_rates rates 0 a:1 1:1", "'a:1' is not RATE:BURST, with the rate in packets or"
          " bytes per microsecond, for example 0.0001:10"),
-        ("meter_set_rates rates 0 1e-7:1 1:1", "1e-7:1: a rate is at least 0.000001, one a second"),
+        ("meter_set_rates rates 0 1e-17:1 1:1", "1e-17:1 1:1: a rate is at least one in 1000000000"
+         " seconds"),
+        ("meter_set_rates rates 0 nan:1 1:1", "'nan:1' is not RATE:BURST, with the rate in packets"
+         " or bytes per microsecond, for example 0.0001:10"),
         ("mc_node_associate 3 0", "there is no multicast group 3: mc_mgrp_create 3 first"),
         ("mc_node_create 1 2 2", "port 2 is given twice: a node sends one copy through a port"),
         ("mc_node_create 1 512", "port 512 is not within 0 to 511"),

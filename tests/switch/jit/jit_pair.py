@@ -198,9 +198,11 @@ class Pair:
         if not self.rng.randrange(4):
             return None
         cir, cburst = self.rng.randrange(10**6), self.rng.randrange(400)
+        period = self.rng.choice((1, 1, 10, 10**9, (1 << 31) - 1))
         if self.rng.randrange(2):
-            return MeterConfig(cir, cburst, cir + self.rng.randrange(10**9), cburst + 100)
-        return MeterConfig(cir, cburst, eburst=self.rng.randrange(1, 500))
+            pir = cir + self.rng.randrange(10**9)
+            return MeterConfig(cir, cburst, pir, cburst + 100, period=period)
+        return MeterConfig(cir, cburst, eburst=self.rng.randrange(1, 500), period=period)
 
     def number(self, width: int) -> int:
         return likely_number(self.rng, width)

@@ -41,7 +41,7 @@ def control(address: str, job: Callable[[finsy.Switch], Coroutine[Any, Any, Any]
 
     async def run() -> Any:
         async with finsy.Switch("sw", address, finsy.SwitchOptions()) as switch:
-            return await asyncio.wait_for(job(switch), 20)
+            return await asyncio.wait_for(job(switch), 120)
 
     return asyncio.run(run())
 

@@ -56,7 +56,7 @@ def control(
 
     async def run() -> Any:
         async with finsy.Switch("sw", address, finsy.SwitchOptions(**options)) as switch:
-            return await asyncio.wait_for(job(switch), 20)
+            return await asyncio.wait_for(job(switch), 120)
 
     return asyncio.run(run())
 
@@ -219,7 +219,7 @@ def test_packet_in_and_packet_out(served: Served) -> None:
     async def work(sw: finsy.Switch) -> tuple[bytes, int]:
         await sw.write([+route(action=finsy.P4TableAction("to_cpu"))])
         await sw.write([finsy.P4PacketOut(PACKET, egress_port=7, _pad=0)])
-        while not sent:  # a packet-out is not answered; control() waits no longer than 20 s
+        while not sent:  # a packet-out is not answered; control() waits no longer than 120 s
             await asyncio.sleep(0.01)
         device.process(6, PACKET)
         async for packet in sw.read_packets():
@@ -352,7 +352,7 @@ def test_streams_that_announce_nothing_keep_nobody_waiting(served: Served) -> No
         stub = p4r_grpc.P4RuntimeStub(channel)
         silent = [Requests() for _ in range(MAX_STREAMS + 20)]
         open_ones = [stub.StreamChannel(requests) for requests in silent]
-        assert stub.Capabilities(p4r.CapabilitiesRequest(), timeout=20).p4runtime_api_version
+        assert stub.Capabilities(p4r.CapabilitiesRequest(), timeout=120).p4runtime_api_version
         with pytest.raises(grpc.RpcError) as caught:
             next(open_ones[-1])
         assert caught.value.code() == grpc.StatusCode.RESOURCE_EXHAUSTED

@@ -310,6 +310,24 @@ def test_reconcile_keeps_the_state() -> None:
     assert everything(made) == before
 
 
+def test_saved_state_is_loaded_again() -> None:
+    made = service()
+    made.write(request([(INSERT, route(host)) for host in (1, 2)]))
+    state = made.device.save_state()
+    made.write(request([(DELETE, route(1)), (INSERT, route(3))]))
+    made.device.load_state(state)
+    assert hosts(made) == [1, 2]
+    with pytest.raises(RpcError, match="INVALID_ARGUMENT: this is no saved state: "):
+        made.device.load_state("x")
+    with pytest.raises(RpcError, match="the program has no place for the saved state: no table"):
+        made.device.load_state(
+            '{"updates": [{"type": "INSERT", "entity": {"table_entry": {"table_id": 7}}}]}'
+        )
+    assert hosts(made) == [1, 2]
+    with pytest.raises(RpcError, match="the switch runs no program yet"):
+        service(loaded=False).device.save_state()
+
+
 def test_reconcile_refuses_state_that_has_no_place() -> None:
     made = service()
     made.write(request([(INSERT, entity(INFO, ACL))]))

@@ -79,6 +79,22 @@ def observe(seen: dict[str, Any], address: str, folder: Path) -> None:
         seen["completed"] = [client.complete(line)[:3] for line in lines]
     seen["hostile"] = hostile(address, METHOD, HOSTILE)
     seen["ports"] = hot_ports()
+    seen["state"] = saved_state(folder)
+
+
+def saved_state(folder: Path) -> list[Any]:
+    """State that is saved, changed and loaded again; and what cannot be loaded."""
+    cli(f"mirroring_add 9 2\nregister_write last 0 77\nserialize_state {folder}/state.json")
+    look = "table_num_entries ipv4_lpm\nregister_read last 0\nmirroring_get 9\nmc_dump"
+    seen: list[Any] = [cli(look)["out"]]
+    cli("table_clear ipv4_lpm\nregister_write last 0 5\nmirroring_delete 9\nmc_mgrp_destroy 3")
+    seen.append(cli(f"load_state {folder}/state.json\n{look}")["out"])
+    (folder / "wrong.json").write_text("{}}")
+    commands = folder / "state.txt"
+    commands.write_text(f"\nload_state {folder}/wrong.json\nload_state no/such/file\nload_state\n")
+    seen.append(cli("", str(commands))["err"].replace(f"{folder}/", "").splitlines())
+    seen.append(cli(look)["out"])
+    return seen
 
 
 def hot_ports() -> list[Any]:

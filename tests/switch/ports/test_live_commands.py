@@ -101,3 +101,15 @@ def test_ports_are_added_and_removed_while_the_switch_runs(seen: dict[str, Any])
     assert errors[1].endswith("Error: 512@s3: ports are 0 to 511")
     assert 'Error: interface "s9" does not exist; there are: ' in errors[2]
     assert errors[3].endswith("Error: port 5 has no interface; ports: 1, 2, 3")
+
+
+def test_state_is_saved_and_loaded(seen: dict[str, Any]) -> None:
+    before, after, errors, left = seen["state"]
+    assert "last[0]= 77" in before
+    assert "mgid=None, port=2" in before
+    assert "mgrp(3)" in before
+    assert after.removeprefix("RuntimeCmd: ").replace("L1h=0, ", "") == left.replace("L1h=0, ", "")
+    assert left.replace("L1h=0, ", "") == before.replace("L1h=0, ", "")
+    assert errors[0].startswith("state.txt:2: this is no saved state: ")
+    assert errors[1] == "state.txt:3: [Errno 2] No such file or directory: 'no/such/file'"
+    assert errors[2] == "state.txt:4: 0 words follow load_state; usage: load_state FILE"

@@ -25,6 +25,7 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
         pcap=Path("/tmp/p"),
         log_console=True,
         log_file=Path("logs/s1"),
+        log_level="debug",
         dump_bytes=64,
         thrift_port=9090,
         device_id=3,

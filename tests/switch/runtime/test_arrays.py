@@ -90,6 +90,15 @@ def test_slow_rates_lose_nothing_to_rounding() -> None:
     assert colours.count(GREEN) == 9 and YELLOW not in colours
 
 
+def test_rates_may_be_below_one_a_second() -> None:
+    meter = Meter("I.m", 1, "packets")
+    meter.write(0, MeterConfig(1, 1, 2, 1, period=10))
+    colours = [meter.execute(0, t * SECOND, 1) for t in range(0, 21)]
+    assert [t for t, colour in enumerate(colours) if colour == GREEN] == [0, 10, 20]
+    assert [t for t, colour in enumerate(colours) if colour == YELLOW] == [5, 15]
+    assert meter.read(0) == MeterConfig(1, 1, 2, 1, period=10)
+
+
 def test_meter_refusals() -> None:
     meter = Meter("I.m", 1, "packets")
     refused("OUT_OF_RANGE", "meter I.m: index 1 is not within 0 to 0", meter.read, 1)
@@ -97,6 +106,8 @@ def test_meter_refusals() -> None:
             MeterConfig, 2, 1, 1, 1)  # fmt: skip
     refused("INVALID_ARGUMENT", "meter: cburst is -1, not within 0 to 2^63 - 1",
             MeterConfig, 2, -1, 3, 1)  # fmt: skip
+    refused("INVALID_ARGUMENT", "meter: period is 0, not within 1 to 2^31 - 1",
+            MeterConfig, 1, 1, 1, 1, 0, 0)  # fmt: skip
     meter.write(0, MeterConfig(1, 1, 1, 1))
     meter.write(0, None)
     assert meter.read(0) is None and meter.execute(0, 0, 1) == GREEN

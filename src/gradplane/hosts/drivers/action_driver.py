@@ -24,7 +24,7 @@ OnMessage = Callable[[Peer, bytes, int], list[Action]]
 OnTimer = Callable[[Hashable, int], list[Action]]
 
 
-class Machines:
+class ActionDriver:
     """The state machines of one host, with the stream that listens on local port `stream_port`.
 
     `send` puts a datagram on the link, `deliver` gets the results, `failed` the peers that the

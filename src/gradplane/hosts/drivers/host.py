@@ -4,7 +4,7 @@ from typing import Protocol
 
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.environment import Environment
-from gradplane.hosts.impairments.host_link import Link
+from gradplane.hosts.impairments.host_link import HostLink
 from gradplane.hosts.training.user_objects import load
 
 
@@ -38,7 +38,7 @@ class Host:
 
     def __init__(self, config: HostConfig, env: Environment) -> None:
         self._env, self._start_at = env, config.start_at
-        self._link = Link(config, env)
+        self._link = HostLink(config, env)
         self._role: Role = load("role", config.role)(config, env, self._link)
 
     @property

@@ -5,10 +5,15 @@ any module.
 """
 
 from gradplane.hosts.config import ConfigError, HostConfig
-from gradplane.hosts.drivers.action_driver import Machines
+from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.drivers.training_host import StreamHost, TrainingHost
-from gradplane.hosts.impairments.host_link import Link, Port, aggregation_payload, stream_payload
+from gradplane.hosts.impairments.host_link import (
+    HostLink,
+    LocalPort,
+    aggregation_payload,
+    stream_payload,
+)
 from gradplane.hosts.protocols import switch_worker
 from gradplane.hosts.protocols.actions import Deliver, Failed
 from gradplane.hosts.protocols.job_codec import codec_ns
@@ -26,7 +31,7 @@ class SwitchWorker(TrainingHost):
         """Open the port of aggregation packets."""
         self._reducer = switch_worker.SwitchWorker(self.job, self.worker)
         _, port = self.job.worker_addresses[self.worker]
-        self.link.ports[port] = self.reduce_port = Port(self._receive, aggregation_payload)
+        self.link.ports[port] = self.reduce_port = LocalPort(self._receive, aggregation_payload)
         self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.codec)
         self.refused = self._reducer.refused
 
@@ -65,12 +70,12 @@ class ParameterServer:
 
     finished = True
 
-    def __init__(self, config: HostConfig, env: Environment, link: Link) -> None:
+    def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
         _, port = _server_address(config)
-        self._machines = Machines(env, port, link.send, self._deliver, self._failed)
+        self._machines = ActionDriver(env, port, link.send, self._deliver, self._failed)
         server = PsServer(config.job)
         self._machines.route(SERVER_KINDS, server.receive, server.timer)
-        link.ports[port] = Port(self._machines.receive, stream_payload)
+        link.ports[port] = LocalPort(self._machines.receive, stream_payload)
         self._unreachable = 0  # workers that no longer acknowledge, such as finished ones
 
     @property

@@ -20,7 +20,7 @@ Receive = Callable[[int, str, int, bytes], None]  # (local port, ip, source port
 
 
 @dataclass(order=True)
-class Call:
+class ScheduledCall:
     """A scheduled call; a Handle."""
 
     at: int
@@ -45,7 +45,7 @@ class SocketEnvironment:
         self._selector = selectors.SelectSelector()
         self._sockets: dict[int, socket.socket] = {}
         self._tos: dict[int, int] = {}
-        self._calls: list[Call] = []
+        self._calls: list[ScheduledCall] = []
         self._order = itertools.count()
         self.unsent = 0  # datagrams that the kernel refused, such as for want of a route
 
@@ -73,9 +73,9 @@ class SocketEnvironment:
         """Return the time since the origin in ns."""
         return self._clock() - self.origin
 
-    def call_at(self, at: int, callback: Callable[[], None]) -> Call:
+    def call_at(self, at: int, callback: Callable[[], None]) -> ScheduledCall:
         """Schedule a call; see Environment."""
-        call = Call(at, next(self._order), callback)
+        call = ScheduledCall(at, next(self._order), callback)
         heapq.heappush(self._calls, call)
         return call
 

@@ -13,7 +13,7 @@ from gradplane.hosts.drivers.socket_environment import Receive, SocketEnvironmen
 T = TypeVar("T")
 
 
-class Loop:
+class SocketThread:
     """The environment `env`, its thread from start() on, and calls into that thread.
 
     `failed` is called in the thread with each exception of a datagram's or timer's handler; the

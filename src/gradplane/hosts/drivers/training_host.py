@@ -6,13 +6,13 @@ from dataclasses import asdict
 from typing import Any, Protocol
 
 from gradplane.hosts.config import ConfigError, HostConfig
-from gradplane.hosts.drivers.action_driver import Machines, OnTimer
+from gradplane.hosts.drivers.action_driver import ActionDriver, OnTimer
 from gradplane.hosts.drivers.environment import Environment
-from gradplane.hosts.impairments.host_link import Link, Port, stream_payload
+from gradplane.hosts.impairments.host_link import HostLink, LocalPort, stream_payload
 from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer
 from gradplane.hosts.protocols.messages import SYNC_KINDS, Kind
 from gradplane.hosts.protocols.results import Floats, Reduced
-from gradplane.hosts.protocols.synchronisation import Sync
+from gradplane.hosts.protocols.synchronisation import Synchronisation
 from gradplane.hosts.training.train import Compute, Reduce, Report, Step, Synchronise, train
 
 
@@ -42,10 +42,10 @@ class TrainingHost(ABC):
     """ns a value that encoding takes before a reduce; 0 where the reducer counts it itself."""
     decode_ns: float = 0.0
     """ns a value that decoding takes after a reduce."""
-    reduce_port: Port
+    reduce_port: LocalPort
     """The local port that reduces use. `connect` sets it."""
 
-    def __init__(self, config: HostConfig, env: Environment, link: Link) -> None:
+    def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
         if config.worker is None:
             raise ConfigError(f"host {config.name}: a worker's host needs a worker number")
         self.config, self.env, self.link = config, env, link
@@ -76,10 +76,10 @@ class TrainingHost(ABC):
 
     def _open_stream(self) -> None:
         _, port = self.job.stream_address(self.worker)
-        self.machines = Machines(self.env, port, self.link.send, self._deliver, self._failed)
-        self._sync = Sync(self.job, self.worker)
+        self.machines = ActionDriver(self.env, port, self.link.send, self._deliver, self._failed)
+        self._sync = Synchronisation(self.job, self.worker)
         self.machines.route(SYNC_KINDS, self._sync.receive)
-        self.stream_port = Port(self.machines.receive, stream_payload)
+        self.stream_port = LocalPort(self.machines.receive, stream_payload)
         self.link.ports[port] = self.stream_port
 
     def _resume(self, answer: Any) -> None:

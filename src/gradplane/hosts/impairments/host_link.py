@@ -16,7 +16,7 @@ Receiver = Callable[[str, int, bytes], None]  # (ip, source port, payload)
 
 
 @dataclass
-class Traffic:
+class PortTraffic:
     """Packets and bytes of a port: `payload` without the protocol's header, `wire` with all."""
 
     packets_up: int = 0
@@ -39,17 +39,17 @@ class Traffic:
         self.wire_down += size + UDP_OVERHEAD
 
 
-class Port:
+class LocalPort:
     """A local UDP port: the receiver of its datagrams, their payload's size, its traffic."""
 
     def __init__(self, receiver: Receiver, payload_size: Callable[[bytes], int]) -> None:
         self.receiver = receiver
         self.payload_size = payload_size
-        self.traffic = Traffic()
+        self.traffic = PortTraffic()
 
-    def take_traffic(self) -> Traffic:
+    def take_traffic(self) -> PortTraffic:
         """Return the traffic since the last call."""
-        taken, self.traffic = self.traffic, Traffic()
+        taken, self.traffic = self.traffic, PortTraffic()
         return taken
 
 
@@ -67,7 +67,7 @@ def stream_payload(datagram: bytes) -> int:
     return 0 if isinstance(segment, segments.Ack) else len(segment.payload)
 
 
-class Link:
+class HostLink:
     """The host's ports, behind its impairments.
 
     Traffic counts what crosses the host's edge, including packets that the impairments then lose,
@@ -85,7 +85,7 @@ class Link:
             job.number,
             job.reliability == "lossy",
         )
-        self.ports: dict[int, Port] = {}
+        self.ports: dict[int, LocalPort] = {}
         self.strays = 0  # datagrams for ports without a receiver
 
     def start_round(self, number: int) -> None:

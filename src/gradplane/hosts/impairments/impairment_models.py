@@ -37,7 +37,7 @@ Ruling = tuple[str, int] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Packet:
+class PacketIdentity:
     """A packet's identity, which verdicts depend on; `training_round` is the worker's."""
 
     link: str
@@ -57,7 +57,7 @@ class Packet:
 
 
 @dataclass(frozen=True)
-class Place:
+class ModelPlace:
     """The place of a model: this host's link and worker number (None: a server), the number of the
     job's workers, and whether the job is lossy.
     """
@@ -68,7 +68,7 @@ class Place:
     lossy: bool = False
 
 
-class Model:
+class ImpairmentModel:
     """Base of the models, which selects packets by direction and type.
 
     A subclass reads its keys in read() and rules on the selected packets in rule().
@@ -76,7 +76,7 @@ class Model:
 
     keys: ClassVar[tuple[str, ...]] = ()
 
-    def __init__(self, spec: Spec, place: Place) -> None:
+    def __init__(self, spec: Spec, place: ModelPlace) -> None:
         self._place = place
         self._seed = int(get(spec, "seed", int, 0))
         self._directions, self._types = directions(spec), types(spec)
@@ -85,18 +85,18 @@ class Model:
     def read(self, spec: Spec) -> None:
         """Read and check the model's keys."""
 
-    def rule(self, packet: Packet) -> Ruling:
+    def rule(self, packet: PacketIdentity) -> Ruling:
         """Rule on a selected packet."""
         raise AssertionError(type(self))
 
-    def judge(self, packet: Packet) -> Ruling:
+    def judge(self, packet: PacketIdentity) -> Ruling:
         """Rule on any packet."""
         if packet.direction not in self._directions or packet.type not in self._types:
             return None
         return self.rule(packet)
 
 
-class Bernoulli(Model):
+class Bernoulli(ImpairmentModel):
     """Each packet is lost with probability `rate`."""
 
     keys = ("rate",)
@@ -105,12 +105,12 @@ class Bernoulli(Model):
         """Read rate."""
         self._rate = fraction(spec, "rate")
 
-    def rule(self, packet: Packet) -> Ruling:
+    def rule(self, packet: PacketIdentity) -> Ruling:
         """Drop by the packet's random value."""
         return ("drop", 0) if packet.random_value(self._seed, "bernoulli") < self._rate else None
 
 
-class Nth(Model):
+class Nth(ImpairmentModel):
     """Packets n, 2 n, 3 n, ... are lost; each direction counts by itself."""
 
     keys = ("n",)
@@ -120,13 +120,13 @@ class Nth(Model):
         self._n = whole(spec, "n")
         self._counts = {"up": 0, "down": 0}
 
-    def rule(self, packet: Packet) -> Ruling:
+    def rule(self, packet: PacketIdentity) -> Ruling:
         """Drop by the number of packets before it."""
         self._counts[packet.direction] += 1
         return ("drop", 0) if self._counts[packet.direction] % self._n == 0 else None
 
 
-class Burst(Model):
+class BurstLoss(ImpairmentModel):
     """Gilbert and Elliott's model; each direction is a channel by itself and starts good."""
 
     keys = ("p", "r", "loss")
@@ -138,7 +138,7 @@ class Burst(Model):
         self._bad = {"up": False, "down": False}
         self._counts = {"up": 0, "down": 0}
 
-    def rule(self, packet: Packet) -> Ruling:
+    def rule(self, packet: PacketIdentity) -> Ruling:
         """Drop by the channel's state after this packet's step."""
         way = packet.direction
         self._counts[way] += 1
@@ -149,7 +149,7 @@ class Burst(Model):
         return ("drop", 0) if lost else None
 
 
-class DropList(Model):
+class DropList(ImpairmentModel):
     """The packets of a list, such as recorded verdicts."""
 
     keys = ("packets",)
@@ -168,7 +168,7 @@ class DropList(Model):
             wanted = {k: v for k, v in packet.items() if k not in ("verdict", "delay_ns")}
             self._listed.setdefault(wanted.get("round"), []).append((wanted, ruling))
 
-    def rule(self, packet: Packet) -> Ruling:
+    def rule(self, packet: PacketIdentity) -> Ruling:
         """Return the ruling of the first entry that matches."""
         for round in (packet.round, None):
             for wanted, ruling in self._listed.get(round, ()):
@@ -177,7 +177,7 @@ class DropList(Model):
         return None
 
 
-class Straggler(Model):
+class Straggler(ImpairmentModel):
     """Some workers are slow, or left out, in some training rounds."""
 
     keys = ("workers", "count", "delay_ms", "leave_out", "probability", "every", "rounds")
@@ -197,7 +197,7 @@ class Straggler(Model):
         self._every = whole(spec, "every", 1)
         self._rounds = get(spec, "rounds", (list, tuple)) if "rounds" in spec else None
 
-    def rule(self, packet: Packet) -> Ruling:
+    def rule(self, packet: PacketIdentity) -> Ruling:
         """Delay the packet, or drop it: in a lossy job every attempt, else the first."""
         if packet.direction == "down" or not self._slow(packet.training_round):
             return None
@@ -248,17 +248,17 @@ class Straggler(Model):
         return int(delay_ms * 1_000_000)
 
 
-MODELS: dict[str, type[Model]] = {
+MODELS: dict[str, type[ImpairmentModel]] = {
     "bernoulli": Bernoulli,
     "nth": Nth,
-    "burst": Burst,
+    "burst": BurstLoss,
     "drop list": DropList,
     "straggler": Straggler,
 }
 _COMMON = ("model", "link", "direction", "flow", "seed")
 
 
-def make_model(spec: Spec, place: Place) -> Model | None:
+def make_model(spec: Spec, place: ModelPlace) -> ImpairmentModel | None:
     """Return the spec's model, None if it is for another link. ConfigError for a wrong spec."""
     name = spec.get("model")
     if name not in MODELS:

@@ -37,7 +37,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradplane.hosts.impairments.impairment_models import Packet, Place, make_model
+from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity, make_model
 from gradplane.hosts.impairments.impairment_spec import AGG_TYPES, OTHER
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
@@ -72,12 +72,13 @@ class Impairments:
         job: int,
         lossy: bool = False,
     ) -> None:
-        """`specs` as HostConfig.impairments, `link` the host's name, `worker` None for a server,
-        `lossy` whether the job's reliability is.
+        """Make the models of `specs`, which are HostConfig.impairments.
 
-        Raises ConfigError that names a wrong model, key or value."""
+        `link` is the host's name, `worker` is None for a server, `lossy` is the job's reliability.
+        Raises ConfigError that names a wrong model, key or value.
+        """
         self._link, self._job = link, job
-        place = Place(link, worker, workers, lossy)
+        place = ModelPlace(link, worker, workers, lossy)
         made = [make_model(spec, place) for spec in specs]
         self._models = [model for model in made if model]
         self._round = 0
@@ -109,13 +110,15 @@ class Impairments:
             delay += delay_ns
         return Verdict(False, delay, tuple(records)) if records else _PASS
 
-    def _packet(self, key: _Key) -> Packet:
+    def _packet(self, key: _Key) -> PacketIdentity:
         attempt = self._seen.pop(key, 0)
         self._seen[key] = attempt + 1  # now the youngest
         if len(self._seen) > _REMEMBERED:
             del self._seen[next(iter(self._seen))]
         direction, peer, job, kind, round, slot = key
-        return Packet(self._link, direction, job, kind, round, slot, attempt, peer, self._round)
+        return PacketIdentity(
+            self._link, direction, job, kind, round, slot, attempt, peer, self._round
+        )
 
     def _identify(self, ip: str, port: int, payload: bytes) -> tuple[str, int, str, int, int]:
         """Return a datagram's peer, job, type, round and slot."""
@@ -134,7 +137,7 @@ class Impairments:
         return peer, self._job, "stream", segment.message, segment.index
 
 
-def _record(packet: Packet, verdict: str, delay_ns: int) -> Record:
+def _record(packet: PacketIdentity, verdict: str, delay_ns: int) -> Record:
     keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer")
     fields = {key: getattr(packet, key) for key in keys}
     return Record("verdict", fields | {"verdict": verdict, "delay_ns": delay_ns})

@@ -10,11 +10,11 @@ TIMER = "work"
 Then = Callable[[int], list[Action]]  # called with the time
 
 
-class Work:
+class ComputeQueue:
     """A queue of computations, one after another, each for its time in ns.
 
-    A state machine with a Work passes the timer TIMER on to it. A computation that takes no time is
-    done at once, without a timer, if the queue is empty.
+    A state machine with a ComputeQueue passes the timer TIMER on to it. A computation that takes no
+    time is done at once, without a timer, if the queue is empty.
     """
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ from gradplane.hosts.wire.marked_values import Marked
 
 
 def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
-    """The codec of (name, parameters); ConfigError says what is wrong with them."""
+    """Return the codec of (name, parameters); ConfigError if there is none."""
     name, params = named
     try:
         if name == "per_tensor":
@@ -20,9 +20,10 @@ def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
 
 
 def push_codec(job: JobConfig) -> codecs.Codec:
-    """What the job's workers encode with, with error feedback where the job asks for it and the
-    codec has no memory of its own, and with local steps around it. A marked job has neither: hosts
-    do not see what the network loses.
+    """Return the workers' codec, with the job's error feedback and local steps around it.
+
+    A codec with a memory gets no error feedback. A marked job has neither: hosts do not see the
+    network's error.
     """
     if job.marked:
         return Marked()
@@ -33,7 +34,7 @@ def push_codec(job: JobConfig) -> codecs.Codec:
 
 
 def parts(codec: codecs.Codec) -> Iterator[codecs.Codec]:
-    """The codecs that a job's codec is made of, with their error feedback."""
+    """Yield the codecs that a job's codec consists of, with their error feedback."""
     if isinstance(codec, codecs.LocalSteps):
         yield from parts(codec.codec)
     elif isinstance(codec, codecs.PerTensor):
@@ -50,7 +51,7 @@ def _with_feedback(codec: codecs.Codec) -> codecs.Codec:
 
 
 def summed_codec(job: JobConfig) -> codecs.Codec:
-    """push_codec(), or ConfigError if the switch cannot sum its codes."""
+    """Return push_codec(); ConfigError if the switch cannot sum its codes."""
     codec = push_codec(job)
     if not codec.summable:
         raise ConfigError(
@@ -70,7 +71,7 @@ def summed_codec(job: JobConfig) -> codecs.Codec:
 
 
 class Seeded(Protocol):
-    """What reduce_seed() needs of a job."""
+    """The part of a job that reduce_seed() uses."""
 
     @property
     def number(self) -> int:
@@ -82,10 +83,10 @@ class Seeded(Protocol):
 
 
 def reduce_seed(job: Seeded, ticket: int, part: int = 0) -> int:
-    """What all workers of one reduce share; each partition has its own."""
+    """Return the seed that all workers of a reduce share; it differs between partitions."""
     return codecs.key(job.seed, "job", job.number, "reduce", ticket, part)
 
 
 def codec_ns(job: JobConfig, named: tuple[str, dict[str, Any]]) -> float:
-    """What a value's encoding or decoding takes a host; floats as they are take no time."""
+    """Return the emulated time to encode or decode a value; plain float32 takes none."""
     return 0.0 if named[0] == "float32" else job.codec_ns

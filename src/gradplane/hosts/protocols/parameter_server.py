@@ -19,7 +19,7 @@ from gradplane import codecs
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
-from gradplane.hosts.protocols.compute_time import Work
+from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.job_codec import codec_ns, make_codec, push_codec, reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.results import Floats, Reduced, ReduceError, checked_vector
@@ -156,7 +156,7 @@ class PsServer:
         self._tickets: dict[int, _Ticket] = {}
         self._states: dict[int, Any] = {}  # the pull codec's, by tensor
         self._push_ns, self._pull_ns = codec_ns(job, job.codec), codec_ns(job, job.pull_codec)
-        self._work = Work()
+        self._work = ComputeQueue()
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
         """Handle a timer that ran out: the computation it stands for is done."""

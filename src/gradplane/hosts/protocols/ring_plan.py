@@ -1,4 +1,4 @@
-"""What the workers of a ring agree on: who is where, how a vector is cut, how a block travels."""
+"""The plan that the workers of a ring share: their order, the blocks of a vector, the codec."""
 
 from dataclasses import dataclass
 
@@ -12,9 +12,9 @@ from gradplane.hosts.protocols.job_codec import codec_ns, push_codec
 
 @dataclass(frozen=True)
 class RingPlan:
-    """What the workers of a ring share. ConfigError for a codec that needs them all at once."""
+    """The plan of a ring. ConfigError for a codec whose workers share a statistic."""
 
-    peers: tuple[Peer, ...]  # the workers' streams, in the ring's order
+    peers: tuple[Peer, ...]  # the addresses of the workers' streams, in the ring's order
     codec: Codec  # of every transfer
     bound: int | None = None  # the network may compress transfers, to 2^-bound; None: it must not
     number: int = 0  # of the job
@@ -33,22 +33,22 @@ class RingPlan:
 
     @classmethod
     def of(cls, job: JobConfig) -> "RingPlan":
-        """A job's; ConfigError for a codec that there is not or that does not fit."""
+        """Return a job's plan; ConfigError for an unknown or unsuitable codec."""
         peers = tuple(job.stream_address(w) for w in range(job.workers))
         times = codec_ns(job, job.codec), job.reduce_ns
         return cls(peers, push_codec(job), job.bound, job.number, job.seed, *times)
 
     def owner(self, block: int) -> int:
-        """The worker that has the block's whole sum first."""
+        """Return the worker that has the block's whole sum first."""
         return (block - 1) % len(self.peers)
 
     def bitmap(self, block: int, worker: int) -> int:
-        """The workers in a block's partial sum once `worker` has added: from `block` to it."""
+        """Return the bitmap of a block's partial sum after `worker` added: from `block` to it."""
         n = len(self.peers)
         return sum(1 << (block + k) % n for k in range((worker - block) % n + 1))
 
     def span(self, block: int, size: int) -> slice:
-        """The block's part of a vector: the first size mod n blocks have a value more."""
+        """Return the block's part of a vector: the first size mod n blocks have a value more."""
         least, longer = divmod(size, len(self.peers))
         start = block * least + min(block, longer)
         return slice(start, start + least + (block < longer))

@@ -35,7 +35,7 @@ import numpy as np
 from gradplane.codecs import CodecError
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
-from gradplane.hosts.protocols.compute_time import Work
+from gradplane.hosts.protocols.compute_time import ComputeQueue
 from gradplane.hosts.protocols.job_codec import reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.results import Floats, ReduceError, Summed, checked_vector
@@ -71,7 +71,7 @@ class RingWorker:
         self._states: dict[tuple[int, int, int], Any] = {}  # the codec's, by tensor, n and block
         self._newest = -1  # ticket started
         self._early: defaultdict[int, list[Message]] = defaultdict(list)
-        self._work = Work()
+        self._work = ComputeQueue()
 
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start reducing finite float32[n]. All workers use the same tickets, in the same order,

@@ -18,8 +18,8 @@ from gradplane.hosts.protocols.results import Floats, ReduceError, Synchronised,
 _COORDINATOR = 0
 
 
-class Sync:
-    """One worker's side of it and, on worker 0, the coordinator's.
+class Synchronisation:
+    """One worker's side of the synchronisation and, on worker 0, the coordinator's.
 
     Actions: SendMessage, Deliver(epoch, Synchronised). Gets messages of messages.SYNC_KINDS, of
     this and of later epochs.

@@ -19,7 +19,7 @@ class Marked(Codec):
     """
 
     def max_size(self, n: int) -> int:
-        """4 n."""
+        """Return 4 n."""
         return 4 * n
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, None]:

@@ -41,10 +41,10 @@ header codes_t { EACH_BLOCK(CODES_FIELD) }
 #define SUMS_FIELD(n) lanes_t block##n;
 header sums_t { EACH_BLOCK(SUMS_FIELD) }
 
-// The sums of an earlier pass, on their way through the later ones.
+// The sums of an earlier pass, carried through the later ones.
 header done_t { bit<PASS_SUM_BITS> sums; }
 
-// What a packet does to the cell (slot and pass) it has reached.
+// The update that a packet makes to the cell (slot and pass) it has reached.
 typedef bit<2> update_t;
 const update_t UPDATE_NONE = 0;     // only read
 const update_t UPDATE_START = 1;    // the first of a round: overwrite

@@ -4,8 +4,8 @@
 #ifndef GRADPLANE_BURSTS_P4
 #define GRADPLANE_BURSTS_P4
 
-// New lengths, and the UDP checksum (if there is one) brought up to date as in RFC 1624: a packet
-// damaged before stays one with a wrong checksum. `removed`, `added`: sums of 16-bit words.
+// Sets new lengths, and updates the UDP checksum (if there is one) as in RFC 1624: a packet that
+// was damaged before keeps a wrong checksum. `removed`, `added`: sums of 16-bit words.
 void resize(inout headers_t hdr, in bit<16> length, in bit<64> removed, in bit<64> added) {
     if (hdr.udp.checksum != 0) {
         bit<16> gone = folded(removed + ((bit<64>) hdr.udp.length << 1));
@@ -19,7 +19,7 @@ void resize(inout headers_t hdr, in bit<16> length, in bit<64> removed, in bit<6
     hdr.ipv4.total_length = length + IPV4_BYTES;
 }
 
-// Words to cells, if that makes the packet shorter.
+// Turns words into cells, if that makes the packet shorter.
 control Compress(inout headers_t hdr, inout metadata_t meta) {
     counter(5, CounterType.packets) tags;   // values of each class, and vectors of tags
 
@@ -50,7 +50,7 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
             bit<64> removed = 0;
             bit<64> added = (bit<64>) hdr.shim.count + (bit<64>) (hdr.shim.bound ++ hdr.shim.flags);
             bit<16> cell = 0;
-            bit<1> odd = 0;         // whether the bytes so far are odd in number
+            bit<1> odd = 0;         // 1: the number of bytes so far is odd
             for (bit<16> burst = first; burst < meta.words; burst = burst + BURST) {
                 bit<16> tags_cell = cell;
                 bit<16> tags_of_burst = 0;
@@ -97,7 +97,7 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Cells to words.
+// Turns cells into words.
 control Decompress(inout headers_t hdr, inout metadata_t meta) {
     apply {
         bit<8> middle = middle_exponent(hdr.shim.bound);

@@ -60,12 +60,12 @@ header aggregation_t {
     bit<4>  type;
     bit<8>  flags;
     bit<8>  job;
-    bit<8>  worker;      // sender; in results how many workers were summed
+    bit<8>  worker;      // sender; in results the number of workers summed
     bit<16> slot;
     bit<8>  pass;
     bit<8>  sum_bits;
     bit<32> round;
-    bit<64> bitmap;      // in results: which workers were summed
+    bit<64> bitmap;      // in results: the workers summed
     bit<32> norm;        // float32 bits
 }
 

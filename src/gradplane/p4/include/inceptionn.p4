@@ -90,7 +90,7 @@ bit<32> network_order(in bit<32> word, in bit<1> little_endian) {
     return little_endian == 1 ? word[7:0] ++ word[15:8] ++ word[23:16] ++ word[31:24] : word;
 }
 
-// What a vector adds to the sum of 16-bit words, if it ends on an even or on an odd byte.
+// The summand of a vector in a sum of 16-bit words, if it ends on an even or on an odd byte.
 bit<64> placed(in bit<32> vector, in bit<1> odd) {
     return odd == 1 ? (bit<64>) vector << 8 : (bit<64>) vector;
 }

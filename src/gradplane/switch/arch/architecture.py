@@ -1,4 +1,4 @@
-"""What an architecture is: the record by which the switch knows it."""
+"""The record of an architecture, by which the switch knows it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Natives = Mapping[tuple[str, str], str]
 
 @dataclass(frozen=True)
 class Implementation:
-    """How an architecture's programs run, in both engines.
+    """The part of an architecture that runs its programs, in both engines.
 
     externs: functions and methods, each with its implementations. direct: what tables do with their
     direct counters and meters. places: the blocks in words, by package parameter ("ingress.ip":

@@ -15,7 +15,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields, Type
 
 Values = dict[str, Any]
-"""What the blocks' parameters stand for, by the names of a Layout."""
+"""The values of the blocks' parameters, by the names of a Layout."""
 
 
 @dataclass(frozen=True, slots=True)

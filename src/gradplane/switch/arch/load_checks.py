@@ -1,4 +1,4 @@
-"""What is refused when a program is loaded, whatever its architecture: externs that are missing,
+"""The checks of a program when it is loaded, whatever its architecture: externs that are missing,
 calls in the wrong place, tables that no engine can run."""
 
 from __future__ import annotations

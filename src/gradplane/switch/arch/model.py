@@ -135,12 +135,12 @@ class Pass(ABC, Generic[D]):
         try:
             self.ingress(arrival)
         except Abort as abort:
-            self.fault(str(abort), abort.told)
+            self.fault(str(abort), abort.detail)
         while self.queue:
             try:
                 self.egress(self.queue.popleft())
             except Abort as abort:
-                self.fault(str(abort), abort.told)
+                self.fault(str(abort), abort.detail)
         return self.result
 
     # -- replicas -------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class Pass(ABC, Generic[D]):
         it, or the longer text `told`, to the trace and the control plane."""
         self.state.drops[reason] += 1
         self.note(Dropped, told or reason)
-        self.state.tell(Fault(f"packet dropped: {told or reason}"))
+        self.state.report(Fault(f"packet dropped: {told or reason}"))
 
 
 def error_codes(program: ir.Program) -> dict[str, int]:

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 
 from gradplane.switch.arch.blocks import Layout
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Fields
+from gradplane.switch.ir.types import Fields, Type
 from gradplane.switch.jit.blocks import control_function, deparser_function
+from gradplane.switch.jit.expressions import Expressions, Unit
 from gradplane.switch.jit.llvm_text import Function, Operand
-from gradplane.switch.jit.metadata_access import StructFields
-from gradplane.switch.jit.packet_context import make_context
+from gradplane.switch.jit.packet_context import Context, make_context
 from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.traffic_manager import Traffic
+from gradplane.switch.jit.value_layout import scalar_width
 
 _DIRECT = ("direct_counter", "direct_meter")
 
@@ -33,7 +34,7 @@ class NativeBlocks:
         types = layout.types(package)
         self.context = make_context(traffic.unit.layouts, types, notes, direct)
         self._fields = {
-            name: StructFields(traffic.unit, self.context, name)
+            name: _StructFields(traffic.unit, self.context, name)
             for name, t in types.items()
             if isinstance(t, Fields)
         }
@@ -80,3 +81,34 @@ class NativeBlocks:
     def get(self, f: Function, c: Operand, struct: str, name: str) -> Operand:
         """A field of a struct as i64; 0 if it lacks it."""
         return self._fields[struct].get(f, c, name)
+
+
+class _StructFields:
+    """One struct. A program's declaration may lack fields: `put` skips these, `get` gives 0."""
+
+    def __init__(self, unit: Unit, context: Context, name: str) -> None:
+        self.unit = unit
+        t = context.types[name]
+        assert isinstance(t, Fields), t
+        offsets = unit.layouts.of(t).offsets
+        self._fields: dict[str, tuple[Type, int]] = {
+            f.name: (f.type, context.values[name] + offset)
+            for f, offset in zip(t.fields, offsets, strict=True)
+        }
+
+    def put(self, f: Function, context: Operand, name: str, value: Operand | int) -> None:
+        """Sets a field from an i64."""
+        if name in self._fields:
+            t, offset = self._fields[name]
+            number = str(value)
+            if isinstance(value, str):
+                number = f.resize(value, 64, scalar_width(t))
+            Expressions(self.unit, f, {}).put(t, number, f.add(context, offset))
+
+    def get(self, f: Function, context: Operand, name: str) -> Operand:
+        """A field as i64."""
+        if name not in self._fields:
+            return "0"
+        t, offset = self._fields[name]
+        value = Expressions(self.unit, f, {}).load(t, f.add(context, offset))
+        return f.resize(value, scalar_width(t), 64)

@@ -1,4 +1,4 @@
-"""The architectures there are, by name and by the type of their package."""
+"""The registry of architectures, by name and by the type of their package."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from gradplane.switch.source import refuse
 
 @cache
 def architectures() -> Mapping[str, Architecture]:
-    """The architectures by name: one for each folder here that has a record of one."""
+    """Return the architectures by name: one for each folder here that has a record."""
     folders = (m.name for m in iter_modules(arch.__path__, f"{arch.__name__}.") if m.ispkg)
     records = (getattr(import_module(folder), "ARCHITECTURE", None) for folder in folders)
     return {record.name: record for record in records if record is not None}
 
 
 def architecture(name: str | None, program: ir.Program) -> Architecture:
-    """The architecture of a program's package.
+    """Return the architecture of a program's package.
 
     Raises CompileError if there is none for it, SwitchError if it is not the one that `name` asks
     for.
@@ -56,12 +56,12 @@ def why_not(program: ir.Program) -> str:
 
 
 def natives_of(packages: Iterable[str]) -> Natives | None:
-    """The externs of the architecture for one of these types of packages; None if there is none
-    for any."""
+    """Return the externs of the architecture for one of these types of packages; None if there is
+    none for any."""
     found = next(filter(None, map(of_package, packages)), None)
     return None if found is None else found.natives
 
 
 def of_package(package: str) -> Architecture | None:
-    """The architecture whose programs instantiate this type of package; None if there is none."""
+    """Return the architecture whose programs instantiate this package; None if there is none."""
     return next((a for a in architectures().values() if a.package == package), None)

@@ -21,18 +21,18 @@ def warn_never_valid(c: Checker, program: ast.Program) -> None:
     itself or as part of a larger value.
     """
     made = {m for e in _makers(c) for m in _made(e)}
-    told: set[Member] = set()
+    warned: set[Member] = set()
     for decl in program.declarations:
         with c.quiet(decl.annotations):
-            _warn_in(c, decl, made, told)
+            _warn_in(c, decl, made, warned)
 
 
-def _warn_in(c: Checker, decl: ast.Decl, made: set[Member], told: set[Member]) -> None:
+def _warn_in(c: Checker, decl: ast.Decl, made: set[Member], warned: set[Member]) -> None:
     for node in c.nodes[decl]:
         if isinstance(node, ast.Member) and isinstance(node.base.type, Header):
             for place in _places(node.base):
-                if place not in made | told and not _is_method(node):
-                    told.add(place)
+                if place not in made | warned and not _is_method(node):
+                    warned.add(place)
                     c.warn(
                         node,
                         "invalid_header",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal, InvalidOperation
 
 from gradplane.switch.commands import command_values
 from gradplane.switch.commands.command_registry import CommandError, Target, command
@@ -13,6 +14,7 @@ from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import Meter, MeterConfig
 
 MICROSECONDS = 1_000_000  # in a second: rates are per microsecond here, per second in the switch
+_LONGEST_PERIOD = 10**9  # seconds; a meter has whole tokens in a period
 
 # -- registers -----------------------------------------------------------------------------------
 
@@ -111,7 +113,7 @@ def meter_get_rates(target: Target, meter: str, index: str) -> str:
         return "no rates: every packet is green"
     rates = (config.cir, config.cburst), (config.pir, config.pburst)
     return "\n".join(
-        f"{i}: info rate = {rate / MICROSECONDS}, burst size = {burst}"
+        f"{i}: info rate = {rate / (MICROSECONDS * config.period)}, burst size = {burst}"
         for i, (rate, burst) in enumerate(rates)
     )
 
@@ -142,19 +144,26 @@ def _config(words: Sequence[str]) -> MeterConfig:
     if len(words) != 2:
         what = "committed and peak, each RATE:BURST"
         raise CommandError(f"a meter has two rates, {what}; {len(words)} are given")
-    (cir, cburst), (pir, pburst) = map(_rate, words)
-    return MeterConfig(cir, cburst, pir, pburst)
+    (committed, cburst), (peak, pburst) = map(_rate, words)
+    # The shortest period, a power of ten in seconds, in which both rates are whole numbers.
+    period = 1
+    while period < _LONGEST_PERIOD and any(rate * period % 1 for rate in (committed, peak)):
+        period *= 10
+    cir, pir = (round(rate * period) for rate in (committed, peak))
+    if (committed and not cir) or (peak and not pir):
+        what = f"a rate is at least one in {_LONGEST_PERIOD} seconds"
+        raise CommandError(f"{' '.join(words)}: {what}")
+    return MeterConfig(cir, cburst, pir, pburst, period=period)
 
 
-def _rate(word: str) -> tuple[int, int]:
+def _rate(word: str) -> tuple[Decimal, int]:
     """Parse RATE:BURST to the rate per second and the burst."""
     rate, _, burst = word.partition(":")
     try:
-        exact = float(rate) * MICROSECONDS
-        whole, size = round(exact), int(burst)
-    except (ValueError, OverflowError):
+        exact, size = Decimal(rate) * MICROSECONDS, int(burst)
+        if not exact.is_finite():
+            raise ValueError
+    except (ValueError, InvalidOperation):
         text = "packets or bytes per microsecond, for example 0.0001:10"
         raise CommandError(f"{word!r} is not RATE:BURST, with the rate in {text}") from None
-    if exact and not whole:
-        raise CommandError(f"{word}: a rate is at least 0.000001, one a second")
-    return whole, size
+    return exact, size

@@ -52,8 +52,9 @@ def answers(target: Target, text: str, file: str) -> Iterator[Answer]:
 
 
 def run(switch: ControlledSwitch, text: str, file: str) -> str:
-    """Run all commands of a file and return their output; raise CommandError with all that
-    failed.
+    """Run all commands of a file and return their output.
+
+    Raises CommandError with all that failed.
     """
     given = list(answers(Target(switch), text, file))
     failed = failures(given)

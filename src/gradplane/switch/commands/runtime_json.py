@@ -32,9 +32,7 @@ def is_runtime_json(text: str) -> bool:
 def steps(
     switch: ControlledSwitch, text: str, file: str
 ) -> Iterator[tuple[str, Callable[[], str]]]:
-    """Yield a file's entries in order: the name of each in messages, and the function that writes
-    it.
-    """
+    """Yield a file's entries in order: each one's name in messages, and its writer."""
     try:
         whole = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -147,9 +145,7 @@ def _replicas(entry: Entry) -> list[tuple[int, int]]:
 
 
 def _value(value: object) -> object:
-    """Return the value in the form of Table.add: a pair, or a single value, may be a list in
-    JSON.
-    """
+    """Convert a value for Table.add: a pair, or a single value, may be a list in JSON."""
     if not isinstance(value, list):
         return value
     return value[0] if len(value) == 1 else tuple(value)

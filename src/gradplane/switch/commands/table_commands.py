@@ -157,8 +157,9 @@ def show_actions(target: Target) -> str:
 def entry_words(
     table: MatchTable, words: Sequence[str]
 ) -> tuple[Sequence[str], Sequence[str], int | None]:
-    """Split words at the arrow: those before it, those after it, the priority. Without one all are
-    before.
+    """Split words at the arrow: those before it, those after it, the priority.
+
+    Without one all are before.
     """
     rest, priority = with_priority(table, words)
     if ARROW not in rest:

@@ -16,7 +16,7 @@ import grpc
 from gradplane.switch.runtime.control_errors import SwitchError
 
 SERVICE = "gradplane.Switch"
-COMMANDS, TRACE = "Commands", "Trace"  # its methods
+COMMANDS, STATE, TRACE = "Commands", "State", "Trace"  # its methods
 ACCEPTED = ("gradplane-trace", "accepted")  # in the initial metadata, once packets are examined
 
 
@@ -63,6 +63,16 @@ class CommandClient:
         """Return the completions of the last word of an unfinished line."""
         call = _open_call(self._channel, COMMANDS, {"complete": line})
         return [choice for answer in _answers(self.address, call) for choice in answer["choices"]]
+
+    def save_state(self) -> str:
+        """Return the state of the switch as text, for `load_state`."""
+        call = _open_call(self._channel, STATE, {})
+        (answer,) = _answers(self.address, call)
+        return str(answer["state"])
+
+    def load_state(self, state: str) -> None:
+        """Start the switch's program anew with this state."""
+        list(_answers(self.address, _open_call(self._channel, STATE, {"state": state})))
 
     def close(self) -> None:
         self._channel.close()

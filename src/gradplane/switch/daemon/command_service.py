@@ -6,6 +6,10 @@
     request: {"complete": "table_dump rou"}, an unfinished line
     answer:  {"choices": ["MyIngress.routes"]}
 
+    /gradplane.Switch/State: a request, one answer.
+    request: {}                 answer:  {"state": "..."}
+    request: {"state": "..."}   answer:  {}
+
 A command holds the device's lock, as a controller's request does.
 """
 
@@ -20,8 +24,9 @@ import grpc
 
 from gradplane.switch.commands import Ports, Target, answers
 from gradplane.switch.commands.completion import complete
-from gradplane.switch.daemon.clients import COMMANDS, SERVICE
+from gradplane.switch.daemon.clients import COMMANDS, SERVICE, STATE
 from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.switch import Switch
 
 _FORMS = '{"text": "COMMANDS", "file": "NAME"} or {"complete": "LINE"}'
@@ -36,8 +41,11 @@ class CommandService:
 
     def handler(self) -> grpc.GenericRpcHandler:
         """Return the handler for P4RuntimeServer."""
-        method = grpc.unary_stream_rpc_method_handler(self._serve)
-        return grpc.method_handlers_generic_handler(SERVICE, {COMMANDS: method})
+        methods = {
+            COMMANDS: grpc.unary_stream_rpc_method_handler(self._serve),
+            STATE: grpc.unary_stream_rpc_method_handler(self._state),
+        }
+        return grpc.method_handlers_generic_handler(SERVICE, methods)
 
     def _serve(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         wanted = _parsed(request, context)
@@ -52,6 +60,24 @@ class CommandService:
             if answer is None:
                 return
             yield json.dumps(asdict(answer)).encode()
+
+    def _state(self, request: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+        try:
+            wanted = json.loads(request)
+        except (ValueError, RecursionError):
+            wanted = None
+        if wanted != {} and not (isinstance(wanted, dict) and list(wanted) == ["state"]):
+            _abort(context, "INVALID_ARGUMENT", 'expected {} or {"state": "..."}')
+        try:
+            with self._device.turn():
+                if not wanted:
+                    answer = {"state": self._device.save_state()}
+                else:
+                    answer = {}
+                    self._device.load_state(str(wanted["state"]))
+        except RpcError as error:
+            _abort(context, error.code, error.message)
+        yield json.dumps(answer).encode()
 
     def _target(self, context: grpc.ServicerContext) -> Target:
         pipeline = self._device.pipeline

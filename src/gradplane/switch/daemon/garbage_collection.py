@@ -14,9 +14,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def short_collections() -> Iterator[None]:
-    """Exempt objects that survive a full collection from later ones, until the end of the
-    context.
-    """
+    """Exempt objects that survive a full collection from later ones in this context."""
     gc.callbacks.append(_leave_alone)
     try:
         yield

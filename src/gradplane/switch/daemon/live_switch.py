@@ -12,6 +12,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TextIO
 
+from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.daemon.command_service import CommandService
 from gradplane.switch.daemon.garbage_collection import short_collections, visit_all
 from gradplane.switch.daemon.live_ports import LivePorts
@@ -26,7 +27,7 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.packet_tracing import Tracing
 from gradplane.switch.ports.packet_loop import PacketLoop
 from gradplane.switch.program_cache import load_program
-from gradplane.switch.runtime.control_errors import SwitchError, told
+from gradplane.switch.runtime.control_errors import SwitchError, os_error_text
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.source import CompileError
 from gradplane.switch.switch import DEFAULT_ENGINE, Switch
@@ -43,14 +44,21 @@ USAGE = 2  # exit status of a wrong command line
 
 
 class ConsoleTracing(Tracing):
-    """Prints the trace of each packet, and its first bytes, to stderr or a file."""
+    """Prints the trace of each packet, and its first bytes, to stderr or a file.
 
-    def __init__(self, out: TextIO, dump_bytes: int) -> None:
+    log: formats it instead, without the bytes.
+    """
+
+    def __init__(self, out: TextIO, dump_bytes: int, log: Bmv2Log | None = None) -> None:
         super().__init__(None, None, None, end=lambda tracing: None)
         self._out = out
         self._dump_bytes = dump_bytes
+        self._log = log
 
     def deliver(self, trace: Trace) -> None:
+        if self._log is not None:
+            print(self._log.text(trace), end="", file=self._out, flush=True)
+            return
         heading = f"port {trace.port}, {len(trace.packet)} bytes"
         start = trace.packet[: self._dump_bytes].hex()
         lines = [heading, *([start] if start else []), trace.text()]
@@ -70,7 +78,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         serve(options)
     except OSError as error:
-        print(f"gradplane switch: {told(error)}", file=sys.stderr)
+        print(f"gradplane switch: {os_error_text(error)}", file=sys.stderr)
         return 1
     except (CompileError, ServerError, SwitchError) as error:
         print(error, file=sys.stderr)
@@ -133,7 +141,10 @@ def make_device(
         )
         for out in (sys.stderr if options.log_console else None, log_file):
             if out is not None:
-                switch.watch(ConsoleTracing(out, options.dump_bytes))
+                log_format = None
+                if options.log_format == "bmv2":
+                    log_format = Bmv2Log(program, options.log_level == "trace")
+                switch.watch(ConsoleTracing(out, options.dump_bytes, log_format))
         return switch
 
     def compiled(source: Source) -> ir.Program:

@@ -19,6 +19,7 @@ from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
 PORTS = 512  # of simple_switch
 DROP_PORT = 511
 
+LOG_FORMATS = ("gradplane", "bmv2")
 LOG_LEVELS = ("trace", "debug", "info", "warn", "error", "off")
 PACKET_LEVELS = ("trace", "debug")  # at which simple_switch logs the processing of packets
 
@@ -67,6 +68,8 @@ class SwitchOptions:
     engine: str | None = None
     log_console: bool = False
     log_file: Path | None = None
+    log_format: str = "gradplane"
+    log_level: str = "trace"
     dump_bytes: int = 0
     commands: tuple[Path, ...] = ()
     thrift_port: int | None = None
@@ -112,6 +115,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         engine=parsed.engine,
         log_console=parsed.log_console and logs,
         log_file=parsed.log_file if logs else None,
+        log_format=parsed.log_format,
+        log_level=parsed.log_level,
         dump_bytes=parsed.dump_packet_data,
         commands=tuple(parsed.commands),
         thrift_port=parsed.thrift_port,
@@ -148,6 +153,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--log-console", action="store_true", help="print a trace of each packet")
     add("--log-file", type=Path, metavar="NAME", help="the same, to the file NAME.txt")
     add("-L", "--log-level", choices=LOG_LEVELS, default="trace", help="above debug: no traces")
+    add("--log-format", choices=LOG_FORMATS, default="gradplane", help="as traces, or as BMv2")
     add(
         "--dump-packet-data",
         type=int,

@@ -20,7 +20,7 @@ Test = Callable[[Env, Any], bool]
 class Block:
     """A compiled parser or control: `slots` of its parameters in order, and `run`.
 
-    run(frame) wants the packet and the arguments in their slots. A parser's run returns an error
+    run(frame) expects the packet and the arguments in their slots. A parser's run returns an error
     code (0: none), a control's nothing.
     """
 
@@ -31,7 +31,7 @@ class Block:
 
 
 def control_block(control: ir.Control, statements: Statements) -> Block:
-    """Compiles a control."""
+    """Compile a control."""
     slots = [statements.frame.slot(p.var) for p in control.params]
     zero, body = statements.frame.zeroing(control.locals), statements.body(control.body).run
 
@@ -43,7 +43,7 @@ def control_block(control: ir.Control, statements: Statements) -> Block:
 
 
 def parser_block(parser: ir.Parser, statements: Statements) -> Block:
-    """Compiles a parser."""
+    """Compile a parser."""
     slots = [statements.frame.slot(p.var) for p in parser.params]
     zero, setup = statements.frame.zeroing(parser.locals), statements.body(parser.setup).run
     numbers = {name: i for i, name in enumerate(parser.states)}
@@ -92,7 +92,7 @@ def _state(state: ir.State, numbers: dict[str, int], statements: Statements) -> 
 
 
 def _select(state: ir.State, numbers: dict[str, int], statements: Statements) -> Load:
-    """The function that gives the next state's number."""
+    """Return the function that gives the next state's number."""
     if not state.select:
         target = numbers[state.cases[0].next]
         return lambda env: target
@@ -123,7 +123,7 @@ def _select(state: ir.State, numbers: dict[str, int], statements: Statements) ->
 def _constant_cases(
     state: ir.State, numbers: dict[str, int]
 ) -> tuple[dict[tuple[int, ...], int], int | None] | None:
-    """Next states by key and the default, if all cases are plain constants, perhaps `_` last."""
+    """Return next states by key and the default if all cases are constants, perhaps `_` last."""
     chosen: dict[tuple[int, ...], int] = {}
     for case in state.cases:
         if all(isinstance(m, ir.MatchAny) for m in case.matches):
@@ -144,7 +144,7 @@ def _constant(match: ir.Match) -> int | None:
 
 
 def _case(case: ir.SelectCase, statements: Statements) -> Test:
-    """Whether a case's keyset holds the key."""
+    """Return the function that says whether a case's keyset holds the key."""
     if len(case.matches) == 1 and isinstance(case.matches[0], ir.MatchAny):
         return lambda env, key: True
     if len(case.matches) == 1 and isinstance(case.matches[0], ir.MatchSet):
@@ -171,7 +171,8 @@ def _component(match: ir.Match, statements: Statements) -> Test:
 
 
 def _in_range(low: ir.Expr, high: ir.Expr, statements: Statements) -> Test:
-    """Keys are unsigned; int<W> is compared with its sign bit turned over."""
+    """Return the function that says whether a key is in a range. Keys are unsigned; int<W> is
+    compared with its sign bit flipped."""
     least, greatest = _unsigned(statements, [low, high])
     flip = 1 << low.type.width >> 1 if isinstance(low.type, Bits) and low.type.signed else 0
     return lambda env, key: least(env) ^ flip <= key ^ flip <= greatest(env) ^ flip

@@ -1,7 +1,7 @@
 """Expressions and places as closures over the frame.
 
-`load(expr)` gives a function from frame to value, `store(lvalue)` one that writes there. Composite
-values come out of load as they are, uncopied; `fresh(expr)` gives one that the taker may keep.
+`load(expr)` gives a function from frame to value, `store(lvalue)` one that writes there. Load does
+not copy composite values; `fresh(expr)` gives one that the caller may keep.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Store = Callable[[Env, Any], None]
 
 
 class Expressions:
-    """`errors`: error codes by name."""
+    """Compiles expressions; `errors`: error codes by name."""
 
     def __init__(self, frame: Frame, errors: dict[str, int]) -> None:
         self.frame = frame
@@ -40,7 +40,7 @@ class Expressions:
         return load
 
     def fresh(self, e: ir.Expr) -> Load:
-        """Like load, of a value that nothing else refers to."""
+        """Like load, for a value that nothing else refers to."""
         load = self.load(e)
         if not is_composite(e.type) or isinstance(e, ir.Make | ir.Zero):
             return load
@@ -115,7 +115,7 @@ class Expressions:
         return store_slice
 
     def position(self, target: ir.LValue) -> Callable[[Env], tuple[StackValue, int]]:
-        """The stack and the index in it that an element expression names; Reject as in load."""
+        """Return the function that gives an element's stack and index; raises Reject as in load."""
         assert isinstance(target, ir.ElementOf | ir.NextOf | ir.LastOf), target
         stack = self.load(target.base)
         if isinstance(target, ir.ElementOf):
@@ -236,14 +236,14 @@ class Expressions:
 
 
 def keep_only(members: list[HeaderValue], valid: HeaderValue) -> None:
-    """A union has one valid header at most."""
+    """Invalidate a union's other headers: it has one valid header at most."""
     for member in members:
         if member is not valid:
             member.valid = False
 
 
 def _widens(source: Any, target: Any) -> bool:
-    """Whether a cast leaves the number as it is."""
+    """Return whether a cast leaves the number as it is."""
     both = isinstance(source, Bits) and isinstance(target, Bits)
     return both and source.signed == target.signed and source.width <= target.width
 

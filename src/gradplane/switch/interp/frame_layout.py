@@ -1,4 +1,4 @@
-"""Where the variables of a program live: positions in one list, the frame.
+"""The frame: one list that holds all variables of a program, each at its slot.
 
 Slot 0 is the packet. A block's variables are next to each other, so that one slice assignment
 sets them to zero.
@@ -18,7 +18,7 @@ Run = Callable[[Env], Any]
 
 
 class Frame:
-    """Allots slots to variables as they are met."""
+    """Allots slots to variables on first use."""
 
     def __init__(self) -> None:
         self._slots: dict[ir.Var, int] = {}
@@ -31,7 +31,7 @@ class Frame:
         return self._slots[var]
 
     def run_of(self, variables: Sequence[ir.Var]) -> tuple[int, int]:
-        """Allots neighbouring slots; none of the variables may have one yet. -> start, end."""
+        """Allot neighbouring slots to variables that have none yet; return start and end."""
         start = self._size
         for var in variables:
             assert var not in self._slots, var.name
@@ -39,11 +39,11 @@ class Frame:
         return start, self._size
 
     def new(self) -> Env:
-        """A frame for the slots allotted so far."""
+        """Make a frame for the slots allotted so far."""
         return [None] * self._size
 
     def zeroing(self, variables: list[ir.Var]) -> Run:
-        """Sets variables to their default values."""
+        """Return the function that sets variables to their default values."""
         scalars = [v for v in variables if not is_composite(v.type)]
         start, end = self.run_of(scalars)
         zeros = [maker(v.type)() for v in scalars]

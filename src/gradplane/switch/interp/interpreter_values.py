@@ -39,7 +39,7 @@ def is_composite(t: Type) -> bool:
 
 
 def maker(t: Type) -> Callable[[], Value]:
-    """The function that makes a type's default value: zeros, invalid headers."""
+    """Return the function that makes a type's default value: zeros, invalid headers."""
     if isinstance(t, Header):
         fields = _fields_maker(t)
         return lambda: HeaderValue(False, fields())
@@ -68,7 +68,7 @@ def _fields_maker(t: Fields) -> Callable[[], list[Value]]:
 
 
 def copier(t: Type) -> Callable[[Value], Value]:
-    """The function that copies a value of a type, all the way down."""
+    """Return the function that makes a deep copy of a type's values."""
     if isinstance(t, Header):
         fields = _fields_copier(t)
         return lambda v: HeaderValue(v.valid, fields(v.fields))
@@ -95,7 +95,7 @@ def _fields_copier(t: Fields) -> Callable[[list[Value]], list[Value]]:
 
 
 def plain(t: Type, value: Value) -> Value:
-    """A value for traces and JSON: numbers, lists, dicts by field name; None: invalid header.
+    """Convert a value for traces and JSON: numbers, lists, dicts by field; None: invalid header.
 
     Tuples, which are structs named "tuple<...>", become lists.
     """

@@ -1,4 +1,4 @@
-"""A packet being processed, and headers to and from its bits."""
+"""A packet being processed, and the decoding and encoding of headers."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from gradplane.switch.ir.types import (
     bit_width,
 )
 
-MOST_EMITTED = 1 << 16  # bytes: more than any link carries, and an end to emits in a loop
+MOST_EMITTED = 1 << 16  # bytes: more than any link carries; it bounds emits in a loop
 CHUNK_BITS = 128  # headers are cut into byte-aligned runs of about so many bits
 
 
 class Reject(Exception):
-    """Parsing ends with an error: its code."""
+    """Raised where parsing ends with an error; `code` is the error's."""
 
     def __init__(self, code: int) -> None:
         super().__init__(code)
@@ -32,12 +32,14 @@ class Reject(Exception):
 
 
 class Abort(Exception):
-    """This packet goes no further, for a reason its program should not have given. `told`: what
-    this packet's message says, where it says more than the reason."""
+    """Raised where a packet is dropped for what its program should not have done.
 
-    def __init__(self, reason: str, told: str = "") -> None:
+    `detail`: the text of this packet's message, if it says more than the reason.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
         super().__init__(reason)
-        self.told = told or reason
+        self.detail = detail or reason
 
 
 class Packet:
@@ -64,21 +66,21 @@ class Packet:
         self.events = events
 
     def take(self, width: int) -> bytes:
-        """The next `width` bits (there must be as many), left-aligned, without advancing."""
+        """Return the next `width` bits, which must exist, left-aligned, without advancing."""
         start, end = self.position, self.position + width
         if not start & 7:
             return self.data[start >> 3 : (end + 7) >> 3]
         return self.number(width).__lshift__(-width & 7).to_bytes((width + 7) >> 3, "big")
 
     def number(self, width: int) -> int:
-        """The next `width` bits (there must be as many) as a number, without advancing."""
+        """Return the next `width` bits, which must exist, as a number, without advancing."""
         end = self.position + width
         last = (end + 7) >> 3
         number = int.from_bytes(self.data[self.position >> 3 : last], "big") >> (last * 8 - end)
         return number & ((1 << width) - 1)
 
     def put(self, data: bytes, width: int) -> None:
-        """Emits `width` bits, left-aligned in `data`."""
+        """Emit `width` bits, left-aligned in `data`."""
         self.emitted += width
         if not self.odd_bits and not width & 7:
             self.chunks.append(data)
@@ -91,11 +93,11 @@ class Packet:
         self.chunks.append((value >> self.odd_bits).to_bytes(width >> 3, "big"))
 
     def payload(self) -> bytes:
-        """The bytes that the parser left; a begun byte counts as parsed."""
+        """Return the bytes that were not parsed; a byte that was begun counts as parsed."""
         return self.data[(self.position + 7) >> 3 :]
 
     def output(self) -> bytes:
-        """What was emitted, then what the parser left. Bits short of a byte are filled with 0."""
+        """Return the emitted bits, then those not parsed; the last byte is filled up with zeros."""
         left = self.bits - self.position
         if left and (self.odd_bits or self.position & 7):
             self.put(self.take(left), left)
@@ -271,7 +273,7 @@ def _aligned(number: int, width: int) -> bytes:
 
 
 def decoder(t: Type) -> Decode:
-    """For lookahead: reads a fixed-width value without advancing."""
+    """Return lookahead's function, which reads a fixed-width value without advancing."""
     width = bit_width(t)
     assert width is not None, t
     if isinstance(t, Header):
@@ -282,7 +284,7 @@ def decoder(t: Type) -> Decode:
 
 
 def encoder(t: Type) -> Encode:
-    """For emit: a header when valid; stacks, unions and structs member by member."""
+    """Return emit's function: a header when valid; stacks, unions and structs member by member."""
     if isinstance(t, Header):
         codec = HeaderCodec(t)
         return lambda packet, v: codec.encode(packet, v.fields) if v.valid else None

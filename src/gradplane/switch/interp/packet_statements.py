@@ -1,4 +1,4 @@
-"""What parsers and deparsers do with the packet, as closures; `c` compiles what is inside."""
+"""Statements of parsers and deparsers on the packet, as closures; `c` compiles their operands."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def extract(c: Statements, s: ir.Extract) -> Run:
 
 
 def _whole_bytes(c: Statements, size: ir.Expr) -> Load:
-    """A number of bits, which must be whole bytes, as for BMv2."""
+    """Return the function for a number of bits, which must be whole bytes, as in BMv2."""
     load, invalid = c.load(size), c.error("ParserInvalidArgument")
 
     def checked(env: Env) -> int:
@@ -64,7 +64,7 @@ def _whole_bytes(c: Statements, size: ir.Expr) -> Load:
 
 
 def _advance_next(c: Statements, target: ir.LValue) -> Run | None:
-    """Extracting to stack.next, or to a member of a union there, moves next on."""
+    """Advance stack.next after an extract to it, or to a member of a union there."""
     base = target.base if isinstance(target, ir.FieldOf) else target
     if not isinstance(base, ir.NextOf):
         return None

@@ -36,23 +36,23 @@ class Code(NamedTuple):
 
 
 class Externs(Protocol):
-    """What an architecture supplies to the statements' compiler."""
+    """The calls and table hooks that an architecture supplies to the statements' compiler."""
 
     def call(self, call: ir.CallExtern, statements: Statements) -> Run:
-        """The closure that executes an extern call."""
+        """Return the closure that executes an extern call."""
 
     def call_user_extern(self, call: ir.CallUserExtern, statements: Statements) -> Run:
         """The same for a user-defined extern."""
 
     def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
-        """What to do on each lookup of a table, given the entry that hit: direct counters, ..."""
+        """Return what runs on each lookup, given the entry that hit: direct counters, ..."""
 
     def selection(self, table: ir.Table, statements: Statements) -> Load:
         """The hash over a table's selector keys."""
 
 
 class Statements:
-    """Compiles statements, and actions once each. Subclassed for tracing."""
+    """Compiles statements, and each action once. Subclassed for tracing."""
 
     def __init__(
         self, frame: Frame, state: State, errors: dict[str, int], externs: Externs
@@ -67,20 +67,20 @@ class Statements:
         self._actions: dict[ir.Action, tuple[int, int, Code]] = {}
 
     def compile(self, stmt: ir.Stmt) -> Code:
-        """One statement."""
+        """Compile one statement."""
         made: Code | Run = _STATEMENTS[type(stmt)](self, stmt)
         return made if isinstance(made, Code) else Code(made)
 
     def body(self, stmts: Sequence[ir.Stmt]) -> Code:
-        """A sequence of statements."""
+        """Compile a sequence of statements."""
         return _sequence([self.compile(stmt) for stmt in stmts])
 
     def state_body(self, state: ir.State) -> Code:
-        """The statements of a parser state."""
+        """Compile the statements of a parser state."""
         return self.body(state.body)
 
     def action(self, action: ir.Action) -> tuple[int, int, Code]:
-        """An action: the slots of its parameters (start, end) and its body."""
+        """Compile an action: the slots of its parameters (start, end) and its body."""
         if action not in self._actions:
             start, end = self.frame.run_of(action.params)
             self._actions[action] = start, end, self.body(action.body)
@@ -158,7 +158,7 @@ class Statements:
     # -- control flow ---------------------------------------------------------------------------
 
     def _if(self, s: ir.If) -> Code:
-        """else-if chains are run flat, however long."""
+        """Compile an if; else-if chains run flat, however long."""
         arms = [(self.load(s.cond), self.body(s.then))]
         other = s.other
         while len(other) == 1 and isinstance(other[0], ir.If):
@@ -228,7 +228,7 @@ class Statements:
         return _sequence([setup, apply]) if s.table.key_setup else apply
 
     def applied(self, s: ir.ApplyTable, table: MatchTable, key: Load) -> Code:
-        """Looks up, tells observer and results, runs the action."""
+        """Compile a lookup: call the observer, set the results, run the action."""
         bodies = [self.action(a.action) for a in s.table.actions]
         actions = [(start, end, code.run) for start, end, code in bodies]
         lookup, observe = table.lookup, self.observer(s, table)
@@ -250,16 +250,16 @@ class Statements:
         return Code(run, any(code.jumps for _, _, code in bodies))
 
     def observer(self, s: ir.ApplyTable, table: MatchTable) -> TableObserver | None:
-        """What follows a lookup: direct counters and the like, then the results."""
-        told = self.externs.observer(table, self)
+        """Return what follows a lookup: direct counters and the like, then the results."""
+        after = self.externs.observer(table, self)
         hit = None if s.hit is None else self.store(s.hit)
         action_run = None if s.action_run is None else self.store(s.action_run)
-        if told is hit is action_run is None:
+        if after is hit is action_run is None:
             return None
 
         def observe(env: Env, _: Any, entry: Entry | None, data: ActionData) -> None:
-            if told is not None:
-                told(env, entry)
+            if after is not None:
+                after(env, entry)
             if hit is not None:
                 hit(env, entry is not None)
             if action_run is not None:
@@ -268,7 +268,7 @@ class Statements:
         return observe
 
     def key_tuple(self, exprs: Sequence[ir.Expr]) -> Load:
-        """Values as unsigned numbers, in a tuple."""
+        """Return the function that gives values as unsigned numbers, in a tuple."""
         loads = [self.unsigned(e) for e in exprs]
         if len(loads) == 1:
             (only,) = loads
@@ -293,12 +293,12 @@ class Statements:
 
 
 def loop_place(s: ir.Loop) -> Span:
-    """Where a loop is in the source."""
+    """Return the place of a loop in the source."""
     return next((n.span for n in nested([s]) if n.span != NOWHERE), NOWHERE)
 
 
 def _sequence(codes: Sequence[Code]) -> Code:
-    """One closure that runs several."""
+    """Return one closure that runs several."""
     if len(codes) == 1:
         return codes[0]
     runs = tuple(code.run for code in codes)

@@ -1,4 +1,4 @@
-"""What happened to a packet, as a list of events with text and JSON forms."""
+"""Traces: the events in a packet's processing, with text and JSON forms."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from gradplane.switch.source import NOWHERE, Span
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """`span`: the place in the source, NOWHERE for what the architecture does."""
+    """An event; `span`: its place in the source, NOWHERE for the architecture's."""
 
     kind: ClassVar[str] = "event"
     span: Span = NOWHERE
 
     def text(self) -> str:
-        """One line, without the place."""
+        """Return the event as one line, without the place."""
         raise AssertionError(type(self))
 
     def json(self) -> dict[str, Any]:
-        """The event's fields, its kind, and its place as file:line:column."""
+        """Return the event's fields, its kind, and its place as file:line:column."""
         fields = {f.name: getattr(self, f.name) for f in dataclasses.fields(self)}
         place = None if self.span == NOWHERE else str(self.span)
         return {"kind": self.kind, **fields, "span": place}
@@ -31,7 +31,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Entered(Event):
-    """A parser, control or the traffic manager takes the packet."""
+    """A parser, a control or the traffic manager gets the packet."""
 
     kind = "enter"
     block: str
@@ -51,7 +51,7 @@ class StateEntered(Event):
 
 @dataclass(frozen=True, slots=True)
 class Extracted(Event):
-    """`at`, `bits`: the header's place in the packet; `fields`: values by name."""
+    """A header was extracted. `at`, `bits`: its place in the packet; `fields`: values by name."""
 
     kind = "extract"
     header: str
@@ -74,7 +74,7 @@ class Rejected(Event):
 
 @dataclass(frozen=True, slots=True)
 class Applied(Event):
-    """`entry`: the matches of the entry that hit, as text."""
+    """A table was applied. `entry`: the matches of the entry that hit, as text."""
 
     kind = "table"
     table: str
@@ -102,7 +102,7 @@ class Assigned(Event):
 
 @dataclass(frozen=True, slots=True)
 class Called(Event):
-    """`args`: in arguments before the call; `results`: out arguments after it."""
+    """A call of an extern. `args`: in arguments before it; `results`: out arguments after it."""
 
     kind = "call"
     name: str
@@ -133,7 +133,7 @@ class Logged(Event):
 
 @dataclass(frozen=True, slots=True)
 class Copied(Event):
-    """The packet goes on as a copy: cloned, replicated, resubmitted, recirculated."""
+    """The packet was cloned, replicated, resubmitted or recirculated."""
 
     kind = "copy"
     what: str
@@ -166,8 +166,7 @@ class Sent(Event):
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Everything that `packet`, come in through `port`, caused, in order; `outputs`: (port, packet)
-    each."""
+    """Everything that `packet` from `port` caused, in order; `outputs`: (port, packet) each."""
 
     port: int
     packet: bytes
@@ -175,11 +174,11 @@ class Trace:
     outputs: list[tuple[int, bytes]]
 
     def text(self) -> str:
-        """A line an event, the place in the source at its end."""
+        """Return a line for each event, with its place in the source at the end."""
         return "".join(f"{_line(event)}\n" for event in self.events)
 
     def json(self) -> dict[str, Any]:
-        """For json.dumps: numbers beyond 2^53 stay numbers, packets are hexadecimal."""
+        """Return an object for json.dumps; numbers beyond 2^53 stay so, packets are hexadecimal."""
         outputs = [{"port": port, "packet": packet.hex()} for port, packet in self.outputs]
         return {
             "port": self.port,
@@ -196,7 +195,7 @@ def _line(event: Event) -> str:
 
 
 def value_text(value: Any) -> str:
-    """A plain value (interp.values.plain): numbers hexadecimal from 10 on."""
+    """Return the text of a plain value (interpreter_values.plain): hexadecimal from 10 on."""
     match value:
         case bool():
             return str(value).lower()

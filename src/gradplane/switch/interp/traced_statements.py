@@ -1,4 +1,4 @@
-"""Statements that also tell what they do: compiled only once a trace is asked for."""
+"""Statements that also record trace events: compiled only once a trace is asked for."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class TracedStatements(Statements):
         return _before(super().state_body(state), event)
 
     def observer(self, s: ir.ApplyTable, table: MatchTable) -> TableObserver:
-        told = super().observer(s, table)
+        after = super().observer(s, table)
         names = [field.name for field in table.fields]
 
         def observe(env: Env, key: tuple[int, ...], entry: Entry | None, data: ActionData) -> None:
@@ -59,8 +59,8 @@ class TracedStatements(Statements):
                 span=s.span,
             )
             env[0].events.append(event)
-            if told is not None:
-                told(env, key, entry, data)
+            if after is not None:
+                after(env, key, entry, data)
 
         return observe
 
@@ -112,7 +112,7 @@ class TracedStatements(Statements):
         return Code(run)
 
     def _called_user_extern(self, s: ir.CallUserExtern, code: Code) -> Code:
-        """With the values as the implementation has them, also where it fails."""
+        """Record a call with the values that the implementation has, also if it fails."""
         name = f"{s.instance.name}.{s.name}" if s.instance else s.name
         before = [self._seen(a.value, a.type) for a in s.args if a.direction != "out"]
         after = [self._seen(var, t) for var, t in s.places]
@@ -139,7 +139,7 @@ class TracedStatements(Statements):
         return lambda env: convert(load(env))
 
     def _reader(self, e: ir.Expr) -> Load:
-        """Evaluates to a plain value; a struct variable, often large, to its name."""
+        """Return the function that gives a plain value; for a struct variable, its name."""
         if isinstance(e, ir.Var) and is_composite(e.type):
             name = e.name
             return lambda env: name

@@ -31,14 +31,14 @@ from gradplane.switch.ir.types import (
 
 ToPython = Callable[[Value], Any]
 FromPython = Callable[[Any, Value], Value]
-"""Of a Python value and what was there before, or None: a stack keeps its next index. Raises
-ValueError for what is no such value."""
+"""A function of a Python value and the former value, or None: a stack keeps its next index. Raises
+ValueError for a value of another type."""
 
 _SHOWN = 60  # characters of a wrong value
 
 
 def to_python(t: Type, errors: Sequence[str]) -> ToPython:
-    """The function for values of a type; `errors`: the names by code."""
+    """Return the function that converts values of a type; `errors`: the names by code."""
     match t:
         case Enum(members=members):
             return _named(members)
@@ -59,8 +59,8 @@ def to_python(t: Type, errors: Sequence[str]) -> ToPython:
 
 
 def _named(names: Sequence[str]) -> ToPython:
-    """A number beyond the names, which only casts could make, stays one; a constructor's argument
-    may be the name already."""
+    """Convert a code to its name. A number beyond the names, which only casts can make, stays one;
+    a constructor's argument may be the name already."""
     return lambda v: names[v] if isinstance(v, int) and v < len(names) else v
 
 
@@ -78,7 +78,7 @@ def _fields_to_python(t: Fields, fields: tuple[Field, ...], errors: Sequence[str
 
 
 def from_python(t: Type, errors: Sequence[str]) -> FromPython:
-    """The function to values of a type."""
+    """Return the function that converts Python values to those of a type."""
     match t:
         case Bits():
             return _number(t)
@@ -102,7 +102,7 @@ def from_python(t: Type, errors: Sequence[str]) -> FromPython:
 
 
 def labelled(name: str, t: Type, errors: Sequence[str]) -> FromPython:
-    """As from_python, the error naming what the value is for."""
+    """As from_python; the error names the value's purpose."""
     convert = from_python(t, errors)
 
     def checked(given: Any, before: Value) -> Value:
@@ -220,6 +220,6 @@ def _wrong(given: Any, wanted: str) -> ValueError:
 
 
 def shown(given: Any) -> str:
-    """A wrong value in a message."""
+    """Return a wrong value as messages show it."""
     text = repr(given)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

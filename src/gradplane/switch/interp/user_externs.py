@@ -1,9 +1,9 @@
 """User-defined externs: declared by a program, implemented in Python.
 
-A function is called with its in and inout arguments in order and gives the result, or, where there
-are several, a tuple of the result and the out and inout parameters in order. A class is made with
-the constructor's arguments, once an instance. Abstract methods are attributes that can be called.
-What values look like: gradplane.switch.interp.user_extern_values.
+A function is called with its in and inout arguments in order and returns the result, or, if there
+are several, a tuple of the result and the out and inout parameters in order. A class is called
+with the constructor's arguments, once for each instance. Abstract methods are callable attributes.
+The forms of values: gradplane.switch.interp.user_extern_values.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from gradplane.switch.source import CompileError, Diagnostic, Span, source_lines
 
 Implementations = Mapping[str, Any] | ModuleType
 Invoke = Callable[[Sequence[Value]], list[Value]]
-"""From the values of a call's `inputs` to those of its `places`; raises Abort."""
+"""A function from the values of a call's `inputs` to those of its `places`; raises Abort."""
 
 HOW = "give it: Switch(..., externs={{{0!r}: ...}}), or --externs FILE.py with a {1} {0}"
 
@@ -43,7 +43,7 @@ log = logging.getLogger("gradplane.switch")
 
 
 def needed(program: ir.Program) -> Diagnostic | None:
-    """A warning where a program uses externs of its own: it runs with an implementation only."""
+    """Return a warning if a program has user-defined externs: it needs an implementation to run."""
     found = {e.type: e.span for e in program.externs if e.user_extern is not None}
     for call in program.user_extern_calls:
         if call.instance is None:
@@ -55,7 +55,7 @@ def needed(program: ir.Program) -> Diagnostic | None:
 
 
 def inputs(call: ir.CallUserExtern) -> list[tuple[ir.Expr, Type]]:
-    """The arguments with values that are known only when the call is made."""
+    """Return the arguments whose values are known only when the call is made."""
     return [(a.value, a.type) for a in call.args if a.direction != "out" and _unknown(a.value)]
 
 
@@ -66,7 +66,7 @@ def _unknown(value: ir.Expr | ir.ExternInstance | None) -> TypeGuard[ir.Expr]:
 class UserExterns:
     """The implementations of one loaded program's externs, their objects among them.
 
-    Raises CompileError where one is missing, or does not take the program's arguments.
+    Raises CompileError if one is missing, or does not take the program's arguments.
     """
 
     def __init__(self, program: ir.Program, state: State, given: Implementations | None) -> None:
@@ -76,7 +76,7 @@ class UserExterns:
         self._objects: dict[ir.ExternInstance, Any] = {}
         self._problems: list[Diagnostic] = []
         self._logged: set[ir.CallUserExtern] = set()
-        self.thread: int | None = None  # that one of them runs in
+        self.thread: int | None = None  # the one in which an implementation runs
         for instance in program.externs:
             if instance.user_extern is not None:
                 self._objects[instance] = self._made(instance)
@@ -87,7 +87,7 @@ class UserExterns:
             raise CompileError(self._problems, source_lines([p.span for p in self._problems]))
 
     def give_methods(self, compiler: Callable[[Frame], Statements]) -> None:
-        """Sets the abstract methods; `compiler` makes what compiles them."""
+        """Set the abstract methods; `compiler` makes what compiles them."""
         for instance, made in self._objects.items():
             assert instance.user_extern is not None
             for method in instance.user_extern.methods:
@@ -104,7 +104,7 @@ class UserExterns:
         self._problems.append(Diagnostic(span, what, hint=hint))
 
     def _made(self, instance: ir.ExternInstance) -> Any:
-        """The Python object for an instance."""
+        """Make the Python object for an instance."""
         kind = self._given.get(_spelled(instance.type))
         if not callable(kind):
             self._missing(f"extern {instance.type}", instance.type, "class", instance.span)
@@ -117,7 +117,7 @@ class UserExterns:
         try:
             return kind(*args)
         except Exception as error:
-            what = f"extern {instance.type} ({instance.name}): {_told(error)}"
+            what = f"extern {instance.type} ({instance.name}): {_error_text(error)}"
             self._problem(instance.span, what)
             return None
 
@@ -127,7 +127,7 @@ class UserExterns:
         return None if value is None else to_python(t, self.program.errors)(value)
 
     def _object(self, instance: ir.ExternInstance, span: Span) -> Any:
-        """What an extern object is in Python: of the architecture's, the state it keeps."""
+        """Return an extern's Python object: the state, if the extern is the architecture's."""
         if instance.user_extern is not None:
             return self._objects[instance]
         state = self.state
@@ -147,12 +147,12 @@ class UserExterns:
             count = f"{len(args)} argument{'s' if len(args) != 1 else ''}"
             self._problem(span, f"{what} is called with {count}, and its implementation: {error}")
             return False
-        except ValueError:  # it does not tell its parameters
+        except ValueError:  # it has no signature
             return True
         return True
 
     def _function(self, call: ir.CallUserExtern) -> Any:
-        """What a call calls, checked to take its arguments."""
+        """Return the function that a call calls, checked to take its arguments."""
         name = call.name
         if call.instance is None:
             function, what = self._given.get(_spelled(name)), f"extern {name}"
@@ -176,7 +176,7 @@ class UserExterns:
         return function
 
     def _arguments(self, call: ir.CallUserExtern) -> list[Callable[[Sequence[Value]], Any]]:
-        """Each argument as a function of the input values."""
+        """Return each argument as a function of the input values."""
         positions = iter(range(len(inputs(call))))
         return [
             _input(next(positions), to_python(a.type, self.program.errors))
@@ -187,7 +187,7 @@ class UserExterns:
         ]
 
     def _known(self, a: ir.UserExternArgument, span: Span) -> Any:
-        """An argument that is the same in every call; None for one that was left out."""
+        """Return an argument that is the same in every call; None for one that was left out."""
         if isinstance(a.value, ir.ExternInstance):
             return self._object(a.value, span)
         if isinstance(a.value, ir.Const):
@@ -197,7 +197,7 @@ class UserExterns:
     # -- at run time ----------------------------------------------------------------------------
 
     def invoke(self, call: ir.CallUserExtern) -> Invoke:
-        """The function that makes a call."""
+        """Return the function that makes a call."""
         function, arguments = self._calls[call]
         results = _results(call, self.program.errors)
 
@@ -208,7 +208,7 @@ class UserExterns:
                 given = function(*args)
             except Abort as abort:  # from a method that the program gives
                 what = failure(call)
-                raise Abort(what, f"{what}: {abort.told}") from None
+                raise Abort(what, f"{what}: {abort.detail}") from None
             except Exception as error:
                 self._log(call, error)
                 raise _failed(call, error) from error
@@ -226,7 +226,7 @@ class UserExterns:
         return invoke
 
     def _log(self, call: ir.CallUserExtern, error: Exception) -> None:
-        """Tells where an implementation raised, the first time that a call's did."""
+        """Log where a call's implementation raised, the first time that it did."""
         if call not in self._logged:
             self._logged.add(call)
             trace = error.__traceback__
@@ -236,11 +236,11 @@ class UserExterns:
 
 
 class PythonMethod:
-    """A method that the program gives: run by the interpreter, on the state of the switch, with
-    variables of its own in each call.
+    """An abstract method that the program implements; the interpreter runs it, on the switch's
+    state, with new variables in each call.
 
-    Takes the in and inout arguments in order, and gives what a function that implements an extern
-    would. Raises TypeError for their number, ValueError for what does not fit them.
+    Takes the in and inout arguments in order, and returns what a function that implements an extern
+    would. Raises TypeError for their number, ValueError for values that do not fit.
     """
 
     def __init__(self, method: ir.Method, compiler: Statements, errors: Sequence[str]) -> None:
@@ -276,8 +276,8 @@ class PythonMethod:
 
 
 class UserExternLock:
-    """A switch's lock that an extern of its program cannot take: it runs in the middle of a packet,
-    where nothing may change. Raises SwitchError then."""
+    """A switch's lock that raises SwitchError in a user-defined extern: it runs in the middle of a
+    packet's pass, in which nothing may change."""
 
     def __init__(self, externs: UserExterns) -> None:
         self._externs = externs
@@ -293,7 +293,7 @@ class UserExternLock:
 
 
 def _spelled(name: str) -> str:
-    """As Python can have it: `from` is `from_`."""
+    """Return a name that is valid in Python: `from_` for `from`."""
     return f"{name}_" if iskeyword(name) else name
 
 
@@ -308,7 +308,7 @@ def _by_name(given: Implementations | None) -> Mapping[str, Any]:
 
 
 def failure(call: ir.CallUserExtern) -> str:
-    """The reason of a drop."""
+    """Return the reason of a drop."""
     if call.instance is None:
         return f"extern {call.name} failed"
     return f"extern {call.instance.type}.{call.name} of {call.instance.name} failed"
@@ -324,11 +324,11 @@ def _always(known: Any) -> Callable[[Sequence[Value]], Any]:
 
 def _failed(call: ir.CallUserExtern, error: Exception) -> Abort:
     what = failure(call)
-    return Abort(what, f"{what}: {_told(error)}")
+    return Abort(what, f"{what}: {_error_text(error)}")
 
 
 def _results(call: ir.CallUserExtern, errors: Sequence[str]) -> list[tuple[FromPython, int | None]]:
-    """Of each place: what converts its value, and the position of its input, if it is inout."""
+    """Return for each place its value's converter, and the position of its input if it is inout."""
     names = {a.value: a.name for a in call.args if isinstance(a.value, ir.Var)}
     at = {value: i for i, (value, _) in enumerate(inputs(call))}
     return [
@@ -338,7 +338,7 @@ def _results(call: ir.CallUserExtern, errors: Sequence[str]) -> list[tuple[FromP
 
 
 def _parts(given: Any, count: int) -> Sequence[Any]:
-    """The values that a function gave."""
+    """Split the values that a function returned."""
     if count == 1:
         return [given]
     if not count and given is None:
@@ -349,6 +349,6 @@ def _parts(given: Any, count: int) -> Sequence[Any]:
     return given
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     text = str(error)
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -1,4 +1,4 @@
-"""Whether two expressions can name the same storage."""
+"""Aliasing: whether two expressions can name the same storage."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from gradplane.switch.ir.types import Header, Union
 
 
 def path(e: ir.Expr) -> tuple[ir.Var, tuple[int, ...]] | None:
-    """The variable and the field numbers an l-value leads through, None if an index is dynamic."""
+    """Return an l-value's variable and field numbers; None if an index is dynamic."""
     steps: list[int] = []
     while True:
         match e:
@@ -24,12 +24,12 @@ def path(e: ir.Expr) -> tuple[ir.Var, tuple[int, ...]] | None:
 
 
 def independent(e: ir.Expr) -> bool:
-    """Whether `e` names fixed storage: always the same variable, field, element."""
+    """Return whether `e` names fixed storage: always the same variable, field, element."""
     return path(e) is not None
 
 
 def in_header(e: ir.Expr) -> bool:
-    """Whether an l-value is part of a header, or of a union."""
+    """Return whether an l-value is part of a header, or of a union."""
     while isinstance(e, ir.FieldOf | ir.SliceOf | ir.ElementOf):
         e = e.base
         if isinstance(e.type, Header | Union):
@@ -38,7 +38,7 @@ def in_header(e: ir.Expr) -> bool:
 
 
 def header_of(e: ir.Expr) -> ir.Expr | None:
-    """The header that a field belongs to."""
+    """Return the header that a field belongs to."""
     while isinstance(e, ir.FieldOf):
         e = e.base
         if isinstance(e.type, Header):
@@ -47,7 +47,7 @@ def header_of(e: ir.Expr) -> ir.Expr | None:
 
 
 def variables(e: ir.Expr) -> set[ir.Var]:
-    """The variables an expression reads."""
+    """Return the variables that an expression reads."""
     match e:
         case ir.Var():
             return {e}
@@ -67,7 +67,7 @@ def variables(e: ir.Expr) -> set[ir.Var]:
 
 
 def overlap(a: ir.Expr, b: ir.Expr) -> bool:
-    """Whether storing to one could change the other."""
+    """Return whether a store to one could change the other."""
     pa, pb = path(a), path(b)
     if pa is None or pb is None:
         return bool(variables(a) & variables(b))

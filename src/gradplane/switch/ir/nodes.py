@@ -163,7 +163,7 @@ class Stmt:
 
 @dataclass(slots=True, eq=False)
 class Assign(Stmt):
-    """Copies by value, whole headers (with validity) and structs included.
+    """target = value: copies by value, whole headers (with validity) and structs included.
 
     The value is read in full before the target changes. Assigning a valid header to a union's
     header, or SetValid on it, makes the union's other headers invalid.
@@ -206,7 +206,7 @@ class If(Stmt):
 
 @dataclass(slots=True, eq=False)
 class SwitchStmt(Stmt):
-    """On a Bits expression; each case's values are distinct constants."""
+    """A switch on a Bits expression; each case's values are distinct constants."""
 
     subject: Expr
     cases: list[tuple[list[int], list[Stmt]]]
@@ -256,8 +256,8 @@ class CallExtern(Stmt):
 
     `args` has an expression for each in parameter (and directionless one) and an LValue for each
     out and inout parameter; `directions` says which. `result` takes the return value. A constant
-    of an enum type is passed by its name, as a String constant ("crc32"). `told_args`: the type
-    arguments as an ExternInstance has them.
+    of an enum type is passed by its name, as a String constant ("crc32"). `declared_type_args`: as
+    those of an ExternInstance.
     """
 
     instance: ExternInstance | None
@@ -266,7 +266,7 @@ class CallExtern(Stmt):
     directions: list[str]
     result: LValue | None = None
     type_args: list[Type] = field(default_factory=list)
-    told_args: list[Type] = field(default_factory=list)
+    declared_type_args: list[Type] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -285,9 +285,8 @@ class UserExternArgument:
 
 @dataclass(slots=True, eq=False)
 class CallUserExtern(Stmt):
-    """A call of an extern that the program declares and no architecture of ours has; it may do
-    anything but see the packet. `result` takes the return value, `type` is its type as in
-    UserExternArgument, VOID if there is none."""
+    """A call of a user-defined extern, which may do anything but see the packet. `result` takes the
+    return value, `type` is its type as in UserExternArgument, VOID if there is none."""
 
     instance: ExternInstance | None
     name: str
@@ -297,7 +296,7 @@ class CallUserExtern(Stmt):
 
     @property
     def places(self) -> list[tuple[Var, Type]]:
-        """What the implementation gives: the result, then out and inout arguments."""
+        """The values that the implementation gives: the result, then out and inout arguments."""
         given = [(a.value, a.type) for a in self.args if a.direction in ("out", "inout")]
         places = [(self.result, self.type), *given]
         return [(var, t) for var, t in places if isinstance(var, Var)]
@@ -419,8 +418,8 @@ class SelectCase:
 class State:
     """A parser state. `select` empty: goes to `cases[0].next`. No case matches: error NoMatch.
 
-    "accept" and "reject" are not in Parser.states. `on_reject` is done when parsing ends with a
-    reject in this state: what a sub-parser copies out to those it was called by.
+    "accept" and "reject" are not in Parser.states. `on_reject` runs when parsing ends with a reject
+    in this state: a sub-parser's out parameters are copied to its callers.
     """
 
     name: str
@@ -433,7 +432,7 @@ class State:
 
 @dataclass(slots=True, eq=False)
 class Parser:
-    """Starts in state "start". `locals` are zero at each run before `setup` is executed."""
+    """A parser; it starts in state "start". `locals` are zero at each run before `setup` runs."""
 
     name: str
     params: list[Param]
@@ -446,7 +445,7 @@ class Parser:
 
 @dataclass(slots=True, eq=False)
 class Control:
-    """`locals` (inlined blocks' and temporaries included) are zero at each run."""
+    """A control. `locals` (inlined blocks' and temporaries included) are zero at each run."""
 
     name: str
     params: list[Param]
@@ -462,7 +461,8 @@ class Control:
 
 @dataclass(slots=True, eq=False)
 class Action:
-    """`params` are the control plane's action data; the body may use the control's variables."""
+    """An action. `params` are the control plane's action data; the body may use the control's
+    variables."""
 
     name: str
     params: list[Var]
@@ -528,14 +528,14 @@ class Table:
 
 
 Argument: TypeAlias = "int | bool | str | tuple[Argument, ...] | ExternInstance | None"
-"""Of a constructor: an enum member is given by its name ("packets_and_bytes"), a list, tuple or
-struct as a tuple of its parts; None: an optional one that was left out."""
+"""An argument of a constructor: an enum member is given by its name ("packets_and_bytes"), a list,
+tuple or struct as a tuple of its parts; None: an optional one that was left out."""
 
 
 @dataclass(slots=True, eq=False)
 class Method:
-    """An abstract method as an instance's initializer gives it: a function of its parameters that
-    sees no packet and no variables but its own. `types` and `type` as in UserExternArgument."""
+    """An abstract method that an instance's initializer implements: a function of its parameters,
+    without packet or other variables. `types` and `type` as in UserExternArgument."""
 
     name: str
     params: list[Param]
@@ -549,8 +549,8 @@ class Method:
 
 @dataclass(slots=True, eq=False)
 class UserExtern:
-    """What only instances of user-defined externs have: the types of the constructor's parameters,
-    as in UserExternArgument, and abstract methods."""
+    """The user-defined part of an extern instance: the types of the constructor's parameters, as in
+    UserExternArgument, and abstract methods."""
 
     types: list[Type] = field(default_factory=list)
     methods: list[Method] = field(default_factory=list)
@@ -563,8 +563,8 @@ class ExternInstance:
     `kind` says which state it has in a running switch, whatever an architecture calls its type:
     "register", "counter", "direct_counter", "meter", "direct_meter", "action_profile",
     "action_selector", or another name for an instance without state there; "" for user-defined
-    externs. `told_args` are the type arguments with enums, errors and `type` declarations left in,
-    for P4Info.
+    externs. `declared_type_args` are the type arguments with enums, errors and `type` declarations
+    kept, for P4Info.
     """
 
     type: str  # as the program names it: "register", "Register", ...
@@ -573,7 +573,7 @@ class ExternInstance:
     args: list[Argument]
     annotations: Annotations = ()
     span: Span = NOWHERE
-    told_args: list[Type] = field(default_factory=list)
+    declared_type_args: list[Type] = field(default_factory=list)
     user_extern: UserExtern | None = None  # of a type that the architecture does not have
     kind: str = ""
 
@@ -591,7 +591,7 @@ class ValueSet:
 class Package:
     """`main`: the constructor arguments by parameter name.
 
-    Of a program without main, all blocks that no other block uses, by name; the type is "".
+    In a program without main, all blocks that no other block uses, by name; the type is "".
     """
 
     type: str  # "V1Switch", "PSA_Switch", ...

@@ -1,4 +1,4 @@
-"""The operators: one row each, with its width rule and what it means on Python ints.
+"""The operators: one row each, with its width rule and its meaning on Python ints.
 
 A value of bit<W> or int<W> is an int in the type's range, bool a bool, varbit a (length, value)
 pair. The interpreter takes a row's `make(left_type, right_type)`, the checker's constant folder
@@ -21,7 +21,7 @@ Function2 = Callable[[Value, Value], Value]
 
 
 def wrap(t: Type) -> Function1:
-    """The function that brings any int into the range of `t`, modulo 2^W: the one place of masks.
+    """Return the function that brings any int into the range of `t`, modulo 2^W: the one mask.
 
     int (arbitrary precision) and bool pass unchanged.
     """
@@ -43,7 +43,7 @@ def limits(t: Bits) -> tuple[int, int]:
 
 @dataclass(frozen=True, slots=True)
 class BinaryOp:
-    """`result` names the width rule: what the result's type is.
+    """A binary operator; `result` names the rule for the result's type.
 
     "left": the left operand's; "bool": bool; "sum": bit<left + right>.
     """

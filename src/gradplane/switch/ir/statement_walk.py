@@ -1,4 +1,4 @@
-"""Every statement of a program, with the block it belongs to."""
+"""Walks over the statements of a program, with the blocks that they belong to."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _bodies(block: ir.Parser | ir.Control) -> Iterator[ir.Stmt]:
 
 
 def nested(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
-    """Statements and those inside them, in source order. Not recursive: they may nest deeply."""
+    """Yield statements and those inside them in source order. Not recursive: they may nest deep."""
     pending = list(stmts)[::-1]
     while pending:
         stmt = pending.pop()

@@ -76,7 +76,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Fields(Type):
-    """What struct, header and header union share. Compared by name and by field types.
+    """A struct, header or header union. Compared by name and by field types.
 
     `args` are the type arguments of a specialised generic declaration.
     """

@@ -1,6 +1,6 @@
-"""Checks that a program of the intermediate representation is what nodes.py says is legal.
+"""The verifier: checks that a program of the intermediate representation is legal by nodes.py.
 
-For the compiler's own tests: a problem found here is a bug of the stage that made the program.
+For the compiler's tests: a problem found here is a bug of the stage that made the program.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class IRError(Exception):
 
 
 def verify(program: ir.Program) -> None:
-    """Raises IRError with everything that is wrong."""
+    """Raise IRError with everything that is wrong."""
     checker = _Checker(program)
     checker.program()
     if checker.problems:

@@ -1,4 +1,4 @@
-"""What each kind of expression must be, its operands given: the verifier's table."""
+"""The verifier's table of expressions: the rule for each kind, given its operands."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ Problem = str | None
 
 
 def problem_of(e: ir.Expr) -> Problem:
-    """What is wrong with an expression's own node; None if nothing is."""
+    """Return what is wrong with an expression's node, without its operands; None if nothing is."""
     check = _EXPRESSIONS.get(type(e))
     return check(e) if check else None
 
 
 def operands(e: ir.Expr) -> list[ir.Expr]:
-    """An expression's own operands."""
+    """Return an expression's operands."""
     match e:
         case ir.ElementOf():
             return [e.base, e.index]

@@ -23,7 +23,7 @@ def control_function(
     unit: Unit, name: str, control: ir.Control, context: Context, calls: Calls,
     values: Sequence[str],
 ) -> None:  # fmt: skip
-    """Compiles a control that neither parses nor emits; `values`: what its parameters are."""
+    """Compile a control that neither parses nor emits; `values`: its parameters' values."""
     f = unit.module.function(name, "i32", [("ptr noalias", "%c")])
     _control(Statements(unit, f, context, calls), control, values)
 
@@ -32,8 +32,8 @@ def deparser_function(
     unit: Unit, name: str, control: ir.Control, context: Context, calls: Calls,
     values: Sequence[str],
 ) -> int:  # fmt: skip
-    """Compiles a deparser; %out takes the bytes, and slot `emitted` of the state words their
-    number of bits. -> the most bytes it can emit."""
+    """Compile a deparser; %out takes the bytes, and slot `emitted` of the state words their
+    number of bits. Return the most bytes it can emit."""
     f = unit.module.function(name, "i32", [("ptr noalias", "%c"), ("ptr noalias", "%out")])
     code = Deparser(unit, f, context, calls, control)
     _control(code, control, values)
@@ -49,13 +49,13 @@ def _control(code: Statements, control: ir.Control, values: Sequence[str]) -> No
 
 
 def bind(code: Statements, params: Sequence[ir.Param], values: Sequence[str]) -> None:
-    """The parameters are these values of the context, in order, as many as there are."""
+    """Bind the parameters to these values of the context, in order, as many as there are."""
     for param, value in zip(params, values, strict=False):
         code.places[param.var] = code.context.value(code.f, "%c", value)
 
 
 class Deparser(Statements):
-    """`most`: bytes that the emits can write."""
+    """A deparser's statements; `most`: bytes that the emits can write."""
 
     def __init__(
         self, unit: Unit, f: Function, context: Context, calls: Calls, control: ir.Control

@@ -1,4 +1,4 @@
-"""The engine: a program compiled, its state words filled in, packets through."""
+"""The engine: compiles a program, fills in its state words and passes packets through it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gradplane.switch.jit.externs import (
 )
 from gradplane.switch.jit.hash_algorithms import crc_word
 from gradplane.switch.jit.llvm_text import Module
-from gradplane.switch.jit.native_arrays import Handover
+from gradplane.switch.jit.native_arrays import VectorTransfer
 from gradplane.switch.jit.native_code import Native
 from gradplane.switch.jit.native_rng import RNG
 from gradplane.switch.jit.replication_groups import GroupMirror, ValueSetMirror
@@ -43,7 +43,7 @@ from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Out
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 
-Told = tuple[int, Callable[[], None]]  # cause, what tells of it
+Report = tuple[int, Callable[[], None]]  # cause, the function that reports it
 
 log = logging.getLogger("gradplane.switch")
 
@@ -78,7 +78,7 @@ class Engine:
         self._once = self._native.function("once", pointer, number, number, number, pointer, number)
         self._at = self._module.words
         self._words = _words(self._native.address("state"), len(self._at))
-        self._out = Handover(self._words, self._at["out:data"])
+        self._out = VectorTransfer(self._words, self._at["out:data"])
         release = self._native.function("release")
         weakref.finalize(self, _release, self._native, release, self._out).atexit = False
         self._kept: list[Any] = []  # what native code points to
@@ -90,19 +90,19 @@ class Engine:
     # -- packets --------------------------------------------------------------------------------
 
     def process(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-        """Runs packets to their end, all that comes of them included: data[starts[i]:ends[i]] each,
-        which is not checked. Arrays are contiguous."""
+        """Process packets and all that comes of them: data[starts[i]:ends[i]] each, which is not
+        checked. Arrays are contiguous."""
         self._prepare()
         self._process(_address(ports), _address(data), _address(starts), _address(ends), len(ports))
         return self._finish()
 
     def process_one(self, port: int, packet: bytes) -> list[Output]:
-        """One packet."""
+        """Process one packet."""
         ports, data, offsets = pack([port], [packet])
         return _outputs(self.process(ports, data, offsets, offsets[1:]))
 
     def run(self, arrival: Arrival) -> Result:
-        """One pass; arrivals that come again carry native metadata."""
+        """Run one pass; arrivals that are resubmitted or recirculated carry native metadata."""
         self._prepare()
         meta = None if arrival.meta is None else ctypes.create_string_buffer(arrival.meta)
         data = arrival.packet
@@ -114,7 +114,7 @@ class Engine:
         return Result(_outputs(self._finish()), again)
 
     def _prepare(self) -> None:
-        """Brings native memory up to the state: time, groups, value sets, changed tables."""
+        """Update native memory from the state: time, groups, value sets, changed tables."""
         state = self.state
         now = state.clock()
         self._set("now", now)
@@ -125,7 +125,7 @@ class Engine:
             refresh()
 
     def _emptied(self, name: str) -> bytes:
-        """A vector's bytes; it is empty afterwards."""
+        """Return a vector's bytes and empty it."""
         words, at = self._words, self._at[name + ":data"]
         length = words[at + 1]
         if not length:
@@ -134,16 +134,16 @@ class Engine:
         return ctypes.string_at(words[at], length)
 
     def _finish(self) -> Sent:
-        """What was sent, the vectors emptied; tells what happened."""
+        """Return the packets sent, empty the vectors and report the messages."""
         rows = np.frombuffer(self._emptied("sent"), dtype=np.int64).reshape(-1, 3)
         out = self._out.take()
-        messages = list(self._told(self._emptied("messages")))
+        messages = list(self._reports(self._emptied("messages")))
         if self.cpu_port is not None and (rows[:, 0] == self.cpu_port).any():
             rows, out, arrived = self._without_cpu(rows, out)
-            # After what else their cause made the switch tell, as one packet at a time has it.
+            # After the cause's other messages, as if packets were processed one by one.
             messages = sorted(messages + arrived, key=lambda message: message[0])
-        for _, tell in messages:
-            tell()
+        for _, report in messages:
+            report()
         self._count_drops()
         if self._user_externs is not None:
             self._user_externs.raise_again()
@@ -165,55 +165,55 @@ class Engine:
     # -- messages -------------------------------------------------------------------------------
 
     def _reader(self, site: Site) -> Read:
-        """What reads the value that comes with a message, if one does."""
+        """Return the reader of the value that comes with a message, if one does."""
         return reader(self._layouts, site.type) if site.type is not None else lambda data: None
 
-    def _told(self, messages: bytes) -> Iterator[Told]:
+    def _reports(self, messages: bytes) -> Iterator[Report]:
         at = 0
         while at < len(messages):
             site, cause, size = np.frombuffer(messages, np.int64, 3, at).tolist()
             data = messages[at + 24 : at + 24 + size]
-            yield cause, partial(self._tell, site, data)
+            yield cause, partial(self._report, site, data)
             at += 24 + size
 
-    def _tell(self, number: int, data: bytes) -> None:
+    def _report(self, number: int, data: bytes) -> None:
         site, read = self._sites[number]
         match site.kind:
             case "fault":
                 self._fault(site.text, 1, f"packet dropped: {site.text}")
             case "user extern":
                 assert self._user_externs is not None
-                told = self._user_externs.failures.popleft().told
-                self._fault(site.text, 1, f"packet dropped: {told}")
+                detail = self._user_externs.failures.popleft().detail
+                self._fault(site.text, 1, f"packet dropped: {detail}")
             case "storm":
                 left = int.from_bytes(data, "little")
                 reason = f"one packet took {PASSES_A_PACKET} passes"
                 self._fault(reason, left, f"{left} packets dropped: {reason}")
             case "digest":
                 assert site.type is not None
-                self.state.tell(Digest(site.text, site.type, read(data)))
+                self.state.report(Digest(site.text, site.type, read(data)))
             case "log":
                 log.info("%s", log_message(site.text, site.type, read(data)))
 
-    def _without_cpu(self, rows: Ints, out: Bytes) -> tuple[Ints, Bytes, list[Told]]:
-        """What leaves, and what goes to the control plane."""
+    def _without_cpu(self, rows: Ints, out: Bytes) -> tuple[Ints, Bytes, list[Report]]:
+        """Return the packets that leave, and the reports of those to the control plane."""
         assert self.cpu_port is not None
         there = rows[:, 0] == self.cpu_port
         ends = rows[:, 1]
         lengths = ends - np.concatenate([np.zeros(1, dtype=np.int64), ends[:-1]])
-        told: list[Told] = []
+        reports: list[Report] = []
         for start, end, cause in zip(
             (ends - lengths)[there].tolist(), *rows[there, 1:].T.tolist(), strict=True
         ):
             packet = PacketIn(out[start:end].tobytes())
-            told.append((cause, partial(self.state.tell, packet)))
+            reports.append((cause, partial(self.state.report, packet)))
         rest = rows[~there].copy()
         rest[:, 1] = np.cumsum(lengths[~there])
-        return rest, out[np.repeat(~there, lengths)], told
+        return rest, out[np.repeat(~there, lengths)], reports
 
     def _fault(self, reason: str, count: int, text: str) -> None:
         self.state.drops[reason] += count
-        self.state.tell(Fault(text))
+        self.state.report(Fault(text))
 
     def _count_drops(self) -> None:
         for word, reason in self._pipeline.drops.items():
@@ -243,12 +243,12 @@ class Engine:
         return value
 
     def _point(self, name: str, array: Any) -> None:
-        """Sets a word to the address of an array, which is kept alive."""
+        """Set a word to the address of an array, which is kept alive."""
         self._kept.append(array)
         self._set(name, _address(array))
 
     def _share(self, externs: Externs) -> None:
-        """Points native code to the state's memory."""
+        """Point native code to the state's memory."""
         state = self.state
         self._point(REGISTERS, state.register_memory)
         for counter in state.counters.values():
@@ -282,8 +282,8 @@ def _outputs(sent: Sent) -> list[Output]:
     return [(port, packet) for _, port, packet in outputs(*sent)]
 
 
-def _release(native: Native, release: Callable[[], None], out: Handover) -> None:
-    """`native` is named to live until then."""
+def _release(native: Native, release: Callable[[], None], out: VectorTransfer) -> None:
+    """Free the native memory; `native` is a parameter so that it lives until then."""
     release()
     out.close()
 

@@ -1,12 +1,12 @@
-"""The entry points of native code, and packets that come again.
+"""The entry points of native code, and packets that are resubmitted or recirculated.
 
-process(ptr ports, ptr data, ptr offsets, i64 count): packets with all that comes of them.
+process(ptr ports, ptr data, ptr starts, ptr ends, i64 count): packets and all that comes of them.
 once(ptr data, i64 size, i64 port, i64 kind, ptr meta, i64 passes): one pass.
 release(): frees what the code allocated.
 
-What leaves is appended to vector `out`, with a record (port, end in `out`, cause) in `sent`. What
-comes again is in vector `again`, as nodes: bytes (ptr, capacity, length), kind, port, passes,
-metadata.
+Packets that leave are appended to vector `out`, with a record (port, end in `out`, cause) in
+`sent`. Those for a further pass are in vector `again`, as nodes: bytes (ptr, capacity, length),
+kind, port, passes, metadata.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind")
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What the engine must know of the code: sizes of a node and of the metadata in it, the
+    """What the engine needs to know of the code: sizes of a node and of the metadata in it, the
     packets' memory (state word -> bytes), reasons of drops by the state words that count them."""
 
     node_size: int
@@ -42,7 +42,7 @@ class Pipeline:
 class EntryPoints(ABC):
     """Writes the functions of a program. `passes`: the most that one injected packet may take."""
 
-    meta_size: int  # bytes that a packet that comes again brings along
+    meta_size: int  # bytes of metadata that a packet keeps for a further pass
     drops: Mapping[str, str]  # places that count drops, and the reasons
 
     def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
@@ -55,7 +55,7 @@ class EntryPoints(ABC):
 
     def build(self) -> Pipeline:
         self.blocks()
-        self._come_again()
+        self._make_node()
         self.arrive()
         self._process()
         self._again()
@@ -66,7 +66,7 @@ class EntryPoints(ABC):
 
     @abstractmethod
     def blocks(self) -> None:
-        """Writes the functions of the program's blocks, and those that `arrive` calls."""
+        """Write the functions of the program's blocks, and those that `arrive` calls."""
 
     @abstractmethod
     def arrive(self) -> None:
@@ -83,24 +83,24 @@ class EntryPoints(ABC):
     def node_size(self) -> int:
         return -(-(NODE_META + self.meta_size) // 16) * 16
 
-    # -- packets that come again ----------------------------------------------------------------
+    # -- packets for a further pass -------------------------------------------------------------
 
     def node(
         self, f: Function, room: Operand, kind: int, port: Operand | int, passes: Operand
     ) -> Operand:
-        """A node with room for so many bytes; the caller fills in data and metadata, then takes it
-        in with `take_node`."""
+        """Make a node with room for so many bytes; the caller fills in data and metadata, then
+        appends it with `take_node`."""
         args = (("i64", room), ("i64", kind), ("i64", port), ("i64", passes))
-        return f.call("ptr", "come_again", *args)
+        return f.call("ptr", "make_node", *args)
 
     def take_node(self, f: Function, node: Operand, size: Operand) -> None:
         f.store("i64", size, f.add(node, NODE["length"]), 8)
         native_vectors.extend(f, "again", self.node_size)
 
-    def _come_again(self) -> None:
-        """ptr come_again(i64 bytes, i64 kind, i64 port, i64 passes)"""
+    def _make_node(self) -> None:
+        """ptr make_node(i64 bytes, i64 kind, i64 port, i64 passes)"""
         params = [("i64", "%room"), ("i64", "%kind"), ("i64", "%port"), ("i64", "%passes")]
-        f = self.module.function("come_again", "ptr", params)
+        f = self.module.function("make_node", "ptr", params)
         node = native_vectors.reserve(f, "again", self.node_size)
         end = f.binary("add", "i64", native_vectors.length(f, "again"), self.node_size)
         with f.when(f.compare("ugt", "i64", end, f.word("nodes made", "i64", fixed=False))):

@@ -20,13 +20,13 @@ from gradplane.switch.runtime.lookup import entry_values
 
 
 class _None:
-    """No key, no entries."""
+    """The record of a table without a key: the default."""
 
     def __init__(self, shape: Shape, set_word: SetWord) -> None:
         self.shape = shape
 
     def set_default(self, record: bytes) -> None:
-        """The mirror has written it."""
+        """Do nothing: the mirror has written it."""
 
     def insert(self, entry: Entry, part: bytes) -> None:
         raise AssertionError(entry)
@@ -64,7 +64,7 @@ class _Direct:
 
 
 class _Plain:
-    """The values that each key's action assigns, and its tag."""
+    """Records of the values that each key's action assigns, and its tag."""
 
     def __init__(self, shape: Shape, block: npt.NDArray[np.uint8]) -> None:
         self.shape = shape
@@ -97,12 +97,12 @@ class _Plain:
 def _rows(
     block: npt.NDArray[np.uint8], start: int, bits: int, stride: int
 ) -> npt.NDArray[np.uint8]:
-    """The records of a direct or plain table."""
+    """Return the records of a direct or plain table."""
     return block[start : start + (stride << bits)].reshape(1 << bits, stride)
 
 
 class Records(Protocol):
-    """What the mirror asks of each kind of table. `part`: an entry's action part."""
+    """The records of any kind of table, as the mirror uses them. `part`: an entry's action part."""
 
     def set_default(self, record: bytes) -> None: ...
 
@@ -122,7 +122,7 @@ _KINDS: dict[str, Callable[[Shape, SetWord], Records]] = {
 
 
 def make_records(shape: Shape, set_word: SetWord, block: npt.NDArray[np.uint8]) -> Records:
-    """Empty records for a table of this shape; those of direct and plain ones are in `block`."""
+    """Make empty records for a table of this shape; direct and plain ones are in `block`."""
     if shape.kind in _IN_BLOCK:
         return _IN_BLOCK[shape.kind](shape, block)
     return _KINDS[shape.kind](shape, set_word)

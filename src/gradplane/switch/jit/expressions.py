@@ -1,7 +1,7 @@
 """Expressions and places as LLVM code.
 
-`value(e)` gives the operand of a scalar, `address(e)` where a composite lies for reading,
-`place(lvalue)` where to write. Varbits are composites here.
+`value(e)` gives the operand of a scalar, `address(e)` a composite's address for reading,
+`place(lvalue)` the address for writing. Varbits are composites here.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union, Varbit
-from gradplane.switch.jit.division import bring_division
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
 from gradplane.switch.jit.value_layout import Layouts, container, scalar_width
-from gradplane.switch.jit.wide_arithmetic import bring_wide
+from gradplane.switch.jit.wide_arithmetic import bring_division, bring_wide
 from gradplane.switch.source import NOWHERE
 
 INLINE = 128  # bits up to which products and quotients are computed in line
@@ -23,8 +22,8 @@ WIDEST = 2048  # bits up to which LLVM computes them: its code for them grows wi
 
 @dataclass(slots=True)
 class Unit:
-    """What the functions of one program share. groups, sessions: how many multicast groups and
-    clone sessions can exist."""
+    """A program being compiled, which its functions share. groups, sessions: how many multicast
+    groups and clone sessions can exist."""
 
     module: Module
     layouts: Layouts
@@ -35,7 +34,7 @@ class Unit:
     _numbers: dict[int, tuple[Type, int]] = field(default_factory=dict)
 
     def number(self, t: Type) -> int:
-        """A number of its own for each type object."""
+        """Return a number that is unique to a type object."""
         return self._numbers.setdefault(id(t), (t, len(self._numbers)))[1]
 
 
@@ -97,7 +96,7 @@ class Expressions:
         self.store(base, self.f.binary("or", kind, old, new))
 
     def lengths_equal(self, e: ir.Binary) -> Operand:
-        """Two varbits are equal when their lengths and values are."""
+        """Compare two varbits: equal if their lengths and values are."""
         a, b = self.address(e.left), self.address(e.right)
         same = self.f.compare("eq", "i32", self.f.load("i32", a), self.f.load("i32", b))
         t = Bits(_varbit_width(e.left.type))
@@ -108,7 +107,7 @@ class Expressions:
     # -- composites -----------------------------------------------------------------------------
 
     def address(self, e: ir.Expr) -> Operand:
-        """Where a composite value lies; it may change with the next statement."""
+        """Return the address of a composite value, which the next statement may change."""
         match e:
             case ir.Zero():
                 return self.f.module.zeros(self.layouts.of(e.type).size)
@@ -120,7 +119,7 @@ class Expressions:
         return self._locate(e, self._zeros)
 
     def place(self, target: ir.LValue) -> Operand:
-        """Where to write: beyond the end of a stack, somewhere that is not read."""
+        """Return the address to write to; beyond the end of a stack, one that is not read."""
         return self._locate(target, self._scratch)
 
     def _locate(self, e: ir.Expr, beyond: Callable[[Type], Operand]) -> Operand:
@@ -207,7 +206,7 @@ class Expressions:
             self.f.copy(target, self.address(e), self.layouts.of(e.type).size)
 
     def valid(self, header: Operand, t: Type) -> Operand:
-        """Whether the header at an address is valid, as i1."""
+        """Return whether the header at an address is valid, as i1."""
         flag = self.f.load("i8", self.f.add(header, self.layouts.of(t).valid))
         return self.f.compare("ne", "i8", flag, 0)
 
@@ -276,7 +275,7 @@ class Expressions:
         return self._instruction(_PLAIN[e.op], width, left, right)
 
     def _logical(self, e: ir.Binary) -> Operand:
-        """Operands are pure, so both are computed, unless the second may end parsing."""
+        """Compute && or ||: both operands, which are pure, unless the second may end parsing."""
         if not may_reject(e.right):
             op = "and" if e.op == "&&" else "or"
             return self.f.binary(op, "i1", self.value(e.left), self.value(e.right))
@@ -331,7 +330,7 @@ class Expressions:
         return result
 
     def _instruction(self, op: str, width: int, left: Operand, right: Operand) -> Operand:
-        """One instruction; what becomes long code for wide numbers is a function of its own."""
+        """Write one instruction; a long expansion for wide numbers becomes a function."""
         kind = f"i{width}"
         if op not in _LONG or width <= INLINE:
             return self.f.binary(op, kind, left, right)
@@ -383,12 +382,12 @@ def is_signed(t: Type) -> bool:
 
 
 def may_reject(e: ir.Expr) -> bool:
-    """Whether evaluating an expression can end parsing: stack.next and stack.last can."""
+    """Return whether evaluating an expression can end parsing: stack.next and stack.last can."""
     return isinstance(e, ir.NextOf | ir.LastOf) or any(may_reject(x) for x in operands(e))
 
 
 def operands(e: ir.Expr) -> Sequence[ir.Expr]:
-    """The expressions that an expression is made of."""
+    """Return an expression's operands."""
     match e:
         case ir.FieldOf() | ir.NextOf() | ir.LastOf() | ir.SliceOf() | ir.LastIndex():
             return (e.base,)
@@ -413,7 +412,7 @@ def _varbit_width(t: Type) -> int:
 
 
 def _signed(value: int, width: int) -> int:
-    """A constant as LLVM reads it: modulo 2^width, from -2^(width-1)."""
+    """Return a constant as LLVM reads it: modulo 2^width, from -2^(width-1)."""
     value &= (1 << width) - 1
     return value - (1 << width) if value >> (width - 1) else value
 

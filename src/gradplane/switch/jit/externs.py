@@ -21,9 +21,9 @@ from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.table_apply import Observe, Tables
 from gradplane.switch.jit.user_extern_calls import Buffer, call_user_extern
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.runtime.arrays import register_places
 from gradplane.switch.runtime.crcs import custom_crcs
 from gradplane.switch.runtime.profiles import ActionProfile
-from gradplane.switch.runtime.registers import register_places
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +38,12 @@ class Site:
 
 
 Builders = Mapping[tuple[str, str], Callable[["NativeCall"], None]]
-"""By the type of the instance ("" for a function) and the name."""
+"""The functions that write calls, by the type of the instance ("" for a function) and the name."""
 
 
 class Externs:
-    """Implements statements.Calls with an architecture's externs. `sites`: what the messages of
-    native code are about."""
+    """Compiles calls by an architecture's externs (statements.Calls). `sites`: the sources of the
+    messages that native code sends."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class NativeCall:
         return arg.value
 
     def index(self, position: int, size: int) -> tuple[Operand, Operand]:
-        """Whether an index is below `size` (i1), and the index or else 0 (i64)."""
+        """Return whether an index is below `size` (i1), and the index or else 0 (i64)."""
         e, f = self.args[position], self.f
         width = max(scalar_width(e.type), 64)
         number = self.code.number(e, width)
@@ -140,7 +140,7 @@ class NativeCall:
         return inside, f.select(inside, "i64", f.resize(number, width, 64), 0)
 
     def give(self, value: Operand, width: int, position: int | None = None) -> None:
-        """Assigns a number to an out argument, or to the return value (None)."""
+        """Assign a number to an out argument, or to the return value (None)."""
         target = self.stmt.result if position is None else self.target(position)
         if target is not None:
             self.code.store_number(target, value, width)
@@ -180,7 +180,7 @@ def hashed(
 
 
 def tell(f: Function, vector: str, site: int, data: Operand, size: int) -> None:
-    """Appends a message to a vector: site, cause, size in memory, bytes."""
+    """Append a message to a vector: site, cause, size in memory, bytes."""
     record = native_vectors.reserve(f, vector, 24 + size)
     for i, value in enumerate((str(site), f.word("cause", "i64", fixed=False), str(size))):
         f.store("i64", value, f.add(record, 8 * i), 1)

@@ -18,7 +18,7 @@ VECTORS = (64, 32, 16)  # bytes
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """At most 64 bits of a leaf: where they are in the run of bits, and in the leaf's memory."""
+    """At most 64 bits of a leaf: their place in the run of bits, and in the leaf's memory."""
 
     start: int
     width: int
@@ -27,7 +27,7 @@ class Piece:
 
     @property
     def bits(self) -> int:
-        """Of the number in memory."""
+        """The bits of the number in memory."""
         return min(container(self.leaf.width), WORD)
 
     @property
@@ -37,12 +37,12 @@ class Piece:
 
     @property
     def whole(self) -> bool:
-        """Whether it is the same bytes in the packet, but for their order."""
+        """Whether it has the same bytes in the packet, in any order."""
         return not self.start & 7 and self.width == self.bits
 
 
 def pieces(parts: Sequence[Leaf]) -> list[Piece]:
-    """A run of leaves, the wide ones cut into words, in order of the bits."""
+    """Split a run of leaves into pieces, wide ones into words, in order of the bits."""
     out, at = [], 0
     for leaf in parts:
         for number in reversed(range(-(-leaf.width // WORD))):
@@ -89,7 +89,7 @@ class Vector:
 
 
 def in_vectors(found: Sequence[Piece]) -> Iterator[Vector | list[Piece]]:
-    """Pieces in order, those that vectors can move as vectors, the others in lists."""
+    """Group pieces, in order, into vectors where possible, the others into lists."""
     single: list[Piece] = []
     for run in _runs(found):
         size, i = run[0].bits // 8, 0
@@ -112,7 +112,7 @@ def _vector(run: Sequence[Piece]) -> Vector:
 
 
 def _runs(found: Sequence[Piece]) -> Iterator[list[Piece]]:
-    """Cut where the next piece is not of the same size, whole, and next to the last in memory."""
+    """Split where the next piece is not of the same size, whole, and next to the last in memory."""
     run: list[Piece] = []
     step = 0
     for piece in found:

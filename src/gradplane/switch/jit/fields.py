@@ -1,6 +1,6 @@
-"""The bits of a list of fields: what hashes and checksums are computed over.
+"""The bits of a list of fields, over which hashes and checksums are computed.
 
-Fields of invalid headers are left out, so a list is cut into groups that are there or not.
+Fields of invalid headers are left out, so a list is split into groups that are present or not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gradplane.switch.jit.value_layout import container
 
 @dataclass(slots=True)
 class Group:
-    """Numbers with their widths, or a varbit of at most `most` bits in memory; there if `valid`."""
+    """Numbers with their widths, or a varbit of at most `most` bits; present if `valid`."""
 
     valid: Operand
     numbers: list[tuple[int, Operand]] = field(default_factory=list)
@@ -46,7 +46,7 @@ class FieldList:
 
     @property
     def fixed(self) -> bool:
-        """Whether it is one group of leaves: present as a whole or not at all."""
+        """Whether the list is one group of leaves: present as a whole or not at all."""
         return len(self.groups) <= 1 and not any(g.varbit for g in self.groups)
 
     @property
@@ -55,7 +55,7 @@ class FieldList:
         return sum(g.bits for g in self.groups) // 8 + 1
 
     def sum16(self, exact: bool = False) -> Operand:
-        """Of a fixed list: the sum (i64) of its 16-bit words, the last filled up with zeros; if it
+        """Return a fixed list's sum (i64) of 16-bit words, the last filled up with zeros; if it
         need not be exact, a number with the same ones' complement sum."""
         f, total = self.f, "0"
         for group in self.groups:
@@ -161,7 +161,7 @@ class FieldList:
                 raise AssertionError(t)
 
     def _number(self, t: Type, number: Operand, valid: Operand) -> None:
-        """Joins the last group if that is present under the same condition."""
+        """Add a number, to the last group if that is present under the same condition."""
         width = t.width if isinstance(t, Bits) else 1
         if not width:
             return

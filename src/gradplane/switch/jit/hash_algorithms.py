@@ -42,7 +42,7 @@ def step_function(unit: Unit, name: str) -> str:
 
 
 def crc_word(name: str) -> str:
-    """Of a calculation's memory."""
+    """The state word with the address of a calculation's memory."""
     return f"crc {name}"
 
 
@@ -132,7 +132,7 @@ def _identity(unit: Unit, f: Function) -> None:
 
 
 def _identity_step(f: Function) -> None:
-    """The last eight bytes."""
+    """Write the step of the identity: the last eight bytes."""
     result = f.variable("i64", "%state")
     with f.count("%length") as i:
         byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
@@ -158,7 +158,7 @@ def _crc_step(polynomial: int, final: int) -> Callable[[Function], None]:
 
 
 def _whole(name: str) -> Callable[[Unit, Function], None]:
-    """A hash that is one step."""
+    """Write a hash that is one step."""
 
     def write(unit: Unit, f: Function) -> None:
         args = (("ptr", "%data"), ("i64", "%length"), ("i64", 0))

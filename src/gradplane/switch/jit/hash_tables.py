@@ -1,4 +1,4 @@
-"""Records that are found by hash: of exact keys, and of keys with prefixes.
+"""Records that are found by hash: those of exact keys, and of keys with prefixes.
 
 Layouts: gradplane.switch.jit.table_layout.
 """
@@ -26,14 +26,14 @@ class Numbered:
         self._next = 0
 
     def set_default(self, record: bytes) -> None:
-        """A miss finds the default record, which the mirror writes."""
+        """Do nothing: a miss finds the default record, which the mirror writes."""
 
     def set(self, part: str, value: int) -> None:
-        """Sets one of the table's state words."""
+        """Set one of the table's state words."""
         self._set_word(self.shape.word(part), value)
 
     def place(self, record: bytes) -> int:
-        """Writes a new record; its number."""
+        """Write a new record; return its number."""
         if self._free:
             slot = self._free.pop()
         else:
@@ -43,7 +43,7 @@ class Numbered:
         return slot
 
     def rewrite(self, slot: int, part: bytes) -> None:
-        """Gives a record another action part."""
+        """Give a record another action part."""
         self.memory.write(slot * self.shape.stride + self.shape.key_size, part)
 
     def drop(self, slot: int) -> None:
@@ -53,7 +53,7 @@ class Numbered:
 class Index:
     """Record numbers by hash, open addressing: number plus 1, 0 free, TOMBSTONE deleted.
 
-    Packets wait while it is made anew, so that is done on whole arrays.
+    Packets wait while it is rebuilt, so that is done on whole arrays.
     """
 
     def __init__(self, records: Numbered) -> None:
@@ -66,7 +66,7 @@ class Index:
         self._rebuild(64)
 
     def add(self, slot: int, words: Sequence[int]) -> None:
-        """Enters a record by its key."""
+        """Insert a record by its key."""
         self._take(slot, hashed(words))
         self._count += 1
         if 2 * (self._filled + 1) > len(self._cells):
@@ -85,7 +85,7 @@ class Index:
         self._count -= 1
 
     def replace(self, slot: int, other: int) -> None:
-        """Enters another record with the same key in a record's place."""
+        """Replace a record by another one with the same key."""
         self._cells[self._find(slot)] = other + 1
         self._take(other, self._hashes[slot])
         self._entered[slot] = 0
@@ -124,7 +124,7 @@ class Index:
 
 
 class Hash(Numbered):
-    """Exact keys."""
+    """Records of exact keys."""
 
     def __init__(self, shape: Shape, set_word: SetWord) -> None:
         super().__init__(shape, set_word)
@@ -150,11 +150,11 @@ class Hash(Numbered):
 
 
 class Lpm(Hash):
-    """One lpm field, and exact ones: each prefix length is a group.
+    """Records of one lpm field and exact ones: each prefix length is a group.
 
     For each value of the field's first bits the guard has a row of bits, one for each length that
-    entries there have: few of those that exist. A bit once set stays; what it then costs is a
-    look-up in vain.
+    entries there have: few of those that exist. A bit once set stays; it then costs a lookup that
+    misses.
     """
 
     def __init__(self, shape: Shape, set_word: SetWord) -> None:
@@ -193,7 +193,7 @@ class Lpm(Hash):
 
 
 def joined(shape: Shape, values: Sequence[int]) -> int:
-    """All fields as one number, as compiled code joins the keys."""
+    """Join all fields into one number, as compiled code joins the keys."""
     number = 0
     for field, value in zip(shape.fields, values, strict=True):
         number = number << field.width | value

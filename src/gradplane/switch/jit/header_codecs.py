@@ -23,7 +23,7 @@ class HeaderCodecs:
     def decode(
         self, f: Function, t: Header, source: Operand, target: Operand, varying: Operand | int
     ) -> None:
-        """Fields from byte-aligned `source`; validity is not touched."""
+        """Decode fields from byte-aligned `source`; validity is not changed."""
         name = self._name("get", t)
         if not self.unit.module.has(name):
             form = wire(self.unit, t)
@@ -32,7 +32,7 @@ class HeaderCodecs:
         f.call("void", name, ("ptr", source), ("ptr", target), ("i64", varying))
 
     def encode(self, f: Function, t: Header, source: Operand, target: Operand) -> None:
-        """Fields to byte-aligned `target`, zeros up to the next byte."""
+        """Encode fields to byte-aligned `target`, with zeros up to the next byte."""
         name = self._name("put", t)
         if not self.unit.module.has(name):
             form = wire(self.unit, t)
@@ -68,7 +68,7 @@ class HeaderCodecs:
         f.store("i32", length, f.add("%target", form.varbit), 4)
 
     def _back(self, f: Function, form: Wire, varying: Operand) -> Operand:
-        """Where the fields after the varbit begin, moved to a byte's border if need be."""
+        """Return the start of the fields after the varbit, aligned to a byte if need be."""
         width = sum(leaf.width for leaf in form.back)
         start = f.binary("add", "i64", varying, sum(leaf.width for leaf in form.front))
         if form.aligned:
@@ -105,7 +105,7 @@ class HeaderCodecs:
 
 
 def _attributes(form: Wire) -> str:
-    """Where vectors fill many fields, LLVM is not to see it: it would take the fields out of the
-    vectors one by one instead of loading them."""
+    """Return the attributes of a codec's function. If vectors fill many fields, it is not inlined:
+    LLVM would extract the fields from the vectors one by one instead of loading them."""
     found = in_vectors(pieces((*form.front, *form.back)))
     return "noinline " if sum(p.count for p in found if isinstance(p, Vector)) > FEW else ""

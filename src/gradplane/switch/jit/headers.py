@@ -1,6 +1,6 @@
-"""Headers from and to the bytes of a packet.
+"""Decoding and encoding of headers.
 
-All in numbers of at most 64 bits, however wide the fields: LLVM moves those well, and wide ones
+All in numbers of at most 64 bits, however wide the fields: LLVM handles those well, and wide ones
 badly.
 """
 
@@ -35,7 +35,7 @@ class Codec:
     # -- from bytes -----------------------------------------------------------------------------
 
     def decode(self, parts: Sequence[Leaf], source: Operand, target: Operand) -> None:
-        """From left-aligned bytes at `source` to the leaves' places behind `target`."""
+        """Decode left-aligned bytes at `source` to the leaves' places from `target` on."""
         for leaf in parts:
             if not leaf.width:
                 self.code.put(leaf.type, "0", self.f.add(target, leaf.offset))
@@ -83,7 +83,7 @@ class Codec:
         return Number(piece.start, piece.width, self.f.resize(value, piece.bits, WORD))
 
     def numbers(self, values: Sequence[tuple[int, Operand]]) -> list[Number]:
-        """(width, operand) pairs one after the other, the wide ones cut into words."""
+        """Lay out (width, operand) pairs one after the other, wide ones split into words."""
         f, out, at = self.f, [], 0
         for width, operand in values:
             for number in reversed(range(-(-width // WORD))):
@@ -126,7 +126,7 @@ class Codec:
             return value
         if bits % 16 == 0:
             return self.f.intrinsic(f"llvm.bswap.i{bits}", f"i{bits}", (f"i{bits}", value))
-        more = bits + 8  # bswap wants an even number of bytes
+        more = bits + 8  # bswap needs an even number of bytes
         wide = self.f.binary("shl", f"i{more}", self.f.resize(value, bits, more), 8)
         swapped = self.f.intrinsic(f"llvm.bswap.i{more}", f"i{more}", (f"i{more}", wide))
         return self.f.resize(swapped, more, bits)
@@ -141,7 +141,7 @@ class Codec:
 
 
 def _runs(numbers: Sequence[Number]) -> Iterator[tuple[int, int, list[Number]]]:
-    """Cut at the byte borders that numbers share: (first bit, end, numbers)."""
+    """Split at the byte boundaries that numbers share: (first bit, end, numbers)."""
     members: list[Number] = []
     for i, number in enumerate(numbers):
         members.append(number)
@@ -168,7 +168,7 @@ class Wire:
 
     @property
     def aligned(self) -> bool:
-        """Whether every part is whole bytes."""
+        """Whether every part is of whole bytes."""
         widths = [sum(leaf.width for leaf in part) for part in (self.front, self.back)]
         return all(not w & 7 for w in (*widths, self.fixed))
 
@@ -188,7 +188,7 @@ def wire(unit: Unit, t: Fields) -> Wire:
 
 
 def emitted(t: Type) -> list[Header]:
-    """The header types that emit of a value may write, as often as it may."""
+    """Return the header types that emit of a value may write, each as often as it may."""
     if isinstance(t, Header):
         return [t]
     if isinstance(t, Stack):
@@ -215,7 +215,7 @@ def copy_bits(
 
 
 def _copy_bits(module: Module) -> None:
-    """64 bits at a time where the target is at a whole byte, else what its byte has room for."""
+    """Copy 64 bits at a time if the target is at a whole byte, else what its byte has room for."""
     params = [("ptr", "%target"), ("i64", "%to"), ("ptr", "%source"), ("i64", "%from"),
               ("i64", "%count")]  # fmt: skip
     f = module.function("copy_bits", "void", params, attributes="noinline ")
@@ -263,7 +263,7 @@ def _copy_bits(module: Module) -> None:
 
 
 def clear_rest(f: Function, target: Operand, bits: Operand) -> None:
-    """Zeros for what is missing to a whole byte behind so many bits."""
+    """Fill up the last byte with zeros."""
     odd = f.binary("and", "i64", bits, 7)
     with f.when(f.compare("ne", "i64", odd, 0)):
         last = f.add(target, f.binary("lshr", "i64", bits, 3))

@@ -238,7 +238,7 @@ class Function:
         return f"b{self._count}"
 
     def at(self, label: str) -> None:
-        """Goes on in a block, which is entered from what came before."""
+        """Continue in a block, which is entered from the code before it."""
         if self._open:
             self._lines.append(f"br label %{label}")
         self._lines.append(f"{label}:")
@@ -262,7 +262,7 @@ class Function:
 
     @contextmanager
     def when(self, cond: Operand) -> Iterator[None]:
-        """What is written inside is run if `cond`."""
+        """Run what is written inside if `cond`."""
         then, end = self.label(), self.label()
         self.branch(cond, then, end)
         self.at(then)
@@ -271,7 +271,7 @@ class Function:
 
     @contextmanager
     def unless(self, cond: Operand) -> Iterator[None]:
-        """What is written inside is run if not `cond`."""
+        """Run what is written inside if not `cond`."""
         other, end = self.label(), self.label()
         self.branch(cond, end, other)
         self.at(other)
@@ -280,7 +280,7 @@ class Function:
 
     @contextmanager
     def loop(self) -> Iterator[str]:
-        """Repeats what is written inside; gives the label to leave by."""
+        """Repeat what is written inside; give the label to leave by."""
         head, end = self.label(), self.label()
         self.at(head)
         yield end
@@ -289,7 +289,7 @@ class Function:
 
     @contextmanager
     def count(self, limit: Operand | int, start: Operand | int = 0) -> Iterator[Operand]:
-        """Repeats for i64 numbers from `start` to below `limit`."""
+        """Repeat for i64 numbers from `start` to below `limit`."""
         number = self.variable("i64", start)
         with self.loop() as end:
             current, go_on = number.get(), self.label()

@@ -1,4 +1,4 @@
-"""Finding a table's record: one native function for each form of table.
+"""Lookups of a table's record: one native function for each form of table.
 
 ptr lookup(ptr words, i<K> key, range keys...) gives the action part, the default one on a miss.
 """
@@ -22,7 +22,7 @@ class Lookups:
         self._functions: dict[tuple[object, ...], str] = {}
 
     def find(self, f: Function, shape: Shape, keys: Sequence[Operand]) -> Operand:
-        """The action part for a key, which has an operand a match field."""
+        """Return the action part for a key, which has an operand for each match field."""
         if shape.kind == "direct":
             return self.record(f, shape, joined(f, shape, keys, 64))
         for part in WORDS:
@@ -54,7 +54,7 @@ class Lookups:
 
 
 def joined(f: Function, shape: Shape, keys: Sequence[Operand], width: int) -> Operand:
-    """All fields as one number, the first in the highest bits."""
+    """Join all fields into one number, the first in the highest bits."""
     number: Operand = "0"
     for field, key in zip(shape.fields, keys, strict=True):
         if not field.width:
@@ -96,7 +96,7 @@ class _Writer:
         self._probe(self._split("%key"))
 
     def _lpm(self) -> None:
-        """Tries the lengths whose bits the guard has, the longest first."""
+        """Try the lengths whose bits the guard has, the longest first."""
         f, shape, order = self.f, self.shape, self._word("order", "ptr")
         assert shape.guard is not None, shape
         bits, words = shape.guard
@@ -125,14 +125,14 @@ class _Writer:
         return [*(f.binary("and", "i64", k, m) for k, m in zip(keys, row, strict=False)), row[-1]]
 
     def _probe(self, words: Sequence[Operand]) -> None:
-        """Returns the record with this key, or goes on if there is none."""
+        """Return the record with this key, or go on if there is none."""
         with self._found(words) as record:
             self.f.ret(self.f.add(record, self.shape.key_size))
 
     @contextmanager
     def _found(self, words: Sequence[Operand]) -> Iterator[Operand]:
-        """What is written inside is run on the record with this key, if there is one; it must not
-        end in the middle."""
+        """Run what is written inside on the record with this key, if there is one; it must not end
+        in the middle."""
         f = self.f
         index, mask = self._word("index", "ptr"), self._word("mask", "i64")
         records, out = self._word("records", "ptr"), f.label()
@@ -204,7 +204,7 @@ class _Writer:
         return rows
 
     def _try(self, group: Operand, best: Variable, found: Variable) -> None:
-        """Looks into a group, if something in it can be better."""
+        """Search a group if it can hold a better record."""
         f, size = self.f, 8 * (self.shape.words + 2)
         row = f.add(self._word("order", "ptr"), f.binary("mul", "i64", group, size))
         limit = f.fixed("i64", f.add(row, size - 8), 8)

@@ -1,13 +1,18 @@
-"""gradplane.switch.runtime.meters.MeterCell.execute as a native function."""
+"""Counts in native memory, and gradplane.switch.runtime.meters.MeterCell.execute as a function."""
 
 from __future__ import annotations
 
-from gradplane.switch.jit.count_layout import count
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.meters import CELL_WORDS, COUNTS, GREEN, RED, SECOND, YELLOW
 
 _AT = {name: 8 * i for i, name in enumerate(CELL_WORDS)}
+
+
+def count(f: Function, cells: Operand, size: Operand) -> None:
+    """Count a packet of so many bytes; `cells`: the address of two words, packets and bytes."""
+    for at, amount in ((cells, "1"), (f.add(cells, 8), size)):
+        f.store("i64", f.binary("add", "i64", f.load("i64", at, 8), amount), at, 8)
 
 
 def execute_meter(
@@ -93,7 +98,7 @@ class _Writer:
         return self.f.resize(less, 128, 64)
 
     def _gained(self, rate: str) -> Operand:
-        """rate * now // SECOND - rate * last // SECOND, not below zero."""
+        """rate * now // unit - rate * last // unit, not below zero; unit: SECOND * period."""
         f = self.f
         now, last = (self._tokens(rate, time) for time in ("%now", self._get("last")))
         return f.intrinsic("llvm.usub.sat.i128", "i128", ("i128", now), ("i128", last))
@@ -101,14 +106,18 @@ class _Writer:
     def _tokens(self, rate: str, time: Operand) -> Operand:
         f = self.f
         wide = [f.resize(x, 64, 128) for x in (self._get(rate), time)]
-        return _divided(f, f.binary("mul", "i128", *wide))
+        tokens = f.variable("i128", _divided(f, f.binary("mul", "i128", *wide), SECOND))
+        period = self._get("period")
+        with f.when(f.compare("ne", "i64", period, 1)):
+            tokens.set(_divided(f, tokens.get(), period))
+        return tokens.get()
 
     def _advance(self) -> None:
         args = (("i64", self._get("last")), ("i64", "%now"))
         self._set("last", self.f.intrinsic("llvm.umax.i64", "i64", *args))
 
     def _has(self, bucket: str, colour: int) -> Operand:
-        """Whether the bucket has the tokens, and the packet was of this colour or a better one."""
+        """Return whether the bucket has the tokens and the packet was not worse than `colour`."""
         enough = self.f.compare("uge", "i64", self._get(bucket), "%amount")
         good = self.f.compare("ule", "i32", "%before", colour)
         return self.f.binary("and", "i1", enough, good)
@@ -117,15 +126,15 @@ class _Writer:
         self._set(bucket, self.f.binary("sub", "i64", self._get(bucket), "%amount"))
 
 
-def _divided(f: Function, number: Operand) -> Operand:
-    """An i128 by SECOND, digit by digit of 32 bits (LLVM would call a library)."""
+def _divided(f: Function, number: Operand, divisor: Operand | int) -> Operand:
+    """Divide an i128 by a number below 2^32, in digits of 32 bits (LLVM would call a library)."""
     rest: Operand = "0"
     quotient: Operand = "0"
     for shift in (96, 64, 32, 0):
         digit = f.resize(f.binary("lshr", "i128", number, shift), 128, 32)
         high = f.binary("shl", "i64", rest, 32)
         current = f.binary("or", "i64", high, f.resize(digit, 32, 64))
-        part = f.resize(f.binary("udiv", "i64", current, SECOND), 64, 128)
-        rest = f.binary("urem", "i64", current, SECOND)
+        part = f.resize(f.binary("udiv", "i64", current, divisor), 64, 128)
+        rest = f.binary("urem", "i64", current, divisor)
         quotient = f.binary("or", "i128", f.binary("shl", "i128", quotient, 32), part)
     return quotient

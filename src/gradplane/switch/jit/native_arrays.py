@@ -1,8 +1,8 @@
-"""What native code wrote, given to Python without a copy.
+"""The output of native code, given to Python without a copy.
 
-A large vector's memory becomes a NumPy array's, and the vector goes on with other memory. When
-nothing refers to the array any more, its memory is kept for the next call, which then writes to
-pages and lines of the cache that are warm.
+A large vector's memory becomes a NumPy array's, and the vector gets other memory. When nothing
+refers to the array any more, its memory is kept for the next call, which then writes to warm pages
+and cache lines.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _libc.free.argtypes = [ctypes.c_void_p]
 _libc.free.restype = None
 
 
-class Handover:
-    """Of one vector: `words` are the engine's state words, `at` the first of the vector's three
+class VectorTransfer:
+    """Transfers a vector: `words` are the engine's state words, `at` the first of the vector's
     (address, length, capacity)."""
 
     def __init__(self, words: memoryview[int], at: int) -> None:
@@ -32,13 +32,13 @@ class Handover:
         self._open = True
 
     def prepare(self) -> None:
-        """Gives the vector memory that came back, if it has none."""
+        """Give the vector memory that was returned, if it has none."""
         at = self._at
         if not self._words[at] and self._spare:
             self._words[at], self._words[at + 2] = self._spare.pop()
 
     def take(self) -> npt.NDArray[np.uint8]:
-        """The vector's bytes; it is empty afterwards."""
+        """Return the vector's bytes and empty it."""
         at = self._at
         start, length, capacity = self._words[at : at + 3].tolist()
         self._words[at + 1] = 0
@@ -50,7 +50,7 @@ class Handover:
         return np.frombuffer(memoryview(memory), np.uint8)
 
     def close(self) -> None:
-        """Frees what is spare, now and when more comes back."""
+        """Free spare memory, now and when more is returned."""
         self._open = False
         while self._spare:
             _libc.free(self._spare.pop()[0])

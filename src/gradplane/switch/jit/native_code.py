@@ -26,7 +26,7 @@ class Native:
     def __init__(self, assembly: str, cached: bool = True) -> None:
         self._machine = _target_machine()
         object_code = _object_code(assembly, self._machine, cached)
-        # MCJIT wants a module of its own beside the object.
+        # MCJIT needs a module beside the object.
         empty = llvm.parse_assembly("")
         self._engine = llvm.create_mcjit_compiler(empty, self._machine)
         self._engine.add_object_file(llvm.ObjectFileRef.from_data(object_code))
@@ -38,7 +38,7 @@ class Native:
         return ctypes.CFUNCTYPE(None, *types)(address)
 
     def address(self, name: str) -> int:
-        """Of an exported variable."""
+        """Return the address of an exported variable."""
         found: int = self._engine.get_global_value_address(name)
         return found
 

@@ -1,4 +1,4 @@
-"""The memory of one packet on its way: what the parser left, notes for the traffic manager, and
+"""The memory of one packet: the input and the parser's position, notes for the traffic manager, and
 the values that pass from block to block."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Context:
         return f.add(context, self.values[name])
 
     def begin(self, f: Function, context: Operand, data: Operand, size: Operand) -> None:
-        """A packet of `size` bytes before it is parsed: all values are zero."""
+        """Begin with a packet of `size` bytes, which is not parsed: all values are zero."""
         f.clear(f.add(context, self.start), self.size - self.start)
         self.set(f, context, "data", data)
         self.set(f, context, "bits", f.binary("shl", "i64", size, 3))
@@ -63,7 +63,7 @@ class Context:
 def make_context(
     layouts: Layouts, types: Mapping[str, Type], notes: Sequence[str], direct: Sequence[str]
 ) -> Context:
-    """Lays out a packet's memory."""
+    """Lay out a packet's memory."""
     slots, end = {}, 0
     for name, kind in {**_SLOTS, **dict.fromkeys(notes, "i64")}.items():
         slots[name] = Slot(kind, end)

@@ -23,7 +23,7 @@ from gradplane.switch.jit.valuesets import contains
 def parser_function(
     unit: Unit, name: str, parser: ir.Parser, context: Context, calls: Calls, values: Sequence[str]
 ) -> None:
-    """Compiles a parser; `values`: what its parameters are."""
+    """Compile a parser; `values`: its parameters' values."""
     f = unit.module.function(name, "i32", [("ptr noalias", "%c")])
     code = ParserCode(unit, f, context, calls, parser)
     bind(code, parser.params, values)
@@ -73,7 +73,7 @@ class ParserCode(Statements):
         self.f.go(self.labels["reject"])
 
     def _on_reject(self, state: ir.State) -> None:
-        """Where the rejects in this state lead."""
+        """Return the label to which rejects in this state lead."""
         self.f.at(self.labels["reject"])
         self.labels["reject"] = self.exit
         self.body(state.on_reject)
@@ -209,14 +209,14 @@ class ParserCode(Statements):
         self.position.set(self._need(self.position.get(), count))
 
     def _need(self, start: Operand, count: Operand) -> Operand:
-        """Rejects if there are not so many bits; the position behind them."""
+        """Reject if there are not so many bits; return the position after them."""
         end = self.f.binary("add", "i64", start, count)
         with self.f.when(self.f.compare("ugt", "i64", end, self.bits)):
             self.reject(self.error("PacketTooShort"))
         return end
 
     def _source(self, start: Operand, count: Operand, most: int) -> Operand:
-        """Address of the next bits, copied to a byte's border if need be."""
+        """Return the address of the next bits, aligned to a byte by a copy if need be."""
         address = self.f.add(self.data, self.f.binary("lshr", "i64", start, 3))
         if self.aligned:
             return address
@@ -228,7 +228,7 @@ class ParserCode(Statements):
         return result.get()
 
     def _whole_bytes(self, size: ir.Expr) -> Operand:
-        """A number of bits, which must be whole bytes, as for BMv2."""
+        """Return a number of bits, which must be whole bytes, as in BMv2."""
         bits = self.number(size, 64)
         odd = self.f.binary("and", "i64", bits, 7)
         with self.f.when(self.f.compare("ne", "i64", odd, 0)):
@@ -236,7 +236,7 @@ class ParserCode(Statements):
         return bits
 
     def _advance_next(self, target: ir.LValue) -> None:
-        """Extracting to stack.next, or to a member of a union there, moves next on."""
+        """Advance stack.next after an extract to it, or to a member of a union there."""
         base = target.base if isinstance(target, ir.FieldOf) else target
         if isinstance(base, ir.NextOf):
             stack = self.place(base.base)
@@ -249,7 +249,7 @@ def _any(matches: Sequence[ir.Match]) -> bool:
 
 
 def _aligned(unit: Unit, parser: ir.Parser) -> bool:
-    """Whether the position is surely at a byte's border before every read."""
+    """Return whether the position is always at a byte boundary before a read."""
     return all(
         wire(unit, stmt.target.type).aligned
         for stmt in statements(parser)
@@ -258,7 +258,7 @@ def _aligned(unit: Unit, parser: ir.Parser) -> bool:
 
 
 def _cyclic(parser: ir.Parser) -> bool:
-    """Whether a state can come again. Not recursive: parsers may have thousands of states."""
+    """Return whether a state can recur. Not recursive: parsers may have thousands of states."""
     done: set[str] = set()
     path: dict[str, Iterator[str]] = {}  # the states on the way here, and where they lead yet
 

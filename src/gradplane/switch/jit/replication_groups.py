@@ -1,6 +1,6 @@
-"""Native copies of multicast groups, clone sessions and parser value sets.
+"""Native mirrors of multicast groups, clone sessions and parser value sets.
 
-They are looked at before native code runs, and copied again if they changed.
+They are compared before native code runs, and updated if the originals changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class GroupMirror:
         self._used: tuple[list[int], list[int]] = ([], [])
 
     def refresh(self) -> None:
-        """Copies both if one changed, or the ports that are down."""
+        """Update both if one changed, or the ports that are down."""
         state, live = self.state, self.state.links.live
         changes = state.multicast.changes, state.clone_sessions.changes, state.links.down
         if changes == self._seen:

@@ -1,8 +1,8 @@
-"""What the entries of a table with an action profile choose among, in native memory.
+"""The choices of the entries of a table with an action profile, in native memory.
 
 Each target in use (a member, a group, a one-shot group) has a run of choices: action parts that
 entries refer to by the first one's number and their number. The first two of all are the table's
-default action and what an entry with an empty group runs.
+default action and the action for an empty group.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class _Run:
 
 
 class Choices:
-    """Of one table. `encode` gives an action part of `size` bytes for an action, and whether it is
-    that of an entry; `moved` is told of entries whose numbers are others now."""
+    """The choices of one table. `encode` gives an action part of `size` bytes for an action, and
+    whether it is that of an entry; `moved` is called with entries whose numbers have changed."""
 
     def __init__(
         self,
@@ -55,12 +55,12 @@ class Choices:
         self._seen: object = None  # of the profile, when the runs were last compared with it
 
     def set_fixed(self) -> None:
-        """Writes the default action and that for an empty group."""
+        """Write the default action and that for an empty group."""
         for at, action in enumerate((self._table.default, self._table.for_empty_group)):
             self._write(at, [action], False)
 
     def take(self, entry: Entry) -> bytes:
-        """The numbers for an entry that is new, or has a new target."""
+        """Return the numbers for an entry that is new, or has a new target."""
         self.drop(entry)
         target = entry.action
         run = self._runs.get(target)
@@ -72,7 +72,7 @@ class Choices:
         return run.numbers
 
     def drop(self, entry: Entry) -> None:
-        """An entry's target is no longer in use by it."""
+        """Note that an entry no longer uses its target."""
         target = self._targets.pop(id(entry), None)
         if target is None:
             return
@@ -83,7 +83,7 @@ class Choices:
             del self._runs[target]
 
     def refresh(self) -> None:
-        """Brings the runs up to the profile, if it changed."""
+        """Update the runs from the profile, if it changed."""
         profile = self._table.profile
         assert profile is not None, self._table.table.name
         seen = profile.changes, profile.links.down
@@ -99,7 +99,7 @@ class Choices:
         return self._table.profile.choices(target)
 
     def _place(self, run: _Run, actions: list[ActionData]) -> None:
-        """Gives a run other actions: where it was if there are as many, else behind all others."""
+        """Give a run other actions: in its place if there are as many, else after all others."""
         before, run.actions = run.actions, actions
         if len(actions) != len(before):
             self._used += len(actions) - len(before)
@@ -112,7 +112,7 @@ class Choices:
             self._close_up()
 
     def _close_up(self) -> None:
-        """Writes all runs anew, without what is unused between them."""
+        """Write all runs anew, without gaps."""
         self._end = self._used = FIXED
         for run in self._runs.values():
             actions, run.actions = run.actions, []

@@ -76,7 +76,8 @@ def plain_actions(table: ir.Table, layouts: Layouts) -> Plain | None:
 
 
 def _assignments(action: ir.Action) -> dict[Path, ir.Assign] | None:
-    """Of each target; None unless each parameter goes to at most one target, and that is all."""
+    """Return each target's assignment; None unless each parameter goes to at most one target and
+    the action does nothing else."""
     out: dict[Path, ir.Assign] = {}
     used: set[ir.Expr] = set()
     for stmt in action.body:
@@ -93,7 +94,7 @@ def _assignments(action: ir.Action) -> dict[Path, ir.Assign] | None:
 
 
 def _path(target: ir.LValue, params: Sequence[ir.Var]) -> Path | None:
-    """Names a scalar variable, or a scalar field of structs and headers."""
+    """Return the name of a scalar variable, or of a scalar field of structs and headers."""
     if not isinstance(target.type, Bits | Bool):
         return None
     names: list[object] = []

@@ -17,7 +17,7 @@ from gradplane.switch.source import NOWHERE
 
 
 class Calls(Protocol):
-    """What an architecture supplies: tables and externs."""
+    """The calls of tables and externs that an architecture supplies."""
 
     def apply(self, s: ir.ApplyTable, code: Statements) -> None: ...
 
@@ -26,7 +26,7 @@ class Calls(Protocol):
     def call_user_extern(self, s: ir.CallUserExtern, code: Statements) -> None: ...
 
     def fault(self, reason: str) -> int:
-        """The number by which the engine will know why a packet was given up."""
+        """Return the number by which the engine finds the reason of a fault."""
 
 
 class Statements(Expressions):
@@ -43,26 +43,26 @@ class Statements(Expressions):
         self._ends: dict[ir.Block, str] = {}
 
     def body(self, stmts: Sequence[ir.Stmt]) -> None:
-        """A sequence of statements."""
+        """Compile a sequence of statements."""
         for stmt in stmts:
             if stmt.span != NOWHERE:
                 self.span = stmt.span
             _STATEMENTS[type(stmt)](self, stmt)
 
     def finish(self) -> None:
-        """The end of a control's body."""
+        """End a control's body."""
         self.f.at(self.exit)
         self.f.ret(0)
 
     def local(self, var: ir.Var, clear: bool = True) -> None:
-        """Gives a variable its place in the function's frame."""
+        """Give a variable its place in the function's frame."""
         place = self.layouts.of(var.type)
         self.places[var] = self.f.alloca(place.size, max(place.align, 8))
         if clear:
             self.zero(self.places[var], var.type)
 
     def zero(self, address: Operand, t: Type) -> None:
-        """Sets what lies at an address to its default value."""
+        """Set the value at an address to its default."""
         if is_scalar(t):
             self.put(t, "0", address)
         else:
@@ -73,7 +73,7 @@ class Statements(Expressions):
         self.context.set(self.f, "%c", name, value)
 
     def give_up(self, reason: str) -> None:
-        """Ends the packet's way."""
+        """Drop the packet: return from the block with a fault."""
         self.f.ret(-self.calls.fault(reason))
 
     # -- assignments ----------------------------------------------------------------------------
@@ -93,7 +93,7 @@ class Statements(Expressions):
         return isinstance(target, ir.FieldOf) and isinstance(target.base.type, Union)
 
     def keep_only(self, target: ir.LValue) -> None:
-        """Makes the other headers of a header's union invalid."""
+        """Make the other headers of a header's union invalid."""
         if not isinstance(target, ir.FieldOf) or not isinstance(target.base.type, Union):
             return
         base, t = self.place(_lvalue(target.base)), target.base.type

@@ -15,13 +15,13 @@ from gradplane.switch.jit.value_layout import scalar_width
 
 Selection = Callable[[ir.Table, Statements], Operand]
 Observe = Callable[[ir.Table, Shape, Statements, Operand], None]
-"""Of a table, its shape, the code, and the address of the action part that was found."""
+"""A function of a table, its shape, the code, and the address of the action part that was found."""
 
 
 class Tables:
-    """`shapes` by table name; `direct_size`: bytes of the direct and plain ones. `selection`
-    gives the hash over a table's selector keys (i64). `observe`: what is done with direct counters
-    and meters on each lookup."""
+    """Compiles table applies. `shapes` by table name; `direct_size`: bytes of the direct and plain
+    ones. `selection` gives the hash over a table's selector keys (i64). `observe` writes what is
+    done with direct counters and meters on each lookup."""
 
     def __init__(
         self, unit: Unit, program: ir.Program, selection: Selection, observe: Observe
@@ -33,7 +33,7 @@ class Tables:
         self._observe = observe
 
     def apply(self, s: ir.ApplyTable, code: Statements) -> None:
-        """The code of an apply statement, its key setup left out."""
+        """Write an apply statement, without its key setup."""
         shape = self.shapes[s.table.name]
         keys = [code.value(k.expr) for k in s.table.keys if k.match_kind != "selector"]
         if shape.plain is not None:
@@ -62,7 +62,7 @@ class Tables:
         for outcome in plain.outcomes:
             if len(outcome.actions) < len(s.table.actions):
                 known = f.binary("and", "i1", known, _known_zero(code, outcome.target))
-        # LLVM sees which of the two it is, as a rule, and drops the other.
+        # LLVM usually sees which of the two it is, and drops the other.
         by_record, by_action, end = f.label(), f.label(), f.label()
         f.branch(known, by_record, by_action)
         f.at(by_record)
@@ -81,7 +81,7 @@ class Tables:
         f.at(end)
 
     def _chosen(self, table: ir.Table, shape: Shape, code: Statements, entry: Operand) -> Operand:
-        """The action part that runs: of a profile, that of the chosen member."""
+        """Return the action part that runs: with a profile, that of the chosen member."""
         if shape.choice is None:
             return entry
         f, selection = code.f, self._selection(table, code)
@@ -108,7 +108,7 @@ def _number(shape: Shape, code: Statements, tag: Operand) -> Operand:
 
 
 def _tell(s: ir.ApplyTable, shape: Shape, code: Statements, hit: Operand, number: Operand) -> None:
-    """Sets what the statement asks for."""
+    """Set the statement's results, as far as it has them."""
     if s.hit is not None:
         code.store(s.hit, hit)
     if s.action_run is not None:
@@ -124,7 +124,7 @@ def _outcome(code: Statements, outcome: Outcome, record: Operand) -> Operand:
 
 
 def _known_zero(code: Statements, target: ir.LValue) -> Operand:
-    """Whether LLVM knows when it compiles that a scalar is 0."""
+    """Return whether LLVM knows at compile time that a scalar is 0 (i1)."""
     f, kind = code.f, f"i{scalar_width(target.type)}"
     value = code.value(target)
     constant = f.intrinsic(f"llvm.is.constant.{kind}", "i1", (kind, value))
@@ -132,7 +132,7 @@ def _known_zero(code: Statements, target: ir.LValue) -> Operand:
 
 
 def _note_time(shape: Shape, code: Statements, entry: Operand, hit: Operand) -> None:
-    """The time of the last hit."""
+    """Set the time of the last hit."""
     f, part = code.f, shape.entry
     if part.times is not None:
         with f.when(hit):
@@ -143,7 +143,7 @@ def _note_time(shape: Shape, code: Statements, entry: Operand, hit: Operand) -> 
 def _dispatch(
     table: ir.Table, shape: Shape, code: Statements, part: Operand, number: Operand
 ) -> None:
-    """Runs the action of this number with the data in `part`."""
+    """Run the action of this number with the data in `part`."""
     f, end = code.f, code.f.label()
     labels = [f.label() for _ in table.actions]
     if not labels:

@@ -1,4 +1,4 @@
-"""How a table lies in native memory: the plan that compiled code and the mirror share.
+"""The layout of a table in native memory, which compiled code and the mirror share.
 
 An entry's record is [key part][action part]. The action part: addresses of the entry's counter,
 meter and times (8 bytes each, where the table has them), a tag, the action's data. Tag: the
@@ -18,8 +18,8 @@ lpm      exact fields and an lpm one: the same index; the key is masked and look
          the lengths that there are.
 tuples   ternary, range, optional: the same by groups of entries with equal masks, the group's
          number being the last word of the key. `order` has a row for each: the masks, the number,
-         and the best rank in the group (0: no such group). Where there are more than a few,
-         `guard` tells which to try (tuple_space_filter), in rows of `row` bytes. The key
+         and the best rank in the group (0: no such group). If there are more than a few,
+         `guard` says which to try (tuple_space_filter), in rows of `row` bytes. The key
          part goes on with the rank, the number of the next record with this key (plus 1; 0:
          none), and the bounds of ranges.
 none     no key: the default action.
@@ -132,8 +132,8 @@ class Shape:
 
     @property
     def guard(self) -> tuple[int, int] | None:
-        """Of an lpm table: how many of the field's bits index the guard, and the 64-bit words of a
-        row there."""
+        """An lpm table's guard: how many of the field's bits index it, and the 64-bit words of a
+        row."""
         if self.kind != "lpm":
             return None
         width = self.fields[self.lpm].width
@@ -141,17 +141,17 @@ class Shape:
 
     @property
     def guarded(self) -> int:
-        """Of a table of tuples: how many bytes of the key the guard looks at, the lowest."""
+        """The number of bytes of the key, from the lowest, that a tuple table's guard reads."""
         return min(-(-self.bits // 8), GUARD_BYTES)
 
     def same_lookup(self) -> tuple[object, ...]:
-        """Tables that agree in this share their lookup function."""
+        """Tables that are equal in this share their lookup function."""
         fields = tuple((f.width, f.kind, f.signed) for f in self.fields)
         return self.kind, fields, self.key_size, self.stride
 
 
 def shape_of(table: ir.Table, layouts: Layouts) -> Shape:
-    """Plans a table's memory."""
+    """Plan a table's memory."""
     fields = tuple(key_fields(f"table {table.name}", table.keys))
     ranges = tuple(i for i, f in enumerate(fields) if f.kind == "range")
     bits = sum(f.width for f in fields)
@@ -182,7 +182,7 @@ def _plain_shape(table: ir.Table, fields: tuple[KeyField, ...], bits: int, plain
 
 
 def with_places(shapes: Iterable[Shape]) -> tuple[dict[str, Shape], int]:
-    """Shapes by name, the direct and plain ones with their places in one block; its size.
+    """Return shapes by name, direct and plain ones with their places in one block, and its size.
 
     The tags of plain tables, which are rarely read, come behind all records.
     """
@@ -261,8 +261,8 @@ def _head_offsets(heads: Sequence[bool]) -> tuple[list[int | None], int]:
 
 
 def _lines(size: int) -> int:
-    """Rounded up to whole lines; of much memory to an odd number, lest equal places of many
-    tables compete for the same places in the processor's cache."""
+    """Round up to whole cache lines; much memory to an odd number of them, so that equal places of
+    many tables do not compete for the same cache sets."""
     lines = -(-size // LINE)
     return (lines | 1 if size >= 1024 else lines) * LINE
 

@@ -1,7 +1,7 @@
-"""A table's native copy, kept in step with the runtime's.
+"""A table's native mirror, updated with the runtime's table.
 
-The mirror is told of each change (MatchTable.watcher) and writes one record. What changed in an
-action profile is written before native code runs.
+The mirror is notified of each change (MatchTable.watcher) and writes one record. Changes of an
+action profile are written before native code runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gradplane.switch.runtime.shared_memory import address_of
 
 
 class TableMirror:
-    """One table; `direct` is the block of the direct and plain ones."""
+    """The mirror of one table; `direct` is the block of the direct and plain ones."""
 
     def __init__(
         self, table: MatchTable, shape: Shape, set_word: SetWord, direct: npt.NDArray[np.uint8]
@@ -60,7 +60,7 @@ class TableMirror:
         self._default.write(0, record)
 
     def refresh(self) -> None:
-        """Writes what changed in the action profile."""
+        """Write the changes of the action profile."""
         if self._choices is not None:
             self._choices.refresh()
 

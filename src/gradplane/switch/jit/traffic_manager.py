@@ -1,5 +1,5 @@
-"""What the architectures' traffic managers share as native code: faults and drops, groups and
-sessions, deparsing."""
+"""What architectures share of a packet's path as native code: faults and drops, the queue, groups
+and sessions, deparsing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Traffic(EntryPoints):
     # -- small functions ------------------------------------------------------------------------
 
     def fault(self, f: Function, site: Operand | int) -> None:
-        """Drops a packet and tells why."""
+        """Drop a packet and report why."""
         if not self.module.has("fault"):
             made = self.module.function("fault", "void", [("i64", "%site")], attributes="cold ")
             record = native_vectors.reserve(made, "messages", 24)
@@ -42,7 +42,7 @@ class Traffic(EntryPoints):
         f.store("i64", f.binary("add", "i64", f.load("i64", address, 8), 1), address, 8)
 
     def run(self, f: Function, block: str, context: Operand, after: str) -> Operand:
-        """Calls a block; at a fault tells of it and goes to `after`."""
+        """Call a block; on a fault, report it and go to `after`."""
         result = f.call("i32", block, ("ptr", context))
         with f.when(f.compare("slt", "i32", result, 0)):
             self.fault(f, f.resize(f.op(f"sub i32 0, {result}"), 32, 64))
@@ -50,7 +50,7 @@ class Traffic(EntryPoints):
         return result
 
     def start_pass(self, f: Function) -> None:
-        """Ends at once for a packet that came round too often; nothing is queued yet."""
+        """Begin a pass with an empty queue; return at once if the packet has taken too many."""
         with f.when(f.compare("uge", "i64", "%passes", PASS_LIMIT)):
             self.fault(f, self.externs.fault(TOO_OFTEN))
             f.ret()
@@ -58,7 +58,7 @@ class Traffic(EntryPoints):
         native_vectors.set_length(f, "digests", 0)
         f.store("i64", 0, f.word_address("clones"), 8)
 
-    def tell_digests(self, f: Function) -> None:
+    def send_digests(self, f: Function) -> None:
         size = native_vectors.length(f, "digests")
         with f.when(f.compare("ne", "i64", size, 0)):
             f.copy(
@@ -99,8 +99,8 @@ class Traffic(EntryPoints):
     # -- groups and sessions --------------------------------------------------------------------
 
     def members(self, f: Function, group: Operand, after: str) -> tuple[Operand, Operand]:
-        """A multicast group's first replica and their number; if there are none, counts a drop and
-        goes to `after`."""
+        """Return a multicast group's first replica and their number; if there are none, count a
+        drop and go to `after`."""
         with f.when(f.compare("uge", "i64", group, self.unit.groups)):
             self.count_drop(f, "beyond")
             f.go(after)
@@ -114,15 +114,15 @@ class Traffic(EntryPoints):
         return first, count
 
     def replica(self, f: Function, number: Operand) -> tuple[Operand, Operand]:
-        """Port and instance."""
+        """Return a replica's port and instance."""
         replica = f.add(f.word("replicas"), f.binary("shl", "i64", number, 4))
         return f.load("i64", replica, 8), f.load("i64", f.add(replica, 8), 8)
 
     def open_session(
         self, f: Function, session: Operand, passes: Operand
     ) -> tuple[Operand, Operand, Operand, Operand, Operand]:
-        """A clone session's first replica, their number, truncation and class of service, and the
-        clones' passes; returns from the function if there is none or the passes are too many."""
+        """Return a clone session's first replica, their number, truncation and class of service,
+        and the clones' passes; leave the function if there is none or too many passes."""
         with f.unless(self.session_exists(f, session)):
             f.ret()
         more = f.binary("add", "i64", passes, 1)
@@ -150,8 +150,8 @@ class Traffic(EntryPoints):
     # -- the end of a pass ----------------------------------------------------------------------
 
     def write_deparse(self, name: str, block: str, context: Context) -> None:
-        """i64 name(ptr context, ptr target): what the deparser emitted and the payload -> bytes,
-        or a negative fault."""
+        """i64 name(ptr context, ptr target): writes the emitted headers and the payload; gives the
+        bytes, or a negative fault."""
         f = self.module.function(name, "i64", [("ptr", "%c"), ("ptr", "%target")])
         result = f.call("i32", block, ("ptr", "%c"), ("ptr", "%target"))
         with f.when(f.compare("slt", "i32", result, 0)):
@@ -178,14 +178,14 @@ class Traffic(EntryPoints):
 
     @staticmethod
     def room(f: Function, context: Context, c: Operand, emitted: int) -> Operand:
-        """The most bytes that deparsing the packet at `c` can give, with so many emitted."""
+        """Return the most bytes that deparsing the packet at `c` can give, with so many emitted."""
         size = f.binary("lshr", "i64", context.get(f, c, "bits"), 3)
         return f.binary("add", "i64", size, emitted + 16)
 
     def deparsed(
         self, f: Function, deparse: str, context: Operand, target: Operand, after: str
     ) -> Operand:
-        """Bytes written to `target`; at a fault tells of it and goes to `after`."""
+        """Return the bytes written to `target`; on a fault, report it and go to `after`."""
         size = f.call("i64", deparse, ("ptr", context), ("ptr", target))
         with f.when(f.compare("slt", "i64", size, 0)):
             self.fault(f, f.op(f"sub i64 0, {size}"))
@@ -193,7 +193,7 @@ class Traffic(EntryPoints):
         return size
 
     def send(self, f: Function, port: Operand, size: Operand) -> None:
-        """Takes the bytes behind the end of `out` as a packet that leaves."""
+        """Send the bytes after the end of `out` as a packet."""
         native_vectors.extend(f, "out", size)
         record = native_vectors.reserve(f, "sent", 24)
         cause = f.word("cause", "i64", fixed=False)

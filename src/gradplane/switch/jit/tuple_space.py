@@ -1,7 +1,6 @@
 """Records of ternary, range and optional fields: tuple space search.
 
-An entry has a record for each of its pairs of masks and values (runtime.match_masks),
-which is one as a rule.
+An entry has a record for each of its pairs of masks and values (runtime.match_masks), usually one.
 Records with equal masks are a group; within it they are found by hash, those with the same masked
 key in a chain, the first in precedence in front. Layout: gradplane.switch.jit.table_layout.
 """
@@ -78,7 +77,7 @@ class Tuples(Numbered):
                 self._close(masks)
 
     def _pairs(self, entry: Entry) -> list[Masked]:
-        """Masks and values; of an entry with ranges that would go to a long chain, several."""
+        """Return masks and values; several if an entry's ranges would go to a long chain."""
         fields = self.shape.fields
         masks, values = whole(entry, fields)
         if self.shape.ranges and masks in self._groups:
@@ -101,7 +100,7 @@ class Tuples(Numbered):
         return group
 
     def _close(self, masks: Key) -> None:
-        """Removes a group that is empty."""
+        """Remove an empty group."""
         group = self._groups.pop(masks)
         self._free_groups.append(group.number)
         self._guard.close(group.number)
@@ -146,7 +145,7 @@ class Tuples(Numbered):
             self._point(chain[at - 1][1], following)
 
     def _point(self, slot: int, following: int | None) -> None:
-        """Sets what follows a record in its chain: number plus 1, or 0."""
+        """Set a record's successor in its chain: number plus 1, or 0."""
         number = 0 if following is None else following + 1
         at = slot * self.shape.stride + self.shape.next_at
         self.memory.write(at, number.to_bytes(8, "little"))
@@ -163,5 +162,5 @@ class Tuples(Numbered):
 
 
 def rank_of(entry: Entry) -> int:
-    """The larger goes first: by priority, then by age."""
+    """Return the rank, of which the larger goes first: by priority, then by age."""
     return (entry.priority + BIAS) << 32 | (0xFFFF_FFFF - entry.serial)

@@ -1,10 +1,10 @@
-"""Which groups of a tuple space a key can be in.
+"""The filter of a tuple space's groups: those that a key can be in.
 
 For each byte of the key and each of its values there is a row of bits, one for each group: set if
 some entry of the group allows that value there. The groups that a key can be in are those whose
 bits are set in all of its bytes' rows; as a rule few, however many masks there are.
 
-A bit stays until its group goes; what it then costs is a look-up in vain.
+A bit stays until its group is removed; it then costs a lookup that misses.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Rows = npt.NDArray[np.uint64]
 
 
 class Guard:
-    """Of keys whose lowest `size` bytes are looked at. `moved` is told the memory's address and
-    the bytes of a row."""
+    """The filter for keys, of which it looks at the lowest `size` bytes. `moved` is called with the
+    memory's address and the bytes of a row."""
 
     def __init__(self, size: int, moved: Callable[[int, int], None]) -> None:
         self._size = size
@@ -32,7 +32,7 @@ class Guard:
         self._grow(1)
 
     def open(self, group: int, masks: int) -> list[tuple[int, int]]:
-        """Takes in a group with no entries. -> the bytes that its masks look at: (number, mask)."""
+        """Add a group without entries; return the bytes that its masks look at: (number, mask)."""
         block, bit = divmod(group, BLOCK)
         if block >= self._rows.shape[2]:
             self._grow(block + 1)
@@ -42,7 +42,7 @@ class Guard:
         return [(i, mask) for i, mask in parts if mask]
 
     def add(self, group: int, parts: Sequence[tuple[int, int]], values: int) -> None:
-        """Takes an entry's values into a group; `parts` is what `open` gave."""
+        """Add an entry's values to a group; `parts` is the result of `open`."""
         block, place = divmod(group, BLOCK)
         bit, width, cells = 1 << place, self._rows.shape[2], self._cells
         for i, mask in parts:
@@ -53,7 +53,7 @@ class Guard:
                 self._rows[i, value | _free(mask), block] |= np.uint64(bit)
 
     def close(self, group: int) -> None:
-        """Forgets a group."""
+        """Remove a group."""
         block, bit = divmod(group, BLOCK)
         self._rows[:, :, block] &= ~np.uint64(1 << bit)
 

@@ -1,8 +1,8 @@
 """Calls of user-defined externs: from machine code back to Python.
 
-The values of a call lie in one buffer, inputs first, then room for what comes back, each as in
-`layout`. Machine code finds the function to call in a state word, so that its text, and what is
-kept of it on disk, know no address.
+The values of a call are in one buffer, inputs first, then room for the results, each as in
+`value_layout`. Machine code finds the function to call in a state word, so that neither its text
+nor the code kept on disk holds an address.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CALLBACK = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p)
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """Where a call's values lie, in bytes: inputs from the start, what comes back from `back`."""
+    """The offsets of a call's values, in bytes: inputs from the start, results from `back`."""
 
     call: ir.CallUserExtern
     inputs: Sequence[tuple[Type, int]]
@@ -55,7 +55,7 @@ class Buffer:
 def call_user_extern(
     call: ir.CallUserExtern, buffer: Buffer, site: int, fault: int, code: Statements
 ) -> None:
-    """Writes a call; the packet's way ends with `fault` where the implementation fails."""
+    """Write a call; the packet is dropped with `fault` if the implementation fails."""
     f = code.f
     memory = f.alloca(buffer.size, buffer.align)
     for (value, _), (_, offset) in zip(inputs(call), buffer.inputs, strict=True):
@@ -72,10 +72,10 @@ def call_user_extern(
 
 
 class Callback:
-    """What machine code calls, its `address` in the state word WORD.
+    """The function that machine code calls, its `address` in the state word WORD.
 
-    `failures`: of packets, in order, until the engine has told of them. `raised`: what was not for
-    a packet to end with (KeyboardInterrupt, for example), to be raised when machine code is done.
+    `failures`: of packets, in order, until the engine reports them. `raised`: an exception that is
+    not a packet's (KeyboardInterrupt, for example), to be raised when machine code has returned.
     """
 
     def __init__(self, externs: UserExterns, buffers: Sequence[Buffer], layouts: Layouts) -> None:
@@ -89,13 +89,13 @@ class Callback:
         return ctypes.cast(self._function, ctypes.c_void_p).value or 0
 
     def raise_again(self) -> None:
-        """Raises what was kept, once."""
+        """Raise the exception that was kept, once."""
         raised, self.raised = self.raised, None
         if raised is not None:
             raise raised
 
     def _call(self, site: int, address: int) -> int:
-        """-> 0, or 1 where the packet's way ends."""
+        """Return 0, or 1 if the packet is dropped."""
         try:
             self._sites[site].call(address)
         except Abort as abort:
@@ -109,8 +109,7 @@ class Callback:
 
 
 class _Site:
-    """One call in the program: its values are read, the implementation called, its results written
-    back."""
+    """One call in the program: reads its values, calls the implementation, writes its results."""
 
     def __init__(self, buffer: Buffer, invoke: Invoke, layouts: Layouts) -> None:
         self._invoke = invoke

@@ -1,4 +1,4 @@
-"""How values lie in native memory.
+"""The layout of values in native memory.
 
 bit<W>, int<W>: an unsigned integer of 1, 2, 4 or 8 bytes, or of as many 8-byte words as needed;
 the bits beyond W are zero. bool: a byte. varbit: length in bits (4 bytes), then at 8 the value.
@@ -47,13 +47,13 @@ def scalar_width(t: Type) -> int:
 
 
 class Layouts:
-    """Places of types, computed once each. Types are compared by identity: that is fast."""
+    """The places of types, computed once each. Types are compared by identity, which is fast."""
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[Type, Place]] = {}
 
     def of(self, t: Type) -> Place:
-        """Where the parts of a value lie."""
+        """Return the places of a value's parts."""
         known = self._known.get(id(t))
         if known is None:
             known = self._known[id(t)] = (t, self._place(t))

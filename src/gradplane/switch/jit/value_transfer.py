@@ -1,4 +1,4 @@
-"""Reading the interpreter's values from native memory, and writing them there (`layout`).
+"""Readers and writers of the interpreter's values in native memory (`value_layout`).
 
 Functions are made once for a type at an offset.
 """
@@ -20,7 +20,7 @@ _WORDS = {8: Packed("<B"), 16: Packed("<H"), 32: Packed("<I"), 64: Packed("<Q")}
 
 
 def reader(layouts: Layouts, t: Type, at: int = 0) -> Read:
-    """The function from bytes to the value that lies there at an offset."""
+    """Return the function from bytes to the value at an offset."""
     match t:
         case Bits(width=width, signed=True) if width:
             bits, half = _read_bits(at, width), 1 << width >> 1
@@ -46,7 +46,7 @@ def reader(layouts: Layouts, t: Type, at: int = 0) -> Read:
 
 
 def writer(layouts: Layouts, t: Type, at: int = 0) -> Write:
-    """The function that writes a value at an offset; what lies between its parts stays."""
+    """Return the function that writes a value at an offset; bytes between its parts stay."""
     match t:
         case Bits(width=width):
             bits, mask = _write_bits(at, width), (1 << width) - 1

@@ -26,7 +26,7 @@ def contains(
     unit: Unit, f: Function, value_set: ir.ValueSet, types: Sequence[Type],
     keys: Sequence[Operand],
 ) -> Operand:  # fmt: skip
-    """Whether one of the members matches, as i1."""
+    """Return whether one of the members matches, as i1."""
     name = f"member.{value_set.name}"
     widths = [scalar_width(t) for t in types]
     fields = ParserValueSet(value_set).fields

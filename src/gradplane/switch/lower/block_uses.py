@@ -1,4 +1,4 @@
-"""Where parsers, controls and extern functions are used or declared in the syntax tree."""
+"""Uses of parsers and controls, and declarations of extern functions, in the syntax tree."""
 
 from __future__ import annotations
 

@@ -214,12 +214,12 @@ class Instances:
         ]
         type_args = [erase(a) for a in t.args]
         instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)
-        instance.told_args = [erase_keeping_names(a) for a in t.args]
+        instance.declared_type_args = [erase_keeping_names(a) for a in t.args]
         kind = None if self.natives is None else self.natives.get((t.name, ""))
         instance.kind = kind or ""
         if kind == "register" and (cell := packed_type(type_args[0])) != type_args[0]:
             instance.args = [packed_constant(type_args[0], a) for a in args]
-            instance.type_args[0] = instance.told_args[0] = cell
+            instance.type_args[0] = instance.declared_type_args[0] = cell
         if kind is None:
             instance.user_extern = ir.UserExtern(
                 [extern_type(substitute(p.type, env.types)) for p in params]

@@ -50,8 +50,9 @@ def _expression(out: p4t.Expression, value: int | bool | str, annotation: Annota
 
 
 def pairs_of(annotations: Annotations, name: str) -> dict[str, int | bool | str]:
-    """Return the keys and values of all annotations of this name; raise P4InfoError for a double
-    key.
+    """Return the keys and values of all annotations of this name.
+
+    Raises P4InfoError for a double key.
     """
     found: dict[str, int | bool | str] = {}
     for annotation in annotations:

@@ -81,8 +81,9 @@ class Arbitration:
         return [(stream, self._notice(name, stream))]
 
     def leave(self, stream: Stream) -> list[Notice]:
-        """Remove a stream that has ended and return the notices to send. Unknown streams are no
-        error.
+        """Remove a stream that has ended and return the notices to send.
+
+        Unknown streams are no error.
         """
         client = self.clients.pop(stream, None)
         if client is None or self.roles[client.role].primary != stream:
@@ -91,8 +92,9 @@ class Arbitration:
         return self._notices(client.role)
 
     def check_primary(self, role: str, election_id: int | None) -> RoleConfig:
-        """Return the rights of a role; raise RpcError for a request that is not from its
-        primary.
+        """Return the rights of a role.
+
+        Raises RpcError for a request that is not from its primary.
         """
         rights = self.rights(role)
         primary = self.primary(role)
@@ -188,8 +190,9 @@ def too_many_streams() -> RpcError:
 
 
 def role_name(role: p4r.Role) -> str:
-    """Return a role's key: its name, or "#id" for older clients' numbered roles; "" is the default
-    role.
+    """Return a role's key: its name, or "#id" for older clients' numbered roles.
+
+    "" is the default role.
     """
     return request_role(role.name, role.id)
 

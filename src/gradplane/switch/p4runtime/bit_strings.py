@@ -14,9 +14,7 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 
 
 def to_bytes(value: int, width: int, signed: bool = False) -> bytes:
-    """Return the shortest string for `value`, an int of `width` bits (negative only when
-    signed).
-    """
+    """Return the shortest string for `value` of `width` bits, negative only when signed."""
     low, high = _limits(width, signed)
     assert low <= value <= high, (value, width, signed)
     if signed:

@@ -40,8 +40,9 @@ class Value:
     signed: bool = False
 
     def read(self, data: bytes, where: str) -> int:
-        """Decode a received value to an unsigned number of `width` bits; raise RpcError if it is
-        invalid.
+        """Decode a received value to an unsigned number of `width` bits.
+
+        Raises RpcError if it is invalid.
         """
         if self.wire == self.width:
             return from_bytes(data, self.width, where)
@@ -204,8 +205,9 @@ class Catalog:
         return next((t for t in self.tables.values() if t.name == name), None)
 
     def digest_of(self, name: str, data: Type) -> Extern | None:
-        """Return the digest of this name; v1model's unnamed digests are found by the type of their
-        data.
+        """Return the digest of this name.
+
+        The unnamed ones of v1model are found by the type of their data.
         """
         known = self.digests.values()
         named = next((d for d in known if d.name == name), None)
@@ -216,8 +218,9 @@ _Info = TypeVar("_Info")
 
 
 def find(objects: Mapping[int, _Info], number: int, what: str, where: str = "") -> _Info:
-    """Return the object of this id; else raise RpcError INVALID_ARGUMENT that lists the existing
-    ones.
+    """Return the object of this id.
+
+    Raises RpcError INVALID_ARGUMENT, which lists the existing ones, where there is none.
     """
     found = objects.get(number)
     if found is None:

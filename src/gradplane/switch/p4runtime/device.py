@@ -15,6 +15,7 @@ from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.device_config import Source, parse_device_config
 from gradplane.switch.p4runtime.p4info_match import differences
 from gradplane.switch.p4runtime.pipeline import Pipeline, RunningSwitch
+from gradplane.switch.p4runtime.reconcile import load_state, saved_state
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Message
@@ -59,8 +60,9 @@ class Device:
 
     @property
     def target(self) -> Pipeline:
-        """The pipeline that reads and writes apply to; raises RpcError while there is no
-        program.
+        """The pipeline that reads and writes apply to.
+
+        Raises RpcError while there is no program.
         """
         pipeline = self.saved or self.pipeline
         if pipeline is None:
@@ -82,9 +84,7 @@ class Device:
                     return pipeline.switch.process(port, packet)
 
     def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-        """Run a batch through it: packet i is data[starts[i]:ends[i]] (see
-        Switch.process_spans).
-        """
+        """Run a batch through it: packet i is data[starts[i]:ends[i]]; Switch.process_spans."""
         while True:
             pipeline = self.pipeline
             if pipeline is None:
@@ -99,8 +99,9 @@ class Device:
         self.commit(self._pipeline(program, p4r.ForwardingPipelineConfig()))
 
     def prepare(self, config: p4r.ForwardingPipelineConfig) -> Pipeline:
-        """Make a pipeline of a pushed config; raise RpcError INVALID_ARGUMENT where that is not
-        possible.
+        """Make a pipeline of a pushed config.
+
+        Raises RpcError INVALID_ARGUMENT where that is not possible.
         """
         if not (config.p4_device_config or config.p4info.ListFields()):
             raise RpcError(
@@ -126,9 +127,31 @@ class Device:
                 self.pipeline = pipeline
         self.saved = None
 
+    def save_state(self) -> str:
+        """Return the running program's state, for `load_state`. Raises RpcError."""
+        pipeline = self._running()
+        with pipeline.switch.lock:
+            return saved_state(pipeline)
+
+    def load_state(self, text: str) -> None:
+        """Start the running program anew with saved state, from the next packet on.
+
+        Raises RpcError, and leaves all as it is, where the state is not of such a program.
+        """
+        old = self._running()
+        new = self._pipeline(old.catalog.program, old.config)
+        load_state(new, text)
+        self.commit(new)
+
+    def _running(self) -> Pipeline:
+        if self.pipeline is None:
+            raise RpcError("FAILED_PRECONDITION", "the switch runs no program yet")
+        return self.pipeline
+
     def _program(self, device_config: bytes) -> ir.Program:
-        """Compile a device config; an empty one, which comes with a P4Info, stands for the running
-        program.
+        """Compile a device config.
+
+        An empty one, which comes with a P4Info, stands for the running program.
         """
         if not device_config:
             if self.pipeline is None:

@@ -72,8 +72,9 @@ def device_config(
 
 
 def parse_device_config(data: bytes) -> Source:
-    """Return the program in a pushed device config; raise RpcError INVALID_ARGUMENT if there is
-    none.
+    """Return the program in a pushed device config.
+
+    Raises RpcError INVALID_ARGUMENT if there is none.
     """
     try:
         text = _unwrapped(data).decode()
@@ -147,9 +148,7 @@ def _from_json(config: dict[str, Any]) -> Source:
 
 
 def _joined(pieces: Iterable[Piece]) -> str:
-    """Join the pieces to one text, with #line where a piece does not directly follow the last
-    one.
-    """
+    """Join the pieces to one text, with #line where one does not follow the last directly."""
     out: list[str] = []
     here = ("", 0, 0)
     for piece in pieces:

@@ -19,7 +19,7 @@ def digest_calls(program: ir.Program) -> dict[str, tuple[Type, Type]]:
     types: dict[Type, Type] = {}
     for call in _extern_calls(program):
         if call.instance is None and call.name == "digest":
-            (inside,), described = call.type_args, call.told_args or call.type_args
+            (inside,), described = call.type_args, call.declared_type_args or call.type_args
             types.setdefault(inside, described[0])
     named = {t.name: t for t in types if isinstance(t, Fields) and not is_tuple(t)}
     others = [t for t in types if t not in named.values()]

@@ -72,9 +72,7 @@ class DigestLists:
         digest.unacknowledged = {k: s for k, s in kept if now - s[1] < config.ack_timeout_ns}
 
     def _send(self, digest_id: int, now: int) -> list[p4r.DigestList]:
-        """Send all waiting messages, in several lists where the maximum list size was lowered
-        since.
-        """
+        """Send all waiting messages, in several lists if the maximum size was lowered since."""
         digest, lists = self._digests[digest_id], []
         waiting = iter(digest.waiting.items())
         while some := list(islice(waiting, self.configs[digest_id].max_list_size or None)):

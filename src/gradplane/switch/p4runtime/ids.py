@@ -124,9 +124,7 @@ def _suffixes(name: str) -> list[str]:
 
 
 def field_ids(fields: Sequence[Annotations], owner: str) -> list[int]:
-    """Return the ids of match fields, parameters or metadata: @id where given, else counted from
-    1.
-    """
+    """Return the ids of fields, parameters or metadata: @id, else counted from 1."""
     fixed = [annotated_id(annotations) for annotations in fields]
     taken = _distinct([number for number in fixed if number is not None], owner)
     ids: list[int] = []

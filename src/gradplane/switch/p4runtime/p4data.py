@@ -72,9 +72,7 @@ def show_data(t: Type, value: Any, program: Program) -> p4d.P4Data:
 
 
 def read_number(t: Type, message: p4d.P4Data, where: str, program: Program) -> int:
-    """Return the value of a message that must be of type `t`, one that is a number in the
-    switch.
-    """
+    """Return the value of a message of type `t`, which is a number in the switch."""
     form, given = _form(t), message.WhichOneof("data")
     if given != form:
         raise RpcError(
@@ -96,9 +94,7 @@ def read_number(t: Type, message: p4d.P4Data, where: str, program: Program) -> i
 
 
 def _name(members: Sequence[str], code: int) -> str:
-    """Return the name of an enum's member, "" for a number without one, which a register may
-    hold.
-    """
+    """Return an enum member's name, "" for another number, which a register may hold."""
     return members[code] if code < len(members) else ""
 
 

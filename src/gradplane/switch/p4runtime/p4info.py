@@ -305,9 +305,7 @@ class _Builder:
     # -- headers for the controller, value sets --------------------------------------------------
 
     def _controller_header(self, header: Any) -> None:
-        """Describe a controller header: its id comes from the type's name, its name from the
-        annotation.
-        """
+        """Describe a controller header: its id is the type's, its name the annotation's."""
         if is_hidden(header.annotations):
             return
         annotation = next(a for a in header.annotations if a.name == "controller_header")
@@ -349,9 +347,7 @@ class _Builder:
         return type_spec(t, self.info.type_info, self.program)
 
     def _index_type(self, out: Any, types: Sequence[Type]) -> None:
-        """Describe the type of a counter's, meter's or register's index, if it is a `type`
-        declaration.
-        """
+        """Describe the type of an array's index, if it is a `type` declaration."""
         for t in types:
             if isinstance(t, NewType):
                 out.index_type_name.name = t.name
@@ -397,7 +393,7 @@ def _in_p4c_order(actions: Sequence[ir.Action]) -> list[ir.Action]:
 
 def control_plane_types(extern: ir.ExternInstance) -> list[Type]:
     """Return the type arguments as the controller sees them."""
-    return extern.told_args or extern.type_args
+    return extern.declared_type_args or extern.type_args
 
 
 def _number(extern: ir.ExternInstance, position: int) -> int:

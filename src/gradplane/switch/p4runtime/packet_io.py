@@ -35,8 +35,9 @@ def packet_out_bytes(catalog: Catalog, message: p4r.PacketOut) -> bytes:
 
 
 def _value(field: Value, data: bytes) -> int:
-    """Decode a metadata value; any error means that it does not match the P4Info:
-    INVALID_ARGUMENT.
+    """Decode a metadata value.
+
+    Any error means that it does not match the P4Info: INVALID_ARGUMENT.
     """
     try:
         return field.read(data, f"packet_out: metadata {field.name}")

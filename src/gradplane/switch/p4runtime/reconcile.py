@@ -1,10 +1,11 @@
-"""RECONCILE_AND_COMMIT: start a new program with the state of the old one."""
+"""The state of a pipeline as updates: RECONCILE_AND_COMMIT carries it over, commands save it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 from finsy.proto import p4r
+from google.protobuf.json_format import MessageToJson, Parse, ParseError
 
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.read import read
@@ -44,21 +45,48 @@ def carry_over(old: Pipeline, new: Pipeline) -> None:
 
     Raises RpcError INVALID_ARGUMENT if the new program has no place for some of it.
     """
+    try:
+        _restore(new, list(_updates(old)), set(old.state.tables))
+    except RpcError as error:
+        what = f"the new program has no place for state of the old one: {error.message}"
+        raise RpcError("INVALID_ARGUMENT", what) from error
+    _keep_meters_and_times(old, new)
+
+
+def saved_state(p: Pipeline) -> str:
+    """Return the state of a pipeline as a WriteRequest in JSON; the caller holds its lock.
+
+    That is all that a controller can write. Tokens in meters' buckets and times are not in it.
+    """
+    state = p4r.WriteRequest(updates=_updates(p))
+    text: str = MessageToJson(state, preserving_proto_field_name=True)
+    return text
+
+
+def load_state(new: Pipeline, text: str) -> None:
+    """Write saved state into the fresh `new`. Raises RpcError INVALID_ARGUMENT."""
+    request = p4r.WriteRequest()
+    try:
+        Parse(text, request)
+    except ParseError as error:
+        raise RpcError("INVALID_ARGUMENT", f"this is no saved state: {error}") from error
+    try:
+        _restore(new, request.updates, set(new.state.tables))
+    except RpcError as error:
+        what = f"the program has no place for the saved state: {error.message}"
+        raise RpcError("INVALID_ARGUMENT", what) from error
+
+
+def _restore(new: Pipeline, updates: Sequence[p4r.Update], tables: set[str]) -> None:
+    """Apply updates in place of the source's entries in `tables`; raise RpcError for the first."""
     for name, table in new.state.tables.items():
-        if name in old.state.tables and not table.table.const_entries:
+        if name in tables and not table.table.const_entries:
             table.clear()
-    updates = list(_updates(old))
     try:
         write(new, updates)
     except BatchError as error:
-        number = next(i for i, e in enumerate(error.errors) if e is not None)
-        cause = error.errors[number]
-        assert cause is not None
-        raise RpcError(
-            "INVALID_ARGUMENT",
-            f"the new program has no place for state of the old one: {cause.message}",
-        ) from error
-    _keep_meters_and_times(old, new)
+        first = next(e for e in error.errors if e is not None)
+        raise first from error
 
 
 def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
@@ -76,12 +104,14 @@ def _keep_meters_and_times(old: Pipeline, new: Pipeline) -> None:
             found = table.find(entry.matches, entry.priority)
             if found is not None:
                 found.meter.restore(entry.meter.cells)
-                found.last_hit_ns, found.idle_told_ns = entry.last_hit_ns, entry.idle_told_ns
+                found.last_hit_ns = entry.last_hit_ns
+                found.idle_reported_ns = entry.idle_reported_ns
 
 
 def _updates(old: Pipeline) -> Iterator[p4r.Update]:
-    """Yield the updates that make a fresh pipeline equal; objects in their initial state need
-    none.
+    """Yield the updates that make a fresh pipeline equal.
+
+    Objects in their initial state need none.
     """
     for entity in _entities(old, _INSERTED):
         if not (entity.HasField("table_entry") and entity.table_entry.is_const):

@@ -13,8 +13,9 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 
 @dataclass(frozen=True, slots=True)
 class RoleConfig:
-    """The rights of a role. `ids`: the P4Info ids it may access, None for all. The packet-in filter
-    is (metadata id, value).
+    """The rights of a role.
+
+    `ids`: the P4Info ids it may access, None for all. The packet-in filter is (metadata id, value).
     """
 
     ids: frozenset[int] | None = None
@@ -52,8 +53,9 @@ class RoleConfig:
         )
 
     def may_access(self, p4_id: int) -> bool:
-        """Return True if the id is allowed; 0 stands for entities without one (groups, clone
-        sessions).
+        """Return True if the id is allowed.
+
+        0 stands for entities without one (groups, clone sessions).
         """
         return self.ids is None or p4_id == 0 or p4_id in self.ids
 

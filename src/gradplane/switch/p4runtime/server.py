@@ -1,5 +1,6 @@
-"""The gRPC server around the service: threads, streams and statuses. The rules are the
-service's.
+"""The gRPC server around the service: threads, streams and statuses.
+
+The rules are the service's.
 """
 
 from __future__ import annotations

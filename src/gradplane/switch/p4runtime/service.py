@@ -53,8 +53,9 @@ class P4RuntimeService:
     # -- unary requests --------------------------------------------------------------------------
 
     def write(self, request: p4r.WriteRequest) -> p4r.WriteResponse:
-        """Apply a batch; raise RpcError for the whole request, BatchError for some of its
-        updates.
+        """Apply a batch.
+
+        Raises RpcError for the whole request, BatchError for some of its updates.
         """
         rights = self._primary_rights(request)
         write(self.device.target, request.updates, request.atomicity, rights)
@@ -120,10 +121,10 @@ class P4RuntimeService:
     def stream_message(
         self, stream: Stream, request: p4r.StreamMessageRequest
     ) -> tuple[list[Delivery], Outputs]:
-        """Handle a message on a stream; return what to deliver and the packets to send through
-        ports.
+        """Handle a message on a stream.
 
-        Raises RpcError when the stream is to be ended with that status.
+        Return what to deliver and the packets to send through ports. Raises RpcError when the
+        stream is to be ended with that status.
         """
         match request.WhichOneof("update"):
             case "arbitration":
@@ -178,9 +179,7 @@ class P4RuntimeService:
         return timed or self._digest_lists(pipeline).waiting
 
     def tick(self, now: int) -> list[Delivery]:
-        """Check for idle entries and return the digest lists that are due at `now`, ns since
-        1970.
-        """
+        """Check for idle entries and return the digest lists due at `now`, ns since 1970."""
         pipeline = self.device.pipeline
         if pipeline is None:
             return []

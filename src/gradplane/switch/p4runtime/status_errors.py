@@ -41,8 +41,9 @@ def code_number(code: str) -> int:
 
 
 def rpc_status_of(error: RpcError) -> rpc_status.Status:
-    """Return google.rpc.Status; a BatchError's details hold a p4.v1.Error for each entity, in
-    order.
+    """Return google.rpc.Status.
+
+    A BatchError's details hold a p4.v1.Error for each entity, in order.
     """
     status = rpc_status.Status(code=code_number(error.code), message=error.message)
     if isinstance(error, BatchError):

@@ -1,5 +1,6 @@
-"""The Write RPC: a batch of updates, each by the rules of its entity; all, some or none are
-applied.
+"""The Write RPC: a batch of updates, each by the rules of its entity.
+
+All, some or none are applied.
 """
 
 from __future__ import annotations

@@ -71,8 +71,9 @@ class Arrivals:
         self._show(0)
 
     def receive(self, descriptor: int, flags: int) -> None:
-        """Take the packets that wait at a socket; raise OSError, with EAGAIN where there are
-        none.
+        """Take the packets that wait at a socket.
+
+        Raises OSError, with EAGAIN where there are none.
         """
         self._show(0)
         self._receive(self._address, descriptor, flags)

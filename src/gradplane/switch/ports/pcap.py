@@ -17,8 +17,7 @@ _SECOND = 1_000_000_000
 
 
 class PcapWriter:
-    """Writes Ethernet packets to `path`, each with one system call, so that no record is
-    incomplete.
+    """Writes Ethernet packets to `path`, each with one system call, so never a part of one.
 
     `clock` gives the time of a packet in nanoseconds since 1970.
     """

@@ -87,8 +87,9 @@ class Port:
         arrivals.restore()
 
     def send(self, packets: Departures, first: int, end: int) -> None:
-        """Send packets first to end - 1; those that the interface refuses are dropped and
-        counted.
+        """Send packets first to end - 1.
+
+        Those that the interface refuses are dropped and counted.
         """
         while first < end:
             try:
@@ -126,9 +127,7 @@ def _opened(interface: str) -> tuple[socket.socket, socket.socket, int]:
 
 
 def _listen(opened: socket.socket, interface: str) -> None:
-    """Set a socket to receive what arrives, in promiscuous mode, without what this machine
-    sends.
-    """
+    """Set a socket to receive promiscuously, without what this machine sends."""
     opened.setsockopt(_SOL_PACKET, _PACKET_IGNORE_OUTGOING, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_VNET_HDR, 1)
     opened.setsockopt(_SOL_PACKET, _PACKET_AUXDATA, 1)
@@ -140,9 +139,7 @@ def _listen(opened: socket.socket, interface: str) -> None:
 
 
 def _speak(opened: socket.socket, interface: str) -> None:
-    """Set a socket to send only, through the queueing discipline, which may limit the link's
-    rate.
-    """
+    """Set a socket to send only, through the interface's queueing discipline."""
     opened.setblocking(False)
     _set_buffer(opened, _SO_SNDBUFFORCE, socket.SO_SNDBUF, _SEND_QUEUE)
     opened.bind((interface, 0))

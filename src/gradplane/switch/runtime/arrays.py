@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableSequence, Sequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from typing import cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.ops import wrap
 from gradplane.switch.ir.types import Bits, Bool, Type
 from gradplane.switch.runtime.control_errors import TableError
+from gradplane.switch.runtime.shared_memory import LINE, block
 
 MASK64 = (1 << 64) - 1
 
@@ -20,8 +22,8 @@ class Register:
 
     `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; where W > 64 a
     sequence of ints, kept in `memory` as little-endian 64-bit words. Packets that read beyond the
-    end get 0, that write there change nothing (simple_switch leaves the target of such a read
-    unchanged, which v1model calls unspecified). `block`: where the cells are to lie; it is zero.
+    end get 0; those that write there change nothing (simple_switch leaves the target of such a read
+    unchanged, which v1model calls unspecified). `block`: the zeroed memory for the cells.
     """
 
     def __init__(
@@ -49,7 +51,7 @@ class Register:
         self.clear()
 
     def read(self, index: int) -> int:
-        """A cell's value; raises TableError OUT_OF_RANGE."""
+        """Return a cell's value; raises TableError OUT_OF_RANGE."""
         self._check(index)
         return self.cells[index]
 
@@ -73,7 +75,7 @@ class Register:
 
 
 def cell_shape(type: Type) -> tuple[np.dtype[np.integer], int]:
-    """Of a register's cell: NumPy's type, and how many of it make one."""
+    """Return NumPy's type for a register's cell, and how many items of it make one."""
     bits = type if isinstance(type, Bits) else Bits(1)
     if bits.width > 64:
         return np.dtype(np.uint64), -(-bits.width // 64)
@@ -143,7 +145,7 @@ class Counter:
         self._bytes = memoryview(self.bytes)  # type: ignore[arg-type]
 
     def read(self, index: int) -> tuple[int, int]:
-        """Packets and bytes of a cell; raises TableError OUT_OF_RANGE."""
+        """Return a cell's packets and bytes; raises TableError OUT_OF_RANGE."""
         self._check(index)
         return self._packets[index], self._bytes[index]
 
@@ -159,7 +161,7 @@ class Counter:
         self.bytes.fill(0)
 
     def add(self, index: int, nbytes: int) -> None:
-        """Counts a packet of `nbytes`; beyond the end nothing is counted."""
+        """Count a packet of `nbytes`; beyond the end, do nothing."""
         if index < self.size:
             self._packets[index] = (self._packets[index] + 1) & MASK64
             self._bytes[index] = (self._bytes[index] + nbytes) & MASK64
@@ -173,3 +175,45 @@ def _check_index(kind: str, name: str, index: int, size: int) -> None:
         raise TableError(
             "OUT_OF_RANGE", f"{kind} {name}: index {index} is not within 0 to {size - 1}"
         )
+
+
+# -- all registers of a program, in one block of memory -----------------------------------------
+
+# Compiled code keeps one address and reaches each register at a fixed distance from it. After a
+# register's last cell is a spare one, which takes writes beyond the end.
+
+
+def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, int], int]:
+    """Return the offset of each register's cells, in bytes, and the size of the block."""
+    places, end = {}, 0
+    for instance in instances:
+        if instance.kind == "register":
+            places[instance.name] = end
+            dtype, words = cell_shape(instance.type_args[0])
+            size = (_size(instance) + 1) * words * dtype.itemsize
+            # An odd number of lines: equal cells of many registers do not compete for the same
+            # places in the processor's cache.
+            end += (-(-size // LINE) | 1) * LINE
+    return places, end
+
+
+def make_registers(
+    instances: Iterable[ir.ExternInstance],
+) -> tuple[npt.NDArray[np.uint8], dict[str, Register]]:
+    """Make the block, and the registers by name."""
+    known = {i.name: i for i in instances if i.kind == "register"}
+    places, size = register_places(known.values())
+    memory = block(size + LINE)
+    return memory, {name: _register(i, memory[places[name] :]) for name, i in known.items()}
+
+
+def _register(instance: ir.ExternInstance, memory: npt.NDArray[np.uint8]) -> Register:
+    initial = instance.args[1] if len(instance.args) > 1 else 0
+    assert isinstance(initial, int), instance
+    return Register(instance.name, _size(instance), instance.type_args[0], int(initial), memory)
+
+
+def _size(instance: ir.ExternInstance) -> int:
+    size = instance.args[0]
+    assert isinstance(size, int), instance
+    return int(size)

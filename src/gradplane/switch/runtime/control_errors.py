@@ -1,14 +1,14 @@
-"""What the control plane is told when it asks for what cannot be."""
+"""The errors that a control-plane request can raise."""
 
 from __future__ import annotations
 
 
 class SwitchError(Exception):
-    """Something asked of a switch that it cannot do; the text says what and what it could."""
+    """A request that a switch cannot carry out; the text says why, and what it can do."""
 
 
 class TableError(SwitchError):
-    """A refused change of a switch's state.
+    """A change of a switch's state that is refused.
 
     `code` is the name of one of gRPC's canonical codes: ALREADY_EXISTS, NOT_FOUND,
     INVALID_ARGUMENT, OUT_OF_RANGE, RESOURCE_EXHAUSTED, FAILED_PRECONDITION or
@@ -21,8 +21,8 @@ class TableError(SwitchError):
         self.message = message
 
 
-def told(error: OSError) -> str:
-    """The file and what is wrong with it, without the number."""
+def os_error_text(error: OSError) -> str:
+    """Return the file and what is wrong with it, without the error's number."""
     if error.filename is None or error.strerror is None:
         return str(error)
     return f"{error.filename}: {error.strerror}"

@@ -1,4 +1,4 @@
-"""What a switch tells its control plane."""
+"""The messages that a switch sends to its control plane."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ class PacketIn:
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """digest(receiver, data): `name` is the data's struct type.
+    """Data that the program sent: v1model's digest(receiver, data), PSA's Digest.pack(data).
 
-    `data`: numbers, nested lists for structs; `type` says which.
+    `name`: of the data's struct type, or of the instance. `data`: numbers, lists for structs;
+    `type` says which.
     """
 
     name: str

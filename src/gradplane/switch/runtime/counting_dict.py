@@ -1,4 +1,4 @@
-"""A dict that counts its changes, so that copies of it know when they are old."""
+"""A dict that counts its changes, so that its mirrors can detect them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The CRCs whose parameters the control plane may change: crc16_custom and crc32_custom of `hash`.
 
-As p4c and simple_switch have them, each call of `hash` is a calculation of its own, named calc,
+As in p4c and simple_switch, each call of `hash` is a separate calculation, named calc,
 calc_0, calc_1 and so on: first the calls in actions of tables, in source order, then those in the
 controls. A calculation starts out as the standard CRC. (Parameters as in R. Williams, A Painless
 Guide to CRC Error Detection Algorithms, 1993.)
@@ -18,7 +18,7 @@ from gradplane.switch.ir.statement_walk import blocks, nested, statements
 
 WIDTHS = {"crc16_custom": 16, "crc32_custom": 32}
 ROWS, ORDER, START, SHIFT, REVERSED, FINAL, WORDS = 0, 256, 512, 513, 514, 515, 516
-"""Where the words of CustomCrc.memory are."""
+"""The positions of the words in CustomCrc.memory."""
 
 _BITS, _MASK = 32, 0xFFFF_FFFF
 
@@ -41,7 +41,7 @@ STANDARD = {
 
 
 class CustomCrc:
-    """A calculation of `width` bits, 16 or 32. What compiled code needs is in `memory` (uint32): a
+    """A calculation of `width` bits, 16 or 32. Compiled code reads `memory` (uint32): a
     row for each byte, each byte's bits in the order in which they are taken, and single words. The
     remainder is kept in the upper bits of 32, so that both widths are computed alike."""
 
@@ -52,7 +52,7 @@ class CustomCrc:
         self.set(STANDARD[width])
 
     def set(self, p: CrcParameters) -> None:
-        """Changes the parameters, from the next packet on."""
+        """Change the parameters, from the next packet on."""
         shift = _BITS - self.width
         order = [reversed_bits(b, 8) if p.reflect_data else b for b in range(256)]
         rows = [_row(b, p.polynomial << shift) for b in range(256)]
@@ -74,7 +74,7 @@ class CustomCrc:
 
 
 def custom_crcs(program: ir.Program) -> dict[ir.CallExtern, tuple[str, int]]:
-    """The name and width of each call of `hash` with such an algorithm."""
+    """Return the name and width of each call of `hash` with such an algorithm."""
     found = {}
     for i, call in enumerate(_hash_calls(program)):
         algorithm = call.args[1]

@@ -1,4 +1,4 @@
-"""Table entries and what they run."""
+"""Table entries and the actions they run."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MASK64 = (1 << 64) - 1
 
 @dataclass(frozen=True, slots=True)
 class ActionData:
-    """An action of a table, by position in table.actions, with a number a parameter."""
+    """An action of a table, by its position in table.actions, and a number for each parameter."""
 
     index: int
     args: tuple[int, ...] = ()
@@ -35,7 +35,7 @@ class GroupRef:
 
 @dataclass(frozen=True, slots=True)
 class OneShot:
-    """A group given with the entry: (action, weight, watch port) each."""
+    """A group that is given with the entry: an action, a weight and a watch port each."""
 
     actions: tuple[tuple[ActionData, int, bytes], ...]
 
@@ -69,7 +69,7 @@ class Count:
         self.cells[1] = number & MASK64
 
     def add(self, nbytes: int) -> None:
-        """Counts a packet of `nbytes`."""
+        """Count a packet of `nbytes`."""
         cells = self.cells
         cells[0] = (cells[0] + 1) & MASK64
         cells[1] = (cells[1] + nbytes) & MASK64
@@ -83,11 +83,11 @@ class Count:
 
 @dataclass(slots=True, eq=False)
 class Entry:
-    """A table entry. `matches` has one match a match field (selector keys have none).
+    """A table entry. `matches` has a match for each match field (selector keys have none).
 
     `priority`: the larger wins; 0 in tables of exact and lpm fields only. `serial` is the order
     of insertion: among equal priorities the older entry wins. `handle`: as simple_switch's commands
-    number a table's entries. `idle_told_ns`: when the last idle notice went out.
+    number a table's entries. `idle_reported_ns`: the time of the last idle notice.
     """
 
     matches: tuple[Match, ...]
@@ -98,8 +98,8 @@ class Entry:
     is_const: bool = False
     serial: int = 0
     handle: int = 0
-    idle_told_ns: int = 0
-    # Made when they are first asked for: most tables need none of them.
+    idle_reported_ns: int = 0
+    # Made on first use: most tables need none of them.
     _counter: Count | None = field(default=None, init=False, repr=False)
     _meter: MeterCell | None = field(default=None, init=False, repr=False)
     _times: memoryview[int] | None = field(default=None, init=False, repr=False)

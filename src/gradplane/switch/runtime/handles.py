@@ -12,8 +12,8 @@ _PLACE_BITS, _VERSIONS = 24, 256
 
 
 class Handles:
-    """A table's entries by handle. A new entry takes the lowest free place; how often that was
-    free before is in the bits above it, so that old handles do not mean new entries (p4lang/
+    """A table's entries by handle. A new entry takes the lowest free place; the bits above it count
+    how often it was freed, so that old handles do not refer to new entries (p4lang/
     behavioral-model, match_units.cpp). The first entry of a table has handle 0."""
 
     def __init__(self) -> None:
@@ -22,14 +22,14 @@ class Handles:
         self._versions: dict[int, int] = {}
 
     def add(self, entry: Entry) -> None:
-        """Gives an entry its handle."""
+        """Give an entry its handle."""
         # Without a free place all places below the number of entries are taken.
         place = heapq.heappop(self._free) if self._free else len(self._entries)
         entry.handle = self._versions.get(place, 0) << _PLACE_BITS | place
         self._entries[entry.handle] = entry
 
     def remove(self, entry: Entry) -> None:
-        """Frees an entry's place."""
+        """Free an entry's place."""
         del self._entries[entry.handle]
         place = entry.handle & ((1 << _PLACE_BITS) - 1)
         self._versions[place] = (self._versions.get(place, 0) + 1) % _VERSIONS

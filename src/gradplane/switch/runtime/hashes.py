@@ -72,7 +72,7 @@ HASHES: dict[str, Hash] = {
 
 
 def pack_bits(parts: list[tuple[int, int]]) -> bytes:
-    """(value, width) pairs one after the other, most significant bit first, zeros at the end."""
+    """Concatenate (value, width) pairs, most significant bit first; pad the end with zeros."""
     value = total = 0
     for part, width in parts:
         value = value << width | part & ((1 << width) - 1)
@@ -89,19 +89,19 @@ def _identity_state(data: bytes, state: int) -> int:
 
 
 def add16(data: bytes, state: int) -> int:
-    """Adds 16-bit words to a ones' complement sum; an odd last byte is a high half."""
+    """Add 16-bit words to a ones' complement sum; an odd last byte is a high half."""
     return folded(state + (int.from_bytes(data, "big") << (8 if len(data) % 2 else 0)))
 
 
 def subtract16(data: bytes, state: int) -> int:
-    """Adds the complements of 16-bit words to a ones' complement sum."""
+    """Add the complements of 16-bit words to a ones' complement sum."""
     words = (len(data) + 1) // 2
     ones = (1 << 16 * words) - 1
     return folded(state + (ones ^ int.from_bytes(data.ljust(2 * words, b"\0"), "big")))
 
 
-# What takes more data into a checksum's state, which is 0 at the start. Of the identity of more
-# than eight bytes the last eight are left.
+# Functions that add data to a checksum's state, which is 0 at the start. The identity of more than
+# eight bytes keeps the last eight.
 STEPS: dict[str, Callable[[bytes, int], int]] = {
     "crc32": zlib.crc32,
     "crc32_custom": zlib.crc32,
@@ -114,5 +114,5 @@ STEPS: dict[str, Callable[[bytes, int], int]] = {
 
 
 def checksum_of(algorithm: str, state: int) -> int:
-    """What a checksum in this state reads as."""
+    """Return the checksum for a state."""
     return state ^ 0xFFFF if algorithm == "ones_complement16" else state

@@ -1,4 +1,4 @@
-"""Ports that have lost their link, which replicas and members of groups are chosen by."""
+"""The ports that have lost their link, by which replicas and members of groups are chosen."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from gradplane.switch.runtime.replicas import Replica
 class Links:
     """The ports of a switch, shared by the programs that it runs one after the other.
 
-    `ports`: those that there are, None where nobody said. `down`: those without a link; it is
-    replaced as a whole, so that it may change from any thread.
+    `ports`: those that exist, None if unknown. `down`: those without a link; the set is replaced as
+    a whole, so that any thread may change it.
     """
 
     def __init__(self, ports: Iterable[int] | None = None) -> None:
@@ -22,14 +22,14 @@ class Links:
         self.down = self.down - {port} if up else self.down | {port}
 
     def watched(self, port: bytes) -> bool:
-        """Whether a member that watches this port (big-endian; b"" for none) may be chosen."""
+        """Return whether a member that watches `port` (big-endian; b"" for none) may be chosen."""
         return not port or int.from_bytes(port, "big") not in self.down
 
     def live(self, replicas: list[Replica]) -> list[Replica]:
-        """Each replica or, where its port is down, the first of its backups whose port is up.
+        """Return each replica or, if its port is down, the first of its backups whose port is up.
 
-        Where all are down it is the replica itself, and its copy is lost at its port. (P4Runtime
-        1.4, section "MulticastGroupEntry", allows for this or no copy at all.)
+        If all are down, it is the replica itself, which is lost at its port. (P4Runtime 1.4,
+        section "MulticastGroupEntry", allows for this or for no replica at all.)
         """
         down = self.down
         if not down:

@@ -1,6 +1,6 @@
-"""Finding the entry for a key: by hash (exact), by prefix length (lpm), by priority (the rest).
+"""Indices that find the entry for a key: by hash (exact), prefix length (lpm) or priority (others).
 
-Each index has insert(entry), remove(entry) and find(key), the key being one number a match field.
+Each index has insert(entry), remove(entry) and find(key); a key is a number for each match field.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Index(Protocol):
 
 
 def index_for(fields: Sequence[KeyField]) -> Index:
-    """The index that a table of these match fields needs."""
+    """Make the index that a table with these match fields needs."""
     kinds = {f.kind for f in fields}
     if kinds & WITH_PRIORITY:
         return PriorityIndex(fields)
@@ -33,7 +33,7 @@ def index_for(fields: Sequence[KeyField]) -> Index:
 
 
 class ExactIndex:
-    """All fields exact: one dict."""
+    """An index of exact fields: one dict."""
 
     def __init__(self) -> None:
         self._entries: dict[Key, Entry] = {}
@@ -47,7 +47,7 @@ class ExactIndex:
 
 
 class PrefixIndex:
-    """Exact and lpm fields: a dict for each prefix length, the longest tried first.
+    """An index of exact and lpm fields: a dict for each prefix length; the longest is tried first.
 
     With several lpm fields the first one's length counts first.
     """
@@ -92,7 +92,7 @@ class _Group:
 
 
 class PriorityIndex:
-    """Ternary, range and optional fields: tuple space search.
+    """An index with ternary, range and optional fields: tuple space search.
 
     Entries are grouped by their masks; in a group the masked key is hashed. Groups are tried by
     falling priority until none left can win.
@@ -146,7 +146,7 @@ class PriorityIndex:
                 self._in_order = False
 
     def _pairs(self, entry: Entry) -> list[Masked]:
-        """Masks and values; of an entry with ranges that would go to a long bucket, several."""
+        """Return masks and values; several if an entry's ranges would go to a long bucket."""
         masks, values = whole(entry, self._fields)
         group = self._groups.get(masks)
         if not self._ranges or group is None or len(group.buckets.get(values, ())) < LONG:
@@ -169,12 +169,12 @@ def _rank(entry: Entry) -> tuple[int, int]:
 
 
 def entry_values(entry: Entry) -> Key:
-    """The value of each match of exact and lpm fields; 0 where it does not care."""
+    """Return the value of each match of exact and lpm fields; 0 for don't care."""
     return tuple(0 if match is None else match[0] for match in entry.matches)
 
 
 def entry_masks(entry: Entry, fields: Sequence[KeyField]) -> Key:
-    """The mask of each match of exact and lpm fields."""
+    """Return the mask of each match of exact and lpm fields."""
     return tuple(_mask(m, f) for m, f in zip(entry.matches, fields, strict=True))
 
 

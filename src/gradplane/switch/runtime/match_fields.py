@@ -1,7 +1,7 @@
 """The match fields of a table: which matches they accept, in one canonical form.
 
 A match is a tuple by kind: exact (v,), lpm (v, length), ternary (v, mask), range (low, high),
-optional (v,); None does not care. Values are the field's bits as an unsigned number.
+optional (v,); None is don't care. Values are the field's bits as an unsigned number.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class KeyField:
         return (1 << self.width) - 1
 
     def canonical(self, match: Match) -> Match:
-        """The match's one form; raises TableError INVALID_ARGUMENT if it is not possible."""
+        """Return a match's canonical form; raises TableError INVALID_ARGUMENT if it has none."""
         if match is None:
             if self.kind == "exact":
                 raise self.error("an exact match needs a value")
@@ -58,15 +58,15 @@ class KeyField:
             raise self.error(f"value {value} does not fit {self.width} bits (0 to {self.full})")
 
     def mask(self, length: int) -> int:
-        """The mask of a prefix."""
+        """Return the mask of a prefix."""
         return self.full ^ (self.full >> length)
 
     def order(self, value: int) -> int:
-        """Maps the field's bits to numbers that compare like its values: int<W> is signed."""
+        """Map the field's bits to numbers that compare like its values: int<W> is signed."""
         return value ^ (1 << self.width >> 1) if self.signed else value
 
     def matches(self, match: Match, value: int) -> bool:
-        """Whether a canonical match covers a value."""
+        """Return whether a canonical match covers a value."""
         if match is None:
             return True
         if self.kind == "range":
@@ -132,7 +132,7 @@ def _signed(key: ir.Key) -> bool:
 
 
 def source_match(field: KeyField, match: ir.Match) -> Match:
-    """The canonical match of an entry given in the source."""
+    """Return the canonical match of an entry given in the source."""
 
     def number(expr: ir.Expr) -> int:
         assert isinstance(expr, ir.Const) and not isinstance(expr.value, str), expr

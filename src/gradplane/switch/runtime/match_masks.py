@@ -1,8 +1,8 @@
-"""An entry's matches as masks and values: what tuple space search groups and hashes.
+"""An entry's matches as masks and values, which tuple space search groups and hashes.
 
-Ranges are compared, entry by entry of those that are equal in all else. Where these are many, the
-ranges of further ones are taken apart into prefixes (1024..65535 is 6 of them): such an entry
-becomes several pairs of masks and values, unless that would be too many.
+Ranges are compared entry by entry among entries that are equal otherwise. If these are many, the
+ranges of further entries are split into prefixes (1024..65535 gives 6): such an entry becomes
+several pairs of masks and values, unless that would be too many.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ Pair = tuple[int, int]  # mask, value
 
 
 def whole(entry: Entry, fields: Sequence[KeyField]) -> Masked:
-    """The entry as one pair, its ranges left out."""
+    """Return the entry as one pair, without its ranges."""
     pairs = [_pair(match, field) for match, field in zip(entry.matches, fields, strict=True)]
     return tuple(mask for mask, _ in pairs), tuple(value for _, value in pairs)
 
 
 def in_parts(entry: Entry, fields: Sequence[KeyField]) -> list[Masked]:
-    """The entry as pairs of which a key fits one at most, its ranges taken apart."""
+    """Return the entry as pairs, its ranges split; a key fits at most one of them."""
     choices: list[list[Pair]] = []
     count = 1
     for match, field in zip(entry.matches, fields, strict=True):
@@ -53,7 +53,7 @@ def _pair(match: Match, field: KeyField) -> Pair:
 
 
 def _prefixes(field: KeyField, low: int, high: int) -> Iterator[Pair]:
-    """The fewest prefixes that cover a range. Signed numbers are in order with the sign flipped."""
+    """Return the fewest prefixes that cover a range. Signed numbers sort with the sign flipped."""
     top = field.order(0)
     at, end = field.order(low), field.order(high)
     while at <= end:

@@ -25,11 +25,11 @@ from gradplane.switch.runtime.meters import MeterCell
 from gradplane.switch.runtime.profiles import ActionProfile
 
 Identity = tuple[tuple[Match, ...], int]
-_SHOWN = 8  # handles, where a wrong one is told
+_SHOWN = 8  # handles listed in the message about a wrong one
 
 
 class Watcher(Protocol):
-    """Compiled code's copy of a table, told of every change after it was made."""
+    """Compiled code's mirror of a table, notified after every change."""
 
     def inserted(self, entry: Entry) -> None: ...
 
@@ -41,7 +41,7 @@ class Watcher(Protocol):
 
 
 class MatchTable:
-    """Entries of one table. Loaded with the source's entries; raises TableError on refusal.
+    """The entries of one table, at first the source's. Raises TableError for refused changes.
 
     `fields` are the match fields in order (selector keys left out); a key for `lookup` has one
     unsigned number for each. The identity of an entry is its matches and, where a field is
@@ -64,7 +64,7 @@ class MatchTable:
         self._entries: dict[Identity, Entry] = {}
         self._handles = Handles()
         self._serial = 0
-        self._index: Index | None = None  # made for the first look-up: compiled code needs none
+        self._index: Index | None = None  # made for the first lookup: compiled code needs none
         self.watcher: Watcher | None = None
         self.default = self._source_default
         self._load()
@@ -73,15 +73,15 @@ class MatchTable:
         return len(self._entries)
 
     def entries(self) -> Iterator[Entry]:
-        """All entries, oldest first."""
+        """Iterate over all entries, oldest first."""
         return iter(list(self._entries.values()))
 
     def find(self, matches: Sequence[Match], priority: int = 0) -> Entry | None:
-        """The entry of this identity; raises TableError for matches the table cannot have."""
+        """Return the entry of this identity; raises TableError for matches that cannot be."""
         return self._entries.get(self._identity(self._canonical(matches), priority))
 
     def lookup(self, key: Key) -> Entry | None:
-        """The entry that a key hits."""
+        """Return the entry that a key hits."""
         if self._index is None:
             self._index = index_for(self.fields)
             for entry in self._entries.values():
@@ -89,7 +89,7 @@ class MatchTable:
         return self._index.find(key)
 
     def by_handle(self, handle: int) -> Entry:
-        """The entry of this number (Entry.handle)."""
+        """Return the entry of this number (Entry.handle)."""
         entry = self._handles.get(handle)
         if entry is None:
             known = ", ".join(str(e.handle) for e in islice(self._entries.values(), _SHOWN))
@@ -99,12 +99,12 @@ class MatchTable:
         return entry
 
     def insert(self, entry: Entry) -> None:
-        """Adds an entry (the table keeps the object)."""
+        """Add an entry (the table keeps the object)."""
         self._changeable()
         self._insert(entry)
 
     def modify(self, entry: Entry) -> None:
-        """Gives the entry of the same identity this action, metadata and idle timeout.
+        """Give the entry of the same identity this action, metadata and idle timeout.
 
         Counter and meter are left alone.
         """
@@ -117,7 +117,7 @@ class MatchTable:
             self.watcher.modified(found)
 
     def delete(self, entry: Entry) -> None:
-        """Removes the entry of the same identity."""
+        """Remove the entry of the same identity."""
         self._changeable()
         found = self._existing(entry)
         del self._entries[self._identity(found.matches, found.priority)]
@@ -128,7 +128,7 @@ class MatchTable:
             self.watcher.deleted(found)
 
     def clear(self) -> None:
-        """Removes all entries but the constant ones."""
+        """Remove all entries but the constant ones."""
         self._changeable()
         for entry in self.entries():
             if not entry.is_const:
@@ -137,7 +137,7 @@ class MatchTable:
             self._handles = Handles()
 
     def reset(self) -> None:
-        """Entries, default action, counters and meters as the program starts with them."""
+        """Set entries, default action, counters and meters as the program starts with them."""
         if not self.table.const_entries:
             self.clear()
             for entry in self._source_entries():
@@ -150,12 +150,12 @@ class MatchTable:
             meter.configure(None)
 
     def clear_counters(self) -> None:
-        """Sets the direct counters of all entries and of the misses to 0."""
+        """Set the direct counters of all entries and of the misses to 0."""
         for count in [self.default_counter, *(entry.counter for entry in self.entries())]:
             count.packets = count.bytes = 0
 
     def set_default(self, action: ActionData | None) -> None:
-        """The action on a miss; None: back to the source's."""
+        """Set the action on a miss; None: the source's."""
         if self.table.const_default:
             raise self._error("PERMISSION_DENIED", "its default action is const in the source")
         if action is not None:
@@ -165,9 +165,9 @@ class MatchTable:
             self.watcher.default_set()
 
     def resolve(self, target: Target, selection: int = 0) -> ActionData:
-        """What an entry runs; `selection` is the hash that chooses among a group's members.
+        """Return the action that an entry runs; the hash `selection` chooses a group's member.
 
-        For an empty group the action that the source gives for it, else the default action.
+        For an empty group it is the action that the source gives for it, else the default action.
         """
         if type(target) is ActionData:
             return target
@@ -177,7 +177,7 @@ class MatchTable:
 
     @property
     def for_empty_group(self) -> ActionData:
-        """What an entry with an empty group runs."""
+        """The action that an entry with an empty group runs."""
         given = self.table.empty_group
         return self.default if given is None else ActionData(given.index, _numbers(given.args))
 
@@ -199,7 +199,7 @@ class MatchTable:
         self.restore(entry)
 
     def restore(self, entry: Entry) -> None:
-        """Puts back an entry that was deleted: with its place among equals, and its last hit."""
+        """Put back an entry that was deleted, with its place among equals and its last hit."""
         self._entries[self._identity(entry.matches, entry.priority)] = entry
         self._handles.add(entry)
         if self._index is not None:
@@ -275,7 +275,7 @@ class MatchTable:
         return TableError(code, f"table {self.table.name}: {what}")
 
     def describe(self, entry: Entry) -> str:
-        """An entry's matches as text."""
+        """Return an entry's matches as text."""
         pairs = zip(self.fields, entry.matches, strict=False)
         parts = [f"{f.name} {_match_text(f.kind, match)}" for f, match in pairs]
         if self.with_priority:
@@ -306,7 +306,7 @@ class MatchTable:
             )
 
     def _load_one(self, entry: Entry) -> None:
-        """Of two source entries with one key the first wins, as matching in order has it."""
+        """Load an entry of the source. Of two with the same key the first one wins."""
         identity = self._identity(entry.matches, entry.priority)
         if identity not in self._entries:
             self._entries[identity] = entry
@@ -315,7 +315,7 @@ class MatchTable:
                 self._index.insert(entry)
 
     def _priorities(self) -> list[int]:
-        """By P4_16 1.2.5, section 14.2.1.4, turned so that the larger wins."""
+        """Return the source entries' priorities; larger wins (P4_16 1.2.5, section 14.2.1.4)."""
         sources = self.table.entries
         if not self.with_priority:
             return [0] * len(sources)
@@ -350,7 +350,7 @@ def _limits(param: ir.Var) -> tuple[int, int]:
 
 
 def _filled(priorities: list[int | None], largest_wins: bool) -> list[int]:
-    """An entry without priority takes its predecessor's, one step less important."""
+    """Fill in priorities: an entry without one is one step less important than its predecessor."""
     step = -1 if largest_wins else 1
     current = len(priorities) + 1 if largest_wins else 0
     out = []

@@ -1,7 +1,7 @@
 """Meters: two-rate three-colour (RFC 2698) and single-rate three-colour (RFC 2697).
 
-Tokens at a time are counted from the clock's origin, rate * t // 10^9, so that nothing is lost to
-rounding however often a meter runs.
+The tokens due at a time are counted from the clock's origin, rate * t // 10^9, so that rounding
+loses nothing however often a meter runs.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ class MeterConfig:
     """Rates in bytes or packets a second, bursts in bytes or packets.
 
     eburst 0: two rates, committed and peak. Else a single rate cir with bursts cburst and eburst.
+    period: the seconds that the rates are for, so that they may be below one a second.
     """
 
     cir: int
@@ -30,6 +31,7 @@ class MeterConfig:
     pir: int = 0
     pburst: int = 0
     eburst: int = 0
+    period: int = 1
 
     def __post_init__(self) -> None:
         for name in ("cir", "cburst", "pir", "pburst", "eburst"):
@@ -38,6 +40,10 @@ class MeterConfig:
                 raise TableError(
                     "INVALID_ARGUMENT", f"meter: {name} is {value}, not within 0 to 2^63 - 1"
                 )
+        if not 0 < self.period < 1 << 31:
+            raise TableError(
+                "INVALID_ARGUMENT", f"meter: period is {self.period}, not within 1 to 2^31 - 1"
+            )
         if not self.eburst and self.pir < self.cir:
             raise TableError(
                 "INVALID_ARGUMENT",
@@ -45,9 +51,9 @@ class MeterConfig:
             )
 
 
-# What a meter's 64-bit words hold. The last six count what it gave each colour.
+# The contents of a meter's 64-bit words. The last six count the packets and bytes of each colour.
 CELL_WORDS = ("configured", "cir", "cburst", "pir", "pburst", "eburst", "committed", "excess",
-              "last", "green packets", "green bytes", "yellow packets", "yellow bytes",
+              "last", "period", "green packets", "green bytes", "yellow packets", "yellow bytes",
               "red packets", "red bytes")  # fmt: skip
 COUNTS = CELL_WORDS.index("green packets")  # by colour, packets and bytes
 
@@ -65,10 +71,13 @@ class MeterCell:
 
     @property
     def config(self) -> MeterConfig | None:
-        return MeterConfig(*self.cells[1:6]) if self.cells[0] else None
+        if not self.cells[0]:
+            return None
+        cir, cburst, pir, pburst, eburst = self.cells[1:6]
+        return MeterConfig(cir, cburst, pir, pburst, eburst, self.cells[9])
 
     def configure(self, config: MeterConfig | None, now: int = 0) -> None:
-        """Sets the rates and fills both buckets; `now` in ns. The counts stay as they are."""
+        """Set the rates and fill both buckets; `now` in ns. The counts stay as they are."""
         rates = (0,) * 5 if config is None else (
             config.cir, config.cburst, config.pir, config.pburst, config.eburst
         )  # fmt: skip
@@ -76,12 +85,13 @@ class MeterCell:
         for i, rate in enumerate(rates):
             self.cells[1 + i] = rate
         self.last = now
+        self.cells[9] = config.period if config else 1
         self.committed = config.cburst if config else 0
         self.excess = (config.eburst or config.pburst) if config else 0
 
     @property
     def counts(self) -> ColourCounts:
-        """What it gave each colour so far."""
+        """The packets and bytes counted for each colour."""
         numbers = self.cells[COUNTS:].tolist()
         return tuple(zip(numbers[::2], numbers[1::2], strict=True))
 
@@ -90,7 +100,7 @@ class MeterCell:
             self.cells[i] = 0
 
     def restore(self, words: Sequence[int]) -> None:
-        """Back to what `cells` were."""
+        """Restore former `cells`."""
         for i, word in enumerate(words):
             self.cells[i] = word
 
@@ -114,7 +124,7 @@ class MeterCell:
 
     @property
     def last(self) -> int:
-        """When tokens were last added, in ns."""
+        """The time at which tokens were last added, in ns."""
         return self.cells[8]
 
     @last.setter
@@ -122,8 +132,8 @@ class MeterCell:
         self.cells[8] = now
 
     def execute(self, now: int, nbytes: int, by_packets: bool, before: int = GREEN) -> int:
-        """The colour of a packet at `now` ns, which takes its tokens (its bytes, or one) and is
-        counted.
+        """Return the colour of a packet at `now` ns, take its tokens (its bytes, or one) and
+        count it.
 
         `before`: the colour it has from elsewhere; the new one is no better. A meter without a
         config gives green, whatever was before.
@@ -142,8 +152,8 @@ class MeterCell:
         return step(config, now, amount, before)
 
     def _two_rates(self, c: MeterConfig, now: int, amount: int, before: int) -> int:
-        self.committed = min(c.cburst, self.committed + self._gained(c.cir, now))
-        self.excess = min(c.pburst, self.excess + self._gained(c.pir, now))
+        self.committed = min(c.cburst, self.committed + self._gained(c.cir, now, c.period))
+        self.excess = min(c.pburst, self.excess + self._gained(c.pir, now, c.period))
         self.last = max(self.last, now)
         if before == RED or self.excess < amount:
             return RED
@@ -154,7 +164,7 @@ class MeterCell:
         return GREEN
 
     def _single_rate(self, c: MeterConfig, now: int, amount: int, before: int) -> int:
-        total = self.committed + self._gained(c.cir, now)
+        total = self.committed + self._gained(c.cir, now, c.period)
         self.committed = min(c.cburst, total)
         self.excess = min(c.eburst, self.excess + total - self.committed)
         self.last = max(self.last, now)
@@ -166,8 +176,9 @@ class MeterCell:
             return YELLOW
         return RED
 
-    def _gained(self, rate: int, now: int) -> int:
-        return max(0, rate * now // SECOND - rate * self.last // SECOND)
+    def _gained(self, rate: int, now: int, period: int) -> int:
+        unit = SECOND * period
+        return max(0, rate * now // unit - rate * self.last // unit)
 
 
 class Meter:
@@ -177,34 +188,34 @@ class Meter:
         self.name = name
         self.size = size
         self.by_packets = unit == "packets"
-        # Of NumPy, which touches the memory of a cell only when it is used.
+        # A NumPy array touches the memory of a cell only when it is used.
         self.memory = np.zeros(max(size, 1) * len(CELL_WORDS), dtype=np.int64)
         self._words = memoryview(self.memory).cast("B").cast("q")  # type: ignore[arg-type]
 
     def read(self, index: int) -> MeterConfig | None:
-        """A cell's config; raises TableError OUT_OF_RANGE."""
+        """Return a cell's config; raises TableError OUT_OF_RANGE."""
         return self.cell(index).config
 
     def write(self, index: int, config: MeterConfig | None, now: int = 0) -> None:
-        """Sets a cell's config (None: every packet is green) and fills its buckets."""
+        """Set a cell's config (None: every packet is green) and fill its buckets."""
         self.cell(index).configure(config, now)
 
     def counts(self, index: int) -> ColourCounts:
-        """(packets, bytes) that a cell gave green, yellow and red; raises TableError."""
+        """Return a cell's (packets, bytes) of green, yellow and red; raises TableError."""
         return self.cell(index).counts
 
     def clear(self) -> None:
-        """Takes the rates off all cells."""
+        """Remove the config of all cells."""
         self.memory.fill(0)
 
     def execute(self, index: int, now: int, nbytes: int, before: int = GREEN) -> int:
-        """Colour of a packet: 0 green, 1 yellow, 2 red. Green out of range."""
+        """Return a packet's colour: 0 green, 1 yellow, 2 red; green if `index` is out of range."""
         if not 0 <= index < self.size:
             return GREEN
         return self.cell(index).execute(now, nbytes, self.by_packets, before)
 
     def cell(self, index: int) -> MeterCell:
-        """One of its meters; raises TableError OUT_OF_RANGE."""
+        """Return one of the meters; raises TableError OUT_OF_RANGE."""
         if not 0 <= index < self.size:
             raise TableError(
                 "OUT_OF_RANGE",

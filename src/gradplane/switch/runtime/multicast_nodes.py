@@ -1,8 +1,8 @@
-"""Multicast groups made of nodes, and mirroring sessions, as simple_switch's commands have them.
+"""Multicast groups made of nodes, and mirroring sessions, as in simple_switch's commands.
 
 A node has a replication id and ports; it is in at most one group. The groups themselves are those
-of the switch's state, which P4Runtime writes too: a node adds its copies to a group or takes them
-out, and what else is in the group stays.
+of the switch's state, which P4Runtime writes too: a node adds its replicas to a group or removes
+them; the other replicas stay.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gradplane.switch.runtime.replicas import GROUPS, CloneSession, Replica
 
 @dataclass(slots=True)
 class Node:
-    """Copies through `ports`, all with one replication id. `group`: the one that it is in."""
+    """Replicas through `ports`, all with one replication id. `group`: the one that it is in."""
 
     rid: int
     ports: tuple[int, ...]
@@ -38,19 +38,19 @@ class MulticastNodes:
         self.nodes: dict[int, Node] = {}
         self._groups = groups
         self._sessions = sessions
-        # Sessions that lead to a group, and what was last made of it.
+        # Sessions that mirror to a group, and the replicas last made of it.
         self._mirrored: dict[int, tuple[int, CloneSession]] = {}
 
     # -- nodes ----------------------------------------------------------------------------------
 
     def create(self, rid: int, ports: Iterable[int]) -> int:
-        """A node that is in no group yet; its handle."""
+        """Create a node that is in no group; return its handle."""
         handle = next(n for n in range(len(self.nodes) + 1) if n not in self.nodes)
         self.nodes[handle] = Node(rid, _ports(ports))
         return handle
 
     def update(self, handle: int, ports: Iterable[int]) -> None:
-        """Other ports for a node."""
+        """Set a node's ports."""
         node, wanted = self._node(handle), _ports(ports)
         group = node.group
         self._leave(node)
@@ -63,7 +63,7 @@ class MulticastNodes:
         del self.nodes[handle]
 
     def associate(self, group: int, handle: int) -> None:
-        """Puts a node into a group."""
+        """Put a node into a group."""
         self._need_group(group)
         node = self._node(handle)
         if node.group is not None:
@@ -72,7 +72,7 @@ class MulticastNodes:
         self._join(node, group)
 
     def dissociate(self, group: int, handle: int) -> None:
-        """Takes a node out of its group."""
+        """Take a node out of its group."""
         self._need_group(group)
         node = self._node(handle)
         if node.group != group:
@@ -83,7 +83,7 @@ class MulticastNodes:
     # -- groups ---------------------------------------------------------------------------------
 
     def create_group(self, group: int) -> None:
-        """An empty group; one that exists stays as it is, as in simple_switch."""
+        """Create an empty group; one that exists stays as it is, as in simple_switch."""
         if not 0 < group < GROUPS:
             what = f"multicast group {group} is not within 1 to {GROUPS - 1}"
             raise TableError("INVALID_ARGUMENT", what)
@@ -91,7 +91,7 @@ class MulticastNodes:
             self._groups[group] = []
 
     def destroy_group(self, group: int) -> None:
-        """Ends a group; its nodes are in none then."""
+        """Remove a group; its nodes are in none then."""
         self._need_group(group)
         for node in self.nodes.values():
             if node.group == group:
@@ -100,7 +100,7 @@ class MulticastNodes:
         self.group_changed(group)
 
     def members(self, group: int) -> tuple[list[tuple[int, Node]], list[Replica]]:
-        """A group's nodes with their handles, and copies that are of no node."""
+        """Return a group's nodes with their handles, and the replicas that are of no node."""
         rest = list(self._groups[group])
         there: list[tuple[int, Node]] = []
         for handle, node in self.nodes.items():
@@ -111,13 +111,13 @@ class MulticastNodes:
         return there, rest
 
     def group_changed(self, group: int) -> None:
-        """To be called when a group was written: sessions that lead to it follow."""
+        """Update the sessions that mirror to a group; to be called when it was written."""
         for session, target in list(self._live_mirrors()):
             if target == group:
                 self._mirror(session, group)
 
     def clear(self) -> None:
-        """No nodes, no groups, no sessions."""
+        """Remove all nodes, groups and sessions."""
         self.nodes.clear()
         self._groups.clear()
         self._sessions.clear()
@@ -153,11 +153,11 @@ class MulticastNodes:
     # -- mirroring sessions ---------------------------------------------------------------------
 
     def mirror_to_group(self, session: int, group: int) -> None:
-        """Has a session copy to a group's ports, those that it gets later too."""
+        """Mirror a session to a group's ports, also to those that it gets later."""
         self._mirror(session, group)
 
     def mirrored(self, session: int) -> int | None:
-        """The group that a session leads to; None for one that leads to ports."""
+        """Return the group that a session mirrors to; None for one that mirrors to ports."""
         return dict(self._live_mirrors()).get(session)
 
     def _mirror(self, session: int, group: int) -> None:
@@ -167,7 +167,7 @@ class MulticastNodes:
         self._mirrored[session] = group, now
 
     def _live_mirrors(self) -> Iterator[tuple[int, int]]:
-        """Sessions that nobody has set otherwise since, and their groups."""
+        """Return the sessions that still mirror to a group, and their groups."""
         for session, (group, made) in self._mirrored.items():
             if self._sessions.get(session) is made:
                 yield session, group

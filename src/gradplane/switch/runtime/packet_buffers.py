@@ -1,4 +1,4 @@
-"""Many packets in one array, as the engines and the ports hand them to each other."""
+"""Many packets in one array, as the engines and the ports exchange them."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ Ints = npt.NDArray[np.int64]
 Bytes = npt.NDArray[np.uint8]
 Buffers = tuple[Ints, Bytes, Ints, Ints]
 Sent = tuple[Ints, Bytes]
-"""What left: rows of (port, end of its bytes, cause), and the bytes one after the other. The cause
-is the index of the packet that it came of."""
+"""Packets that left: rows of (port, end of its bytes, cause), and the bytes one after the other.
+The cause is the index of the packet from which it came."""
 
 
 def pack(ports: Sequence[int], packets: Sequence[bytes]) -> tuple[Ints, Bytes, Ints]:
-    """Lists as ports, data, offsets: packet i is data[offsets[i]:offsets[i + 1]]."""
+    """Pack lists into ports, data, offsets: packet i is data[offsets[i]:offsets[i + 1]]."""
     lengths = np.fromiter((len(p) for p in packets), dtype=np.int64, count=len(packets))
     offsets = np.zeros(len(packets) + 1, dtype=np.int64)
     np.cumsum(lengths, out=offsets[1:])
@@ -27,7 +27,7 @@ def pack(ports: Sequence[int], packets: Sequence[bytes]) -> tuple[Ints, Bytes, I
 
 
 def sent(outputs: Iterable[tuple[int, int, bytes]]) -> Sent:
-    """(cause, port, packet) each as arrays."""
+    """Pack (cause, port, packet) tuples into arrays."""
     rows, data = [], bytearray()
     for cause, port, packet in outputs:
         data += packet
@@ -36,7 +36,7 @@ def sent(outputs: Iterable[tuple[int, int, bytes]]) -> Sent:
 
 
 def outputs(rows: Ints, data: Bytes) -> list[tuple[int, int, bytes]]:
-    """The same back: (cause, port, packet) each."""
+    """Unpack arrays into (cause, port, packet) tuples."""
     whole, start, out = data.tobytes(), 0, []
     for port, end, cause in rows.tolist():
         out.append((cause, port, whole[start:end]))
@@ -45,7 +45,7 @@ def outputs(rows: Ints, data: Bytes) -> list[tuple[int, int, bytes]]:
 
 
 def joined(parts: Sequence[tuple[int, Sent]]) -> Sent:
-    """Parts of a batch as one; each comes with the index of its first packet."""
+    """Join the parts of a batch; each comes with the index of its first packet."""
     if len(parts) == 1 and parts[0][0] == 0:
         return parts[0][1]
     all_rows, size = [np.zeros((0, 3), dtype=np.int64)], 0

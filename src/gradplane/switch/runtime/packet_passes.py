@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-PASS_LIMIT = 1000  # passes that a packet and its copies may take one after the other
+PASS_LIMIT = 1000  # passes that a packet and its replicas may take one after the other
 CLONE_LIMIT = 10 * PASS_LIMIT  # clones of one arrival, and their clones
 PASSES_A_PACKET = 10 * PASS_LIMIT  # passes of one injected packet and of all that comes of it
 
@@ -36,7 +36,7 @@ class Arrival:
 
 @dataclass(slots=True)
 class Result:
-    """What one pass gives: packets that leave, and packets that are resubmitted or recirculated."""
+    """The packets that leave after one pass, and those that are resubmitted or recirculated."""
 
     outputs: list[Output] = field(default_factory=list)
     again: list[Arrival] = field(default_factory=list)

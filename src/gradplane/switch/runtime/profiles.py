@@ -26,7 +26,9 @@ class Group:
 
 
 class ActionProfile:
-    """Members are actions of the tables that share the profile, which list the same actions.
+    """The members and groups of an action profile or selector.
+
+    Members are actions of the tables that share the profile, which list the same actions.
 
     `algorithm` is the selector's hash ("" for a plain profile), `output_width` its bits; `links`
     says which ports are down.
@@ -47,19 +49,19 @@ class ActionProfile:
         self.output_width = output_width
         self.members: dict[int, ActionData] = {}
         self.groups: dict[int, Group] = {}
-        self.changes = 0  # so that copies know when they are old
+        self.changes = 0  # so that mirrors can detect changes
 
     @property
     def has_groups(self) -> bool:
         return bool(self.algorithm)
 
     def member(self, id: int) -> ActionData:
-        """A member's action; raises TableError where there is none."""
+        """Return a member's action; raises TableError if there is none."""
         self._need_member(id)
         return self.members[id]
 
     def group(self, id: int) -> Group:
-        """A group; raises TableError where there is none."""
+        """Return a group; raises TableError if there is none."""
         self._need_group(id)
         return self.groups[id]
 
@@ -103,13 +105,13 @@ class ActionProfile:
         self.changes += 1
 
     def clear(self) -> None:
-        """Removes all groups and members, which no entry may use."""
+        """Remove all groups and members, which no entry may use."""
         self.groups.clear()
         self.members.clear()
         self.changes += 1
 
     def choices(self, target: Target) -> list[ActionData]:
-        """The actions that an entry's hash chooses among, each as often as its weight."""
+        """Return the actions that an entry's hash chooses among, each as often as its weight."""
         match target:
             case ActionData():
                 return [target]

@@ -1,4 +1,4 @@
-"""Memory that compiled code reads and writes at its address: small numbers, and large blocks."""
+"""Memory that compiled code reads and writes by its address: small arrays and large blocks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import ctypes
 import numpy as np
 import numpy.typing as npt
 
-LINE = 64  # bytes of a line of the processor's cache
+LINE = 64  # bytes of a cache line
 
 
 def signed_words(count: int) -> memoryview[int]:
@@ -21,12 +21,12 @@ def unsigned_words(count: int) -> memoryview[int]:
 
 
 def address_of(words: memoryview[int]) -> int:
-    """Where they lie, as long as the view lives."""
+    """Return the address of an array's words, valid as long as the view lives."""
     return ctypes.addressof(ctypes.c_char.from_buffer(words))
 
 
 def block(size: int) -> npt.NDArray[np.uint8]:
-    """`size` bytes, zero, that begin with a line."""
+    """Return `size` zero bytes, aligned to a cache line."""
     whole = np.zeros(size + LINE, dtype=np.uint8)
     start = -int(whole.__array_interface__["data"][0]) % LINE
     return whole[start : start + size]

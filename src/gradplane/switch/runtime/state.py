@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Counter
+from gradplane.switch.runtime.arrays import Counter, make_registers
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
@@ -18,7 +18,6 @@ from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.multicast_nodes import MulticastNodes
 from gradplane.switch.runtime.profiles import ActionProfile
-from gradplane.switch.runtime.registers import make_registers
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.rng import Rng
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -26,7 +25,7 @@ from gradplane.switch.runtime.valuesets import ParserValueSet
 Clock = Callable[[], int]
 
 DROP_PORT = 511  # simple_switch's own choice
-MESSAGES_KEPT = 100_000  # beyond it the oldest are lost, so that nobody's silence fills the memory
+MESSAGES_KEPT = 100_000  # the oldest are lost beyond it, so that unread ones do not fill memory
 
 
 class State:
@@ -65,8 +64,8 @@ class State:
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason
 
-    def tell(self, message: Message) -> None:
-        """Hands a message to the listener (the switch's lock is held), or keeps it for
+    def report(self, message: Message) -> None:
+        """Hand a message to the listener (the switch's lock is held), or keep it for
         Switch.messages()."""
         if self.listener is not None:
             self.listener(message)
@@ -74,7 +73,7 @@ class State:
             self.messages.append(message)
 
     def reset(self) -> None:
-        """Everything as the program starts with it, but for time and random numbers."""
+        """Reset everything to the program's start but time and random numbers."""
         for table in self.tables.values():
             table.reset()
         for profile in self.profiles.values():
@@ -92,16 +91,16 @@ class State:
             crc.set(STANDARD[crc.width])
 
     def microseconds(self) -> int:
-        """Time since the switch started."""
+        """Return the time since the switch started."""
         return (self.clock() - self.start) // 1000
 
     def check_idle(self) -> None:
-        """Tells of each entry that has been idle for its timeout since it was hit or told of."""
+        """Report each entry that has been idle for its timeout since its last hit or notice."""
         now = self.clock()
         for name, entry in self._timed():
-            if now - max(entry.last_hit_ns, entry.idle_told_ns) >= entry.idle_timeout_ns:
-                entry.idle_told_ns = now
-                self.tell(IdleNotice(name, entry))
+            if now - max(entry.last_hit_ns, entry.idle_reported_ns) >= entry.idle_timeout_ns:
+                entry.idle_reported_ns = now
+                self.report(IdleNotice(name, entry))
 
     def _timed(self) -> Iterator[tuple[str, Entry]]:
         for name, table in self.tables.items():

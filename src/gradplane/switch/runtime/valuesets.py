@@ -19,7 +19,7 @@ class ParserValueSet:
         self.members: list[tuple[Match, ...]] = []
 
     def replace(self, members: Sequence[Sequence[Match]]) -> None:
-        """Sets all members; raises TableError and changes nothing if one is not possible."""
+        """Set all members; raises TableError and changes nothing if one is not possible."""
         if len(members) > self.size:
             raise TableError(
                 "RESOURCE_EXHAUSTED",
@@ -28,7 +28,7 @@ class ParserValueSet:
         self.members = [self._canonical(member) for member in members]
 
     def contains(self, key: Sequence[int]) -> bool:
-        """Whether one of the members matches."""
+        """Return whether one of the members matches."""
         return any(self._matches(member, key) for member in self.members)
 
     def _canonical(self, member: Sequence[Match]) -> tuple[Match, ...]:

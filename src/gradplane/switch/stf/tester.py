@@ -211,9 +211,7 @@ class Tester:
             )
 
     def _count(self, name: str, index: str) -> tuple[int, int]:
-        """Return packets and bytes of an indirect counter's cell, or of a direct counter's
-        entry.
-        """
+        """Return the packets and bytes of a counter's cell, or of an entry's direct one."""
         indirect = self.switch.state.counters
         direct = {
             t.table.counter.name: t for t in self.switch.state.tables.values() if t.table.counter

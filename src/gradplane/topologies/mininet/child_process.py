@@ -80,8 +80,9 @@ class Process:
         return "\n".join(said[-lines:]) or "it printed nothing"
 
     def wait_for(self, key: str, seconds: float) -> dict[str, Any]:
-        """Return the first answer with that key; raise NetworkError when it ends, or takes
-        longer.
+        """Return the first answer with that key.
+
+        Raises NetworkError when it ends, or takes longer.
         """
         end = time.monotonic() + seconds
         while True:

@@ -202,9 +202,7 @@ def _host_class() -> type[Any]:
 
 
 def _disable_ipv6() -> None:
-    """Disable IPv6, which would send advertisements, on new interfaces of this network
-    namespace.
-    """
+    """Disable IPv6, with its advertisements, on this namespace's new interfaces."""
     with suppress(FileNotFoundError):  # a kernel without IPv6
         _IPV6.write_text("1")
 

@@ -16,11 +16,10 @@ _CLONE_NEWNET = 0x40000000  # linux/sched.h
 
 
 def within(pid: int, function: Callable[[], T]) -> T:
-    """Call `function()` in the network namespace of process `pid`. Raises OSError where that
-    fails.
+    """Call `function()` in the network namespace of process `pid`.
 
-    A namespace belongs to a thread; a new thread enters it and ends there, so that no other thread
-    of this process ever changes its namespace.
+    Raises OSError where that fails. A namespace belongs to a thread; a new thread enters it and
+    ends there, so that no other thread of this process ever changes its namespace.
     """
     results: list[T] = []
     errors: list[BaseException] = []

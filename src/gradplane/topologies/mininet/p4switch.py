@@ -67,8 +67,9 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         self.process: Process | None = None
 
     def start(self, controllers: object = ()) -> None:
-        """Run the switch; return when it accepts packets and controllers. `controllers` is
-        ignored.
+        """Run the switch; return when it accepts packets and controllers.
+
+        `controllers` is ignored.
         """
         self.launch()
         if not self.batch:

@@ -106,8 +106,9 @@ def _parse_ip(packet: bytes) -> Received:
 
 
 def internet_checksum(data: bytes) -> int:
-    """Return the one's complement of the 16-bit one's complement sum; 0 over data with its
-    checksum.
+    """Return the one's complement of the 16-bit one's complement sum.
+
+    0 over data with its checksum.
     """
     if len(data) & 1:
         data += b"\0"

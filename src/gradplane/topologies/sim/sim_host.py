@@ -31,8 +31,9 @@ class Stack:
         self.rejected: Counter[str] = Counter()
 
     def listen(self, port: int, receive: Receive) -> None:
-        """Deliver datagrams for `port` to `receive`. Raises NetworkError where the port is
-        taken.
+        """Deliver datagrams for `port` to `receive`.
+
+        Raises NetworkError where the port is taken.
         """
         if port in self._listeners:
             raise NetworkError(f"{self._host.name}: UDP port {port} is taken")
@@ -84,9 +85,7 @@ class SimEnvironment:
         return self._events.at(self._origin + at, callback)
 
     def record(self, kind: str, **fields: Any) -> None:
-        """Pass on a record as a log file would hold it: JSON's kinds of values, lists for
-        tuples.
-        """
+        """Pass on a record as a log file would hold it, converted to JSON's kinds of values."""
         line = json.dumps({"kind": kind} | fields, default=_plain)
         self._on_record(json.loads(line))
 

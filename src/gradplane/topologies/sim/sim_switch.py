@@ -29,8 +29,7 @@ def compiled(config: SwitchConfig) -> ir.Program:
 
 
 class SimSwitch:
-    """Runs `program`: frames in by `receive`, out by `transmit(port, frame)`, `config.latency` ns
-    after each pass.
+    """Runs `program`: frames in by `receive`, out by `transmit` after `config.latency` ns.
 
     Recirculated packets wait for a separate port with a rate; QUEUE frames may wait there, more are
     dropped and counted. A context manager: the P4Runtime server runs inside it, at `address`.

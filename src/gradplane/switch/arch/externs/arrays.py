@@ -9,16 +9,16 @@ from gradplane.switch.arch.extern_table import Extern
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Load, Run
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit.count_layout import count as write_count
 from gradplane.switch.jit.expressions import is_signed
 from gradplane.switch.jit.externs import REGISTERS, NativeCall, counter_word, meter_word
 from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.jit.meters import count as write_count
 from gradplane.switch.jit.meters import execute_meter
 from gradplane.switch.jit.value_layout import container, scalar_width
 from gradplane.switch.runtime.meters import CELL_WORDS, GREEN, RED, YELLOW
 
 Codes = Mapping[int, int]
-"""How an architecture numbers the meters' colours GREEN, YELLOW and RED."""
+"""An architecture's numbers of the meters' colours GREEN, YELLOW and RED."""
 
 COLOURS = {"GREEN": GREEN, "YELLOW": YELLOW, "RED": RED}  # by the name of an enum's member
 

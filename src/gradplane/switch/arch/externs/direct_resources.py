@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from gradplane.switch.interp.frame_layout import Env
 from gradplane.switch.interp.statements import Observer, Statements
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit.count_layout import count as write_count
 from gradplane.switch.jit.llvm_text import Operand
+from gradplane.switch.jit.meters import count as write_count
 from gradplane.switch.jit.meters import execute_meter
 from gradplane.switch.jit.statements import Statements as NativeStatements
 from gradplane.switch.jit.table_apply import Observe
@@ -22,7 +22,7 @@ Step = Callable[[MatchTable, ir.ExternInstance, Statements], Observer]
 
 @dataclass(frozen=True, slots=True)
 class DirectResources:
-    """What tables do with their direct counter and meter on each lookup, in both engines."""
+    """The actions on a table's direct counter and meter on each lookup, in both engines."""
 
     counter: Step
     meter: Step

@@ -1,4 +1,4 @@
-"""How a PSA program is prepared for both engines when it is loaded, and what is refused."""
+"""Loading a PSA program: its preparation for both engines, and the rules that refuse it."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ class PsaTraffic(Traffic):
     # -- the queue ------------------------------------------------------------------------------
 
     def _push(self, f: Function, meta: Operand, most: int, **fields: Operand | int) -> None:
-        """Queues a packet for egress, with so many bytes of metadata."""
+        """Queue a packet for egress, with so many bytes of metadata."""
         record = self.enqueue(f, self.record_size, DEPARTURE, fields)
         f.copy(f.add(record, DEPARTURE_META), meta, most)
 
@@ -97,11 +97,11 @@ class PsaTraffic(Traffic):
                     ("ptr", meta), ("i64", "%passes"))  # fmt: skip
             f.call("void", "clone", *args)
 
-    def _come(
+    def _pass_again(
         self, f: Function, side: NativeBlocks, c: Operand, path: PacketPath, port: Operand | int,
         data: Operand, size: Operand,
     ) -> None:  # fmt: skip
-        """Makes a packet come again."""
+        """Resubmit or recirculate a packet."""
         node, value = self.node(f, size, int(path), port, "%passes"), f"to {BROUGHT[path]}"
         f.copy(f.load("ptr", node, 8), data, size)
         meta = side.context.value(f, c, value)
@@ -127,7 +127,7 @@ class PsaTraffic(Traffic):
         target = native_vectors.reserve(f, "between", side.room(f, c))
         size = side.deparse(f, c, target, depart)
         native_vectors.extend(f, "between", size)
-        self.tell_digests(f)
+        self.send_digests(f)
         self._after_ingress(f, c, size, depart)
         f.at(depart)
         self._departures(f)
@@ -141,7 +141,7 @@ class PsaTraffic(Traffic):
         kind: Operand,
         paths: tuple[PacketPath, ...],
     ) -> None:
-        """Copies what the packet brings along (%meta) to the value for its path."""
+        """Copy the metadata from the previous pass (%meta) to the value for the packet's path."""
         end, labels = f.label(), {path: f.label() for path in paths}
         f.choose("i64", kind, end, [(int(path), label) for path, label in labels.items()])
         for path, label in labels.items():
@@ -158,7 +158,7 @@ class PsaTraffic(Traffic):
             self.count_drop(f, "ingress")
             f.go(depart)
         with f.when(_is_set(f, side, c, "resubmit")):
-            self._come(f, side, c, PacketPath.RESUBMIT, "%port", "%data", "%size")
+            self._pass_again(f, side, c, PacketPath.RESUBMIT, "%port", "%data", "%size")
             f.go(depart)
         meta, most = side.context.value(f, c, "to normal"), side.context.sizes["to normal"]
         service = side.get(f, c, "ostd", "class_of_service")
@@ -188,7 +188,7 @@ class PsaTraffic(Traffic):
         f.call("void", "egress", *args)
 
     def _departures(self, f: Function) -> None:
-        """All that is queued for egress, and what egress queues."""
+        """Pass all that is queued through egress, and what egress queues."""
         with self.queued(f, self.record_size) as record:
             start, *rest = (f.load("i64", f.add(record, o), 8) for o in DEPARTURE.values())
             data = f.add(native_vectors.data(f, "between"), start)
@@ -220,7 +220,7 @@ class PsaTraffic(Traffic):
             self.count_drop(f, "egress")
             f.go(end)
         with f.when(f.compare("eq", "i64", "%port", PORT_RECIRCULATE)):
-            self._come(f, side, c, PacketPath.RECIRCULATE, PORT_RECIRCULATE, target, size)
+            self._pass_again(f, side, c, PacketPath.RECIRCULATE, PORT_RECIRCULATE, target, size)
             f.go(end)
         self.send(f, "%port", size)
         f.at(end)

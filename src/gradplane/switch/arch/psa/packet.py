@@ -22,8 +22,8 @@ class PacketPath(IntEnum):
     RECIRCULATE = 6
 
 
-# The values that each block takes, in the order of its parameters. What a deparser hands on
-# ("to ...") is another value than what a parser was handed.
+# The values that each block takes, in the order of its parameters. The metadata that a deparser
+# sets ("to ...") are other values than those that a parser gets.
 INGRESS = Layout({
     "ip": ("hdr", "meta", "parser istd", "resubmit", "recirculate"),
     "ig": ("hdr", "meta", "istd", "ostd"),
@@ -42,11 +42,11 @@ BROUGHT = {
     PacketPath.CLONE_I2E: "clone_i2e",
     PacketPath.CLONE_E2E: "clone_e2e",
 }
-"""The value that a packet brings from the pass before, by its path."""
+"""The value with the metadata from the previous pass, by the packet's path."""
 
 
 def pipelines(program: ir.Program) -> tuple[ir.Package, ir.Package]:
-    """The ingress and the egress pipeline."""
+    """Return the ingress and the egress pipeline."""
     ingress, egress = (program.package.args[name] for name in ("ingress", "egress"))
     assert isinstance(ingress, ir.Package) and isinstance(egress, ir.Package)
     return ingress, egress

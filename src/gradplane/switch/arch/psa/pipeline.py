@@ -36,7 +36,7 @@ from gradplane.switch.runtime.replicas import Replica
 
 @dataclass(slots=True)
 class _Departure:
-    """A packet queued for egress; `meta` is what it brings from the pass before."""
+    """A packet queued for egress; `meta`: the metadata from the previous pass."""
 
     packet: bytes
     path: PacketPath
@@ -106,11 +106,11 @@ class _Pass(Pass[_Departure]):
         self.enter("ingress deparser")
         blocks.run("id", packet, values)
         for digest in packet.digests:
-            self.state.tell(digest)
+            self.state.report(digest)
         self.after_ingress(arrival, packet, values)
 
     def arrived(self, arrival: Arrival) -> Values:
-        """The values that parsing starts from."""
+        """Return the values that parsing starts from."""
         blocks = self.pipelines.ingress
         values = blocks.start()
         if arrival.meta is not None:

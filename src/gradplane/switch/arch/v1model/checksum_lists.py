@@ -1,7 +1,7 @@
-"""A checksum's list that a variable holds is taken from where it came.
+"""Traces a checksum's list that a variable holds back to its source.
 
-Only so are fields of invalid headers left out of it; p4c does the same. What is assigned to a
-variable, whole or member by member, is followed to the call, also into branches:
+Only so are fields of invalid headers left out of it; p4c does the same. Values that are assigned to
+a variable, whole or member by member, are followed to the call, also into branches:
 
     list.x = h.x                              list.x = h.x
     list.y = h.y                              list.y = h.y
@@ -22,12 +22,12 @@ Place = tuple[ir.Var, tuple[int, ...]]
 
 
 def trace_lists(block: ir.Control) -> None:
-    """Rewrites the checksum calls of a control in place; done twice it changes nothing more."""
+    """Rewrite the checksum calls of a control in place; done twice it changes nothing more."""
     _Known({}).follow_all(block.body)
 
 
 class _Known:
-    """What the variables assigned to so far hold, as expressions over other storage."""
+    """The values of the variables assigned so far, as expressions over other storage."""
 
     def __init__(self, values: dict[Place, tuple[ir.LValue, ir.Expr]]) -> None:
         self._values = values  # with the place as the l-value that was assigned to
@@ -77,7 +77,7 @@ class _Known:
                 del self._values[place]
 
     def _traced(self, e: ir.Expr) -> ir.Expr:
-        """`e`, or an equal expression over the storage that its values came from."""
+        """Return `e`, or an equal expression over the storage from which its values came."""
         if isinstance(e, ir.Make) and not isinstance(e.type, Header):
             return _rebuilt(e, e.fields, [*map(self._traced, e.fields)])
         place = path(e)
@@ -102,7 +102,7 @@ def _members(base: ir.LValue) -> list[ir.LValue]:
 
 
 def _reads(e: ir.Expr, changed: ir.LValue) -> bool:
-    """Whether a change of that storage could change the value of `e`."""
+    """Return whether a change of that storage could change the value of `e`."""
     match e:
         case ir.Const() | ir.Zero():
             return False

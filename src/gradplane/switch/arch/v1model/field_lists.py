@@ -1,8 +1,8 @@
-"""What a copy of a packet takes along: lists of metadata fields, by number.
+"""The metadata that a packet's replica keeps: lists of fields, by number.
 
 Fields marked @field_list(n, ...) are in lists 0 to 255. The older calls, `clone3(.., data)`,
-`resubmit(data)` and `recirculate(data)`, name the fields themselves, standard metadata too: each
-gets a list of its own and becomes the newer call, with the data behind its number:
+`resubmit(data)` and `recirculate(data)`, name the fields themselves, also standard metadata: each
+gets a new list and becomes the newer call, with the data after its number:
 
     clone3(I2E, s, {m.x, m.y})  ->  clone_preserving_field_list(I2E, s, 257, {m.x, m.y})
 """
@@ -24,7 +24,7 @@ Place = tuple[Path, Type]
 NO_LIST = 256
 NAMED = 257  # the first number of a list that a call names
 
-# Calls that name fields, and the newer ones; of both, the position of the data.
+# Calls that name fields, each with the newer one and the position of the data.
 _NEWER = {
     "clone3": ("clone_preserving_field_list", 2),
     "resubmit": ("resubmit_preserving_field_list", 0),
@@ -34,8 +34,8 @@ _DATA = {newer: position + 1 for newer, position in _NEWER.values()}
 
 
 def number_lists(blocks: list[ir.Control]) -> None:
-    """Rewrites the older calls in place, where all they name are metadata fields; done twice it
-    changes nothing more."""
+    """Rewrite the older calls in place, if all they name are metadata fields; done twice it changes
+    nothing more."""
     number = NAMED + sum(1 for block in blocks for _ in _named(block))
     for block in blocks:
         for stmt in statements(block):
@@ -49,7 +49,7 @@ def number_lists(blocks: list[ir.Control]) -> None:
 
 
 def list_of(block: ir.Control, data: ir.Expr) -> list[Place] | None:
-    """Where the fields of a call's data lie, in (metadata, standard metadata); None if some are
+    """Return the places of a call's data in (metadata, standard metadata); None if some are
     elsewhere."""
     if isinstance(data, ir.Make):
         parts = [list_of(block, part) for part in data.fields]
@@ -66,14 +66,14 @@ def list_of(block: ir.Control, data: ir.Expr) -> list[Place] | None:
 
 
 def _of_structs(e: ir.Expr) -> bool:
-    """Whether an expression names a field of structs in structs."""
+    """Return whether an expression names a field of structs in structs."""
     while isinstance(e, ir.FieldOf) and isinstance(e.base.type, Struct):
         e = e.base
     return isinstance(e, ir.Var)
 
 
 def _named(block: ir.Control) -> Iterator[tuple[int, ir.Expr]]:
-    """The numbers of the lists that calls name, and the data."""
+    """Yield the numbers of the lists that calls name, and the data."""
     for stmt in statements(block):
         if isinstance(stmt, ir.CallExtern) and stmt.name in _DATA:
             at = _DATA[stmt.name]
@@ -84,7 +84,7 @@ def _named(block: ir.Control) -> Iterator[tuple[int, ir.Expr]]:
 
 
 class FieldLists:
-    """A program's lists. `paths`: for each number, where its fields lie in (metadata, standard
+    """A program's lists. `paths`: for each number, the places of its fields in (metadata, standard
     metadata). `standard`: whether some are in the latter."""
 
     def __init__(self, meta: Type, blocks: list[ir.Control]) -> None:
@@ -97,7 +97,7 @@ class FieldLists:
         self.standard = any(steps[0] for places in self.paths.values() for steps, _ in places)
 
     def copy(self, number: int, source: Any, target: Any) -> None:
-        """Copies the fields of a list from one pair of metadata values to another."""
+        """Copy the fields of a list from one pair of metadata values to another."""
         for steps, t in self.paths.get(number, ()):
             holder, receiver = source, target
             for index in steps[:-1]:

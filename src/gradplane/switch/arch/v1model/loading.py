@@ -1,4 +1,4 @@
-"""How a v1model program is prepared for both engines when it is loaded, and what is refused."""
+"""Loading a v1model program: its preparation for both engines, and the rules that refuse it."""
 
 from __future__ import annotations
 

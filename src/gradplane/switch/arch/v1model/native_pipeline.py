@@ -59,7 +59,7 @@ class V1Traffic(Traffic):
         return self.pipeline.get(f, c, "standard", name)
 
     def _clear_notes(self, f: Function, c: Operand, keep: tuple[str, ...] = ()) -> None:
-        """As a packet is before any extern was called."""
+        """Set the notes as they are before any extern is called."""
         for name in NOTES:
             if name not in keep:
                 self.context.set(f, c, name, NONE)
@@ -87,7 +87,7 @@ class V1Traffic(Traffic):
         f.ret()
 
     def _kept_at(self, name: str) -> int:
-        """Where a value lies, from the metadata on."""
+        """Return a value's offset from the metadata."""
         return self.context.values[name] - self.context.values["meta"]
 
     def _offset(self, path: Path) -> int:
@@ -117,7 +117,7 @@ class V1Traffic(Traffic):
     def _clone(self) -> None:
         """void clone(ptr packet, ptr metadata, i64 session, i64 list, i64 type, i64 passes)
 
-        The packet's own metadata are lost: it is a copy already.
+        The packet's metadata are lost: it is a copy already.
         """
         params = [("ptr", "%c"), ("ptr", "%meta"), ("i64", "%session"), ("i64", "%list"),
                   ("i64", "%type"), ("i64", "%passes")]  # fmt: skip
@@ -146,7 +146,7 @@ class V1Traffic(Traffic):
     def _node_of(
         self, f: Function, room: Operand, kind: InstanceType, name: str, context: Operand
     ) -> Operand:
-        """A node for a packet that was resubmitted or recirculated (`name`: the note)."""
+        """Make the node of a packet that is resubmitted or recirculated (`name`: the note)."""
         node = self.node(f, room, int(kind), 0, "%passes")
         which, meta = self.context.get(f, context, name), self.context.value(f, context, "meta")
         args = (("i64", which), ("ptr", meta), ("ptr", f.add(node, NODE_META)))
@@ -186,7 +186,7 @@ class V1Traffic(Traffic):
         return f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", most))
 
     def _departing(self, f: Function) -> None:
-        """Sets the standard metadata that egress finds."""
+        """Set the standard metadata that egress finds."""
         length = f.binary("lshr", "i64", self.context.get(f, "%c", "bits"), 3)
         grown = f.binary("ashr", "i64", self.context.get(f, "%c", "grown"), 3)
         now = f.word("microseconds", "i64")
@@ -200,7 +200,7 @@ class V1Traffic(Traffic):
         self.context.set(f, "%c", "clone", NONE)
 
     def _clone_egress(self, f: Function) -> None:
-        """To egress again as it is now, headers included."""
+        """Clone the packet to egress as it is now, headers included."""
         session = self.context.get(f, "%c", "clone")
         with f.when(f.compare("ne", "i64", session, NONE)):
             which = self.context.get(f, "%c", "clone_list")
@@ -220,14 +220,14 @@ class V1Traffic(Traffic):
         self.put(f, c, "checksum_error", self.context.get(f, c, "checksum_error"))
         self.run(f, "ig", c, depart)
         self._clone_ingress(f, c, depart)
-        self.tell_digests(f)
+        self.send_digests(f)
         self._after_ingress(f, c, depart)
         f.at(depart)
         self._departures(f)
         f.ret()
 
     def _begin(self, f: Function, c: Operand) -> None:
-        """The values that parsing starts from."""
+        """Set the values that parsing starts from."""
         self._fresh(f, c)
         with f.when(f.compare("ne", "ptr", "%meta", "null")):
             f.copy(self.context.value(f, c, "meta"), "%meta", self.meta_size)
@@ -243,7 +243,7 @@ class V1Traffic(Traffic):
         self._clear_notes(f, c)
 
     def _clone_ingress(self, f: Function, c: Operand, after: str) -> None:
-        """To egress as it arrived: the packet is parsed anew."""
+        """Clone the packet to egress as it arrived: it is parsed anew."""
         session = self.context.get(f, c, "clone")
         with f.when(f.compare("ne", "i64", session, NONE)), \
              f.when(self.session_exists(f, session)):  # fmt: skip
@@ -275,7 +275,7 @@ class V1Traffic(Traffic):
         self._unicast(f, c, port, depart)
 
     def _unicast(self, f: Function, c: Operand, port: Operand, depart: str) -> None:
-        """Through egress at once, unless clones are to go before."""
+        """Pass egress at once, unless clones go first."""
         self.put(f, c, "instance_type", int(InstanceType.NORMAL))
         rid = self.get(f, c, "egress_rid")
         with f.unless(self.queue_is_empty(f)):
@@ -286,7 +286,7 @@ class V1Traffic(Traffic):
         f.go(depart)
 
     def _departures(self, f: Function) -> None:
-        """All that is queued for egress, and what egress queues."""
+        """Pass all that is queued through egress, and what egress queues."""
         c = f.word("first packet")
         with self.queued(f, self.record_size) as record:
             row = {n: f.load("i64", f.add(record, o), 8) for n, o in DEPARTURE.items()}

@@ -24,7 +24,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.replicas import Replica
 
-_METADATA = ("meta", "standard")  # what replicas keep fields of
+_METADATA = ("meta", "standard")  # the values of which replicas keep fields
 
 
 @dataclass(slots=True)
@@ -92,7 +92,7 @@ class _Pass(Pass[_Departure]):
         if packet.clone is not None:
             self.clone_ingress(arrival, packet, values)
         for digest in packet.digests:
-            state.tell(digest)
+            state.report(digest)
         self.after_ingress(arrival, packet, values)
 
     def parse(self, packet: V1Packet, arrival: Arrival) -> Values:
@@ -105,7 +105,7 @@ class _Pass(Pass[_Departure]):
         return values
 
     def arrived(self, arrival: Arrival) -> Values:
-        """The values that parsing starts from."""
+        """Return the values that parsing starts from."""
         values = self.blocks.start()
         if arrival.meta is not None:
             values |= arrival.meta
@@ -140,7 +140,7 @@ class _Pass(Pass[_Departure]):
     def replicate(
         self, replicas: Iterable[Replica], packet: V1Packet, values: Values, passes: int
     ) -> None:
-        """Queues a copy for each; the originals are not used further."""
+        """Queue a copy for each replica; the originals are not used further."""
         for replica in replicas:
             copy = self.blocks.copy(values)
             self.queue.append(_Departure(packet.copy(), copy, replica, passes))
@@ -148,7 +148,7 @@ class _Pass(Pass[_Departure]):
     # -- replicas -------------------------------------------------------------------------------
 
     def clone_ingress(self, arrival: Arrival, packet: V1Packet, values: Values) -> None:
-        """To egress as it arrived: the packet is parsed anew."""
+        """Clone the packet to egress as it arrived: it is parsed anew."""
         assert packet.clone is not None
         session, field_list = packet.clone
         clone = V1Packet(arrival.packet, self.events)
@@ -161,7 +161,7 @@ class _Pass(Pass[_Departure]):
         self.clone(kind, packet.clone, clone, values | {"hdr": fresh["hdr"]}, arrival.passes)
 
     def clone_egress(self, departure: _Departure, values: Values) -> None:
-        """To egress again as it is now, headers included."""
+        """Clone the packet to egress as it is now, headers included."""
         packet = departure.packet
         assert packet.clone is not None
         kind = InstanceType.EGRESS_CLONE
@@ -191,7 +191,7 @@ class _Pass(Pass[_Departure]):
         self.result.again.append(Arrival(0, data, kind, meta, passes + 1))
 
     def preserved(self, field_list: int, values: Values) -> Values:
-        """New metadata and standard metadata with only a list's fields kept."""
+        """Return new metadata and standard metadata with only a list's fields kept."""
         fresh = [*self.blocks.start(_METADATA).values()]
         self.lists.copy(field_list, [values[name] for name in _METADATA], fresh)
         return dict(zip(_METADATA, fresh, strict=True))
@@ -220,7 +220,7 @@ class _Pass(Pass[_Departure]):
         self.send(departure.replica.port, data)
 
     def departing(self, departure: _Departure) -> None:
-        """Sets the standard metadata that egress finds."""
+        """Set the standard metadata that egress finds."""
         packet, now = departure.packet, self.state.microseconds()
         self.put(
             departure.values,

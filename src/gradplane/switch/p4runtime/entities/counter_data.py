@@ -50,9 +50,9 @@ def read_meter_config(p: Pipeline, name: str, message: p4r.MeterConfig) -> Meter
 
 def show_meter_config(config: MeterConfig) -> p4r.MeterConfig:
     return p4r.MeterConfig(
-        cir=config.cir,
+        cir=config.cir // config.period,
         cburst=config.cburst,
-        pir=config.pir,
+        pir=config.pir // config.period,
         pburst=config.pburst,
         eburst=config.eburst,
     )

@@ -42,8 +42,9 @@ class Direct:
     def set_meter(
         self, p: Pipeline, name: str, message: p4r.MeterConfig | None, clear: bool
     ) -> Undo:
-        """Configure the meter; without a message every packet is green. `clear`: reset the counts
-        too.
+        """Configure the meter; without a message every packet is green.
+
+        `clear`: reset the counts too.
         """
         meter, old = self.meter, self.meter.cells.tolist()
         config = None if message is None else read_meter_config(p, name, message)

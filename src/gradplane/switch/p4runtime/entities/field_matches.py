@@ -22,8 +22,9 @@ from gradplane.switch.runtime.match_fields import Match
 def read_matches(
     fields: Mapping[int, FieldInfo], messages: Iterable[p4r.FieldMatch], owner: str
 ) -> tuple[Match, ...]:
-    """Decode a match for each field of a request. `owner` names the table or value set in
-    errors.
+    """Decode a match for each field of a request.
+
+    `owner` names the table or value set in errors.
     """
     matches: list[Match] = [None] * len(fields)
     for message in messages:

@@ -1,0 +1,31 @@
+"""BMv2's JSON (p4lang/behavioral-model, docs/JSON_format.md) from the intermediate representation.
+
+`compile_text` makes the file that simple_switch loads. `storage` lays the program's variables out
+as headers and fields, `expressions` and `actions` translate code, `control_flow` cuts controls into
+tables, conditions and actions, `parsers`, `externs` and `v1model` do what their names say.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from gradplane.switch.backends.bmv2.v1model import to_json
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Type
+from gradplane.switch.source import refuse
+
+__all__ = ["compile_text", "to_json"]
+
+
+def compile_text(arch: str, program: ir.Program, digests: Mapping[Type, str]) -> str:
+    """Return a program that its architecture has checked as BMv2's JSON.
+
+    digests: the names in P4Info of digests, by the type of their data. Raises CompileError for what
+    BMv2 cannot do, with the place in the source.
+    """
+    if arch != "v1model":
+        raise refuse(
+            program.package.span, f"BMv2's JSON is made of v1model programs, not of {arch}"
+        )
+    return json.dumps(to_json(program, digests), indent=1) + "\n"

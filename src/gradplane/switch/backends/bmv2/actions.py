@@ -1,0 +1,395 @@
+"""Statements as lists of BMv2's primitives; control flow inside them is made of jumps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from gradplane.switch.backends.bmv2.expressions import (
+    Expressions,
+    both,
+    number,
+    op,
+    truth,
+)
+from gradplane.switch.backends.bmv2.storage import (
+    FieldAt,
+    HeaderAt,
+    Json,
+    StackAt,
+    Storage,
+    UnionAt,
+)
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Struct, Union, Varbit
+from gradplane.switch.source import Span, refuse
+
+
+class ExternCalls(Protocol):
+    """What translates calls of the architecture's externs."""
+
+    def call(self, code: Primitives, stmt: ir.CallExtern) -> None:
+        """Append the primitives of a call to `code`."""
+
+
+def source_info(span: Span) -> Json:
+    """Return a statement's place in the source, as a member of a JSON object."""
+    if not span.line:
+        return {}
+    return {
+        "source_info": {
+            "filename": span.file,
+            "line": span.line,
+            "column": span.column,
+            "source_fragment": "",
+        }
+    }
+
+
+class _Label:
+    """A place in a list of primitives that jumps go to; known when it is set."""
+
+    def __init__(self) -> None:
+        self.at: int | None = None
+
+
+class Primitives:
+    """A list of primitives that grows statement by statement."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        externs: ExternCalls,
+        parameters: Sequence[ir.Var] = (),
+    ) -> None:
+        self.storage, self._externs = storage, externs
+        self.code = Expressions(storage, {var: at for at, var in enumerate(parameters)})
+        self._list: list[Json] = []
+        self._jumps: list[tuple[Json, _Label]] = []
+        self._ends: dict[ir.Block, _Label] = {}
+        self._end = _Label()
+        self._span: Span | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self._list)
+
+    def finished(self) -> list[Json]:
+        """Return the primitives, with the targets of their jumps filled in."""
+        self._set(self._end)
+        self._drop_idle_jumps()
+        for jump, label in self._jumps:
+            assert label.at is not None
+            jump["parameters"][-1] = number(label.at)
+        return self._list
+
+    def _drop_idle_jumps(self) -> None:
+        """Take out jumps to what follows them anyway, such as a `return` that stands last."""
+        labels = [self._end, *self._ends.values(), *(label for _, label in self._jumps)]
+        while True:
+            where = {id(entry): at for at, entry in enumerate(self._list)}
+            idle = [
+                (jump, label)
+                for jump, label in self._jumps
+                if jump["op"] == "_jump" and label.at == where[id(jump)] + 1
+            ]
+            if not idle:
+                return
+            jump, label = idle[0]
+            at = where[id(jump)]
+            del self._list[at]
+            self._jumps.remove(idle[0])
+            for other in {id(label): label for label in labels}.values():
+                if other.at is not None and other.at > at:
+                    other.at -= 1
+
+    # -- primitives -----------------------------------------------------------------------------
+
+    def add(self, name: str, *parameters: Json) -> Json:
+        """Append a primitive and return it."""
+        entry: Json = {"op": name, "parameters": list(parameters)}
+        if self._span is not None:
+            entry |= source_info(self._span)
+        self._list.append(entry)
+        return entry
+
+    def set_field(self, place: FieldAt, value: Json) -> None:
+        """Append the assignment of a parameter, such as `Expressions.parameter` gives."""
+        self.add("assign", {"type": "field", "value": place.reference}, value)
+
+    def temporary(self, e: ir.Expr, name: str = "tmp") -> FieldAt:
+        """Return a field that has the value of a scalar: its own one or a new one."""
+        place = self.code.place(e)
+        if isinstance(place, FieldAt):
+            return place
+        place = self.storage.temporary(e.type, name)
+        self.set_field(place, self.code.parameter(e))
+        return place
+
+    def _jump(self, label: _Label) -> None:
+        self._jumps.append((self.add("_jump", number(0)), label))
+
+    def _jump_unless(self, condition: Json, label: _Label) -> None:
+        jump = self.add("_jump_if_zero", {"type": "expression", "value": condition}, number(0))
+        self._jumps.append((jump, label))
+
+    def _set(self, label: _Label) -> None:
+        label.at = len(self._list)
+
+    # -- statements -----------------------------------------------------------------------------
+
+    def body(self, stmts: Sequence[ir.Stmt]) -> None:
+        """Append statements."""
+        for stmt in stmts:
+            self.statement(stmt)
+
+    def statement(self, s: ir.Stmt) -> None:
+        """Append a statement. Raises CompileError for what BMv2 does not have."""
+        if s.span.line:
+            self._span = s.span
+        match s:
+            case ir.Assign():
+                self.assign(s.target, s.value)
+            case ir.SetValid():
+                self._set_valid(s)
+            case ir.Push() | ir.Pop():
+                name = "push" if isinstance(s, ir.Push) else "pop"
+                self.add(name, self.code.stack(s.target), number(s.count))
+            case ir.If():
+                self._if(self.code.number(s.cond), lambda: self.body(s.then), s.other)
+            case ir.SwitchStmt():
+                self._switch(s)
+            case ir.Block():
+                self._ends[s] = _Label()
+                self.body(s.body)
+                self._set(self._ends[s])
+            case ir.Leave():
+                self._jump(self._ends[s.block])
+            case ir.Loop():
+                start = _Label()
+                self._set(start)
+                self.body(s.body)
+                self._jump(start)
+            case ir.Exit():
+                self.add("exit")
+                self._jump(self._end)
+            case ir.CallExtern():
+                self._externs.call(self, s)
+            case _:
+                raise refuse(s.span, f"BMv2's actions have no {type(s).__name__}")
+
+    def _if(self, condition: Json, then: Callable[[], None], other: Sequence[ir.Stmt] = ()) -> None:
+        after, otherwise = _Label(), _Label()
+        self._jump_unless(condition, otherwise)
+        then()
+        if other:
+            self._jump(after)
+        self._set(otherwise)
+        self.body(other)
+        self._set(after)
+
+    def _switch(self, s: ir.SwitchStmt) -> None:
+        after = _Label()
+        subject = self.code.value(s.subject)
+        for values, body in s.cases:
+            following = _Label()
+            found: Json | None = None
+            for value in values:
+                equal = op("==", subject, number(value))
+                found = equal if found is None else op("or", found, equal)
+            assert found is not None, s
+            self._jump_unless(op("b2d", None, found), following)
+            self.body(body)
+            self._jump(after)
+            self._set(following)
+        self.body(s.default)
+        self._set(after)
+
+    def _set_valid(self, s: ir.SetValid) -> None:
+        name = "add_header" if s.valid else "remove_header"
+        self._guarded(s.target, lambda: self.add(name, self._operand(s.target)))
+
+    def _guarded(self, target: ir.Expr, act: Callable[[], Any]) -> None:
+        """Do something with a place if its run-time index is inside the stack."""
+        guard = self.code.guard(target)
+        if guard is None:
+            act()
+        elif guard != truth(False):
+            self._if(op("b2d", None, guard), lambda: act() and None)
+
+    def _operand(self, e: ir.Expr) -> Json:
+        """A header or union as a primitive's parameter."""
+        found = self.code.header(e)
+        if found["type"] == "expression":
+            return {"type": "expression", "value": found}
+        return found
+
+    # -- assignments ----------------------------------------------------------------------------
+
+    def assign(self, target: ir.LValue, value: ir.Expr) -> None:
+        """Append an assignment of any type; the value is read in full before anything changes."""
+        t = target.type
+        if isinstance(value, ir.Mux) and not isinstance(t, Bits | Bool):
+            self._if(
+                self.code.number(value.cond),
+                lambda: self.assign(target, value.then),
+                [ir.Assign(target, value.other)],
+            )
+        elif isinstance(t, Bits | Bool):
+            self._guarded(target, lambda: self._assign_scalar(target, value))
+        elif isinstance(t, Varbit):
+            self._assign_varbit(target, value)
+        elif isinstance(t, Header):
+            self._guarded(target, lambda: self._assign_header(target, value))
+        elif isinstance(t, Struct):
+            self._assign_members(target, t, value)
+        elif isinstance(t, Union | Stack):
+            self._assign_whole(target, t, value)
+        else:
+            raise refuse(self._place(), f"BMv2 cannot assign a {t}")
+
+    def _place(self) -> Span:
+        return self._span or Span("<program>", 0, 0, 0)
+
+    def _assign_scalar(self, target: ir.LValue, value: ir.Expr) -> None:
+        if isinstance(target, ir.SliceOf):
+            self._assign_slice(target, value)
+            return
+        guard = self.code.guard(value) if isinstance(value, ir.LValue) else None
+        source = self.code.parameter(value)
+        if guard is not None:
+            inner = source["value"] if source["type"] == "expression" else source
+            source = number(0)
+            if guard != truth(False):
+                chosen = op("?", inner, number(0), cond=guard)
+                source = {"type": "expression", "value": chosen}
+        destination = self.code.field(target)
+        if destination["type"] == "expression":
+            destination = {"type": "expression", "value": destination}
+        self.add("assign", destination, source)
+
+    def _assign_slice(self, target: ir.SliceOf, value: ir.Expr) -> None:
+        base = target.base
+        assert isinstance(base, ir.LValue) and isinstance(base.type, Bits), target
+        ones = (1 << (target.hi - target.lo + 1)) - 1
+        keep = ((1 << base.type.width) - 1) & ~(ones << target.lo)
+        new = op("&", self.code.number(value), number(ones))
+        if target.lo:
+            new = op("<<", new, number(target.lo))
+        if isinstance(base, ir.SliceOf):
+            flat = ir.SliceOf(target.type, base.base, base.lo + target.hi, base.lo + target.lo)
+            self._assign_slice(flat, value)
+            return
+        whole = op("|", op("&", self.code.value(base), number(keep)), new)
+        destination = self.code.field(base)
+        if destination["type"] == "expression":
+            destination = {"type": "expression", "value": destination}
+        self.add("assign", destination, {"type": "expression", "value": whole})
+
+    def _assign_varbit(self, target: ir.LValue, value: ir.Expr) -> None:
+        if not isinstance(value, ir.LValue):
+            raise refuse(self._place(), "BMv2 cannot compute a varbit")
+        self.add("assign_VL", self.code.field(target), self.code.field(value))
+
+    def _assign_header(self, target: ir.LValue, value: ir.Expr) -> None:
+        if isinstance(value, ir.Zero):
+            self.add("remove_header", self._operand(target))
+        elif isinstance(value, ir.Make):
+            self._make(target, value, before=lambda: self.add("add_header", self._operand(target)))
+        else:
+            guard = self.code.guard(value)
+            if guard is None:
+                self._copy_header(target, value)
+            elif guard == truth(False):
+                self.statement(ir.SetValid(target, False))
+            else:
+                invalid: list[ir.Stmt] = [ir.SetValid(target, False)]
+                self._if(op("b2d", None, guard), lambda: self._copy_header(target, value), invalid)
+
+    def _copy_header(self, target: ir.LValue, value: ir.Expr) -> None:
+        self.add("assign_header", self._operand(target), self._operand(value))
+
+    def _assign_members(self, target: ir.LValue, t: Struct, value: ir.Expr) -> None:
+        if isinstance(value, ir.Make):
+            self._make(target, value)
+            return
+        for index, member in enumerate(t.fields):
+            source: ir.Expr = ir.Zero(member.type)
+            if not isinstance(value, ir.Zero):
+                assert isinstance(value, ir.LValue), value
+                source = ir.FieldOf(member.type, value, index, member.name)
+            self.assign(ir.FieldOf(member.type, target, index, member.name), source)
+
+    def _make(
+        self, target: ir.LValue, value: ir.Make, before: Callable[[], Any] | None = None
+    ) -> None:
+        """Assign member by member, through temporaries where a member is read again."""
+        assert isinstance(target.type, Fields), target
+        root, parts = _root(target), list(value.fields)
+        needed = {index for index, part in enumerate(parts) if _reads(part, root)}
+        for index in sorted(needed):
+            copy = ir.Var(parts[index].type, "copy", -1)
+            self.assign(copy, parts[index])
+            parts[index] = copy
+        if before is not None:
+            before()
+        for index, (member, part) in enumerate(zip(target.type.fields, parts, strict=True)):
+            self.assign(ir.FieldOf(member.type, target, index, member.name), part)
+
+    def _assign_whole(self, target: ir.LValue, t: Union | Stack, value: ir.Expr) -> None:
+        place = self.code.place(target)
+        if isinstance(value, ir.Zero):
+            self._clear(place)
+            return
+        source = self.code.place(value)
+        if isinstance(place, UnionAt) and isinstance(source, UnionAt):
+            kind, name = "header_union", "assign_union"
+        elif isinstance(place, StackAt) and isinstance(source, StackAt):
+            unions = isinstance(place.type.element, Union)
+            kind = "header_union_stack" if unions else "header_stack"
+            name = "assign_union_stack" if unions else "assign_header_stack"
+        else:
+            raise refuse(self._place(), f"BMv2 cannot assign a {t} by a run-time index")
+        destination = {"type": kind, "value": place.name}
+        self.add(name, destination, {"type": kind, "value": source.name})
+
+    def _clear(self, place: Any) -> None:
+        if isinstance(place, HeaderAt):
+            self.add("remove_header", {"type": "header", "value": place.name})
+        elif isinstance(place, UnionAt):
+            for index in range(len(place.type.fields)):
+                self._clear(place.member(index))
+        elif isinstance(place, StackAt):
+            kind = "header_union_stack" if isinstance(place.type.element, Union) else "header_stack"
+            stack = {"type": kind, "value": place.name}
+            self.add("pop", stack, number(place.type.size))
+
+
+def _root(e: ir.Expr) -> ir.Expr:
+    while isinstance(e, ir.FieldOf | ir.ElementOf | ir.SliceOf | ir.LastOf | ir.NextOf):
+        e = e.base
+    return e
+
+
+def _reads(e: ir.Expr, root: ir.Expr) -> bool:
+    """Whether an expression reads something of the variable `root`."""
+    match e:
+        case ir.Var():
+            return e is root
+        case (
+            ir.FieldOf() | ir.LastOf() | ir.NextOf() | ir.SliceOf() | ir.LastIndex() | ir.IsValid()
+        ):
+            return _reads(e.base, root)
+        case ir.ElementOf():
+            return _reads(e.base, root) or _reads(e.index, root)
+        case ir.Unary() | ir.Cast():
+            return _reads(e.operand, root)
+        case ir.Binary():
+            return _reads(e.left, root) or _reads(e.right, root)
+        case ir.Mux():
+            return any(_reads(part, root) for part in (e.cond, e.then, e.other))
+        case ir.Make():
+            return any(_reads(part, root) for part in e.fields)
+    return False
+
+
+__all__ = ["ExternCalls", "Primitives", "both", "source_info"]

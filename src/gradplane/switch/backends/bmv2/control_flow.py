@@ -1,0 +1,417 @@
+"""A control as a BMv2 pipeline: a graph of tables, conditions and calls of actions.
+
+Statements between tables become an action of their own, with jumps inside; only what decides which
+table comes next is a node of the graph. Nodes are made from the end: each is given the name of the
+node that follows it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import count
+
+from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, source_info
+from gradplane.switch.backends.bmv2.expressions import Expressions, number, op
+from gradplane.switch.backends.bmv2.storage import FieldAt, HeaderAt, Json, Storage, scalar_width
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import nested
+from gradplane.switch.ir.types import BOOL, Bits
+from gradplane.switch.runtime.entries import ActionData
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.source import Span, refuse
+
+LARGEST = (1 << 31) - 1  # priorities: of ours the largest wins, of BMv2's the smallest
+_KINDS = ("exact", "lpm", "ternary", "range")  # of a table: the last that one of its keys has
+
+
+class Actions:
+    """The program's actions by number: those of tables, and those that code between tables is."""
+
+    def __init__(self, storage: Storage, externs: ExternCalls) -> None:
+        self.storage, self.externs = storage, externs
+        self._numbers: dict[ir.Action, int] = {}
+        self.json: list[Json] = []
+
+    def of_table(self, action: ir.Action) -> int:
+        """Return the number of a table's action."""
+        if action not in self._numbers:
+            self._numbers[action] = self._reserve()
+            code = Primitives(self.storage, self.externs, action.params)
+            written = _written(action)
+            for param in written:
+                copy = ir.Var(param.type, param.name, -1)
+                code.assign(copy, param)
+                code.code.replace(param, copy)
+            code.body(action.body)
+            data = [{"name": p.name, "bitwidth": scalar_width(p.type)} for p in action.params]
+            self._fill(self._numbers[action], action.name, data, code.finished(), action.span)
+        return self._numbers[action]
+
+    def of_code(self, name: str, code: Primitives) -> int:
+        """Return the number of a new action without parameters."""
+        at = self._reserve()
+        self._fill(at, name, [], code.finished(), None)
+        return at
+
+    def code(self) -> Primitives:
+        """Return an empty list of primitives."""
+        return Primitives(self.storage, self.externs)
+
+    def _reserve(self) -> int:
+        self.json.append({})
+        return len(self.json) - 1
+
+    def _fill(
+        self, at: int, name: str, data: list[Json], primitives: list[Json], span: Span | None
+    ) -> None:
+        self.json[at] = {"name": name, "id": at, "runtime_data": data, "primitives": primitives}
+        if span is not None:
+            self.json[at] |= source_info(span)
+
+
+def _written(action: ir.Action) -> list[ir.Var]:
+    """The parameters that the body assigns: action data cannot be changed."""
+    targets = set()
+    for stmt in nested(action.body):
+        if isinstance(stmt, ir.Assign):
+            targets.add(root_variable(stmt.target))
+        elif isinstance(stmt, ir.CallExtern):
+            outs = [a for a, d in zip(stmt.args, stmt.directions, strict=True) if "out" in d]
+            targets |= {root_variable(a) for a in (*outs, *([stmt.result] if stmt.result else []))}
+    return [param for param in action.params if param in targets]
+
+
+def root_variable(e: ir.Expr) -> ir.Expr:
+    """Return the variable that an l-value is part of."""
+    while isinstance(e, ir.FieldOf | ir.ElementOf | ir.SliceOf):
+        e = e.base
+    return e
+
+
+class Numbers:
+    """Numbers of JSON objects that are unique over all pipelines."""
+
+    def __init__(self) -> None:
+        self.tables, self.conditions, self.calls = count(), count(), count()
+        self.profiles = count()
+
+
+@dataclass
+class _Return:
+    """Where the ways on from a table that is applied in several places are noted."""
+
+    site: FieldAt
+    hit: ir.Var
+    action_run: ir.Var
+    keys: list[Json]
+    sites: list[str | None] = field(default_factory=list)
+    wants_hit: bool = False
+    wants_action_run: bool = False
+
+
+class Pipeline:
+    """One pipeline, made of a control."""
+
+    def __init__(self, name: str, control: ir.Control, actions: Actions, numbers: Numbers) -> None:
+        self._name, self._actions, self._numbers = name, actions, numbers
+        self._storage = actions.storage
+        self._tables: list[Json] = []
+        self._conditions: list[Json] = []
+        self._calls: list[Json] = []
+        self.profiles: dict[ir.ExternInstance, list[ir.Table]] = {}
+        self._ends: dict[ir.Block, str | None] = {}
+        self._returns: dict[ir.Table, _Return] = {}
+        self._control = control
+        applied = (s.table for s in nested(control.body) if isinstance(s, ir.ApplyTable))
+        self._sites = Counter(applied)
+
+    def json(self, number: int, extra: Primitives | None = None) -> Json:
+        """Return the pipeline; `extra` is done at its end."""
+        after = None if extra is None else self._call_of(extra, None)
+        first = self._graph(self._control.body, after)
+        self._shared_tables()
+        return {
+            "name": self._name,
+            "id": number,
+            "init_table": first,
+            "tables": self._tables,
+            "conditionals": self._conditions,
+            "action_calls": self._calls,
+        } | source_info(self._control.span)
+
+    # -- the graph ------------------------------------------------------------------------------
+
+    def _graph(self, stmts: Sequence[ir.Stmt], after: str | None) -> str | None:
+        """Make the nodes of statements, of which the last goes on to `after`; the first's name."""
+        end = len(stmts)
+        while end:
+            start = end
+            while start and self._is_code(stmts[start - 1]):
+                start -= 1
+            if start < end:
+                after = self._call(stmts[start:end], after)
+                end = start
+            else:
+                after = self._node(stmts[end - 1], after)
+                end -= 1
+        return after
+
+    def _is_code(self, stmt: ir.Stmt) -> bool:
+        """Whether a statement can be part of an action: it has no table and no way out of it."""
+        inside = list(nested([stmt]))
+        blocks = {s for s in inside if isinstance(s, ir.Block)}
+        leaves = (s.block for s in inside if isinstance(s, ir.Leave))
+        return not any(isinstance(s, ir.ApplyTable) for s in inside) and all(
+            block in blocks for block in leaves
+        )
+
+    def _call(self, stmts: Sequence[ir.Stmt], after: str | None) -> str:
+        code = self._actions.code()
+        code.body(stmts)
+        return self._call_of(code, after, stmts[0].span)
+
+    def _call_of(self, code: Primitives, after: str | None, span: Span | None = None) -> str:
+        at = next(self._numbers.calls)
+        name = f"act_{at}" if span is None or not span.line else f"{self._name}_{span.line}_{at}"
+        self._calls.append(
+            {
+                "name": f"call_{name}",
+                "id": at,
+                "action_id": self._actions.of_code(name, code),
+                "next_node": after,
+            }
+            | (source_info(span) if span is not None else {})
+        )
+        return f"call_{name}"
+
+    def _node(self, s: ir.Stmt, after: str | None) -> str | None:
+        match s:
+            case ir.If():
+                return self._condition(
+                    Expressions(self._storage).value(s.cond),
+                    self._graph(s.then, after),
+                    self._graph(s.other, after),
+                    s.span,
+                )
+            case ir.SwitchStmt():
+                return self._switch(s, after)
+            case ir.Block():
+                self._ends[s] = after
+                return self._graph(s.body, after)
+            case ir.Leave():
+                return self._ends[s.block]
+            case ir.ApplyTable():
+                return self._apply(s, after)
+        raise refuse(s.span, "BMv2 cannot apply tables in a loop")
+
+    def _condition(self, cond: Json, then: str | None, other: str | None, span: Span) -> str:
+        at = next(self._numbers.conditions)
+        name = f"node_{at}"
+        self._conditions.append(
+            {
+                "name": name,
+                "id": at,
+                "expression": cond,
+                "true_next": then,
+                "false_next": other,
+            }
+            | source_info(span)
+        )
+        return name
+
+    def _switch(self, s: ir.SwitchStmt, after: str | None) -> str | None:
+        subject = Expressions(self._storage).value(s.subject)
+        following = self._graph(s.default, after)
+        for values, body in reversed(s.cases):
+            equal = [
+                {"type": "expression", "value": {"op": "==", "left": subject, "right": number(v)}}
+                for v in values
+            ]
+            cond = equal[0]
+            for more in equal[1:]:
+                cond = {"type": "expression", "value": {"op": "or", "left": cond, "right": more}}
+            following = self._condition(cond, self._graph(body, after), following, s.span)
+        return following
+
+    # -- tables ---------------------------------------------------------------------------------
+
+    def _apply(self, s: ir.ApplyTable, after: str | None) -> str:
+        keys, code = self._keys(s.table)
+        if self._sites[s.table] == 1 and (s.hit is None or s.action_run is None):
+            following = self._next_nodes(s.table, s.hit, s.action_run, after)
+            self._tables.append(self._table(s.table, keys, following))
+        else:
+            after = self._copy_results(s, after)
+            self._return_of(s.table, keys).sites.append(after)
+            site = len(self._returns[s.table].sites) - 1
+            code.set_field(self._returns[s.table].site, number(site))
+        return self._call_of(code, s.table.name, s.span) if code else s.table.name
+
+    def _next_nodes(
+        self,
+        table: ir.Table,
+        hit: ir.LValue | None,
+        action_run: ir.LValue | None,
+        after: str | None,
+    ) -> Json:
+        if hit is not None:
+            found = self._assignment(hit, True, after)
+            return {"__HIT__": found, "__MISS__": self._assignment(hit, False, after)}
+        if action_run is None:
+            return {choice.action.name: after for choice in table.actions}
+        return {
+            choice.action.name: self._assignment(action_run, index, after)
+            for index, choice in enumerate(table.actions)
+        }
+
+    # A table that is applied in several places has one node, which knows one way on: the place is
+    # noted in a field before, and a chain of conditions behind the table goes back there.
+
+    def _return_of(self, table: ir.Table, keys: list[Json]) -> _Return:
+        if table not in self._returns:
+            self._returns[table] = _Return(
+                self._storage.temporary(Bits(16), f"{table.name}.site"),
+                ir.Var(BOOL, f"{table.name}.hit", -1),
+                ir.Var(Bits(32), f"{table.name}.action_run", -1),
+                keys,
+            )
+        return self._returns[table]
+
+    def _copy_results(self, s: ir.ApplyTable, after: str | None) -> str | None:
+        """Hand the results of a table that several places share to one of them."""
+        shared = self._return_of(s.table, self._keys(s.table)[0])
+        copies: list[ir.Stmt] = []
+        if s.hit is not None:
+            copies.append(ir.Assign(s.hit, shared.hit))
+            shared.wants_hit = True
+        if s.action_run is not None:
+            copies.append(ir.Assign(s.action_run, shared.action_run))
+            shared.wants_action_run = True
+        return self._call(copies, after) if copies else after
+
+    def _shared_tables(self) -> None:
+        for table, shared in self._returns.items():
+            if shared.wants_hit and shared.wants_action_run:
+                raise refuse(
+                    table.span,
+                    f"table {table.name}: BMv2 cannot ask a table for its hit and its action",
+                )
+            after, place = None, {"type": "field", "value": shared.site.reference}
+            for site, target in enumerate(shared.sites):
+                here = op("==", place, number(site))
+                after = self._condition(here, target, after, table.span) if site else target
+            hit = shared.hit if shared.wants_hit else None
+            action_run = shared.action_run if shared.wants_action_run else None
+            following = self._next_nodes(table, hit, action_run, after)
+            self._tables.append(self._table(table, shared.keys, following))
+
+    def _assignment(self, target: ir.LValue, value: int | bool, after: str | None) -> str:
+        return self._call([ir.Assign(target, ir.Const(target.type, value))], after)
+
+    def _keys(self, table: ir.Table) -> tuple[list[Json], Primitives]:
+        """The match fields, and the code that computes those that are not fields."""
+        code, keys = self._actions.code(), []
+        code.body(table.key_setup)
+        for key in table.keys:
+            if key.match_kind == "selector":
+                continue
+            place = code.code.place(key.expr)
+            target = place.reference if isinstance(place, FieldAt) else None
+            if isinstance(key.expr, ir.IsValid):
+                header = code.code.place(key.expr.base)
+                target = [header.name, "$valid$"] if isinstance(header, HeaderAt) else None
+            if target is None:
+                target = code.temporary(key.expr, "key").reference
+            kind = "ternary" if key.match_kind == "optional" else key.match_kind
+            keys.append({"match_type": kind, "name": key.name, "target": target, "mask": None})
+        return keys, code
+
+    def _table(self, table: ir.Table, keys: list[Json], next_nodes: Json) -> Json:
+        kinds = {key["match_type"] for key in keys}
+        match_type = next((kind for kind in reversed(_KINDS) if kind in kinds), "exact")
+        numbers = [self._actions.of_table(choice.action) for choice in table.actions]
+        found: Json = {
+            "name": table.name,
+            "id": next(self._numbers.tables),
+            "key": keys,
+            "match_type": match_type,
+            "type": "simple",
+            "max_size": table.size,
+            "with_counters": table.counter is not None,
+            "support_timeout": table.support_timeout,
+            "direct_meters": None if table.meter is None else table.meter.name,
+            "action_ids": numbers,
+            "actions": [choice.action.name for choice in table.actions],
+            "base_default_next": next_nodes.get("__MISS__")
+            or next_nodes.get(table.actions[table.default.index].action.name),
+            "next_tables": next_nodes,
+        } | source_info(table.span)
+        if table.implementation is not None:
+            self.profiles.setdefault(table.implementation, []).append(table)
+            selector = table.implementation.kind == "action_selector"
+            found["type"] = "indirect_ws" if selector else "indirect"
+            found["action_profile"] = table.implementation.name
+        found["default_entry"] = self._default(table, numbers)
+        if table.entries:
+            found["entries"] = self._entries(table, numbers)
+        return found
+
+    def _default(self, table: ir.Table, numbers: list[int]) -> Json:
+        constant = table.const_default and table.implementation is None
+        return {
+            "action_id": numbers[table.default.index],
+            "action_const": constant,
+            "action_data": _data(table, table.default.index, table.default.args),
+            "action_entry_const": constant,
+        }
+
+    def _entries(self, table: ir.Table, numbers: list[int]) -> list[Json]:
+        kinds = [(key.match_kind, scalar_width(key.expr.type)) for key in table.keys]
+        found = []
+        for at, entry in enumerate(MatchTable(table).entries()):
+            assert isinstance(entry.action, ActionData), entry
+            matches = zip(kinds, entry.matches, strict=True)
+            found.append(
+                {
+                    "match_key": [_match(kind, width, m) for (kind, width), m in matches],
+                    "action_entry": {
+                        "action_id": numbers[entry.action.index],
+                        "action_data": _data(table, entry.action.index, entry.action.args),
+                    },
+                    "priority": LARGEST - entry.priority if entry.priority else at + 1,
+                }
+            )
+        return found
+
+
+def _data(table: ir.Table, index: int, args: Sequence[int | bool]) -> list[str]:
+    params = table.actions[index].action.params
+    return [
+        hex(int(value) & ((1 << scalar_width(p.type)) - 1))
+        for value, p in zip(args, params, strict=True)
+    ]
+
+
+def _match(kind: str, width: int, match: tuple[int, ...] | None) -> Json:
+    """A match of an entry; None is "don't care"."""
+
+    def text(value: int) -> str:
+        return f"0x{value & ((1 << width) - 1):0{2 * ((width + 7) // 8)}x}"
+
+    ones = (1 << width) - 1
+    if kind == "lpm":
+        value, length = match or (0, 0)
+        return {"match_type": "lpm", "key": text(value), "prefix_length": length}
+    if kind == "ternary":
+        value, mask = match or (0, 0)
+        return {"match_type": "ternary", "key": text(value), "mask": text(mask)}
+    if kind == "range":
+        low, high = match or (0, ones)
+        return {"match_type": "range", "start": text(low), "end": text(high)}
+    if kind == "optional":
+        value, mask = (match[0], ones) if match else (0, 0)
+        return {"match_type": "ternary", "key": text(value), "mask": text(mask)}
+    assert match is not None, kind
+    return {"match_type": "exact", "key": text(match[0])}

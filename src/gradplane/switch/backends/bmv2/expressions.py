@@ -1,0 +1,329 @@
+"""Expressions of the intermediate representation as BMv2's.
+
+BMv2 computes with numbers of any size, so results are cut to their width: unsigned ones by a mask,
+signed ones by `two_comp_mod`. Fields are declared unsigned, and a signed one is converted when it
+is read. Booleans and numbers are two kinds of expression there, with `d2b` and `b2d` between them;
+in a field a boolean is one bit.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gradplane.switch.backends.bmv2.storage import (
+    FieldAt,
+    HeaderAt,
+    Json,
+    Place,
+    StackAt,
+    Storage,
+    StructAt,
+    UnionAt,
+    scalar_width,
+)
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Union
+from gradplane.switch.source import Span, refuse
+
+_COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
+_LARGEST_SHIFT = 1 << 16  # BMv2 would build a number of as many bits
+
+
+def op(name: str, left: Json | None, right: Any, **more: Any) -> Json:
+    """Return an expression of an operator; `left` is None for a unary one."""
+    return {"type": "expression", "value": {"op": name, "left": left, "right": right} | more}
+
+
+def number(value: int) -> Json:
+    """Return a constant."""
+    return {"type": "hexstr", "value": hex(value)}
+
+
+def truth(value: bool) -> Json:
+    """Return a boolean constant."""
+    return {"type": "bool", "value": value}
+
+
+def masked(value: Json, width: int) -> Json:
+    """Return the low `width` bits of a number, unsigned."""
+    return op("&", value, number((1 << width) - 1))
+
+
+def both(left: Json, right: Json) -> Json:
+    """Return the conjunction of two booleans."""
+    return op("and", left, right)
+
+
+class Expressions:
+    """Translates expressions; `locals` are the action's parameters, by position."""
+
+    def __init__(self, storage: Storage, locals_: dict[ir.Var, int] | None = None) -> None:
+        self.storage = storage
+        self._locals = locals_ or {}
+
+    def replace(self, parameter: ir.Var, copy: ir.Var) -> None:
+        """Let a parameter of the action be a variable from now on."""
+        del self._locals[parameter]
+        self.storage.share([parameter], self.storage.place(copy))
+
+    # -- values ---------------------------------------------------------------------------------
+
+    def value(self, e: ir.Expr) -> Json:
+        """Return a scalar: a number of its type's range, or for Bool a boolean."""
+        match e:
+            case ir.Const():
+                return _constant(e)
+            case ir.Zero():
+                return truth(False) if isinstance(e.type, Bool) else number(0)
+            case ir.Var() if e in self._locals:
+                return _typed({"type": "local", "value": self._locals[e]}, e.type)
+            case ir.IsValid():
+                return self._valid(e.base)
+            case ir.LastIndex():
+                stack = self.stack(e.base)
+                return masked(op("last_stack_index", None, stack), scalar_width(e.type))
+            case ir.Unary():
+                return self._unary(e)
+            case ir.Binary():
+                return self._binary(e)
+            case ir.Mux():
+                return self._mux(e)
+            case ir.Cast():
+                return self._cast(e)
+            case ir.SliceOf():
+                inner = self.value(e.base)
+                shifted = op(">>", inner, number(e.lo)) if e.lo else inner
+                return masked(shifted, e.hi - e.lo + 1)
+            case ir.LValue():
+                return _typed(self.field(e), e.type)
+        raise refuse(NOWHERE_IN_PARTICULAR, f"BMv2 has no expression {type(e).__name__}")
+
+    def number(self, e: ir.Expr) -> Json:
+        """Return a scalar as a number, a boolean as 0 or 1."""
+        value = self.value(e)
+        if not isinstance(e.type, Bool):
+            return value
+        if value["type"] == "bool":
+            return number(int(value["value"]))
+        return op("b2d", None, value)
+
+    def parameter(self, e: ir.Expr) -> Json:
+        """Return a scalar as a primitive's parameter: a number."""
+        if isinstance(e, ir.Var) and e in self._locals:
+            t = e.type
+            if not (isinstance(t, Bits) and t.signed):
+                return {"type": "runtime_data", "value": self._locals[e]}
+        found = self.number(e)
+        if found["type"] in ("field", "hexstr"):
+            return found
+        return {"type": "expression", "value": found}
+
+    def condition(self, e: ir.Expr) -> Json:
+        """Return a boolean as a number, as jumps take it."""
+        return {"type": "expression", "value": self.number(e)}
+
+    # -- places ---------------------------------------------------------------------------------
+
+    def place(self, e: ir.Expr) -> Place | None:
+        """Return the place that an expression names; None if it depends on the packet."""
+        match e:
+            case ir.Var():
+                return None if e in self._locals else self.storage.place(e)
+            case ir.FieldOf():
+                base = self.place(e.base)
+                if isinstance(base, StructAt | HeaderAt | UnionAt):
+                    return base.member(e.index)
+            case ir.ElementOf(index=ir.Const(value=index)):
+                stack = self.place(e.base)
+                if isinstance(stack, StackAt) and isinstance(index, int):
+                    return stack.element(index) if index < stack.type.size else None
+        return None
+
+    def field(self, e: ir.LValue) -> Json:
+        """Return a scalar place as it is referred to, without conversion."""
+        place = self.place(e)
+        if isinstance(place, FieldAt):
+            return {"type": "field", "value": place.reference}
+        if isinstance(e, ir.FieldOf):
+            if isinstance(e.base, ir.LastOf) and isinstance(e.base.type, Header):
+                stack = self.place(e.base.base)
+                assert isinstance(stack, StackAt), e
+                return {"type": "stack_field", "value": [stack.name, e.name]}
+            offset, header = _offset(e)
+            return op("access_field", self.header(header), offset)
+        raise refuse(NOWHERE_IN_PARTICULAR, "BMv2 cannot refer to this value")
+
+    def header(self, e: ir.Expr) -> Json:
+        """Return a header (or union) as an expression."""
+        place = self.place(e)
+        if isinstance(place, HeaderAt):
+            return {"type": "header", "value": place.name}
+        if isinstance(place, UnionAt):
+            return {"type": "header_union", "value": place.name}
+        if isinstance(e, ir.ElementOf):
+            stack = self.stack(e.base)
+            if isinstance(e.type, Union):
+                return op("dereference_union_stack", stack, self.value(e.index))
+            return op("dereference_header_stack", stack, self.value(e.index))
+        if isinstance(e, ir.LastOf):
+            assert isinstance(e.base.type, Stack)
+            stack = self.stack(e.base)
+            return op("dereference_header_stack", stack, op("last_stack_index", None, stack))
+        if isinstance(e, ir.FieldOf) and isinstance(e.base.type, Union):
+            return op("access_union_header", self.header(e.base), e.index)
+        raise refuse(NOWHERE_IN_PARTICULAR, "BMv2 cannot refer to this header")
+
+    def guard(self, e: ir.Expr) -> Json | None:
+        """Return the condition under which the run-time indices in an expression are inside."""
+        found = None
+        while isinstance(e, ir.FieldOf | ir.ElementOf | ir.SliceOf):
+            if isinstance(e, ir.ElementOf) and isinstance(e.base.type, Stack):
+                size = e.base.type.size
+                if not isinstance(e.index, ir.Const):
+                    inside = op("<", self.value(e.index), number(size))
+                    found = inside if found is None else both(inside, found)
+                elif int(e.index.value) >= size:
+                    found = truth(False)
+            e = e.base
+        return found
+
+    # -- operators ------------------------------------------------------------------------------
+
+    def _valid(self, base: ir.Expr) -> Json:
+        place = self.place(base)
+        if isinstance(place, HeaderAt):
+            valid = {"type": "field", "value": [place.name, "$valid$"]}
+            return op("d2b", None, valid)
+        if isinstance(place, UnionAt) or isinstance(base.type, Union):
+            return op("valid_union", None, self.header(base))
+        guard = self.guard(base)
+        if guard == truth(False):
+            return guard
+        valid = op("valid", None, self.header(base))
+        return valid if guard is None else both(guard, valid)
+
+    def stack(self, base: ir.Expr) -> Json:
+        """Return a stack as an expression."""
+        place = self.place(base)
+        assert isinstance(place, StackAt), base
+        kind = "header_union_stack" if isinstance(place.type.element, Union) else "header_stack"
+        return {"type": kind, "value": place.name}
+
+    def _unary(self, e: ir.Unary) -> Json:
+        operand = self.value(e.operand)
+        if e.op == "!":
+            return op("not", None, operand)
+        return _cut(op(e.op, None, operand), e.type)
+
+    def _binary(self, e: ir.Binary) -> Json:
+        if e.op in ("&&", "||"):
+            return op({"&&": "and", "||": "or"}[e.op], self.value(e.left), self.value(e.right))
+        left, right = self.value(e.left), self.value(e.right)
+        if e.op in _COMPARISONS:
+            return op(e.op, left, right)
+        match e.op:
+            case "+" | "-" | "*":
+                return _cut(op(e.op, left, right), e.type)
+            case "&" | "|" | "^":
+                return op(e.op, left, right)
+            case "|+|" | "|-|":
+                assert isinstance(e.type, Bits)
+                cast = "sat_cast" if e.type.signed else "usat_cast"
+                return op(cast, op(e.op[1], left, right), number(e.type.width))
+            case "++":
+                low = scalar_width(e.right.type)
+                if _signed(e.right.type):
+                    right = masked(right, low)
+                return _cut(op("|", op("<<", left, number(low)), right), e.type, _signed(e.type))
+            case "/" | "%":
+                quotient = op(e.op, left, right)
+                if isinstance(e.right, ir.Const):
+                    return quotient if e.right.value else number(0)
+                return op("?", number(0), quotient, cond=op("==", right, number(0)))
+            case "<<" | ">>":
+                return self._shift(e, left, right)
+        raise AssertionError(e.op)
+
+    def _shift(self, e: ir.Binary, left: Json, right: Json) -> Json:
+        width = scalar_width(e.type)
+        shifted = op(e.op, left, right)
+        if e.op == "<<":
+            shifted = _cut(shifted, e.type)
+        if isinstance(e.right, ir.Const):
+            safe = int(e.right.value) < _LARGEST_SHIFT
+        else:
+            safe = 1 << scalar_width(e.right.type) <= _LARGEST_SHIFT
+        if safe:
+            return shifted
+        beyond = number(0)
+        if e.op == ">>" and _signed(e.type):
+            beyond = op(">>", left, number(width))
+        return op("?", shifted, beyond, cond=op("<", right, number(width)))
+
+    def _mux(self, e: ir.Mux) -> Json:
+        cond, then, other = self.value(e.cond), self.value(e.then), self.value(e.other)
+        if isinstance(e.type, Bool):
+            return op("or", both(cond, then), both(op("not", None, cond), other))
+        return op("?", then, other, cond=cond)
+
+    def _cast(self, e: ir.Cast) -> Json:
+        inner, source, target = self.value(e.operand), e.operand.type, e.type
+        if isinstance(target, Bool):
+            return inner if isinstance(source, Bool) else op("d2b", None, inner)
+        if isinstance(source, Bool):
+            return self.number(e.operand)
+        assert isinstance(source, Bits) and isinstance(target, Bits), e
+        if target.signed:
+            fits = source.width <= target.width if source.signed else source.width < target.width
+        else:
+            fits = source.width <= target.width and not source.signed
+        return inner if fits else _cut(inner, target)
+
+
+NOWHERE_IN_PARTICULAR = Span("<program>", 0, 0, 0)
+
+
+def _offset(e: ir.FieldOf) -> tuple[int, ir.Expr]:
+    """The number of a field among the flat fields of its header, and that header."""
+    steps = []
+    inner: ir.Expr = e
+    while isinstance(inner, ir.FieldOf) and not isinstance(inner.type, Header):
+        steps.append(inner.index)
+        inner = inner.base
+    offset, t = 0, inner.type
+    for index in reversed(steps):
+        assert isinstance(t, Fields), t
+        offset += sum(_flat_count(f.type) for f in t.fields[:index])
+        t = t.fields[index].type
+    return offset, inner
+
+
+def _flat_count(t: Type) -> int:
+    return sum(_flat_count(f.type) for f in t.fields) if isinstance(t, Fields) else 1
+
+
+def _constant(e: ir.Const) -> Json:
+    if isinstance(e.value, bool):
+        return truth(e.value)
+    assert isinstance(e.value, int), e.value
+    return number(e.value)
+
+
+def _signed(t: Type) -> bool:
+    return isinstance(t, Bits) and t.signed
+
+
+def _cut(value: Json, t: Type, needed: bool = True) -> Json:
+    """Bring a number into the range of its type."""
+    if not needed:
+        return value
+    if _signed(t):
+        return op("two_comp_mod", value, number(scalar_width(t)))
+    return masked(value, scalar_width(t))
+
+
+def _typed(value: Json, t: Type) -> Json:
+    """What was read from storage, as a value of its type."""
+    if isinstance(t, Bool):
+        return op("d2b", None, value)
+    return _cut(value, t, _signed(t))

@@ -1,0 +1,248 @@
+"""Calls of v1model's externs as simple_switch's primitives, and the objects they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from gradplane.switch.arch.v1model.field_lists import NO_LIST
+from gradplane.switch.backends.bmv2.actions import Primitives, source_info
+from gradplane.switch.backends.bmv2.expressions import number
+from gradplane.switch.backends.bmv2.storage import (
+    FieldAt,
+    HeaderAt,
+    Json,
+    StackAt,
+    Storage,
+    StructAt,
+    UnionAt,
+    scalar_width,
+)
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Bool, Fields, Type, Union
+from gradplane.switch.source import Span, refuse
+
+LIST_OFFSET = 1  # simple_switch takes field list 0 of a resubmission for "no resubmission"
+
+
+class V1Externs:
+    """Translates calls, and collects calculations, learn lists and the meters' result fields."""
+
+    def __init__(self, storage: Storage, digests: Mapping[Type, str]) -> None:
+        self.storage = storage
+        self.calculations: list[Json] = []
+        self.learn_lists: list[Json] = []
+        self.meter_results: dict[ir.ExternInstance, FieldAt] = {}
+        self._digests = digests
+        self._calls: dict[str, Callable[[Primitives, ir.CallExtern], None]] = {
+            "register.read": self._register_read,
+            "register.write": self._register_write,
+            "counter.count": self._count,
+            "direct_counter.count": lambda code, s: None,  # the table counts
+            "meter.execute_meter": self._execute_meter,
+            "direct_meter.read": self._direct_meter,
+            "random": self._random,
+            "hash": self._hash,
+            "mark_to_drop": self._mark_to_drop,
+            "clone": self._clone,
+            "clone_preserving_field_list": self._clone,
+            "resubmit_preserving_field_list": self._again("resubmit"),
+            "recirculate_preserving_field_list": self._again("recirculate"),
+            "truncate": self._truncate,
+            "digest": self._digest,
+            "assert": self._assert("assert"),
+            "assume": self._assert("assume"),
+            "log_msg": self._log,
+        }
+
+    def call(self, code: Primitives, stmt: ir.CallExtern) -> None:
+        """Append a call's primitives. Raises CompileError for what simple_switch does not have."""
+        name = f"{stmt.instance.type}.{stmt.name}" if stmt.instance else stmt.name
+        if name not in self._calls:
+            raise refuse(stmt.span, f"BMv2 has no {name} here")
+        self._calls[name](code, stmt)
+
+    # -- arrays ---------------------------------------------------------------------------------
+
+    def _register_read(self, code: Primitives, s: ir.CallExtern) -> None:
+        array = _reference("register_array", s)
+        self._result(
+            code, s.args[0], lambda to: code.add("register_read", to, array, _in(code, s.args[1]))
+        )
+
+    def _register_write(self, code: Primitives, s: ir.CallExtern) -> None:
+        index, value = (_in(code, arg) for arg in s.args)
+        code.add("register_write", _reference("register_array", s), index, value)
+
+    def _count(self, code: Primitives, s: ir.CallExtern) -> None:
+        code.add("count", _reference("counter_array", s), _in(code, s.args[0]))
+
+    def _execute_meter(self, code: Primitives, s: ir.CallExtern) -> None:
+        meter = _reference("meter_array", s)
+        self._result(
+            code, s.args[1], lambda to: code.add("execute_meter", meter, _in(code, s.args[0]), to)
+        )
+
+    def meter_result(self, meter: ir.ExternInstance) -> FieldAt:
+        """Return the field that has a direct meter's colour after its table's lookup."""
+        if meter not in self.meter_results:
+            self.meter_results[meter] = self.storage.temporary(Bits(32), f"{meter.name}.colour")
+        return self.meter_results[meter]
+
+    def _direct_meter(self, code: Primitives, s: ir.CallExtern) -> None:
+        assert s.instance is not None
+        colour = {"type": "field", "value": self.meter_result(s.instance).reference}
+        self._result(code, s.args[0], lambda to: code.add("assign", to, colour))
+
+    # -- numbers --------------------------------------------------------------------------------
+
+    def _random(self, code: Primitives, s: ir.CallExtern) -> None:
+        low, high = _in(code, s.args[1]), _in(code, s.args[2])
+        self._result(
+            code, s.args[0], lambda to: code.add("modify_field_rng_uniform", to, low, high)
+        )
+
+    def _hash(self, code: Primitives, s: ir.CallExtern) -> None:
+        calculation = self.calculation(_text(s.args[1]), self.inputs(s.args[3], s.span, code))
+        base, size = _in(code, s.args[2]), _in(code, s.args[4])
+        name = {"type": "calculation", "value": calculation}
+        operation = "modify_field_with_hash_based_offset"
+        self._result(code, s.args[0], lambda to: code.add(operation, to, base, name, size))
+
+    def calculation(self, algorithm: str, inputs: list[Json]) -> str:
+        """Return the name of a new calculation."""
+        name = f"calc_{len(self.calculations)}" if self.calculations else "calc"
+        entry = {"name": name, "id": len(self.calculations), "algo": algorithm, "input": inputs}
+        self.calculations.append(entry)
+        return name
+
+    def inputs(self, data: ir.Expr, span: Span, code: Primitives | None) -> list[Json]:
+        """Return the fields of a list, through temporaries where `code` can compute them."""
+        if isinstance(data, ir.Make):
+            return [entry for part in data.fields for entry in self.inputs(part, span, code)]
+        if isinstance(data, ir.Const) and isinstance(data.type, Bits | Bool):
+            width = scalar_width(data.type)
+            value = int(data.value) & ((1 << width) - 1)
+            text = f"0x{value:0{2 * ((width + 7) // 8)}x}"
+            return [{"type": "hexstr", "value": text, "bitwidth": width}]
+        place = (code or Primitives(self.storage, self)).code.place(data)
+        if place is not None:
+            return list(_inputs(place))
+        if code is not None and isinstance(data.type, Bits | Bool):
+            return [{"type": "field", "value": code.temporary(data, "hash_input").reference}]
+        raise refuse(span, "BMv2 takes fields and constants in this list, no computed values")
+
+    # -- the packet's path ----------------------------------------------------------------------
+
+    def _mark_to_drop(self, code: Primitives, s: ir.CallExtern) -> None:
+        code.add("mark_to_drop", {"type": "header", "value": "standard_metadata"})
+
+    def _clone(self, code: Primitives, s: ir.CallExtern) -> None:
+        where = {"I2E": "clone_ingress_pkt_to_egress", "E2E": "clone_egress_pkt_to_egress"}
+        field_list = s.args[2] if len(s.args) > 2 else None
+        code.add(where[_text(s.args[0])], _in(code, s.args[1]), _field_list(s, field_list))
+
+    def _again(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
+        def call(code: Primitives, s: ir.CallExtern) -> None:
+            code.add(name, _field_list(s, s.args[0]))
+
+        return call
+
+    def _truncate(self, code: Primitives, s: ir.CallExtern) -> None:
+        code.add("truncate", _in(code, s.args[0]))
+
+    # -- messages -------------------------------------------------------------------------------
+
+    def _digest(self, code: Primitives, s: ir.CallExtern) -> None:
+        """Values are copied, as simple_switch reads the fields at the end of the pipeline."""
+        elements: list[Json] = []
+        self._copy(code, s.args[1], elements)
+        at = len(self.learn_lists) + 1
+        (data_type,) = s.type_args
+        self.learn_lists.append(
+            {"id": at, "name": self._digests[data_type], "elements": elements} | source_info(s.span)
+        )
+        code.add("generate_digest", _in(code, s.args[0]), number(at))
+
+    def _copy(self, code: Primitives, data: ir.Expr, elements: list[Json]) -> None:
+        t = data.type
+        if isinstance(data, ir.Make):
+            for part in data.fields:
+                self._copy(code, part, elements)
+        elif isinstance(t, Fields) and not isinstance(t, Union) and isinstance(data, ir.LValue):
+            for index, member in enumerate(t.fields):
+                self._copy(code, ir.FieldOf(member.type, data, index, member.name), elements)
+        elif isinstance(t, Bits | Bool):
+            copy = self.storage.temporary(t, "digest")
+            code.set_field(copy, code.code.parameter(data))
+            elements.append({"type": "field", "value": copy.reference})
+        else:
+            raise refuse(self._span(data), f"BMv2 cannot send a {t} in a digest")
+
+    def _span(self, data: ir.Expr) -> Span:
+        return Span("<program>", 0, 0, 0)
+
+    def _assert(self, name: str) -> Callable[[Primitives, ir.CallExtern], None]:
+        def call(code: Primitives, s: ir.CallExtern) -> None:
+            code.add(name, code.code.condition(s.args[0]))
+
+        return call
+
+    def _log(self, code: Primitives, s: ir.CallExtern) -> None:
+        values: list[Json] = []
+        if len(s.args) > 1:
+            data = s.args[1]
+            parts = data.fields if isinstance(data, ir.Make) else [data]
+            values = [_in(code, part) for part in parts]
+        text = {"type": "string", "value": _text(s.args[0])}
+        code.add("log_msg", text, {"type": "parameters_vector", "value": values})
+
+    # -- results --------------------------------------------------------------------------------
+
+    def _result(self, code: Primitives, target: ir.Expr, act: Callable[[Json], object]) -> None:
+        """Do something whose result goes to a place, through a temporary where it must."""
+        assert isinstance(target, ir.LValue), target
+        place = code.code.place(target)
+        if isinstance(place, FieldAt) and not isinstance(place.type, Bool):
+            act({"type": "field", "value": place.reference})
+            return
+        copy = ir.Var(target.type, "result", -1)
+        made = self.storage.place(copy)
+        assert isinstance(made, FieldAt), target
+        act({"type": "field", "value": made.reference})
+        code.assign(target, copy)
+
+
+def _in(code: Primitives, e: ir.Expr) -> Json:
+    return code.code.parameter(e)
+
+
+def _reference(kind: str, s: ir.CallExtern) -> Json:
+    assert s.instance is not None, s
+    return {"type": kind, "value": s.instance.name}
+
+
+def _text(e: ir.Expr) -> str:
+    assert isinstance(e, ir.Const) and isinstance(e.value, str), e
+    return e.value
+
+
+def _field_list(s: ir.CallExtern, e: ir.Expr | None) -> Json:
+    if e is None:
+        return number(NO_LIST + LIST_OFFSET)
+    if not isinstance(e, ir.Const):
+        raise refuse(s.span, "BMv2 needs a constant as the number of a field list")
+    return number(int(e.value) + LIST_OFFSET)
+
+
+def _inputs(place: object) -> Sequence[Json]:
+    if isinstance(place, FieldAt):
+        return [{"type": "field", "value": place.reference}]
+    if isinstance(place, HeaderAt):
+        return [{"type": "header", "value": place.name}]
+    if isinstance(place, StructAt):
+        return [entry for member in place.members for entry in _inputs(member)]
+    if isinstance(place, StackAt):
+        return [entry for i in range(place.type.size) for entry in _inputs(place.element(i))]
+    if isinstance(place, UnionAt):
+        return [e for i in range(len(place.type.fields)) for e in _inputs(place.member(i))]
+    raise AssertionError(place)

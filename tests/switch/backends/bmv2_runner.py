@@ -1,0 +1,246 @@
+"""Packet tests (STF) on the real simple_switch, with the JSON that our back end makes.
+
+Packets go in and out over simple_switch's message socket (--packet-in). Entries are those that our
+own switch makes of the test's lines, given to simple_switch over simple_switch_CLI.
+"""
+
+import os
+import select
+import shutil
+import socket
+import struct
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pynng
+
+from gradplane.switch.arch.registry import architecture
+from gradplane.switch.backends.bmv2 import compile_text
+from gradplane.switch.compiler import compile_source
+from gradplane.switch.p4runtime.digest_calls import digest_calls
+from gradplane.switch.runtime.entries import ActionData, Entry
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.stf.stf_grammar import parse
+from gradplane.switch.stf.tester import Clock, Tester
+from gradplane.switch.switch import Switch
+
+SWITCH, CLI = "simple_switch", "simple_switch_CLI"
+PROMPT = b"RuntimeCmd: "
+HEADER = struct.Struct("=iii")  # of a message about a packet: kind, port, size
+PACKET_IN, PACKET_OUT = 3, 4
+QUIET, LONGEST = 0.25, 5.0  # seconds without a packet that end a test; for anything else
+
+
+def available() -> bool:
+    """Whether simple_switch and its command line are on PATH."""
+    return all(shutil.which(name) for name in (SWITCH, CLI))
+
+
+def run(program: Path, folder: Path) -> list[str]:
+    """Run the test beside a program; what is wrong, nothing if it passed."""
+    compiled = compile_source(program, [program.parent], None)
+    model = Switch(program, clock=Clock())
+    architecture(None, compiled.program).check(compiled.program)
+    names = {t: name for name, (t, _) in digest_calls(compiled.program).items()}
+    file = folder / f"{program.stem}.json"
+    file.write_text(compile_text("v1model", compiled.program, names))
+    test = program.with_suffix(".stf")
+    statements = parse(test.read_text(), str(test))
+    tester = _Bmv2Tester(model, str(test))
+    with ExitStack() as stack:
+        tester.start(stack, file)
+        for statement in statements:
+            tester.run(statement)
+        tester.collect()
+    return [*tester.expectations.failures(), *tester.problems]
+
+
+class _Bmv2Tester(Tester):
+    """Gives packets and entries to simple_switch; our switch only translates names."""
+
+    def __init__(self, switch: Switch, file: str) -> None:
+        super().__init__(switch, Clock(), file)
+        self._handles_there: dict[Entry, int] = {}
+
+    def start(self, stack: ExitStack, file: Path) -> None:
+        thrift, ipc = str(_free_port()), f"ipc://{file.with_suffix('.ipc')}"
+        command = [SWITCH, str(file), "--packet-in", ipc, "--thrift-port", thrift]
+        command += ["--log-file", str(file.with_suffix("")), "--log-flush"]
+        out = file.with_suffix(".out")
+        process = subprocess.Popen(
+            command, stdout=stack.enter_context(out.open("wb")), stderr=subprocess.STDOUT
+        )
+        stack.callback(_end, process)
+        self._cli = stack.enter_context(_cli(thrift, process, out))
+        self._pipe = stack.enter_context(pynng.Pair0(dial=ipc))
+
+    def command(self, line: str) -> str:
+        return self._cli(line)
+
+    # -- statements -----------------------------------------------------------------------------
+
+    def packet(self, line: int, port: str, data: str) -> None:
+        self.expectations.ports.add(int(port))
+        packet = bytes.fromhex("".join(data.split()))
+        self._pipe.send(HEADER.pack(PACKET_IN, int(port), len(packet)) + packet)
+        self.collect(0.03)
+
+    def wait(self, line: int) -> None:
+        self.collect()
+
+    def add(self, line: int, **args: str) -> None:  # type: ignore[override]
+        before = {id(e) for t in self.switch.state.tables.values() for e in t.entries()}
+        super().add(line, **args)
+        for table in self.switch.state.tables.values():
+            for entry in table.entries():
+                if id(entry) not in before:
+                    self._add(table, entry)
+
+    def setdefault(self, line: int, table: str, action: str, args: str) -> None:
+        super().setdefault(line, table, action, args)
+        state = self._table(table).state
+        self.command(f"table_set_default {state.table.name} {_action(state, state.default)}")
+
+    def remove(self, line: int, **args: str) -> None:  # type: ignore[override]
+        before = self._entries()
+        super().remove(line, **args)
+        left = {id(e) for _, e in self._entries()}
+        for table, entry in before:
+            if id(entry) not in left:
+                self.command(f"table_delete {table.table.name} {self._handles_there[entry]}")
+
+    def _entries(self) -> list[tuple[MatchTable, Entry]]:
+        return [(t, e) for t in self.switch.state.tables.values() for e in t.entries()]
+
+    def _command(self, *words: str) -> None:
+        super()._command(*words)
+        self.command(" ".join(map(_word, words)))
+
+    def check_counter(self, line: int, name: str, index: str, **rest: str) -> None:  # type: ignore[override]
+        """Not asked: counters are compared over P4Runtime."""
+
+    def _add(self, table: MatchTable, entry: Entry) -> None:
+        if not isinstance(entry.action, ActionData):
+            return
+        matches = " ".join(
+            _match(f.kind, f.width, m) for f, m in zip(table.fields, entry.matches, strict=True)
+        )
+        action = table.table.actions[entry.action.index].action.name
+        data = " ".join(map(str, _arguments(table, entry.action)))
+        text = f"table_add {table.table.name} {action} {matches} => {data}"
+        if table.with_priority:
+            text += f" {2**31 - 1 - entry.priority}"
+        answer = self.command(text)
+        found = [w for w in answer.split() if w.isdigit()]
+        if "handle" not in answer:
+            self.problems.append(f"{text}: {answer}")
+            return
+        self._handles_there[entry] = int(found[-1])
+
+    def collect(self, quiet: float = QUIET) -> None:
+        """Take what leaves until nothing does for a while."""
+        self._pipe.recv_timeout = round(quiet * 1000)
+        while True:
+            try:
+                message = self._pipe.recv()
+            except pynng.Timeout:
+                return
+            kind, port, size = HEADER.unpack_from(message)
+            assert kind == PACKET_OUT and size == len(message) - HEADER.size, message
+            self.expectations.sent(port, message[HEADER.size :])
+
+
+def _arguments(table: MatchTable, data: ActionData) -> list[int]:
+    params = table.table.actions[data.index].action.params
+    widths = [getattr(p.type, "width", 1) for p in params]
+    return [int(v) & ((1 << w) - 1) for v, w in zip(data.args, widths, strict=True)]
+
+
+def _action(table: MatchTable, data: ActionData) -> str:
+    name = table.table.actions[data.index].action.name
+    return " ".join([name, *map(str, _arguments(table, data))])
+
+
+def _match(kind: str, width: int, match: Any) -> str:
+    ones = (1 << width) - 1
+    if kind == "lpm":
+        value, length = match or (0, 0)
+        return f"{value:#x}/{length}"
+    if kind == "range":
+        low, high = match or (0, ones)
+        return f"{low:#x}->{high:#x}"
+    if kind == "ternary":
+        value, mask = match or (0, 0)
+        return f"{value:#x}&&&{mask:#x}"
+    if kind == "optional":
+        value, mask = (match[0], ones) if match else (0, 0)
+        return f"{value:#x}&&&{mask:#x}"
+    return f"{match[0]:#x}"
+
+
+def _word(word: str) -> str:
+    """A word of a command, with numbers as simple_switch_CLI reads them."""
+    try:
+        return str(int(word, 0))
+    except ValueError:
+        return word
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def _cli(thrift: str, switch: subprocess.Popen[bytes], log: Path) -> Iterator[Any]:
+    """A function that gives a line to simple_switch_CLI and returns its answer."""
+    _wait_for(int(thrift), switch, log)
+    pipe = subprocess.PIPE
+    command = [CLI, "--thrift-port", thrift]
+    environment = os.environ | {"PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(
+        command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, env=environment
+    )
+    assert process.stdin and process.stdout
+
+    def read() -> str:
+        found, end = b"", time.monotonic() + LONGEST
+        while not found.endswith(PROMPT) and time.monotonic() < end:
+            if select.select([process.stdout], [], [], 0.1)[0]:
+                found += os.read(process.stdout.fileno(), 65536)
+            elif process.poll() is not None:
+                break
+        return found.removesuffix(PROMPT).decode()
+
+    def ask(line: str) -> str:
+        process.stdin.write(f"{line}\n".encode())
+        process.stdin.flush()
+        return read()
+
+    read()
+    try:
+        yield ask
+    finally:
+        _end(process)
+
+
+def _wait_for(port: int, switch: subprocess.Popen[bytes], log: Path) -> None:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        if switch.poll() is not None:
+            raise AssertionError(f"simple_switch ended: {log.read_text()[-2000:]}")
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.02)
+    raise AssertionError("simple_switch did not start")
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()

@@ -1,0 +1,86 @@
+"""BMv2's JSON: what is refused, and every packet test of ours on the real simple_switch.
+
+The latter need simple_switch and simple_switch_CLI on PATH, and pynng for its packet socket.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gradplane.experiment import p4_programs
+from gradplane.switch.source import CompileError
+
+STF = Path(__file__).parents[1] / "stf"
+PROGRAMS = sorted([*(STF / "exercises").glob("*.p4"), *(STF / "features").glob("*.p4")])
+
+# Programs that BMv2 itself cannot run as the specification has it, and why.
+IMPOSSIBLE = {
+    "deparser": "a deparser there has no conditions",
+    "parser_lookahead": "a parser there does not know the packet's length",
+    "match_range": "ranges of signed keys",
+}
+DIFFERENT = {
+    "command_line": "the test's numbers of handles and its meter rates are our commands'",
+    "header_union": "a union's header that becomes valid keeps old values there",
+    "lookahead_headers": "looking ahead beyond the packet's end is no error there",
+    "metadata": "a packet with a priority for which there is no queue is dropped there",
+    "priority_delta": "tables with entries in the source take no others there",
+}
+
+
+def compiled(program: str | Path, arch: str | None = None) -> dict[str, Any]:
+    found = p4_programs.compiled(Path(program))
+    loaded: dict[str, Any] = json.loads(p4_programs.compiled_for("bmv2", found, arch))
+    return loaded
+
+
+def test_names_are_those_of_the_control_plane() -> None:
+    """What a controller finds in P4Info it finds in the JSON, by the same name."""
+    found = compiled(STF / "exercises" / "router.p4")
+    assert [table["name"] for table in found["pipelines"][0]["tables"]] == ["I.routes"]
+    assert found["pipelines"][0]["tables"][0]["key"][0]["name"] == "h.ipv4.dst"
+    actions = {action["name"]: action for action in found["actions"]}
+    assert actions["I.forward"]["runtime_data"] == [
+        {"name": "mac", "bitwidth": 48},
+        {"name": "port", "bitwidth": 9},
+    ]
+    assert [counter["name"] for counter in found["counter_arrays"]] == ["I.sent"]
+    assert found["deparsers"][0]["order"] == ["ethernet", "ipv4"]
+
+
+def test_our_programs_are_compiled() -> None:
+    for name in ("thc.p4", "tos_compress.p4"):
+        program = p4_programs.find(name)
+        assert len(json.dumps(compiled(program))) < 10_000_000
+
+
+def test_another_architecture_is_refused() -> None:
+    with pytest.raises(CompileError) as error:
+        compiled(STF / "psa" / "checksum.p4")
+    assert "BMv2's JSON is made of v1model programs, and this one is for psa" in str(error.value)
+    with pytest.raises(CompileError) as error:
+        compiled(STF / "exercises" / "router.p4", arch="psa")
+    assert "the program is for v1model, not for psa" in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["deparser", "parser_lookahead"])
+def test_what_bmv2_cannot_do_is_refused_with_its_place(name: str) -> None:
+    with pytest.raises(CompileError) as error:
+        compiled(STF / "features" / f"{name}.p4")
+    (diagnostic,) = error.value.diagnostics
+    assert diagnostic.span.line and "BMv2" in diagnostic.message
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda path: path.stem)
+def test_on_simple_switch(program: Path, tmp_path: Path) -> None:
+    pytest.importorskip("pynng", reason="pynng is not installed")
+    import bmv2_runner
+
+    if not bmv2_runner.available():
+        pytest.skip("simple_switch and simple_switch_CLI are not on PATH")
+    reason = (IMPOSSIBLE | DIFFERENT).get(program.stem)
+    if reason:
+        pytest.skip(f"BMv2 differs: {reason}")
+    assert bmv2_runner.run(program, tmp_path) == []
