@@ -17,6 +17,7 @@ BELOW = {
     "interp": {"ir", "runtime"},
     "jit": {"ir", "runtime", "interp"},
     "arch": {"ir", "runtime", "interp", "jit"},
+    "backends": {"ir", "runtime", "arch"},
     "ports": {"runtime", "jit"},
     "p4runtime": {"ir", "runtime", "syntax", "arch"},
     "commands": {"ir", "runtime", "control_handles"},
