@@ -78,7 +78,7 @@ class RunData:
         summary = run_folder.read_summary(folder)
         deployment = load_deployment(folder / EXPERIMENT, recorded=True)
         if summary is not None:
-            consistency.check_summary(folder / SUMMARY, summary, deployment.experiment)
+            consistency.check_summary(folder / SUMMARY, summary, deployment)
         return cls(folder, deployment, manifest, summary)
 
     @property
