@@ -51,19 +51,21 @@ def _warnings(runs: Sequence[RunData]) -> Iterator[str]:
 
 def _differences(runs: Sequence[RunData]) -> Iterator[list[str]]:
     """A row for each key of the experiments whose values are not equal, and for the network."""
-    found = [{"network": run.network or "-"} | _flat(_values(run)) for run in runs]
+    single = all(len(run.experiment.job) == 1 for run in runs)
+    found = [{"network": run.network or "-"} | _flat(_values(run, single)) for run in runs]
     for key in dict.fromkeys(key for values in found for key in values):
         row = [values.get(key, "-") for values in found]
         if len(set(row)) > 1:
             yield [key, *row]
 
 
-def _values(run: RunData) -> Values:
-    """The experiment's values; a single job's are found under `job`, as --set takes it."""
+def _values(run: RunData, single: bool) -> Values:
+    """Return the experiment's values. single: no run has several jobs, so that each run's job is
+    found under `job`, as --set takes it, and its name does not matter."""
     values = run.experiment.values()
-    jobs = values["job"]
-    if len(jobs) == 1 and jobs[0]["name"] == values["name"]:
-        values["job"] = {key: value for key, value in jobs[0].items() if key != "name"}
+    if single:
+        (job,) = values["job"]
+        values["job"] = {key: value for key, value in job.items() if key != "name"}
     return values
 
 
