@@ -79,7 +79,7 @@ class ReplayResult:
         return self.difference is None
 
     def text(self) -> str:
-        """The result in words."""
+        """Return the result in words."""
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         if self.difference is None:
             lines = [f"equal: {rounds}, every gradient, code, sum and weight", *self._weights()]

@@ -60,7 +60,7 @@ def _card(title: str, value: str, note: str, bad: bool = False) -> Values:
 
 
 def _saving(jobs: list[Values], way: str, carried: str) -> tuple[str, str]:
-    """How much less, or more, than the values as float32, of a worker of each job in a round.
+    """Return how much less, or more, than as float32 a worker of each job sends or gets in a round.
 
     What was not delivered was needed all the same, so it is no saving."""
     payload = sum(job["traffic"][f"payload_{way}"] for job in jobs)
@@ -73,7 +73,7 @@ def _saving(jobs: list[Values], way: str, carried: str) -> tuple[str, str]:
 
 
 def _between_switches(summary: Values, base: Values | None) -> Iterator[Values]:
-    """A card, where there are links between switches."""
+    """Yield a card if there are links between switches."""
     size = summary["link_bytes"]["fabric"]
     if not size:
         return
@@ -96,18 +96,18 @@ def _speed(summary: Values, base: Values | None) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share as text; "-" where it is not known."""
+    """Return a share as text; "-" where it is not known."""
     return "-" if share is None else f"{share:.{digits}%}"
 
 
 def losses(values: Values) -> int:
-    """Packets that the impairments lost."""
+    """Return the number of packets that the impairments lost."""
     kinds = values["losses_injected"]
     return sum(sum(kinds[kind].values()) for kind in kinds if kind != "delay")
 
 
 def injected(values: Values) -> str:
-    """The verdicts of the impairments by kind and direction, as text."""
+    """Return the verdicts of the impairments by kind and direction, as text."""
     parts = []
     for kind, ways in values["losses_injected"].items():
         counts = ", ".join(f"{count:,} {way}" for way, count in sorted(ways.items(), reverse=True))
@@ -116,7 +116,7 @@ def injected(values: Values) -> str:
 
 
 def _trainings(run: RunData) -> Iterator[charts.Training]:
-    """The run's jobs and their baselines, which are grey beside one job, dashed beside several."""
+    """Yield the jobs and their baselines, which are grey beside one job, dashed beside several."""
     jobs = run.summary["jobs"]
     one = len(jobs) == 1
     for number, job in enumerate(jobs):
@@ -183,7 +183,7 @@ def _timeline(run: RunData) -> Values:
 
 
 def _missed(run: RunData) -> np.ndarray[Any, Any]:
-    """Results that each worker missed in each round, int[workers, rounds]; job after job."""
+    """Return the results missed by each worker in each round, int[workers, rounds], by job."""
     rounds = 1 + max(line["round"] for line in run.metrics)
     tables = [np.zeros((job.size, rounds), np.int64) for job in run.experiment.job]
     for line in run.metrics:
@@ -193,7 +193,7 @@ def _missed(run: RunData) -> np.ndarray[Any, Any]:
 
 
 def _switches(summary: Values) -> Values | None:
-    """The switches' counters; None where the run stopped before they were read."""
+    """Return the switches' counters; None where the run stopped before they were read."""
     if not summary["switches"]:
         return None
     names = [job["name"] for job in summary["jobs"]]
@@ -216,7 +216,7 @@ def _switches(summary: Values) -> Values | None:
 
 
 def _weights(run: RunData) -> Values:
-    """The digests of the parameters; one line a job where all workers agree."""
+    """Return the digests of the parameters; one line a job where all workers agree."""
     rows: Rows = []
     for job in run.summary["jobs"]:
         digests = job["weights"]

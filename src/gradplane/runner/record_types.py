@@ -16,7 +16,7 @@ Digest = str | None
 
 @with_config(ConfigDict(strict=True))
 class WorkerRound(TypedDict):
-    """What one worker recorded about a round; times in ns."""
+    """The record of one worker on a round; times in ns."""
 
     worker: int
     missed: int
@@ -246,5 +246,5 @@ def fault(found: object, kind: type[Any]) -> str:
 
 
 def _place(location: Iterable[int | str]) -> str:
-    """The key, as in workers.2.missed."""
+    """Return the key, as in workers.2.missed."""
     return ".".join(map(str, location))

@@ -126,7 +126,7 @@ class RunData:
 
     @cached_property
     def planned(self) -> tuple[PlannedJob, ...]:
-        """What each job was to train."""
+        """The rounds and values that each job was to train."""
         return self.manifest.jobs if self.manifest else planned_jobs(self.deployment)
 
     @property
@@ -147,7 +147,7 @@ class RunData:
 
     @property
     def notes(self) -> list[str]:
-        """What those who rely on the records should know."""
+        """Sentences that say whether the records are unfinished or unchecked; empty if neither."""
         return [note for note in (self.unfinished, self.unchecked) if note]
 
     # Its records
@@ -190,7 +190,7 @@ class RunData:
 
     @cached_property
     def baseline_metrics(self) -> list[Line]:
-        """The same of the baseline; empty if there is none, or none that is finished."""
+        """The baseline's lines, one a round; empty if there is no finished baseline."""
         if self.stored is None or "baseline" not in self.stored:
             return []
         path = self.folder / BASELINE / METRICS
@@ -247,7 +247,7 @@ class RunData:
         return values | about | {"seed": self.experiment.seed} | self.machine
 
     def _tallies(self) -> list[JobTally]:
-        """The sums of the recorded lines, a job each."""
+        """Return the sums of the recorded lines, a job each."""
         jobs = [JobTally(job.size) for job in self.experiment.job]
         for line in self.metrics:
             jobs[line["job"]].add_round(line)
@@ -260,7 +260,7 @@ class RunData:
         return jobs
 
     def _needed(self) -> Iterator[dict[str, float]]:
-        """The jobs' values of the key `needed`, which summaries of older versions do not have."""
+        """Return the jobs' values of `needed`, a key that summaries of older versions lack."""
         assert self.stored is not None
         if all("needed" in job for job in self.stored["jobs"]):
             yield from (job["needed"] for job in self.stored["jobs"])

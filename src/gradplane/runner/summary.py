@@ -34,7 +34,7 @@ class Summary:
 
     @property
     def baseline(self) -> dict[str, Any] | None:
-        """The same keys for the run without compression; None if there is none."""
+        """The same keys for the baseline, a run without compression; None if there is none."""
         return self.values.get("baseline")
 
     @property

@@ -37,7 +37,7 @@ class Trained:
 
 
 def job(workers: int, **keys: Any) -> JobConfig:
-    """The job of an experiment through a parameter server: `keys` as in [[job]]."""
+    """Return the job of an experiment through a parameter server: `keys` as in [[job]]."""
     wanted = Job(aggregation="ps", **keys)
     made = Experiment(topology=Topology(workers=workers), job=(wanted,))
     return deploy(resolve(made)).jobs[0].config

@@ -64,5 +64,5 @@ class Host:
             self._env.call_at(self._start_at, self._role.start)
 
     def receive(self, port: int, ip: str, source_port: int, payload: bytes) -> None:
-        """A datagram for local `port`. Whatever is in it, it raises nothing by being malformed."""
+        """Take a datagram for local `port`. A malformed one raises nothing."""
         self._link.receive(port, ip, source_port, payload)

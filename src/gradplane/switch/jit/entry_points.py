@@ -74,7 +74,7 @@ class EntryPoints(ABC):
 
     @abstractmethod
     def memory(self) -> dict[str, int]:
-        """The packets' memory: state word -> bytes."""
+        """Return the packets' memory: state word -> bytes."""
 
     def all_drops(self) -> dict[str, str]:
         return {**self.drops, "beyond": no_such_group(self.unit.groups)}

@@ -71,7 +71,7 @@ class FieldList:
         return total
 
     def _halves(self, number: Number) -> list[Operand]:
-        """A number, moved to its place in 16-bit words, as 32-bit parts in i64s."""
+        """Return a number, moved to its place in 16-bit words, as 32-bit parts in i64s."""
         f, shift = self.f, -(number.start + number.width) % 16
         low = f.binary("shl", "i64", number.value, shift) if shift else number.value
         if number.width + shift <= 32:

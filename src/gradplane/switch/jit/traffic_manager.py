@@ -1,5 +1,6 @@
-"""What architectures share of a packet's path as native code: faults and drops, the queue, groups
-and sessions, deparsing."""
+"""The parts of a packet's path that architectures share, as native code.
+
+Faults and drops, the queue, groups and sessions, deparsing."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ COLOUR_CODES = {RED: 0, GREEN: 1, YELLOW: 2}  # PSA_MeterColor_t's members in or
 
 
 def _field(call: Call, position: int, name: str) -> Load:
-    """A field of a metadata struct."""
+    """Return a field of a metadata struct."""
     t, struct = call.stmt.args[position].type, call.arg(position)
     index = t.index(name) if isinstance(t, Fields) else None
     assert index is not None, name
@@ -30,7 +30,7 @@ def _field(call: Call, position: int, name: str) -> Load:
 
 
 def _field_native(call: NativeCall, position: int, name: str, width: int) -> Operand:
-    """The same as a number of so many bits."""
+    """Return a field of a metadata struct in native code, as a number of so many bits."""
     t, code = call.args[position].type, call.code
     assert isinstance(t, Fields), t
     index = t.index(name)
@@ -54,7 +54,7 @@ CLONES = Extern(_clones, _clones_native)
 
 
 def _leaves(resubmitted: bool) -> Extern:
-    """Whether the packet is not dropped and is, or is not, resubmitted."""
+    """Return whether the packet is not dropped and is, or is not, resubmitted."""
 
     def interpret(call: Call) -> Run:
         drop, resubmit = (_field(call, 0, name) for name in ("drop", "resubmit"))
