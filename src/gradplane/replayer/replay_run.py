@@ -75,7 +75,7 @@ class ReplayResult:
 
     @property
     def equal(self) -> bool:
-        """Whether every digest equals the recorded one."""
+        """True when every digest equals the recorded one."""
         return self.difference is None
 
     def text(self) -> str:

@@ -60,7 +60,7 @@ def _card(title: str, value: str, note: str, bad: bool = False) -> Values:
 
 
 def _saving(jobs: list[Values], way: str, carried: str) -> tuple[str, str]:
-    """How much less, or more, than the values as float32, of a worker of each job in a round.
+    """Compare a worker's payload of a round with the same values as float32, job by job.
 
     What was not delivered was needed all the same, so it is no saving."""
     payload = sum(job["traffic"][f"payload_{way}"] for job in jobs)

@@ -49,7 +49,7 @@ class FileDigest(BaseModel):
 
 
 class PlannedJob(BaseModel):
-    """How many rounds a job trains, and how many values its gradient has."""
+    """The number of rounds that a job trains, and of values in its gradient."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -16,7 +16,7 @@ Digest = str | None
 
 @with_config(ConfigDict(strict=True))
 class WorkerRound(TypedDict):
-    """What one worker recorded about a round; times in ns."""
+    """The record of one worker about a round; times in ns."""
 
     worker: int
     missed: int

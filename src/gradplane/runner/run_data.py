@@ -93,18 +93,18 @@ class RunData:
 
     @property
     def finished(self) -> bool:
-        """Whether the training is finished; its baseline may not be."""
+        """True when the training is finished; its baseline may not be."""
         return self.stored is not None
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing, the baseline included."""
+        """True when nothing is missing, the baseline included."""
         wanted = self.experiment.output.baseline
         return self.stored is not None and ("baseline" in self.stored or not wanted)
 
     @property
     def progress(self) -> str:
-        """How far the training went, or its baseline, in words: 3 of 20 rounds."""
+        """The progress of the training, or of its baseline, in words: "3 of 20 rounds"."""
         lines, where = self.metrics, ""
         if self.finished:
             path = self.folder / BASELINE / METRICS
@@ -114,7 +114,7 @@ class RunData:
 
     @property
     def state(self) -> str:
-        """How far the run went, and why not further; "finished" if nothing is missing."""
+        """The progress of a stopped run and the reason; "finished" if nothing is missing."""
         if self.complete:
             return "finished"
         if run_folder.is_in_use(self.folder):
@@ -124,7 +124,7 @@ class RunData:
 
     @cached_property
     def planned(self) -> tuple[PlannedJob, ...]:
-        """What each job was to train."""
+        """The rounds and values that each job was to train."""
         return self.manifest.jobs if self.manifest else planned_jobs(self.deployment)
 
     @property
@@ -145,7 +145,7 @@ class RunData:
 
     @property
     def notes(self) -> list[str]:
-        """What those who rely on the records should know."""
+        """Notes for the reader of the records: missing parts, missing digests."""
         return [note for note in (self.unfinished, self.unchecked) if note]
 
     # Its records

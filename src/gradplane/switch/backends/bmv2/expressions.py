@@ -323,7 +323,7 @@ def _cut(value: Json, t: Type, needed: bool = True) -> Json:
 
 
 def _typed(value: Json, t: Type) -> Json:
-    """What was read from storage, as a value of its type."""
+    """Convert a field's raw number to a value of its type."""
     if isinstance(t, Bool):
         return op("d2b", None, value)
     return _cut(value, t, _signed(t))
