@@ -214,8 +214,8 @@ def replay(
 ) -> None:
     """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
     from gradplane.cli import output_tables
+    from gradplane.records.summary import Summary
     from gradplane.replayer import replay_run
-    from gradplane.runner.summary import Summary
 
     if net is not None and not settings:
         raise typer.BadParameter("it is for --set", param_hint="--net")

@@ -54,14 +54,14 @@ NamedCodec = Annotated[NamedModel, BeforeValidator(_by_tensor)]
 """Like Named, or `[["*.weights", "threelc"], ["*", "float32"]]`: the first match counts."""
 
 
-class Topology(Open):
+class TopologySection(Open):
     """[topology]: `kind` is a file in topologies/, the other keys are its function's arguments."""
 
     kind: str = "star"
     workers: int = Field(default=4, ge=1, le=253)
 
 
-class Switch(Section):
+class SwitchSection(Section):
     """[switch]"""
 
     program: str = "thc.p4"
@@ -136,8 +136,8 @@ class Experiment(Section):
     name: str = Field(default="experiment", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     seed: int = Field(default=1, ge=0, lt=2**63)
     patience_s: float = Field(default=60.0, gt=0)
-    topology: Topology = Topology()
-    switch: Switch = Switch()
+    topology: TopologySection = TopologySection()
+    switch: SwitchSection = SwitchSection()
     job: tuple[Job, ...] = Field(default=(Job(),), strict=False)
     impairment: tuple[dict[str, Any], ...] = Field(default=(), strict=False)
     output: Output = Output()

@@ -13,13 +13,13 @@ from rich.console import Console
 from gradplane.aggregations.aggregation import WrongSum
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.loading import Experiment, load
+from gradplane.records.run_data import RunData
+from gradplane.records.summary import Summary
 from gradplane.replayer import outcomes
 from gradplane.replayer.reenactment import Reenactment, ReplayError
 from gradplane.replayer.replay_network import ReplayNetwork
 from gradplane.runner.machine import OneBlasThread, describe
-from gradplane.runner.run_data import RunData
 from gradplane.runner.run_experiment import run
-from gradplane.runner.summary import Summary
 
 COMPARED = ("gradient", "codes", "sums", "weights")
 _REASONS = {

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from gradplane.records.run_data import STREAM_TYPES, RunData
+from gradplane.records.summary import queue_drops, rate, undelivered
 from gradplane.report import charts, figures
 from gradplane.report import rows as report_rows
-from gradplane.runner.run_data import STREAM_TYPES, RunData
-from gradplane.runner.summary import queue_drops, rate, undelivered
 
 Values = dict[str, Any]
 Rows = list[list[str]]

@@ -16,15 +16,16 @@ from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
+from gradplane.records import manifest, run_folder
+from gradplane.records.manifest import Manifest, planned_jobs
+from gradplane.records.recorder import Recorder
+from gradplane.records.run_data import RunData
+from gradplane.records.run_folder import FolderError
+from gradplane.records.summary import Summary, link_counters, outcome, switch_counters
 from gradplane.report import page
-from gradplane.runner import isolation, manifest, run_folder
+from gradplane.runner import isolation
 from gradplane.runner.machine import OneBlasThread, describe
-from gradplane.runner.manifest import Manifest, planned_jobs
 from gradplane.runner.progress import Show, show
-from gradplane.runner.recorder import Recorder
-from gradplane.runner.run_data import RunData
-from gradplane.runner.run_folder import FolderError
-from gradplane.runner.summary import Summary, link_counters, outcome, switch_counters
 from gradplane.topologies.network import Network
 
 NETWORKS = ("mininet", "sim")

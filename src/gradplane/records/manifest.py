@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.schema import Experiment
-from gradplane.runner.run_folder import (
+from gradplane.records.run_folder import (
     EXPERIMENT,
     FAILURE,
     MANIFEST,

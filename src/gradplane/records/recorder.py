@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from gradplane.runner.run_folder import ARRIVALS, IMPAIRMENTS, METRICS
+from gradplane.records.run_folder import ARRIVALS, IMPAIRMENTS, METRICS
 
 Record = dict[str, Any]
 

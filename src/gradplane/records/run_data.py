@@ -13,10 +13,10 @@ from typing import Any
 
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
-from gradplane.runner import consistency, run_folder
-from gradplane.runner.manifest import FileDigest, Manifest, PlannedJob, planned_jobs
-from gradplane.runner.recorder import JobTally
-from gradplane.runner.run_folder import (
+from gradplane.records import consistency, run_folder
+from gradplane.records.manifest import FileDigest, Manifest, PlannedJob, planned_jobs
+from gradplane.records.recorder import JobTally
+from gradplane.records.run_folder import (
     ARRIVALS,
     BASELINE,
     EXPERIMENT,
@@ -27,7 +27,7 @@ from gradplane.runner.run_folder import (
     FolderError,
     read_lines,
 )
-from gradplane.runner.summary import outcome
+from gradplane.records.summary import outcome
 
 Line = dict[str, Any]
 
