@@ -198,13 +198,36 @@ def test_an_experiment_of_other_workers_is_found_without_digests(
     )
 
 
+def test_an_experiment_of_more_rounds_is_found_without_digests(whole: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "run"))
+    (folder / "manifest.json").unlink()
+    path = folder / "experiment.toml"
+    path.write_text(path.read_text().replace("epochs = 2", "epochs = 3"))
+    with pytest.raises(FolderError) as caught:
+        RunData.read(folder)
+    assert str(caught.value) == (
+        f"{folder}/summary.json: job e: 2 rounds, and by experiment.toml the job has 3: one of the"
+        " two, or the job's data, was changed"
+    )
+
+
+def test_an_experiment_that_is_missing_is_named(whole: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "run"))
+    (folder / "experiment.toml").unlink()
+    with pytest.raises(FolderError) as caught:
+        RunData.read(folder)
+    assert str(caught.value) == (
+        f"{folder}/experiment.toml: missing: nothing can be read without it"
+    )
+
+
 def test_an_experiment_that_is_no_toml_is_named(whole: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(whole, tmp_path / "run"))
     (folder / "manifest.json").unlink()
     (folder / "experiment.toml").write_text("[[job]\n")
     with pytest.raises(ExperimentError) as caught:
         RunData.read(folder)
-    assert str(caught.value).startswith(f"{folder}/experiment.toml: no valid TOML")
+    assert str(caught.value).startswith(f"{folder}/experiment.toml: not valid TOML")
 
 
 @pytest.mark.parametrize("text", ["{", '{"network": "sim"}', "[]"])

@@ -99,4 +99,4 @@ def test_runs_of_different_machines_are_told_apart(small_run: Runs, tmp_path: Pa
 def test_a_folder_without_an_experiment_has_no_report(tmp_path: Path) -> None:
     with pytest.raises(FolderError) as caught:
         report.write([tmp_path])
-    assert str(caught.value) == f"{tmp_path}: no run folder: it has no experiment.toml"
+    assert str(caught.value) == f"{tmp_path}: not a run folder: it has no experiment.toml"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.schema import Experiment
 from gradplane.records.record_types import Epoch, Result, Round, RunSummary, Stall, Verdict, fault
 from gradplane.records.run_folder import EXPERIMENT, SUMMARY, FolderError
@@ -17,23 +18,30 @@ Line = dict[str, Any]
 _ARRIVALS = {"arrival": Result, "norm": Result, "epoch": Epoch, "stall": Stall}
 
 
-def check_summary(path: Path, summary: Line, experiment: Experiment) -> None:
-    """Check that summary.json has its keys, and the experiment's jobs and workers."""
+def check_summary(path: Path, summary: Line, deployment: Deployment) -> None:
+    """Check that summary.json has its keys, and the experiment's jobs, workers and rounds."""
+    jobs = deployment.jobs
     _require(summary, RunSummary, str(path))
     for values, where in ((summary, str(path)), (summary.get("baseline"), f"{path}: baseline")):
         if values is None:
             continue
-        if len(values["jobs"]) != len(experiment.job):
+        if len(values["jobs"]) != len(jobs):
             raise FolderError(
                 f"{where}: {len(values['jobs'])} jobs, and {EXPERIMENT} has"
-                f" {len(experiment.job)}: one of the two was changed"
+                f" {len(jobs)}: one of the two was changed"
             )
-        for job, planned in zip(values["jobs"], experiment.job, strict=True):
-            if set(job["weights"]) != set(map(str, range(planned.size))):
+        for job, planned in zip(values["jobs"], jobs, strict=True):
+            workers = planned.job.size
+            if set(job["weights"]) != set(map(str, range(workers))):
                 raise FolderError(
                     f"{where}: job {job['name']}: weights of workers"
-                    f" {', '.join(job['weights']) or 'none'}, and the job has {planned.size}:"
+                    f" {', '.join(job['weights']) or 'none'}, and the job has {workers}:"
                     f" the file or {EXPERIMENT} was changed"
+                )
+            if job["rounds"] != planned.rounds:
+                raise FolderError(
+                    f"{where}: job {job['name']}: {job['rounds']} rounds, and by {EXPERIMENT} the"
+                    f" job has {planned.rounds}: one of the two, or the job's data, was changed"
                 )
 
 

@@ -50,8 +50,8 @@ class RunData:
 
     @classmethod
     def read(cls, folder: str | Path) -> "RunData":
-        """Read the run in that folder. FolderError if it is no run folder, damaged, or if the run
-        was stopped before the end of its first round."""
+        """Read the run in that folder. FolderError if it is not a run folder, if it is damaged,
+        or if the run was stopped before the end of its first round."""
         run = cls.opened(Path(folder))
         if not run.metrics:
             raise FolderError(f"{folder}: {run.state}")
@@ -63,9 +63,11 @@ class RunData:
         """Read the run in that folder, which may have recorded nothing yet."""
         if not folder.is_dir():
             raise FolderError(f"{folder}: no such run folder")
-        if not (folder / EXPERIMENT).exists():
-            raise FolderError(f"{folder}: no run folder: it has no {EXPERIMENT}")
         manifest = Manifest.read(folder)
+        if not (folder / EXPERIMENT).exists():
+            if manifest:
+                raise FolderError(f"{folder / EXPERIMENT}: missing: nothing can be read without it")
+            raise FolderError(f"{folder}: not a run folder: it has no {EXPERIMENT}")
         wrong = list(manifest.mismatches(folder)) if manifest else []
         if manifest and wrong:
             raise FolderError(_damage(folder, manifest, wrong))
@@ -76,7 +78,7 @@ class RunData:
         summary = run_folder.read_summary(folder)
         deployment = load_deployment(folder / EXPERIMENT, recorded=True)
         if summary is not None:
-            consistency.check_summary(folder / SUMMARY, summary, deployment.experiment)
+            consistency.check_summary(folder / SUMMARY, summary, deployment)
         return cls(folder, deployment, manifest, summary)
 
     @property
