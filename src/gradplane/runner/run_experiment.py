@@ -211,6 +211,7 @@ def _execute(task: _Task) -> dict[str, Any]:
         values = task.trained
         if values is None:
             about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
+            about |= {"target": task.deployment.target.description()}
             values = _train(task, "run") | about | describe()
             manifest.finish(task.folder, values)
         if experiment.output.baseline:

@@ -73,13 +73,13 @@ class Bmv2(Target):
     def command(self, start: Start) -> list[str]:
         """Return the command line of simple_switch_grpc, without a program.
 
-        Thrift takes any free port, and notifications leave no socket in /tmp, so that several
-        switches start beside each other. Logging of every packet, the default, is off.
+        Thrift takes any free port, so that several switches start beside each other. Logging of
+        every packet, the default, is off.
         """
         words = [self.binary, "--no-p4", "--device-id", str(self.device_id)]
         for port, interface in start.interfaces.items():
             words += ["-i", f"{port}@{interface}"]
-        words += ["--thrift-port", "0", "--notifications-addr", "inproc://notifications"]
+        words += ["--thrift-port", "0"]
         if not {"--log-level", "-L"} & set(start.options):
             words += ["--log-level", "off"]
         return [*words, *start.options, "--", "--grpc-server-addr", start.address]
