@@ -27,7 +27,8 @@ class SwitchConfig:
 
     program: P4 source. target: a name of `gradplane.controller.targets`; target_keys: the values of
     keys of its own. latency: ns through the pipeline; recirculation_rate: bit/s, None for no limit
-    (both in the simulated network only: a real one takes its own time). pcap: a folder that gets a file for each port; None for none.
+    (both in the simulated network only: a real one takes its own time). pcap: a folder that gets a
+    file for each port; None for none.
     """
 
     program: Path

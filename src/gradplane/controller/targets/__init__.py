@@ -110,11 +110,21 @@ def get(name: str, **values: str) -> Target:
 
     Raises ControllerError, with what is known, for another name or a key that is not the target's.
     """
-    if name not in names():
-        raise ControllerError(f'no target "{name}": known: {", ".join(names())}')
-    kind: type[Target] = _plugins.find(__name__, name, Target)
+    kind = _kind(name)
     for key in values:
         if key not in kind.keys:
             known = ", ".join(kind.keys) or "none"
             raise ControllerError(f'{key} is no key of target "{name}"; its own keys: {known}')
     return kind(name, **values)
+
+
+def keys(name: str) -> tuple[str, ...]:
+    """Return the keys that are the target's own. Raises ControllerError, with the known names."""
+    return _kind(name).keys
+
+
+def _kind(name: str) -> type[Target]:
+    if name not in names():
+        raise ControllerError(f'no target "{name}": known: {", ".join(names())}')
+    kind: type[Target] = _plugins.find(__name__, name, Target)
+    return kind
