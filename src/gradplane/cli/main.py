@@ -237,6 +237,38 @@ def replay(
         raise typer.Exit(1)
 
 
+@app.command("compare-targets")
+def compare_targets(
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT.toml", show_default=False, help="Or its name")
+    ],
+    targets: Annotated[
+        str, typer.Option(metavar="A,B", help="Files in controller/targets/")
+    ] = "embedded,bmv2",
+    net: Annotated[str | None, typer.Option(metavar="mininet|sim")] = None,
+    out: Out = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Replaces the experiment's seeds")] = None,
+    settings: Settings = [],  # noqa: B006
+) -> None:
+    """Run an experiment on several switches; print the first difference, or that there is none."""
+    from gradplane.replayer import compare_targets as comparing
+
+    _check_network(net)
+    with _stoppable():
+        result = comparing.compare(
+            experiment,
+            targets.split(","),
+            out,
+            net=net,
+            settings=settings,
+            seed=seed,
+            console=True,
+        )
+    _say(_console(), result.text())
+    if not result.equal:
+        raise typer.Exit(1)
+
+
 @app.command()
 def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", show_default=False)],

@@ -40,6 +40,10 @@ class Program:
         """Return its source with all includes. Raises CompileError where one is missing."""
         return device_config(self.path, self.include_dirs, self.defines)
 
+    def compiled_for(self, switch: str) -> bytes:
+        """Return it as a back end of `switch.backends` writes it. Raises CompileError."""
+        return compiled_for(switch, compiled(self.path, (), self.defines)).encode()
+
 
 def find(program: str, folder: Path = Path()) -> Path:
     """Return the file of a program: a shipped one by name, else a path, relative to `folder`.

@@ -62,13 +62,21 @@ class TopologySection(Open):
 
 
 class SwitchSection(Section):
-    """[switch]"""
+    """[switch]; `binary` and `compiler` are keys of some targets."""
 
     program: str = "thc.p4"
     target: str = "embedded"
+    binary: str | None = None
+    compiler: Literal["gradplane", "p4c"] | None = None
     engine: Literal["jit", "interpreter"] = "jit"
     latency_us: float = Field(default=1.0, ge=0)
     recirculation_mbit: float = Field(default=100_000.0, gt=0)
+
+    @property
+    def target_keys(self) -> dict[str, str]:
+        """The keys of the target that are set."""
+        keys = {"binary": self.binary, "compiler": self.compiler}
+        return {key: value for key, value in keys.items() if value is not None}
 
 
 def _scheme(name: str) -> str:

@@ -220,6 +220,7 @@ class RunSummary(TrainingSummary):
     baseline: NotRequired[TrainingSummary]
     name: str
     network: str
+    target: NotRequired[str]
     seed: int
     versions: dict[str, str]
     cpu: str

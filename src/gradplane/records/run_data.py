@@ -244,6 +244,7 @@ class RunData:
         for job, planned in zip(values["jobs"], self.planned, strict=True):
             job["values"] = planned.values
         about = {"name": self.experiment.name, "network": self.network}
+        about |= {"target": self.experiment.switch.target}
         return values | about | {"seed": self.experiment.seed} | self.machine
 
     def _tallies(self) -> list[JobTally]:

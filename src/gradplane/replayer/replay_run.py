@@ -155,7 +155,7 @@ class _Replay:
         self._recorded, self._on_round = recorded, on_round
         self._deployment = recorded.deployment
         self._outcomes = outcomes.read(recorded.arrivals)
-        self._lines = _digests(recorded.metrics)
+        self._lines = digests(recorded.metrics)
         self._recorded_rounds = Counter(line["job"] for line in recorded.metrics)
         self._rounds = 0
         self._weights: dict[str, dict[str, str]] = {}
@@ -249,7 +249,7 @@ class _Replay:
         return None if was == digest else Difference(job, last, worker, "weights", was, digest)
 
 
-def _digests(metrics: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, str]]:
+def digests(metrics: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, str]]:
     """Return each worker's record of each round, by job, round and worker."""
     return {
         (line["job"], line["round"], worker["worker"]): worker

@@ -19,10 +19,11 @@ _FEW = 8  # rows that are shown without a click
 def contents(run: RunData) -> Values:
     """Everything that run.html shows."""
     summary = run.summary
-    where = {"mininet": " on Mininet", "sim": " on the simulated network"}
+    where = {"mininet": " on Mininet", "sim": " on the simulated network"}.get(run.network, "")
+    switch = f", switch {summary['target']}" if "target" in summary else ""
     return {
         "title": summary["name"],
-        "lead": f"{summary['rounds']} rounds{where.get(run.network, '')}, seed {summary['seed']}",
+        "lead": f"{summary['rounds']} rounds{where}{switch}, seed {summary['seed']}",
         "warning": run.unfinished,
         "unchecked": run.unchecked,
         "cards": list(_cards(summary)),
