@@ -5,7 +5,7 @@ Each command imports what it needs when it runs, so that --help is fast.
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,13 +49,13 @@ Cert = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: your certif
 Key = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: its private key")]
 
 
-def main() -> None:
-    """Run the command `gradplane`."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command `gradplane` with the process's arguments, or with those given."""
     # User-defined models and data are module:object, imported from the current folder.
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        app(prog_name="gradplane")
+        app(arguments, prog_name="gradplane")
     except Exception as error:
         if not (_ours(error) or isinstance(error, OSError)):
             raise
@@ -559,6 +559,16 @@ def cli(
         raise typer.BadParameter("give one of --at and --thrift-port", param_hint="--at")
     address = at or (f"{thrift_ip}:{thrift_port}" if thrift_port else "127.0.0.1:9559")
     raise typer.Exit(run_commands(address, file, _tls(cacert, cert, key)))
+
+
+@app.command()
+def shims(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", show_default=False)],
+) -> None:
+    """Write stand-ins for p4c and BMv2's programs to DIR; print the line that puts it on PATH."""
+    from gradplane.cli.shims import write_shims
+
+    print(write_shims(folder))
 
 
 @app.command()
