@@ -8,12 +8,12 @@ from typing import Any
 from gradplane.controller import targets
 from gradplane.experiment.loading import Experiment, ExperimentError, load, load_deployment
 from gradplane.experiment.schema import Output
+from gradplane.records import run_folder
+from gradplane.records.run_data import RunData
+from gradplane.records.summary import rate
 from gradplane.replayer import outcomes
 from gradplane.replayer.replay_run import COMPARED, digests
-from gradplane.runner import run_folder
-from gradplane.runner.run_data import RunData
 from gradplane.runner.run_experiment import check_target, choose_network, run
-from gradplane.runner.summary import rate
 
 
 @dataclass(frozen=True)
