@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gradplane.records.run_data import RunData
+from gradplane.records.run_folder import FolderError
+from gradplane.records.summary import Summary
 from gradplane.report import page as report
-from gradplane.runner.run_data import RunData
-from gradplane.runner.run_folder import FolderError
-from gradplane.runner.summary import Summary
 
 Runs = Callable[..., Summary]
 

@@ -90,7 +90,7 @@ class Aggregation(ABC):
     """A scheme. Frozen and without state: equal jobs are deployed equally."""
 
     worker_role: ClassVar[str]
-    """The role of a worker's host, as "module:object"; see gradplane.hosts.drivers.host."""
+    """Return the role of a worker's host as "module:object" (gradplane.hosts.drivers.host)."""
     server_role: ClassVar[str | None] = None
     """The role of the job's server, likewise; None for a scheme without one."""
     program: ClassVar[str | None] = None

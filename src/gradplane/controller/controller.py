@@ -25,7 +25,7 @@ Credentials = finsy.GRPCCredentialsTLS
 
 
 class Controller:
-    """A session with one switch. Methods raise SwitchError where the switch refuses.
+    """A session with one switch. Methods raise RequestError where the switch refuses.
 
     device_id: None for the target's default. target: a name of `targets.names()`. credentials: for
     TLS; None for a plain connection.

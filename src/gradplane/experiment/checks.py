@@ -1,4 +1,4 @@
-"""Checks of an experiment beyond those of codecs, hosts, topologies and schemes."""
+"""Checks of an experiment beyond those of the codecs, hosts, topologies and schemes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _LEAST_DELAY = 1000  # ns; below it, a number without a unit is refused
 
 @dataclass(frozen=True)
 class Problem:
-    """A reason why an experiment cannot work. `keys`: the most relevant key, then related ones."""
+    """A problem that prevents a run. `keys`: the key to look at first, then related ones."""
 
     text: str
     keys: tuple[Key, ...]

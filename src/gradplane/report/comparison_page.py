@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradplane.experiment.document import inline
+from gradplane.records.run_data import RunData
+from gradplane.records.summary import queue_drops, rate, undelivered
 from gradplane.report import charts, figures
 from gradplane.report.run_page import losses, percent
-from gradplane.runner.run_data import RunData
-from gradplane.runner.summary import queue_drops, rate, undelivered
 
 Values = dict[str, Any]
 Read = Callable[[Values], Any]

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from gradplane.records.run_data import STREAM_TYPES, RunData
+from gradplane.records.summary import queue_drops, rate, undelivered
 from gradplane.report import charts, figures
 from gradplane.report import rows as report_rows
-from gradplane.runner.run_data import STREAM_TYPES, RunData
-from gradplane.runner.summary import queue_drops, rate, undelivered
 
 Values = dict[str, Any]
 Rows = list[list[str]]
@@ -19,10 +19,11 @@ _FEW = 8  # rows that are shown without a click
 def contents(run: RunData) -> Values:
     """Everything that run.html shows."""
     summary = run.summary
-    where = {"mininet": " on Mininet", "sim": " on the simulated network"}
+    where = {"mininet": " on Mininet", "sim": " on the simulated network"}.get(run.network, "")
+    switch = f", switch {summary['target']}" if "target" in summary else ""
     return {
         "title": summary["name"],
-        "lead": f"{summary['rounds']} rounds{where.get(run.network, '')}, seed {summary['seed']}",
+        "lead": f"{summary['rounds']} rounds{where}{switch}, seed {summary['seed']}",
         "warning": run.unfinished,
         "unchecked": run.unchecked,
         "cards": list(_cards(summary)),
@@ -60,7 +61,7 @@ def _card(title: str, value: str, note: str, bad: bool = False) -> Values:
 
 
 def _saving(jobs: list[Values], way: str, carried: str) -> tuple[str, str]:
-    """Return how much less, or more, than as float32 a worker of each job sends or gets in a round.
+    """Compare a worker's payload of a round with the same values as float32, job by job.
 
     What was not delivered was needed all the same, so it is no saving."""
     payload = sum(job["traffic"][f"payload_{way}"] for job in jobs)

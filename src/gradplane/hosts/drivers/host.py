@@ -17,11 +17,11 @@ class Role(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether only other hosts may still need this one; a server is finished from the start."""
+        """True when only other hosts may still need this one: for a server, from the start."""
 
     @property
     def ignored(self) -> dict[str, int]:
-        """How much arrived and was of no use, by reason."""
+        """The number of datagrams that arrived and were ignored, by reason."""
 
     def start(self) -> None:
         """Begin."""
@@ -48,12 +48,12 @@ class Host:
 
     @property
     def finished(self) -> bool:
-        """Whether only other hosts may still need this one."""
+        """True when only other hosts may still need this one."""
         return self._role.finished
 
     @property
     def ignored(self) -> dict[str, int]:
-        """How much arrived and was of no use, by reason."""
+        """The number of datagrams that arrived and were ignored, by reason."""
         return {"strays": self._link.strays} | self._role.ignored
 
     def start(self) -> None:

@@ -179,7 +179,7 @@ def hashed(
     return f.call("i64", hash_function(code.unit, name), ("ptr", address), ("i64", size))
 
 
-def tell(f: Function, vector: str, site: int, data: Operand, size: int) -> None:
+def post(f: Function, vector: str, site: int, data: Operand, size: int) -> None:
     """Append a message to a vector: site, cause, size in memory, bytes."""
     record = native_vectors.reserve(f, vector, 24 + size)
     for i, value in enumerate((str(site), f.word("cause", "i64", fixed=False), str(size))):

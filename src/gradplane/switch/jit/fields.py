@@ -46,7 +46,7 @@ class FieldList:
 
     @property
     def fixed(self) -> bool:
-        """Whether the list is one group of leaves: present as a whole or not at all."""
+        """Return whether the list is one group of leaves, present as a whole or not at all."""
         return len(self.groups) <= 1 and not any(g.varbit for g in self.groups)
 
     @property

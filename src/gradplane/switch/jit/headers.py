@@ -168,7 +168,7 @@ class Wire:
 
     @property
     def aligned(self) -> bool:
-        """Whether every part is of whole bytes."""
+        """Return whether every part has whole bytes."""
         widths = [sum(leaf.width for leaf in part) for part in (self.front, self.back)]
         return all(not w & 7 for w in (*widths, self.fixed))
 

@@ -1,6 +1,5 @@
-"""The parts of a packet's path that architectures share, as native code.
-
-Faults and drops, the queue, groups and sessions, deparsing."""
+"""The shared parts of a packet's path as native code: faults and drops, the queue, groups
+and sessions, deparsing."""
 
 from __future__ import annotations
 

@@ -84,13 +84,13 @@ class MininetNetwork:
         from gradplane.topologies.mininet.p4switch import P4Switch
 
         config = self._config
-        target = targets.get(config.target)
+        target = targets.get(config.target, **dict(config.target_keys))
         return {
             "cls": P4Switch,
             "program": config.program,
             "include_dirs": config.include_dirs,
             "defines": dict(config.defines),
-            "target": config.target,
+            "target": target,
             "options": target.options(config.engine, config.seed, config.pcap),
         }
 

@@ -50,11 +50,11 @@ def _clones_native(call: NativeCall) -> None:
 
 
 CLONES = Extern(_clones, _clones_native)
-"""Whether the packet is cloned, by the output metadata."""
+"""Test the output metadata for a clone of the packet."""
 
 
 def _leaves(resubmitted: bool) -> Extern:
-    """Return whether the packet is not dropped and is, or is not, resubmitted."""
+    """Test for a packet that is not dropped and is, or is not, resubmitted."""
 
     def interpret(call: Call) -> Run:
         drop, resubmit = (_field(call, 0, name) for name in ("drop", "resubmit"))
@@ -83,7 +83,7 @@ def _recirculates_native(call: NativeCall) -> None:
 
 
 RECIRCULATES = Extern(_recirculates, _recirculates_native)
-"""Whether the packet is not dropped and leaves to be recirculated."""
+"""Test for a packet that is not dropped and leaves to be recirculated."""
 
 # -- the table ----------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.schema import Experiment
-from gradplane.runner.record_types import Epoch, Result, Round, RunSummary, Stall, Verdict, fault
-from gradplane.runner.run_folder import EXPERIMENT, SUMMARY, FolderError
+from gradplane.records.record_types import Epoch, Result, Round, RunSummary, Stall, Verdict, fault
+from gradplane.records.run_folder import EXPERIMENT, SUMMARY, FolderError
 
 Line = dict[str, Any]
 

@@ -16,7 +16,7 @@ Digest = str | None
 
 @with_config(ConfigDict(strict=True))
 class WorkerRound(TypedDict):
-    """The record of one worker on a round; times in ns."""
+    """The record of one worker about a round; times in ns."""
 
     worker: int
     missed: int
@@ -220,6 +220,7 @@ class RunSummary(TrainingSummary):
     baseline: NotRequired[TrainingSummary]
     name: str
     network: str
+    target: NotRequired[str]
     seed: int
     versions: dict[str, str]
     cpu: str

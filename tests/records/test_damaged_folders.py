@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from gradplane.experiment.loading import ExperimentError
+from gradplane.records.run_data import RunData
+from gradplane.records.run_folder import FolderError
 from gradplane.replayer.replay_run import replay
 from gradplane.report import page
-from gradplane.runner.run_data import RunData
 from gradplane.runner.run_experiment import run
-from gradplane.runner.run_folder import FolderError
 
 EXPERIMENT = """
 [topology]

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.schema import Experiment
-from gradplane.runner.run_folder import (
+from gradplane.records.run_folder import (
     EXPERIMENT,
     FAILURE,
     MANIFEST,
@@ -49,7 +49,7 @@ class FileDigest(BaseModel):
 
 
 class PlannedJob(BaseModel):
-    """How many rounds a job trains, and how many values its gradient has."""
+    """The number of rounds that a job trains, and of values in its gradient."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

@@ -13,10 +13,10 @@ from typing import Any
 
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
-from gradplane.runner import consistency, run_folder
-from gradplane.runner.manifest import FileDigest, Manifest, PlannedJob, planned_jobs
-from gradplane.runner.recorder import JobTally
-from gradplane.runner.run_folder import (
+from gradplane.records import consistency, run_folder
+from gradplane.records.manifest import FileDigest, Manifest, PlannedJob, planned_jobs
+from gradplane.records.recorder import JobTally
+from gradplane.records.run_folder import (
     ARRIVALS,
     BASELINE,
     EXPERIMENT,
@@ -27,7 +27,7 @@ from gradplane.runner.run_folder import (
     FolderError,
     read_lines,
 )
-from gradplane.runner.summary import outcome
+from gradplane.records.summary import outcome
 
 Line = dict[str, Any]
 
@@ -95,18 +95,18 @@ class RunData:
 
     @property
     def finished(self) -> bool:
-        """Whether the training is finished; its baseline may not be."""
+        """True when the training is finished; its baseline may not be."""
         return self.stored is not None
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing, the baseline included."""
+        """True when nothing is missing, the baseline included."""
         wanted = self.experiment.output.baseline
         return self.stored is not None and ("baseline" in self.stored or not wanted)
 
     @property
     def progress(self) -> str:
-        """How far the training went, or its baseline, in words: 3 of 20 rounds."""
+        """The progress of the training, or of its baseline, in words: "3 of 20 rounds"."""
         lines, where = self.metrics, ""
         if self.finished:
             path = self.folder / BASELINE / METRICS
@@ -116,7 +116,7 @@ class RunData:
 
     @property
     def state(self) -> str:
-        """How far the run went, and why not further; "finished" if nothing is missing."""
+        """The progress of a stopped run and the reason; "finished" if nothing is missing."""
         if self.complete:
             return "finished"
         if run_folder.is_in_use(self.folder):
@@ -147,7 +147,7 @@ class RunData:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences that say whether the records are unfinished or unchecked; empty if neither."""
+        """Notes for the reader of the records: missing parts, missing digests."""
         return [note for note in (self.unfinished, self.unchecked) if note]
 
     # Its records
@@ -244,6 +244,7 @@ class RunData:
         for job, planned in zip(values["jobs"], self.planned, strict=True):
             job["values"] = planned.values
         about = {"name": self.experiment.name, "network": self.network}
+        about |= {"target": self.experiment.switch.target}
         return values | about | {"seed": self.experiment.seed} | self.machine
 
     def _tallies(self) -> list[JobTally]:
