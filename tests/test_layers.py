@@ -24,12 +24,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "topologies": {"switch", "hosts", "controller"},
     "aggregations": {"codecs", "hosts", "controller", "topologies"},
     "experiment": PARTS,
+    "differ": {"switch", "controller", "experiment"},
     "records": PARTS | {"experiment"},
     "report": {"codecs", "experiment", "records"},
     "runner": PARTS | {"experiment", "records", "report"},
     "replayer": PARTS | {"experiment", "records", "runner"},
     "studies": PARTS | {"experiment", "records", "report", "runner"},
-    "cli": PARTS | {"experiment", "records", "report", "runner", "replayer", "studies"},
+    "cli": PARTS | {"differ", "experiment", "records", "report", "runner", "replayer", "studies"},
 }
 
 ENTRY_POINTS = {"__init__.py", "__main__.py"}  # of the package: they import the rooms they open

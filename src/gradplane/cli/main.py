@@ -490,6 +490,30 @@ def _trace_live(
 
 
 @app.command()
+def diff(
+    program: Program,
+    targets: Annotated[str, typer.Option(metavar="A,B", help="embedded,bmv2")] = "embedded,bmv2",
+    entries: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Commands, or runtime JSON; default random")
+    ] = None,
+    packets: Annotated[int, typer.Option(min=1)] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+) -> None:
+    """Give random packets to two switches; print the first difference, with a trace, or none."""
+    from gradplane.differ import difference
+
+    if tuple(targets.split(",")) != difference.TARGETS:
+        allowed = ",".join(difference.TARGETS)
+        raise typer.BadParameter(f"use {allowed}", param_hint="--targets")
+    result = difference.diff(program, entries, packets, seed, include, define)
+    print(result.text())
+    if result.difference:
+        raise typer.Exit(1)
+
+
+@app.command()
 def stf(
     programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4...", show_default=False)],
     engine: Annotated[str, typer.Option(help="jit or interpreter")] = "jit",
