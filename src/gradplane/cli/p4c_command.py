@@ -73,7 +73,11 @@ def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
     The two differ in -o: a folder (default: the current one) for p4c, a file for p4c-bm2-ss.
     """
     rest, disabled, fatal = _warning_options(arguments)
-    parsed = _parser(name).parse_args(rest)
+    parser = _parser(name)
+    parsed, unknown = parser.parse_known_args(rest)
+    if unknown:
+        options = [argument for argument in unknown if argument.startswith("-")]
+        parser.error(f"cannot use {' '.join(options or unknown)}")
     program: Path = parsed.program
     output: Path | None = parsed.o
     if name == "p4c":
