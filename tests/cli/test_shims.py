@@ -95,6 +95,16 @@ def test_p4c_writes_into_a_folder(folder: Path) -> None:
     assert ports_of(folder / "bridge.json") == ports_of(folder / "out" / "new" / "bridge.json")
 
 
+def test_preprocessing_alone(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The text has no includes left, and compiles to the same program."""
+    assert p4c_command.main("p4c", ["-E", *OPTIONS, "bridge.p4"]) == 0
+    text = capsys.readouterr().out
+    assert "#include" not in text and "forward(7)" in text
+    (folder / "expanded.p4").write_text(text)
+    assert Switch(folder / "expanded.p4").process(1, PACKET) == [(7, PACKET)]
+    assert not (folder / "bridge.json").exists()
+
+
 def test_p4info_in_each_format(folder: Path) -> None:
     names = "a.txt,a.txtpb,a.json,a.bin"
     arguments = ["--p4runtime-files", names, "--p4runtime-file", "b", *OPTIONS, "bridge.p4"]
@@ -242,8 +252,9 @@ def test_the_options_that_mininet_scripts_pass(
     )
     for name in ("simple_switch_grpc", "simple_switch"):
         assert bmv2_commands.COMMANDS[name](text.split()) == 0
-        assert bmv2_commands.COMMANDS[name](["bridge.json"]) == 0
+        assert bmv2_commands.COMMANDS[name](["--pcap", "bridge.json"]) == 0
     full, short, other_full, other_short = map(parse_options, seen)
+    assert (short.program, short.pcap) == (Path("bridge.json"), Path())
     assert full == other_full
     assert full.interfaces == ((1, "s1-eth1"), (2, "s1-eth2"))
     assert (full.program, full.pcap) == (Path("bridge.json"), Path("pcaps"))
