@@ -7,6 +7,7 @@ which `gradplane switch` loads and controllers push. The P4Info is as p4c writes
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from google.protobuf import json_format
 from gradplane import __version__
 from gradplane.experiment import p4_programs as programs
 from gradplane.switch.compiler import Compiled
+from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
 from gradplane.switch.runtime.control_errors import os_error_text
 from gradplane.switch.source import CompileError
@@ -39,11 +41,12 @@ class P4cOptions:
 
     output: the file to write, None for none. p4info: (file, "text" | "json" | "binary"). arch: None
     for any. disabled: kinds of warnings that are not reported, None for all. fatal: those that are
-    errors, None for all.
+    errors, None for all. preprocess: only print the program with its includes and macros expanded.
     """
 
     program: Path
     output: Path | None
+    preprocess: bool = False
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[str, ...] = ()
     p4info: tuple[tuple[Path, str], ...] = ()
@@ -73,7 +76,11 @@ def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
     The two differ in -o: a folder (default: the current one) for p4c, a file for p4c-bm2-ss.
     """
     rest, disabled, fatal = _warning_options(arguments)
-    parsed = _parser(name).parse_args(rest)
+    parser = _parser(name)
+    parsed, unknown = parser.parse_known_args(rest)
+    if unknown:
+        options = [argument for argument in unknown if argument.startswith("-")]
+        parser.error(f"cannot use {' '.join(options or unknown)}")
     program: Path = parsed.program
     output: Path | None = parsed.o
     if name == "p4c":
@@ -81,6 +88,7 @@ def parse_options(name: str, arguments: Sequence[str]) -> P4cOptions:
     return P4cOptions(
         program=program,
         output=output,
+        preprocess=parsed.E,
         include_dirs=tuple(parsed.I),
         defines=tuple(parsed.D),
         p4info=tuple(_p4info_files(parsed)),
@@ -95,6 +103,9 @@ def compile_as(options: P4cOptions) -> bool:
 
     Raises CompileError and OSError.
     """
+    if options.preprocess:
+        print(_preprocessed(options))
+        return True
     compiled = programs.compiled(options.program, options.include_dirs, options.defines)
     programs.check(compiled, options.arch)
     if not _report_warnings(compiled, options):
@@ -126,6 +137,7 @@ def _parser(name: str) -> argparse.ArgumentParser:
     add("-o", type=Path, metavar=where.upper(), help=f"the {where} to write")
     add("-I", action="append", default=[], type=Path, metavar="DIR", help="folder of includes")
     add("-D", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro")
+    add("-E", action="store_true", help="print the program with its includes; do not compile it")
     add("--p4runtime-files", action="append", default=[], metavar="FILE,...",
         help="P4Info, in the format of the suffix: .txt .txtpb .json .bin")  # fmt: skip
     add("--p4runtime-file", type=Path, metavar="FILE", help="P4Info, as --p4runtime-format says")
@@ -177,6 +189,12 @@ def _report_warnings(compiled: Compiled, options: P4cOptions) -> bool:
     if found:
         print(f"{options.program}: {found} warnings are errors (--Werror)", file=sys.stderr)
     return not found
+
+
+def _preprocessed(options: P4cOptions) -> str:
+    folders = (*options.include_dirs, *programs.include_dirs(options.program))
+    config = json.loads(device_config(options.program, folders, options.defines))
+    return str(config["source"])
 
 
 def _p4info(compiled: Compiled, form: str) -> bytes:
