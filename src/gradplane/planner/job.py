@@ -1,0 +1,260 @@
+"""A job: what each option of each tensor costs, as numbers that the timeline and searches read.
+
+Tensors of one size share their candidates. An option of the tree is a candidate if it is the best
+one under some weights of the four resources' times (a grid of weights), over all options or over
+those with the GPU alone; and, for Algorithm 2, if it is such a one with the CPU in the GPU's place.
+Neighbouring tasks on one resource are one step. This keeps 10 to 60 of 4,341. It is a rule of
+thumb: the order of the steps plays a part in the timeline, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+from numba import njit
+
+from gradplane.planner.costs import CPU, GPU, CostModel, Floats, Ints, encode, offered, task_times
+from gradplane.planner.inputs import Compression, Model, PlanError, System
+from gradplane.planner.options import Option, constraint, tree
+
+Step = tuple[int, float]
+"""A resource (an index of costs.RESOURCES) and the seconds on it."""
+
+PLAIN, ON_GPU, MIXED = range(3)  # what an option compresses with: nothing, the GPU, other
+SIZES = 256  # up to so many different sizes have candidates of their own
+END = -1
+_WEIGHTS = np.array(
+    sorted({tuple(np.divide(w, max(w))) for w in product((0.01, 0.1, 1.0), repeat=4)}, reverse=True)
+).T
+
+
+@dataclass(frozen=True)
+class Job:
+    """Tensors in backward order, and the candidates of each.
+
+    compute, size, group: a number each for every tensor; tensors of a group share candidates.
+    first, kind, mirror, option: [group, slot]: where the steps of a candidate begin in `resource`
+    and `seconds` (END closes them); what it compresses with; the slot with the CPU in the GPU's
+    place, or -1; its index among `options`. count: candidates by group. Slot 0 does not compress.
+    """
+
+    compute: Floats
+    size: Ints
+    group: Ints
+    first: Ints
+    kind: Ints
+    mirror: Ints
+    option: Ints
+    count: Ints
+    resource: Ints
+    seconds: Floats
+    options: Sequence[Option] = ()
+
+    def steps(self, tensor: int, slot: int) -> list[Step]:
+        """Return the steps of a candidate of a tensor."""
+        found, at = [], int(self.first[self.group[tensor], slot])
+        while self.resource[at] != END:
+            found.append((int(self.resource[at]), float(self.seconds[at])))
+            at += 1
+        return found
+
+
+def job(
+    compute: Sequence[float],
+    size: Sequence[int],
+    candidates: Sequence[Sequence[Sequence[Step]]],
+    kinds: Sequence[Sequence[int]] | None = None,
+    mirrors: Sequence[Sequence[int]] | None = None,
+) -> Job:
+    """Return a job from plain steps: for each tensor its candidates, for each its steps.
+
+    kinds, mirrors: as in Job, by default derived: a candidate with the CPU is MIXED, one with more
+    GPU steps than the first is ON_GPU; no mirrors.
+    """
+    slots = max(map(len, candidates))
+    shape = (len(candidates), slots)
+    first, kind, mirror = np.zeros(shape, np.int64), np.zeros(shape, np.int64), np.full(shape, -1)
+    resource: list[int] = []
+    seconds: list[float] = []
+    for tensor, options in enumerate(candidates):
+        for slot, steps in enumerate(options):
+            first[tensor, slot] = len(resource)
+            used = {r for r, _ in steps}
+            kind[tensor, slot] = MIXED if CPU in used else ON_GPU if GPU in used else PLAIN
+            for r, duration in steps:
+                if duration > 0:
+                    resource.append(r)
+                    seconds.append(float(duration))
+            resource.append(END)
+            seconds.append(0.0)
+    if kinds is not None:
+        kind = np.array(kinds)
+    if mirrors is not None:
+        mirror = np.array(mirrors)
+    return Job(
+        np.array(compute, float), np.array(size), np.arange(len(size)), first, kind, mirror,
+        np.tile(np.arange(slots), (len(size), 1)), np.array([len(c) for c in candidates]),
+        np.array(resource), np.array(seconds),
+    )  # fmt: skip
+
+
+def build(
+    model: Model, compression: Compression, system: System, constraints: Sequence[str] = ()
+) -> Job:
+    """Return the job of a model with a codec on a system, under the user's constraints.
+
+    Raises PlanError for an unknown constraint, and for constraints that leave no option.
+    """
+    return Builder(compression, system, constraints).job(
+        [t.compute for t in model.tensors], [t.values for t in model.tensors]
+    )
+
+
+class Builder:
+    """Makes jobs of a codec on a system: the tree is generated once, under the constraints."""
+
+    def __init__(
+        self, compression: Compression, system: System, constraints: Sequence[str] = ()
+    ) -> None:
+        tests = [constraint(text) for text in constraints]
+        self.options = [o for o in tree(*offered(compression, system)) if all(t(o) for t in tests)]
+        if not self.options:
+            raise PlanError(f"no option is left by the constraints {', '.join(constraints)}")
+        self.options.sort(key=lambda option: option.compressions > 0)
+        self.costs = CostModel(compression, system)
+        self.codes = encode(self.options)
+        index = {option: number for number, option in enumerate(self.options)}
+        devices = [option.devices for option in self.options]
+        self.kinds = np.array(
+            [PLAIN if not used else ON_GPU if used == {"gpu"} else MIXED for used in devices]
+        )
+        self.mirrors = np.array(
+            [
+                index.get(option.on("cpu"), -1) if kind == ON_GPU else -1
+                for option, kind in zip(self.options, self.kinds, strict=True)
+            ]
+        )
+
+    def job(self, compute: Sequence[float], size: Sequence[int]) -> Job:
+        """Return the job of tensors with these computation times and sizes."""
+        sizes, group = np.unique(np.array(size, np.int64), return_inverse=True)
+        fronts = self._fronts(sizes.astype(float))
+        lists = fronts.lists
+        slots = max(map(len, lists))
+        chosen = np.full((len(sizes), slots), -1, np.int64)
+        for row, members in zip(chosen, (lists[at] for at in fronts.of), strict=True):
+            row[: len(members)] = members
+        first, resource, seconds = _compile(
+            chosen, self.codes, sizes.astype(float), self.costs.link, self.costs.curves
+        )
+        mirror = np.full(chosen.shape, -1, np.int64)
+        tables = [self._mirror_slots(members) for members in lists]
+        for row, at in zip(mirror, fronts.of, strict=True):
+            row[: len(lists[at])] = tables[at]
+        return Job(
+            np.array(compute, float), np.array(size, np.int64), group.astype(np.int64), first,
+            np.where(chosen >= 0, self.kinds[chosen], MIXED), mirror, chosen,
+            (chosen >= 0).sum(axis=1), resource, seconds, self.options,
+        )  # fmt: skip
+
+    def _mirror_slots(self, members: list[int]) -> list[int]:
+        slot = {option: at for at, option in enumerate(members)}
+        return [slot.get(int(self.mirrors[option]), -1) for option in members]
+
+    def _fronts(self, sizes: Floats) -> _Fronts:
+        """The candidates of each size; of many sizes, those of the nearest on a logarithmic grid."""
+        grid, of = sizes, np.arange(len(sizes))
+        if len(sizes) > SIZES:
+            grid = np.unique(np.rint(np.geomspace(sizes[0], sizes[-1], SIZES // 2)))
+            of = np.abs(np.log(sizes)[:, None] - np.log(grid)[None, :]).argmin(axis=1)
+        times = _loads(self.codes, grid, self.costs.link, self.costs.curves)
+        return _Fronts([self._front(times[at]) for at in range(len(grid))], of)
+
+    def _front(self, loads: Floats) -> list[int]:
+        order = np.argsort(loads[:, 4], kind="stable")
+        order = order[np.argsort(self.kinds[order] != PLAIN, kind="stable")]
+        best: list[int] = []
+        for kinds in ((PLAIN,), (PLAIN, ON_GPU), (PLAIN, ON_GPU, MIXED)):
+            front = _undominated(loads, order[np.isin(self.kinds[order], kinds)])
+            if front.size:
+                best += front[np.argmin(loads[front, :4] @ _WEIGHTS, axis=0)].tolist()
+        mirrors = [int(self.mirrors[at]) for at in best if self.mirrors[at] >= 0]
+        return list(dict.fromkeys([*best, *mirrors]))
+
+
+@dataclass(frozen=True)
+class _Fronts:
+    lists: list[list[int]]
+    of: Ints
+
+
+@njit(cache=True, nogil=True)
+def _loads(codes: Ints, sizes: Floats, link: Floats, curves: Floats) -> Floats:
+    """[size, option, 5]: the time on each resource, and the sum."""
+    loads = np.zeros((sizes.size, codes.shape[0], 5))
+    resources, seconds = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1])
+    for at in range(sizes.size):
+        for option in range(codes.shape[0]):
+            count = task_times(codes[option], sizes[at], link, curves, resources, seconds)
+            for task in range(count):
+                loads[at, option, resources[task]] += seconds[task]
+                loads[at, option, 4] += seconds[task]
+    return loads
+
+
+@njit(cache=True, nogil=True)
+def _undominated(loads: Floats, order: Ints) -> Ints:
+    """The options that no earlier one in `order` beats or equals on every resource."""
+    kept = np.empty(order.size, np.int64)
+    count = 0
+    for option in order:
+        beaten = False
+        for at in range(count):
+            other = loads[kept[at]]
+            mine = loads[option]
+            slack = 1 + 1e-12
+            if (
+                other[0] <= mine[0] * slack
+                and other[1] <= mine[1] * slack
+                and other[2] <= mine[2] * slack
+                and other[3] <= mine[3] * slack
+            ):
+                beaten = True
+                break
+        if not beaten:
+            kept[count] = option
+            count += 1
+    return kept[:count]
+
+
+@njit(cache=True, nogil=True)
+def _compile(
+    chosen: Ints, codes: Ints, sizes: Floats, link: Floats, curves: Floats
+) -> tuple[Ints, Ints, Floats]:
+    """Where the steps of each candidate begin, and all steps; neighbours on a resource as one."""
+    longest = codes.shape[1] + 1
+    first = np.zeros(chosen.shape, np.int64)
+    resource = np.empty(chosen.size * longest, np.int64)
+    seconds = np.zeros(chosen.size * longest)
+    resources, times = np.empty(longest, np.int64), np.empty(longest)
+    end = 0
+    for group in range(chosen.shape[0]):
+        for slot in range(chosen.shape[1]):
+            if chosen[group, slot] < 0:
+                continue
+            first[group, slot] = end
+            count = task_times(codes[chosen[group, slot]], sizes[group], link, curves, resources, times)
+            for task in range(count):
+                if times[task] <= 0:
+                    continue
+                if end > first[group, slot] and resource[end - 1] == resources[task]:
+                    seconds[end - 1] += times[task]
+                else:
+                    resource[end], seconds[end] = resources[task], times[task]
+                    end += 1
+            resource[end] = -1
+            end += 1
+    return first, resource[:end], seconds[:end]
