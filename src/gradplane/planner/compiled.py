@@ -17,11 +17,10 @@ import numpy as np
 from numba import njit
 
 from gradplane.planner.costs import GPU, INTRA, Floats, Ints
-from gradplane.planner.job import Job
+from gradplane.planner.job import PLAIN, Job
 from gradplane.planner.timeline import check
 
 SLACK = 1e-9  # a time is better if it is so much smaller: sums in another order differ by less
-_COMPUTE = 4  # the head that is no queue
 
 
 class Timeline:
@@ -71,6 +70,15 @@ class Timeline:
         )  # fmt: skip
         return int(slot), float(time)
 
+    def slot_times(self, tensor: int) -> list[float]:
+        """Return F(S) for each slot of a tensor, with all others as they are."""
+        present = int(self.strategy[tensor])
+        times = [
+            self.change(tensor, slot) for slot in range(self.job.count[self.job.group[tensor]])
+        ]
+        self.change(tensor, present)
+        return times
+
     def improve(self, budget: int) -> bool:
         """Change single tensors as long as that helps, from the last to the first, round by round.
 
@@ -86,10 +94,16 @@ class Timeline:
 
     def before_bubble(self) -> set[int]:
         """Return the tensors without compression that are communicated before some bubble."""
-        plain = self.job.kind[self.job.group, self.strategy] == 0
-        last = np.full(len(self.job.size), -1.0)
-        gap = _last_bubble(self.job.compute, self._first(), *self._steps(), last, self._scratch)
-        return set(np.flatnonzero(plain & (last >= 0) & (last <= gap)).tolist())
+        begun, ended = np.full(len(self.job.size), np.inf), np.full(len(self.job.size), -1.0)
+        _spans(self.job.compute, self._first(), *self._steps(), begun, ended, self._scratch)
+        order = np.argsort(begun, kind="stable")
+        gaps = np.flatnonzero(begun[order][1:] > np.maximum.accumulate(ended[order])[:-1])
+        real = gaps[np.isfinite(begun[order][gaps + 1])]
+        if not real.size:
+            return set()
+        before = order[: real[-1] + 1]
+        plain = self.job.kind[self.job.group[before], self.strategy[before]] == PLAIN
+        return set(before[plain].tolist())
 
     @property
     def events(self) -> int:
@@ -111,9 +125,20 @@ class Timeline:
     def _rerun(self, tensor: int) -> float:
         return float(
             _run(
-                tensor, -1, np.inf, self.strategy, self.job.group, self.job.first,
-                self.job.compute, *self._steps(), self._totals, self._base, self._base,
-                self._checkpoints, True, self._events,
+                tensor,
+                -1,
+                np.inf,
+                self.strategy,
+                self.job.group,
+                self.job.first,
+                self.job.compute,
+                *self._steps(),
+                self._totals,
+                self._base,
+                self._base,
+                self._checkpoints,
+                True,
+                self._events,
             )  # fmt: skip
         )
 
@@ -289,16 +314,10 @@ def _improve(
 
 
 @njit(cache=True, nogil=True)
-def _last_bubble(compute, first, resource, seconds, last, queues):  # type: ignore[no-untyped-def]
-    """Write when each tensor's last communication ends; return when the last bubble begins.
-
-    The links' events come in the order of their ready times; those of each link are in the order
-    of their beginning, and the gaps of both are found in one merge.
-    """
+def _spans(compute, first, resource, seconds, begun, ended, queues):  # type: ignore[no-untyped-def]
+    """Write when each tensor's first communication begins and its last one ends."""
     ready, tensors, steps = queues
     head, tail, free = np.zeros(4, np.int64), np.zeros(4, np.int64), np.zeros(4)
-    served = np.zeros(2, np.int64)
-    spans = np.zeros((2, ready.shape[1], 2))
     at, next_compute = 0, 0.0
     while True:
         time, tensor, which = np.inf, compute.size, -1
@@ -329,27 +348,8 @@ def _last_bubble(compute, first, resource, seconds, last, queues):  # type: igno
             step += 1
         free[r] = finish
         if r >= INTRA:
-            spans[r - 2, served[r - 2], 0], spans[r - 2, served[r - 2], 1] = start, finish
-            served[r - 2] += 1
-            last[tensor] = max(last[tensor], finish)
+            begun[tensor] = min(begun[tensor], start)
+            ended[tensor] = max(ended[tensor], finish)
         if resource[step] >= 0:
             ready[r, tail[r]], tensors[r, tail[r]], steps[r, tail[r]] = finish, tensor, step
             tail[r] += 1
-    return _merge(spans, served)
-
-
-@njit(cache=True, nogil=True)
-def _merge(spans: Floats, served: Ints) -> float:
-    """The beginning of the last gap in the union of two rows of spans; -1 if there is none."""
-    a, b, gap, end = 0, 0, -1.0, -1.0
-    while a < served[0] or b < served[1]:
-        if b >= served[1] or (a < served[0] and spans[0, a, 0] <= spans[1, b, 0]):
-            start, finish = spans[0, a, 0], spans[0, a, 1]
-            a += 1
-        else:
-            start, finish = spans[1, b, 0], spans[1, b, 1]
-            b += 1
-        if end >= 0 and start > end:
-            gap = end
-        end = max(end, finish)
-    return gap

@@ -134,7 +134,9 @@ def load(kind: type[Input], source: str | Path) -> Input:
         names = shipped(kind)
         if str(source) not in names:
             hint = _suggestions.hint(str(source), names, lambda near: f'"{near}"')
-            raise PlanError(f"{source}: no such file, and no shipped {kind.__name__.lower()}: {hint}")
+            raise PlanError(
+                f"{source}: no such file, and no shipped {kind.__name__.lower()}: {hint}"
+            )
         file = _folder(kind) / f"{source}.toml"
     try:
         return kind.model_validate(tomllib.loads(file.read_text("utf-8")))

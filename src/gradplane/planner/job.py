@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 
 import numpy as np
@@ -113,30 +114,43 @@ def build(
     )
 
 
+@dataclass(frozen=True)
+class _Tables:
+    """The options of a tree, first those without compression; their codes, kinds and mirrors."""
+
+    options: list[Option]
+    codes: Ints
+    kinds: Ints
+    mirrors: Ints
+
+
+@lru_cache(16)
+def _tables(
+    network: tuple[str, ...], shapes: tuple[str, ...], constraints: tuple[str, ...]
+) -> _Tables:
+    tests = [constraint(text) for text in constraints]
+    options = [option for option in tree(network, shapes) if all(test(option) for test in tests)]
+    if not options:
+        raise PlanError(f"no option is left by the constraints {', '.join(constraints)}")
+    options.sort(key=lambda option: option.compressions > 0)
+    index = {option: number for number, option in enumerate(options)}
+    used = [option.devices for option in options]
+    kinds = [PLAIN if not u else ON_GPU if u == {"gpu"} else MIXED for u in used]
+    mirrors = [
+        index.get(option.on("cpu"), -1) if kind == ON_GPU else -1
+        for option, kind in zip(options, kinds, strict=True)
+    ]
+    return _Tables(options, encode(options), np.array(kinds), np.array(mirrors))
+
+
 class Builder:
     """Makes jobs of a codec on a system: the tree is generated once, under the constraints."""
 
     def __init__(
         self, compression: Compression, system: System, constraints: Sequence[str] = ()
     ) -> None:
-        tests = [constraint(text) for text in constraints]
-        self.options = [o for o in tree(*offered(compression, system)) if all(t(o) for t in tests)]
-        if not self.options:
-            raise PlanError(f"no option is left by the constraints {', '.join(constraints)}")
-        self.options.sort(key=lambda option: option.compressions > 0)
+        self.tables = _tables(*offered(compression, system), tuple(constraints))
         self.costs = CostModel(compression, system)
-        self.codes = encode(self.options)
-        index = {option: number for number, option in enumerate(self.options)}
-        devices = [option.devices for option in self.options]
-        self.kinds = np.array(
-            [PLAIN if not used else ON_GPU if used == {"gpu"} else MIXED for used in devices]
-        )
-        self.mirrors = np.array(
-            [
-                index.get(option.on("cpu"), -1) if kind == ON_GPU else -1
-                for option, kind in zip(self.options, self.kinds, strict=True)
-            ]
-        )
 
     def job(self, compute: Sequence[float], size: Sequence[int]) -> Job:
         """Return the job of tensors with these computation times and sizes."""
@@ -148,7 +162,7 @@ class Builder:
         for row, members in zip(chosen, (lists[at] for at in fronts.of), strict=True):
             row[: len(members)] = members
         first, resource, seconds = _compile(
-            chosen, self.codes, sizes.astype(float), self.costs.link, self.costs.curves
+            chosen, self.tables.codes, sizes.astype(float), self.costs.link, self.costs.curves
         )
         mirror = np.full(chosen.shape, -1, np.int64)
         tables = [self._mirror_slots(members) for members in lists]
@@ -156,32 +170,32 @@ class Builder:
             row[: len(lists[at])] = tables[at]
         return Job(
             np.array(compute, float), np.array(size, np.int64), group.astype(np.int64), first,
-            np.where(chosen >= 0, self.kinds[chosen], MIXED), mirror, chosen,
-            (chosen >= 0).sum(axis=1), resource, seconds, self.options,
+            np.where(chosen >= 0, self.tables.kinds[chosen], MIXED), mirror, chosen,
+            (chosen >= 0).sum(axis=1), resource, seconds, self.tables.options,
         )  # fmt: skip
 
     def _mirror_slots(self, members: list[int]) -> list[int]:
         slot = {option: at for at, option in enumerate(members)}
-        return [slot.get(int(self.mirrors[option]), -1) for option in members]
+        return [slot.get(int(self.tables.mirrors[option]), -1) for option in members]
 
     def _fronts(self, sizes: Floats) -> _Fronts:
-        """The candidates of each size; of many sizes, those of the nearest on a logarithmic grid."""
+        """The candidates of each size; of many sizes, those of the nearest one on a grid."""
         grid, of = sizes, np.arange(len(sizes))
         if len(sizes) > SIZES:
             grid = np.unique(np.rint(np.geomspace(sizes[0], sizes[-1], SIZES // 2)))
             of = np.abs(np.log(sizes)[:, None] - np.log(grid)[None, :]).argmin(axis=1)
-        times = _loads(self.codes, grid, self.costs.link, self.costs.curves)
+        times = _loads(self.tables.codes, grid, self.costs.link, self.costs.curves)
         return _Fronts([self._front(times[at]) for at in range(len(grid))], of)
 
     def _front(self, loads: Floats) -> list[int]:
-        order = np.argsort(loads[:, 4], kind="stable")
-        order = order[np.argsort(self.kinds[order] != PLAIN, kind="stable")]
+        kinds = self.tables.kinds
+        cost = loads[:, :4] @ _WEIGHTS + 1e-6 * loads[:, 4:]
         best: list[int] = []
-        for kinds in ((PLAIN,), (PLAIN, ON_GPU), (PLAIN, ON_GPU, MIXED)):
-            front = _undominated(loads, order[np.isin(self.kinds[order], kinds)])
-            if front.size:
-                best += front[np.argmin(loads[front, :4] @ _WEIGHTS, axis=0)].tolist()
-        mirrors = [int(self.mirrors[at]) for at in best if self.mirrors[at] >= 0]
+        for last in (PLAIN, ON_GPU, MIXED):
+            among = np.flatnonzero(kinds <= last)
+            if among.size:
+                best += among[np.argmin(cost[among], axis=0)].tolist()
+        mirrors = [int(self.tables.mirrors[at]) for at in best if self.tables.mirrors[at] >= 0]
         return list(dict.fromkeys([*best, *mirrors]))
 
 
@@ -206,31 +220,6 @@ def _loads(codes: Ints, sizes: Floats, link: Floats, curves: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
-def _undominated(loads: Floats, order: Ints) -> Ints:
-    """The options that no earlier one in `order` beats or equals on every resource."""
-    kept = np.empty(order.size, np.int64)
-    count = 0
-    for option in order:
-        beaten = False
-        for at in range(count):
-            other = loads[kept[at]]
-            mine = loads[option]
-            slack = 1 + 1e-12
-            if (
-                other[0] <= mine[0] * slack
-                and other[1] <= mine[1] * slack
-                and other[2] <= mine[2] * slack
-                and other[3] <= mine[3] * slack
-            ):
-                beaten = True
-                break
-        if not beaten:
-            kept[count] = option
-            count += 1
-    return kept[:count]
-
-
-@njit(cache=True, nogil=True)
 def _compile(
     chosen: Ints, codes: Ints, sizes: Floats, link: Floats, curves: Floats
 ) -> tuple[Ints, Ints, Floats]:
@@ -246,7 +235,9 @@ def _compile(
             if chosen[group, slot] < 0:
                 continue
             first[group, slot] = end
-            count = task_times(codes[chosen[group, slot]], sizes[group], link, curves, resources, times)
+            count = task_times(
+                codes[chosen[group, slot]], sizes[group], link, curves, resources, times
+            )
             for task in range(count):
                 if times[task] <= 0:
                     continue

@@ -79,11 +79,15 @@ class Option(tuple[Task, ...]):
 Path = tuple[Task, ...]
 
 
-def tree(network: Sequence[str] = (), shapes: Sequence[str] = ("flat", "hierarchical")) -> Iterator[Option]:
+def tree(
+    network: Sequence[str] = (), shapes: Sequence[str] = ("flat", "hierarchical")
+) -> Iterator[Option]:
     """Yield all valid options: first of flat, then of hierarchical communication."""
     if "flat" in shapes:
         offered = () if "hierarchical" in shapes else tuple(network)
-        yield from map(Option, _scheme("flat", offered, lambda compressed: _done(compressed, "flat")))
+        yield from map(
+            Option, _scheme("flat", offered, lambda compressed: _done(compressed, "flat"))
+        )
     if "hierarchical" in shapes:
         yield from map(Option, _hierarchical(tuple(network)))
 
@@ -196,8 +200,11 @@ def constraint(text: str) -> Constraint:
     if text == "compress=all":
         return lambda option: option.compressions > 0
     if text == "compress=inter":
-        return lambda option: not any(
-            task.kind.endswith("_comp") and task.phase in ("intra1", "intra2") for task in option
+        return lambda option: (
+            not any(
+                task.kind.endswith("_comp") and task.phase in ("intra1", "intra2")
+                for task in option
+            )
         )
     if name == "without" and value in _ROUTINES:
         return lambda option: all(task.choice != value for task in option)

@@ -6,12 +6,13 @@ A strategy is the slot of each tensor (see `job`). Times are F(S) of `timeline`.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import product
-from math import prod
+from math import inf, prod
 
 import numpy as np
 
+from gradplane.planner.balance import balanced, slot_loads
 from gradplane.planner.compiled import SLACK, Timeline
 from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job
 
@@ -20,8 +21,14 @@ Strategy = list[int]
 COMBINATIONS = 1000  # of offloads that search() lets Algorithm 2 go through
 EXHAUSTIVE = 3000  # strategies up to which search() evaluates them all
 PAIRS = 24  # tensors up to which search() changes two at once
+LARGE = 1000  # tensors above which search() ends Algorithm 1 after its work
+STARTS = 3  # of the priced strategies
 WORK = 3_000_000  # steps served that search() may spend on its local search of a small job
-WORK_A_TENSOR = 20_000  # ... and for each tensor of a large one
+WORK_A_TENSOR = 8_000  # ... and for each tensor of a large one
+_POWERS = (2.0, 4.0, 8.0, 16.0, 32.0)
+_PRICES = np.array(
+    sorted({tuple(np.divide(p, max(p))) for p in product((0.01, 0.1, 1.0), repeat=4)})
+)
 
 
 def uncompressed(job: Job) -> Strategy:
@@ -34,16 +41,19 @@ def uncompressed(job: Job) -> Strategy:
     return [slots[group] for group in job.group]
 
 
-def algorithm1(job: Job) -> Strategy:
+def algorithm1(job: Job, work: float = inf) -> Strategy:
     """Return the strategy of Algorithm 1: compression with GPUs.
 
     Tensors are visited by descending size, among equal sizes those nearer to the output layer (the
     last in backward order) first. One without compression that is communicated before a bubble is
-    never visited again. Ties keep the earlier candidate.
+    never visited again. Ties keep the earlier candidate. No tensor is visited after `work` steps of
+    the timeline, where given.
     """
     timeline = Timeline(job, uncompressed(job))
     removed = timeline.before_bubble()
     for tensor in sorted(range(len(job.size)), key=lambda t: (-job.size[t], -t)):
+        if timeline.events > work:
+            break
         if tensor in removed:
             continue
         slot, _ = timeline.best_slot(tensor, (PLAIN, ON_GPU))
@@ -72,24 +82,22 @@ def search(job: Job) -> Strategy:
     """Return the strategy of our search, never slower than that of Algorithms 1 and 2.
 
     A job with few strategies is searched exhaustively. For another one a local search starts at the
-    result of the two algorithms and at the uniform strategies: it changes single tensors, groups of
+    result of the two algorithms and at strategies that balance the load of the
+    resources: it changes single tensors, groups of
     one size, and in small jobs two tensors at once, as long as that shortens the iteration and its
     budget of work lasts.
     """
     if prod(int(n) for n in job.count[job.group]) <= EXHAUSTIVE:
         return optimum(job)
-    start = algorithm2(job, algorithm1(job), COMBINATIONS)
-    timeline = Timeline(job, start)
+    large = len(job.size) > LARGE
     limit = max(WORK, WORK_A_TENSOR * len(job.size))
-    best, best_time = start, timeline.time
-    for strategy in (start, *_uniform(job, timeline)):
-        timeline.set(strategy)
-        _descend(timeline, limit)
-        if timeline.time < best_time:
-            best, best_time = [int(slot) for slot in timeline.strategy], timeline.time
-        if timeline.events >= limit:
-            break
-    return best
+    first = algorithm1(job, limit / 2 if large else inf)
+    start = first if large else algorithm2(job, first, COMBINATIONS)
+    timeline = Timeline(job, start)
+    starts = [start, *_starts(job, timeline)]
+    descents = [_descended(timeline, each, limit // (2 * len(starts))) for each in starts]
+    _, best = min(descents)
+    return _descended(timeline, best, limit // 2)[1]
 
 
 def optimum(job: Job) -> Strategy:
@@ -150,18 +158,26 @@ def _offload(job: Job, strategy: np.ndarray, members: Sequence[int]) -> None:
             strategy[tensor] = mirror
 
 
-def _uniform(job: Job, timeline: Timeline) -> Iterator[Strategy]:
-    """The best two strategies that give all tensors the same place among their candidates."""
-    found = [[min(slot, int(n) - 1) for n in job.count[job.group]] for slot in range(max(job.count))]
-    timed = [(timeline.set(strategy), strategy) for strategy in found[:64]]
-    yield from (strategy for _, strategy in sorted(timed)[:2])
+def _starts(job: Job, timeline: Timeline) -> list[Strategy]:
+    """The best few strategies that balance the load of the resources, or that price it."""
+    loads = slot_loads(job)
+    compute = float(job.compute.sum())
+    found = [balanced(loads, job.group, compute, power) for power in _POWERS]
+    if len(job.size) <= LARGE:
+        found += [np.argmin(loads @ price, axis=1)[job.group] for price in _PRICES]
+    found = list(np.unique(found, axis=0))
+    timed = sorted((timeline.set(strategy), n) for n, strategy in enumerate(found))
+    return [found[n].tolist() for _, n in timed[:STARTS]]
 
 
-def _descend(timeline: Timeline, limit: int) -> None:
-    """Change single tensors, then groups, then pairs, as long as that helps."""
-    timeline.improve(max(limit - timeline.events, 0))
+def _descended(timeline: Timeline, start: Strategy, work: int) -> tuple[float, Strategy]:
+    """Change single tensors, then groups, then pairs, as long as that helps and the work lasts."""
+    timeline.set(start)
+    limit = timeline.events + work
+    timeline.improve(work)
     while timeline.events < limit and (_change_groups(timeline, limit) or _change_pairs(timeline)):
         timeline.improve(max(limit - timeline.events, 0))
+    return timeline.time, [int(slot) for slot in timeline.strategy]
 
 
 def _change_groups(timeline: Timeline, limit: int) -> bool:

@@ -15,6 +15,7 @@ the link between them. Where the paper is silent, these rules hold:
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -73,13 +74,23 @@ def backward_time(job: Job, strategy: Sequence[int]) -> float:
 
 
 def bubbles(timeline: Sequence[Event]) -> list[tuple[float, float]]:
-    """Return the positive gaps between communications: neither link is busy, but will be again."""
-    gaps, end = [], None
-    for event in sorted(timeline, key=lambda event: event.start):
+    """Return the positive gaps between communications, from the first bubble to the last.
+
+    In a bubble the links wait for tensors: neither link is busy, and no tensor has communicated and
+    will again. (A gap while the only tensor on its way is compressed again is none: what came
+    before it would have delayed it.)
+    """
+    spans: dict[int, tuple[float, float]] = {}
+    for event in timeline:
         if event.resource >= INTRA:
-            if end is not None and event.start > end:
-                gaps.append((end, event.start))
-            end = event.end if end is None else max(end, event.end)
+            start, end = spans.get(event.tensor, (event.start, event.end))
+            spans[event.tensor] = min(start, event.start), max(end, event.end)
+    gaps: list[tuple[float, float]] = []
+    until = math.inf
+    for start, end in sorted(spans.values()):
+        if start > until:
+            gaps.append((until, start))
+        until = end if until == math.inf else max(until, end)
     return gaps
 
 
