@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jinja2 import Environment, PackageLoader, select_autoescape
 
-from gradplane.planner.costs import GPU, RESOURCES
+from gradplane.planner.costs import INTRA, RESOURCES
 from gradplane.planner.plan import Plan
 from gradplane.planner.timeline import Event
 
@@ -38,10 +38,7 @@ def page(plan: Plan) -> str:
 
 def _box(plan: Plan, event: Event, scale: float) -> dict[str, object]:
     tensor = plan.rows[event.tensor]
-    if event.step < 0:
-        kind = "compute"
-    else:
-        kind = "codec" if event.resource <= GPU + 1 else "link"
+    kind = "compute" if event.step < 0 else "codec" if event.resource < INTRA else "link"
     milliseconds = f"{event.start * 1e3:.3f} to {event.end * 1e3:.3f} ms"
     return {
         "x": round(LEFT + event.start * scale, 2),

@@ -5,7 +5,7 @@
     >>> len(plan.rows)
     10
 
-Beside it stand the times without compression, with all tensors compressed, and of searches that are
+Beside it are the times without compression, with all tensors compressed, and of searches that are
 restricted as published systems are: they take for each tensor what is quickest for it alone.
 """
 
@@ -25,7 +25,7 @@ from gradplane.planner.compiled import Timeline, evaluate
 from gradplane.planner.costs import RESOURCES
 from gradplane.planner.inputs import Compression, Model, PlanError, System, load
 from gradplane.planner.job import Builder, Job
-from gradplane.planner.options import Option
+from gradplane.planner.options import Option, draw
 from gradplane.planner.timeline import Event, bubbles, events
 
 FP32 = "FP32 (no compression)"
@@ -57,7 +57,7 @@ class Row:
         if self.next_best is None:
             return "no other option"
         if self.loss <= 0:
-            return f"as good: {self.next_best}"
+            return f"a tie: {self.next_best}"
         return f"+{self.loss * 1e3:.3g} ms: {self.next_best}"
 
 
@@ -125,6 +125,13 @@ def make(
     return plan(
         load(Model, model), load(Compression, codec), load(System, system), tuple(constraints)
     )
+
+
+def options(codec: str | Path, system: str | Path, constraints: Sequence[str] = ()) -> str:
+    """Return the tree of options as text, and their number in the last line."""
+    builder = Builder(load(Compression, codec), load(System, system), constraints)
+    found = builder.tables.options
+    return f"{draw(sorted(found))}\n{len(found):,} options (each (de)compression: GPU or CPU)"
 
 
 def plan(

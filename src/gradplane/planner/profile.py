@@ -24,7 +24,8 @@ def profile(name: str) -> str:
     compress, decompress, ratio = [], [], 1.0
     for size in SIZES:
         values = rng.standard_normal(size).astype(np.float32)
-        state, shared = codec.start(size), codec.local(values)
+        state = codec.start(size)
+        shared = codec.local(values, state)
         data, _ = codec.encode(values, shared=shared, seed=1, state=state)
 
         def encode(x: object = values, s: object = shared, n: int = size) -> object:
@@ -41,7 +42,7 @@ def profile(name: str) -> str:
         "# the CPU: [gpu] repeats [cpu] until you enter other times.",
         f'codec = "{name}"',
         f"ratio = {ratio:.6f}",
-        *(["sums = true"] if hasattr(codec, "decode_sum") and hasattr(codec, "table") else []),
+        *(["sums = true"] if codec.summable else []),
     ]
     for device in ("gpu", "cpu"):
         lines += ["", f"[{device}]", f"values = {[float(size) for size in SIZES]}"]
