@@ -15,7 +15,7 @@ ROWS = 30  # tensors shown; a summary by option counts all of them
 def plan(made: Plan) -> Group:
     """Return the times, the tensors (the largest, in backward order), and a summary by option."""
     shown = sorted(range(len(made.rows)), key=lambda at: -made.rows[at].values)[:ROWS]
-    parts = [_times(made), _tensors([made.rows[at] for at in sorted(shown)])]
+    parts: list[Table | Group] = [_times(made), _tensors([made.rows[at] for at in sorted(shown)])]
     if len(made.rows) > ROWS:
         parts.append(_summary(made))
     return Group(*parts)

@@ -16,7 +16,7 @@ ROUNDS = 20
 
 
 def slot_loads(job: Job) -> Floats:
-    """Return [group, slot, resource]: the seconds of each candidate; infinity where there is none."""
+    """Return [group, slot, resource]: each candidate's seconds; infinity if there is none."""
     return _slot_loads(job.first, job.count, job.resource, job.seconds)
 
 

@@ -42,9 +42,9 @@ class Timeline:
         self._checkpoints = np.zeros((tensors, 19))
         self._totals = np.zeros(4)
         self._events = np.zeros(1, np.int64)
-        self.set(strategy)
+        self.assign(strategy)
 
-    def set(self, strategy: Sequence[int] | Ints) -> float:
+    def assign(self, strategy: Sequence[int] | Ints) -> float:
         """Take a whole strategy; return its time."""
         self.strategy[:] = strategy
         self._totals[:] = _totals(self.job.compute, self._first(), *self._steps())
@@ -59,7 +59,10 @@ class Timeline:
         return self.time
 
     def best_slot(self, tensor: int, kinds: Sequence[int]) -> tuple[int, float]:
-        """Return the best slot of a tensor among these kinds, and its time; ties keep the present."""
+        """Return the best slot of a tensor among these kinds, and its time.
+
+        Ties keep the present one.
+        """
         mask = 0
         for kind in kinds:
             mask |= 1 << kind
@@ -89,7 +92,8 @@ class Timeline:
             self.job.count, self.job.kind, self.job.first, self.job.compute, *self._steps(),
             self._totals, self._base, self._scratch, self._checkpoints, self._events,
         )  # fmt: skip
-        changed, self.time = time < self.time, float(time)
+        changed = bool(time < self.time)
+        self.time = float(time)
         return changed
 
     def before_bubble(self) -> set[int]:
@@ -190,10 +194,10 @@ def _shift(totals: Floats, old: int, new: int, resource: Ints, seconds: Floats) 
 
 
 @njit(cache=True, nogil=True)
-def _run(
+def _run(  # type: ignore[no-untyped-def]
     begin, slot, beat, strategy, group, first, compute, resource, seconds, totals, source, queues,
     checkpoints, save, events,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Serve everything from tensor `begin` on; infinity once it cannot be below `beat`.
 
     slot: of tensor `begin`, -1 for the strategy's. A checkpoint: head, tail, free, idle by
@@ -266,10 +270,10 @@ def _run(
 
 
 @njit(cache=True, nogil=True)
-def _best_slot(
+def _best_slot(  # type: ignore[no-untyped-def]
     tensor, mask, time, strategy, group, count, kind, first, compute, resource, seconds, totals,
     base, scratch, checkpoints, events,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """The best slot of a tensor, among the kinds in `mask`, and its time."""
     g, present = group[tensor], strategy[tensor]
     best = present
@@ -288,10 +292,10 @@ def _best_slot(
 
 
 @njit(cache=True, nogil=True)
-def _improve(
+def _improve(  # type: ignore[no-untyped-def]
     limit, time, strategy, group, count, kind, first, compute, resource, seconds, totals, base,
     scratch, checkpoints, events,
-):  # type: ignore[no-untyped-def]  # fmt: skip
+):  # fmt: skip
     """Change single tensors as long as that helps; the time in the end."""
     unchanged, tensor = 0, compute.size
     while unchanged < compute.size and events[0] < limit:

@@ -5,8 +5,9 @@ p - 1 messages, a tree all of them in log2 p. A machine's GPUs share its network
 CPUs serve all its GPUs; a GPU or CPU that holds m compressed pieces decompresses m times. Adding
 decompressed values is part of the decompression. A flat collective runs on the slower network.
 
-The switch adds int32 in one pass at line rate; codes go round the pipeline `passes` times, over the
-recirculation port that all machines share. Both are bounded by `slots` packets in flight. Values
+What a switch adds travels in packets of `payload` bytes, which go round its pipeline `passes` times
+over the recirculation ports that all machines share, or in packets of one pass, with more headers:
+the quicker of both. `slots` packets are in flight at most. The conversion to int32 is free. Values
 that the edge switches compress (ToS) cross the host's link as they are.
 """
 
@@ -37,6 +38,8 @@ _CODES = {
     ("comm", "switch-int32"): 12, ("comm", "tos"): 13, ("comm", "server"): 14,
     ("comm_comp", "switch-codes"): 15,
 }  # fmt: skip
+
+HEADERS = 90  # bytes: Ethernet with its gap, IPv4, UDP, the aggregation header
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -99,9 +102,10 @@ def _links(compression: Compression, system: System) -> Floats:
             min(host, fabric) * 125e6, inter.latency_us * 1e-6,
             compression.ratio, compression.header,
             compression.code_bits / 8, compression.sum_bits / 8,
-            window, recirculation * 125e6, switch.passes if switch else 1,
+            window, recirculation * 125e6, switch.passes if switch else 1.0,
             host * 125e6, fabric * 125e6, (switch.tos_ratio if switch else None) or 1.0,
             max(system.servers, 1), INTER if system.machines > 1 else INTRA,
+            switch.payload if switch else math.inf,
         ]
     )  # fmt: skip
 
@@ -136,7 +140,20 @@ def _curve(curves: Floats, row: int, size: float) -> float:
     while at < last and sizes[at] < size:
         at += 1
     slope = (times[at] - times[at - 1]) / (sizes[at] - sizes[at - 1])
-    return max(times[at] + slope * (size - sizes[at]), 0.0)
+    time: float = max(times[at] + slope * (size - sizes[at]), 0.0)
+    return time
+
+
+@njit(cache=True, nogil=True)
+def _switched(up: float, down: float, members: float, rate: float, link: Floats) -> float:
+    """The time in which a switch adds `up` bytes of each machine, and sends `down` to each."""
+    window, recirculation, passes, payload = link[10], link[11], link[12], link[18]
+    most = max(up, down)
+    large = most * (1 + HEADERS / payload) / min(rate, window)
+    again = members * up * (passes - 1) / recirculation
+    small = most * (1 + HEADERS * passes / payload) / min(rate, window / passes)
+    time: float = min(max(large, again), small)
+    return time
 
 
 @njit(cache=True, nogil=True)
@@ -201,7 +218,8 @@ def task_times(
             time = steps * latency + away * members * each * flows / rate
             pieces *= members
         elif task == 12:
-            time = 2 * latency + each * flows / min(rate, link[10])
+            wire = each * flows
+            time = 2 * latency + _switched(wire, wire, members, rate, link)
         elif task == 13:
             slowest = max(1 / link[13], link[15] / link[14])
             time = 2 * steps * latency + 2 * (members - 1) / members * each * flows * slowest
@@ -209,8 +227,7 @@ def task_times(
             time = 2 * latency + max(1.0, members / link[16]) * each * flows / rate
         else:
             up, down = link[8] * length * flows, link[9] * length * flows
-            again = members * up * (link[12] - 1) / link[11]
-            time = 4 * latency + max(max(up, down) / min(rate, link[10]), again)
+            time = 4 * latency + _switched(up, down, members, rate, link)
             wide = link[9] / link[8]
         if phase == 1 and (task == 6 or task == 11):
             holders = 1.0

@@ -101,11 +101,8 @@ def _on_devices(kind: str, phase: str) -> Iterator[Path]:
     return ((Task(kind, device, phase),) for device in DEVICES)
 
 
-def _then(heads: Iterator[Path], rest: Callable[[], Iterator[Path]]) -> Iterator[Path]:
-    return (head + tail for head in heads for tail in rest())
-
-
 def _hierarchical(network: tuple[str, ...]) -> Iterator[Path]:
+    step: Path
     for routine in PAIRS:
         step = (Task("comm1", routine, "intra1"),)
         yield from (step + rest for rest in _between(network, PAIRS[routine], False))
@@ -173,8 +170,8 @@ def _second(phase: str, routine: str, after: After) -> Iterator[Path]:
     """The second step of a divisible scheme; its input is not compressed (T5)."""
     yield from ((Task("comm2", routine, phase), *rest) for rest in after(False))
     for comp in _on_devices("comp", phase):
-        last = (*comp, Task("comm2_comp", routine, phase))
-        yield from (last + rest for rest in after(True))
+        step = (*comp, Task("comm2_comp", routine, phase))
+        yield from (step + rest for rest in after(True))
 
 
 # -- constraints --------------------------------------------------------------------------------

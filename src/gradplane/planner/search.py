@@ -14,6 +14,7 @@ import numpy as np
 
 from gradplane.planner.balance import balanced, slot_loads
 from gradplane.planner.compiled import SLACK, Timeline
+from gradplane.planner.costs import Ints
 from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job
 
 Strategy = list[int]
@@ -107,7 +108,7 @@ def optimum(job: Job) -> Strategy:
     *heads, last = (range(int(count)) for count in job.count[job.group])
     tensor = len(heads)
     for slots in product(*heads):
-        timeline.set([*slots, last[0]])
+        timeline.assign([*slots, last[0]])
         slot, time = timeline.best_slot(tensor, (PLAIN, ON_GPU, MIXED))
         if time < best_time * (1 - SLACK):
             best, best_time = [*slots, slot], time
@@ -131,7 +132,7 @@ def _every_offload(timeline: Timeline, groups: Sequence[Sequence[int]]) -> Strat
         trial = start.copy()
         for members, count in zip(groups, counts, strict=True):
             _offload(timeline.job, trial, members[:count])
-        key = (timeline.set(trial), sum(counts))
+        key = (timeline.assign(trial), sum(counts))
         if key[0] < best_key[0] * (1 - SLACK) or (key[0] <= best_key[0] and key[1] < best_key[1]):
             best, best_key = trial, key
     return [int(slot) for slot in best]
@@ -146,12 +147,12 @@ def _offload_by_group(timeline: Timeline, groups: Sequence[Sequence[int]]) -> St
             trial = best.copy()
             for tensor in members:
                 _offload(timeline.job, trial, [tensor])
-                if timeline.set(trial) < time * (1 - SLACK):
+                if timeline.assign(trial) < time * (1 - SLACK):
                     best, time, improved = trial.copy(), timeline.time, True
     return [int(slot) for slot in best]
 
 
-def _offload(job: Job, strategy: np.ndarray, members: Sequence[int]) -> None:
+def _offload(job: Job, strategy: Ints, members: Sequence[int]) -> None:
     for tensor in members:
         mirror = job.mirror[job.group[tensor], strategy[tensor]]
         if mirror >= 0:
@@ -166,13 +167,13 @@ def _starts(job: Job, timeline: Timeline) -> list[Strategy]:
     if len(job.size) <= LARGE:
         found += [np.argmin(loads @ price, axis=1)[job.group] for price in _PRICES]
     found = list(np.unique(found, axis=0))
-    timed = sorted((timeline.set(strategy), n) for n, strategy in enumerate(found))
+    timed = sorted((timeline.assign(strategy), n) for n, strategy in enumerate(found))
     return [found[n].tolist() for _, n in timed[:STARTS]]
 
 
 def _descended(timeline: Timeline, start: Strategy, work: int) -> tuple[float, Strategy]:
     """Change single tensors, then groups, then pairs, as long as that helps and the work lasts."""
-    timeline.set(start)
+    timeline.assign(start)
     limit = timeline.events + work
     timeline.improve(work)
     while timeline.events < limit and (_change_groups(timeline, limit) or _change_pairs(timeline)):
@@ -193,9 +194,9 @@ def _change_groups(timeline: Timeline, limit: int) -> bool:
             for slot in range(job.count[group]):
                 trial = best.copy()
                 trial[part] = slot
-                if timeline.set(trial) < time * (1 - SLACK):
+                if timeline.assign(trial) < time * (1 - SLACK):
                     best, time = trial, timeline.time
-    timeline.set(best)
+    timeline.assign(best)
     return time < before
 
 
@@ -209,11 +210,11 @@ def _change_pairs(timeline: Timeline) -> bool:
         for slot in range(job.count[job.group[first]]):
             trial = start.copy()
             trial[first] = slot
-            timeline.set(trial)
+            timeline.assign(trial)
             for second in range(first + 1, len(job.size)):
                 found, other = timeline.best_slot(second, (PLAIN, ON_GPU, MIXED))
                 if other < time * (1 - SLACK):
                     timeline.change(second, found)
                     return True
-    timeline.set(start)
+    timeline.assign(start)
     return False

@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gradplane.planner.costs import GPU, INTRA
+from gradplane.planner.costs import GPU, INTRA, Ints
 from gradplane.planner.job import Job
 
 
@@ -94,7 +94,7 @@ def bubbles(timeline: Sequence[Event]) -> list[tuple[float, float]]:
     return gaps
 
 
-def check(job: Job, strategy: Sequence[int]) -> None:
+def check(job: Job, strategy: Sequence[int] | Ints) -> None:
     """Raise ValueError if a strategy is not a slot for each tensor."""
     if len(strategy) != len(job.size):
         raise ValueError(f"{len(strategy)} slots for {len(job.size)} tensors: one for each")
