@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from gradplane.planner.costs import GPU, Floats, Ints
+from gradplane.planner.cost_kernels import Floats, Ints
+from gradplane.planner.costs import GPU
 from gradplane.planner.job import END, Job
 
 ROUNDS = 20

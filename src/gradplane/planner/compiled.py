@@ -16,7 +16,8 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from gradplane.planner.costs import GPU, INTRA, Floats, Ints
+from gradplane.planner.cost_kernels import Floats, Ints
+from gradplane.planner.costs import GPU, INTRA
 from gradplane.planner.job import PLAIN, Job
 from gradplane.planner.timeline import check
 

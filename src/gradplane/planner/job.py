@@ -15,9 +15,9 @@ from functools import lru_cache
 from itertools import product
 
 import numpy as np
-from numba import njit
 
-from gradplane.planner.costs import CPU, GPU, CostModel, Floats, Ints, encode, offered, task_times
+from gradplane.planner.cost_kernels import Floats, Ints, compile_steps, loads
+from gradplane.planner.costs import CPU, GPU, CostModel, encode, offered
 from gradplane.planner.inputs import Compression, Model, PlanError, System
 from gradplane.planner.options import Option, constraint, tree
 
@@ -161,7 +161,7 @@ class Builder:
         chosen = np.full((len(sizes), slots), -1, np.int64)
         for row, members in zip(chosen, (lists[at] for at in fronts.of), strict=True):
             row[: len(members)] = members
-        first, resource, seconds = _compile(
+        first, resource, seconds = compile_steps(
             chosen, self.tables.codes, sizes.astype(float), self.costs.link, self.costs.curves
         )
         mirror = np.full(chosen.shape, -1, np.int64)
@@ -184,12 +184,12 @@ class Builder:
         if len(sizes) > SIZES:
             grid = np.unique(np.rint(np.geomspace(sizes[0], sizes[-1], SIZES // 2)))
             of = np.abs(np.log(sizes)[:, None] - np.log(grid)[None, :]).argmin(axis=1)
-        times = _loads(self.tables.codes, grid, self.costs.link, self.costs.curves)
+        times = loads(self.tables.codes, grid, self.costs.link, self.costs.curves)
         return _Fronts([self._front(times[at]) for at in range(len(grid))], of)
 
-    def _front(self, loads: Floats) -> list[int]:
+    def _front(self, times: Floats) -> list[int]:
         kinds = self.tables.kinds
-        cost = loads[:, :4] @ _WEIGHTS + 1e-6 * loads[:, 4:]
+        cost = times[:, :4] @ _WEIGHTS + 1e-6 * times[:, 4:]
         best: list[int] = []
         for last in (PLAIN, ON_GPU, MIXED):
             among = np.flatnonzero(kinds <= last)
@@ -203,49 +203,3 @@ class Builder:
 class _Fronts:
     lists: list[list[int]]
     of: Ints
-
-
-@njit(cache=True, nogil=True)
-def _loads(codes: Ints, sizes: Floats, link: Floats, curves: Floats) -> Floats:
-    """[size, option, 5]: the time on each resource, and the sum."""
-    loads = np.zeros((sizes.size, codes.shape[0], 5))
-    resources, seconds = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1])
-    for at in range(sizes.size):
-        for option in range(codes.shape[0]):
-            count = task_times(codes[option], sizes[at], link, curves, resources, seconds)
-            for task in range(count):
-                loads[at, option, resources[task]] += seconds[task]
-                loads[at, option, 4] += seconds[task]
-    return loads
-
-
-@njit(cache=True, nogil=True)
-def _compile(
-    chosen: Ints, codes: Ints, sizes: Floats, link: Floats, curves: Floats
-) -> tuple[Ints, Ints, Floats]:
-    """Where the steps of each candidate begin, and all steps; neighbours on a resource as one."""
-    longest = codes.shape[1] + 1
-    first = np.zeros(chosen.shape, np.int64)
-    resource = np.empty(chosen.size * longest, np.int64)
-    seconds = np.zeros(chosen.size * longest)
-    resources, times = np.empty(longest, np.int64), np.empty(longest)
-    end = 0
-    for group in range(chosen.shape[0]):
-        for slot in range(chosen.shape[1]):
-            if chosen[group, slot] < 0:
-                continue
-            first[group, slot] = end
-            count = task_times(
-                codes[chosen[group, slot]], sizes[group], link, curves, resources, times
-            )
-            for task in range(count):
-                if times[task] <= 0:
-                    continue
-                if end > first[group, slot] and resource[end - 1] == resources[task]:
-                    seconds[end - 1] += times[task]
-                else:
-                    resource[end], seconds[end] = resources[task], times[task]
-                    end += 1
-            resource[end] = -1
-            end += 1
-    return first, resource[:end], seconds[:end]

@@ -14,7 +14,7 @@ import numpy as np
 
 from gradplane.planner.balance import balanced, slot_loads
 from gradplane.planner.compiled import SLACK, Timeline
-from gradplane.planner.costs import Ints
+from gradplane.planner.cost_kernels import Ints
 from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job
 
 Strategy = list[int]

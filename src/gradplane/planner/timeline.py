@@ -19,7 +19,8 @@ import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from gradplane.planner.costs import GPU, INTRA, Ints
+from gradplane.planner.cost_kernels import Ints
+from gradplane.planner.costs import GPU, INTRA
 from gradplane.planner.job import Job
 
 
