@@ -310,10 +310,21 @@ def bench(
     names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...")] = None,
     values: Annotated[int, typer.Option(min=1, help="Length of the vector")] = 1 << 20,
     seed: Annotated[int, typer.Option(min=0)] = 1,
+    profile: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Of one codec: for `gradplane plan`")
+    ] = None,
 ) -> None:
     """Measure speed, ratio and error on normal, lognormal and recorded real gradients."""
     from gradplane.cli import output_tables
 
+    if profile is not None:
+        from gradplane.planner.profile import profile as measured
+
+        if names is None or len(names) != 1:
+            raise typer.BadParameter("give one codec", param_hint="--profile")
+        profile.write_text(measured(names[0]), "utf-8")
+        _say(_console(), f"profile: {profile}")
+        return
     _console().print(output_tables.bench(names, values, seed))
 
 
@@ -417,6 +428,40 @@ def config(
     from gradplane.experiment import p4_programs as programs
 
     print(programs.config(program, include, define))
+
+
+@app.command()
+def plan(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL.toml", show_default=False, help="Or a shipped one")
+    ],
+    system: Annotated[str, typer.Option(metavar="SYSTEM.toml", help="A file, or a shipped one")],
+    codec: Annotated[str, typer.Option(metavar="NAME", help="A file, or a shipped one")],
+    constraints: Annotated[
+        list[str], typer.Option("--constraint", metavar="RULE", help="compressions<=1, device=gpu")
+    ] = [],  # noqa: B006
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for plan.json and plan.html; it must not exist")
+    ] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Draw the tree of options instead")] = False,
+) -> None:
+    """Choose for each tensor of a model whether, where and how to compress it."""
+    from gradplane.cli import plan_tables
+    from gradplane.planner.page import page
+    from gradplane.planner.plan import make, options
+
+    console = _console()
+    if tree:
+        _say(console, options(codec, system, constraints))
+        return
+    if out is not None:
+        out.mkdir(parents=True)
+    made = make(model, codec, system, constraints)
+    console.print(plan_tables.plan(made))
+    if out is not None:
+        (out / "plan.json").write_text(made.to_json(), "utf-8")
+        (out / "plan.html").write_text(page(made), "utf-8")
+        _say(console, f"plan: {out / 'plan.json'}\npage: {out / 'plan.html'}")
 
 
 @app.command()

@@ -22,13 +22,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from typing import NamedTuple
+
+from gradplane.planner.costs import CPU, GPU, INTER
+from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job, job
+from gradplane.planner.search import search
 
 OPTIONS = "NGC"
 EXACT = 7  # tensors up to which best() searches exhaustively
-PAIRS = 64  # tensors up to which best() changes two of them at once ...
-NEAR = 12  # ... that are so far apart in backward order at most
+SMALL = 20  # tensors up to which best() evaluates Algorithm 2 in full
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +141,35 @@ def optimum(tensors: Sequence[Tensor]) -> str:
 def best(tensors: Sequence[Tensor]) -> str:
     """Return the strategy of our search, never slower than that of Algorithms 1 and 2.
 
-    A small job is searched exhaustively. For a larger one a local search starts at the result of
-    the two algorithms, and at the uniform strategies: it changes one tensor, then two near each
-    other, as long as that shortens the iteration.
+    A small job is searched exhaustively, a larger one by the planner's search on its compiled
+    timeline. Above SMALL tensors Algorithm 2 goes through at most a thousand combinations.
     """
     if len(tensors) <= EXACT:
         return optimum(tensors)
-    starts = [algorithm2(tensors, algorithm1(tensors)), *(o * len(tensors) for o in OPTIONS)]
-    found = [_improved(tensors, start) for start in starts]
+    found = ["".join(OPTIONS[slot] for slot in search(_planners_job(tensors)))]
+    if len(tensors) <= SMALL:
+        found.append(algorithm2(tensors, algorithm1(tensors)))
     return min(found, key=lambda strategy: _time(tensors, strategy))
+
+
+def _planners_job(tensors: Sequence[Tensor]) -> Job:
+    """The same tensors for the planner: three candidates each, and one of its two links."""
+    candidates = [
+        [
+            [(INTER, t.communicate)],
+            [(GPU, t.compress_gpu), (INTER, t.communicate_compressed)],
+            [(CPU, t.compress_cpu), (INTER, t.communicate_compressed)],
+        ]
+        for t in tensors
+    ]
+    count = len(tensors)
+    return job(
+        [t.compute for t in tensors],
+        [t.size for t in tensors],
+        candidates,
+        [[PLAIN, ON_GPU, MIXED]] * count,
+        [[-1, OPTIONS.index("C"), -1]] * count,
+    )
 
 
 # -- the timeline -------------------------------------------------------------------------------
@@ -234,29 +256,3 @@ def _search(
 
     descend(0)
     return best_strategy
-
-
-def _improved(tensors: Sequence[Tensor], strategy: str) -> str:
-    """Change one tensor, then two near each other, as long as that shortens the iteration."""
-    time = _time(tensors, strategy)
-    singles = [(index,) for index in range(len(strategy))]
-    pairs = list(_pairs(len(strategy))) if len(strategy) <= PAIRS else []
-    improved = True
-    while improved:
-        improved = False
-        for moves in (singles, pairs):
-            for places in moves:
-                for options in product(OPTIONS, repeat=len(places)):
-                    trial = strategy
-                    for index, option in zip(places, options, strict=True):
-                        trial = _with(trial, index, option)
-                    found = _time(tensors, trial)
-                    if found < time:
-                        strategy, time, improved = trial, found, True
-            if improved:
-                break
-    return strategy
-
-
-def _pairs(count: int) -> Iterator[tuple[int, int]]:
-    return ((i, j) for i in range(count) for j in range(i + 1, min(count, i + 1 + NEAR)))

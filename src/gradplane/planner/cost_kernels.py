@@ -1,0 +1,171 @@
+"""The arithmetic of `costs`, in machine code: all options of all sizes in a few milliseconds.
+
+They are in one module because Numba's cache of a function does not notice when a function that it
+calls changes in another module.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+HEADERS = 90  # bytes: Ethernet with its gap, IPv4, UDP, the aggregation header
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+@njit(cache=True, nogil=True)
+def _curve(curves: Floats, row: int, size: float) -> float:
+    sizes, times = curves[row // 3 * 3], curves[row]
+    last = sizes.size - 1
+    at = 1
+    while at < last and sizes[at] < size:
+        at += 1
+    slope = (times[at] - times[at - 1]) / (sizes[at] - sizes[at - 1])
+    time: float = max(times[at] + slope * (size - sizes[at]), 0.0)
+    return time
+
+
+@njit(cache=True, nogil=True)
+def _switched(up: float, down: float, members: float, rate: float, link: Floats) -> float:
+    """The time in which a switch adds `up` bytes of each machine, and sends `down` to each."""
+    window, recirculation, passes, payload = link[10], link[11], link[12], link[18]
+    most = max(up, down)
+    large = most * (1 + HEADERS / payload) / min(rate, window)
+    again = members * up * (passes - 1) / recirculation
+    small = most * (1 + HEADERS * passes / payload) / min(rate, window / passes)
+    time: float = min(max(large, again), small)
+    return time
+
+
+@njit(cache=True, nogil=True)
+def task_times(
+    codes: Ints, values: float, link: Floats, curves: Floats, resources: Ints, seconds: Floats
+) -> int:
+    """Write the resource and the seconds of each task of an encoded option; return their number.
+
+    length: values in a piece of one holder; pieces: how many, not yet added; holders: GPUs of a
+    machine with different values; wide: bytes of sums over those of codes.
+    """
+    machines, gpus, header, ratio = link[0], link[1], link[7], link[6]
+    length, pieces, holders, wide, compressed = values, 1.0, gpus, 1.0, False
+    count = 0
+    for code in codes:
+        if code < 0:
+            break
+        task, phase = code // 4, code % 4
+        if task < 4:
+            device = task % 2
+            held = length * holders if device == 1 else length
+            if task < 2:
+                time = _curve(curves, 3 * device + 1, held)
+                compressed = True
+            else:
+                time = pieces * _curve(curves, 3 * device + 2, held)
+                compressed, pieces, wide = False, 1.0, 1.0
+            resources[count], seconds[count] = device, time
+            count += 1
+            continue
+        inside = phase == 1 or phase == 3
+        members = gpus if inside else machines if phase == 2 else machines * gpus
+        rate, latency = (link[2], link[3]) if inside else (link[4], link[5])
+        if phase == 0 and machines > 1 and gpus > 1:
+            rate, latency = min(link[2], link[4]), max(link[3], link[5])
+        flows = holders if phase == 2 else 1.0  # on a machine's interface at once
+        each = wide * pieces * (header + 4 * ratio * length) if compressed else 4 * length
+        away = (members - 1) / members
+        if phase == 0 and machines > 1:
+            away = gpus * (machines - 1) / machines  # what a machine's GPUs send elsewhere
+        steps, tree = members - 1, math.ceil(math.log2(members))
+        if task == 4:
+            time = 2 * steps * latency + 2 * (members - 1) / members * each * flows / rate
+        elif task == 5:
+            time = steps * latency + (members - 1) / members * each * flows / rate
+            length /= members
+        elif task == 6:
+            time = tree * latency + each * flows / rate
+        elif task == 7:
+            time = steps * latency + (members - 1) * each * flows / rate
+            length *= members
+        elif task == 8:
+            time = tree * latency + each * flows / rate
+        elif task == 9:
+            time = steps * latency + (members - 1) * each * flows / rate
+            pieces *= members
+        elif task == 10:
+            time = steps * latency + away * each * flows / rate
+            length /= members
+            pieces *= members
+        elif task == 11:
+            time = steps * latency + away * members * each * flows / rate
+            pieces *= members
+        elif task == 12:
+            wire = each * flows
+            time = 2 * latency + _switched(wire, wire, members, rate, link)
+        elif task == 13:
+            slowest = max(1 / link[13], link[15] / link[14])
+            time = 2 * steps * latency + 2 * (members - 1) / members * each * flows * slowest
+        elif task == 14:
+            time = 2 * latency + max(1.0, members / link[16]) * each * flows / rate
+        else:
+            up, down = link[8] * length * flows, link[9] * length * flows
+            time = 4 * latency + _switched(up, down, members, rate, link)
+            wide = link[9] / link[8]
+        if phase == 1 and (task == 6 or task == 11):
+            holders = 1.0
+        if phase == 3 or (phase == 0 and (task == 4 or 6 <= task <= 9 or task >= 11)):
+            holders = 1.0  # all GPUs of the machine hold the same
+        resources[count] = 2 if inside else int(link[17])
+        seconds[count] = time
+        count += 1
+    return count
+
+
+@njit(cache=True, nogil=True)
+def loads(codes: Ints, sizes: Floats, link: Floats, curves: Floats) -> Floats:
+    """[size, option, 5]: the time on each resource, and the sum."""
+    found = np.zeros((sizes.size, codes.shape[0], 5))
+    resources, seconds = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1])
+    for at in range(sizes.size):
+        for option in range(codes.shape[0]):
+            count = task_times(codes[option], sizes[at], link, curves, resources, seconds)
+            for task in range(count):
+                found[at, option, resources[task]] += seconds[task]
+                found[at, option, 4] += seconds[task]
+    return found
+
+
+@njit(cache=True, nogil=True)
+def compile_steps(
+    chosen: Ints, codes: Ints, sizes: Floats, link: Floats, curves: Floats
+) -> tuple[Ints, Ints, Floats]:
+    """Where the steps of each candidate begin, and all steps; neighbours on a resource as one."""
+    longest = codes.shape[1] + 1
+    first = np.zeros(chosen.shape, np.int64)
+    resource = np.empty(chosen.size * longest, np.int64)
+    seconds = np.zeros(chosen.size * longest)
+    resources, times = np.empty(longest, np.int64), np.empty(longest)
+    end = 0
+    for group in range(chosen.shape[0]):
+        for slot in range(chosen.shape[1]):
+            if chosen[group, slot] < 0:
+                continue
+            first[group, slot] = end
+            count = task_times(
+                codes[chosen[group, slot]], sizes[group], link, curves, resources, times
+            )
+            for task in range(count):
+                if times[task] <= 0:
+                    continue
+                if end > first[group, slot] and resource[end - 1] == resources[task]:
+                    seconds[end - 1] += times[task]
+                else:
+                    resource[end], seconds[end] = resources[task], times[task]
+                    end += 1
+            resource[end] = -1
+            end += 1
+    return first, resource[:end], seconds[:end]

@@ -1,0 +1,161 @@
+"""The planner's three input files: the model, the compression, the system (Espresso, Fig. 6).
+
+Each is TOML; a shipped one is named without its folder and suffix. Times are in seconds, sizes in
+values (float32) or bytes, bandwidths in Gbit/s, latencies in microseconds.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib import resources
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from gradplane import _suggestions
+
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+class PlanError(Exception):
+    """A plan that cannot be made; the message has a line for each thing that is wrong."""
+
+
+class Table(BaseModel):
+    """A table with the declared keys and no others."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
+
+
+class Gradient(Table):
+    """A tensor of the model: its number of float32 values, and the time of its computation."""
+
+    name: str
+    values: int = Field(ge=1)
+    compute: Seconds
+
+
+class Model(Table):
+    """A model: its tensors in backward order, and the time of the forward propagation."""
+
+    name: str
+    forward: Seconds = 0.0
+    tensors: tuple[Gradient, ...] = Field(min_length=1, strict=False)
+
+
+class Curve(Table):
+    """Times of a codec on one device at growing sizes, linear between them and beyond."""
+
+    values: tuple[Positive, ...] = Field(min_length=2, strict=False)
+    compress: tuple[Seconds, ...] = Field(strict=False)
+    decompress: tuple[Seconds, ...] = Field(strict=False)
+
+    @model_validator(mode="after")
+    def _complete(self) -> Curve:
+        if not len(self.values) == len(self.compress) == len(self.decompress):
+            raise ValueError("values, compress and decompress must be equally long")
+        if any(b <= a for a, b in zip(self.values, self.values[1:], strict=False)):
+            raise ValueError("values must grow")
+        return self
+
+
+class Compression(Table):
+    """A codec: compressed bytes a byte, bytes that every message has besides, times by device.
+
+    sums: whether a switch may add its codes; sum_bits, code_bits: their widths up and down.
+    """
+
+    codec: str
+    ratio: float = Field(gt=0, le=1)
+    header: int = Field(default=0, ge=0)
+    sums: bool = False
+    code_bits: int = Field(default=4, ge=1, le=32)
+    sum_bits: int = Field(default=8, ge=1, le=32)
+    gpu: Curve
+    cpu: Curve
+
+
+class Network(Table):
+    """A network: the bandwidth of each of its members, and the latency of one message."""
+
+    gbit: Positive
+    latency_us: float = Field(ge=0, allow_inf_nan=False)
+
+
+class SwitchAbility(Table):
+    """What the switches between the machines can do.
+
+    add: what they can sum. slots and payload bound the bytes in flight; passes is how often a
+    packet of codes crosses the pipeline, whose bandwidth is recirculation_gbit. tos_ratio: bytes a
+    byte after the edge switches' compression of marked values, which has no host time.
+    """
+
+    add: tuple[str, ...] = Field(default=(), strict=False)
+    slots: int = Field(default=512, ge=1)
+    payload: int = Field(default=1024, ge=1)
+    passes: int = Field(default=8, ge=1)
+    recirculation_gbit: Positive = 100.0
+    rack_machines: int = Field(default=64, ge=1)
+    fabric_gbit: Positive | None = None
+    tos_ratio: float | None = Field(default=None, gt=0, le=1)
+
+
+class System(Table):
+    """The system: machines, GPUs a machine, the links inside and between them, the switches."""
+
+    name: str
+    machines: int = Field(ge=1)
+    gpus: int = Field(ge=1)
+    intra: Network
+    inter: Network
+    servers: int = Field(default=0, ge=0)
+    switch: SwitchAbility | None = None
+
+
+Input = TypeVar("Input", Model, Compression, System)
+_FOLDERS: dict[type[Table], str] = {Model: "models", Compression: "codecs", System: "systems"}
+
+
+def shipped(kind: type[Input]) -> list[str]:
+    """Return the names of the shipped files of a kind."""
+    return sorted(file.name.removesuffix(".toml") for file in _folder(kind).iterdir())
+
+
+def load(kind: type[Input], source: str | Path) -> Input:
+    """Read an input file, or a shipped one by its name.
+
+    Raises PlanError, with the file and the key, for what is not there or not valid.
+    """
+    file: Path | Traversable = Path(source)
+    if not Path(source).is_file():
+        names = shipped(kind)
+        if str(source) not in names:
+            hint = _suggestions.hint(str(source), names, lambda near: f'"{near}"')
+            raise PlanError(
+                f"{source}: no such file, and no shipped {kind.__name__.lower()}: {hint}"
+            )
+        file = _folder(kind) / f"{source}.toml"
+    try:
+        return kind.model_validate(tomllib.loads(file.read_text("utf-8")))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise PlanError(f"{source}: no valid TOML: {error}") from None
+    except ValidationError as error:
+        raise PlanError("\n".join(_line(source, item) for item in error.errors())) from None
+
+
+def _folder(kind: type[Table]) -> Traversable:
+    return resources.files("gradplane.planner") / "data" / _FOLDERS[kind]
+
+
+def _line(source: str | Path, item: object) -> str:
+    assert isinstance(item, dict)
+    key = ".".join(map(str, item["loc"]))
+    if item["type"] == "missing":
+        return f"{source}: {key} is missing"
+    if item["type"] == "extra_forbidden":
+        return f"{source}: unknown key {key}"
+    found = "" if isinstance(item["input"], dict | list | tuple) else f" = {item['input']!r}"
+    return f"{source}: {key}{found}: {item['msg'].removeprefix('Value error, ')}"

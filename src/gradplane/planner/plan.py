@@ -1,0 +1,188 @@
+"""A plan: which option each tensor takes, why, and how long an iteration takes.
+
+    >>> from gradplane.planner.plan import make
+    >>> plan = make("lstm", "dgc", "pcie-25g")
+    >>> len(plan.rows)
+    10
+
+Beside it are the times without compression, with all tensors compressed, and of searches that are
+restricted as published systems are: they take for each tensor what is quickest for it alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gradplane.planner import search
+from gradplane.planner.balance import lower_bound, slot_loads
+from gradplane.planner.compiled import Timeline, evaluate
+from gradplane.planner.costs import RESOURCES
+from gradplane.planner.inputs import Compression, Model, PlanError, System, load
+from gradplane.planner.job import Builder, Job
+from gradplane.planner.options import Option, draw
+from gradplane.planner.timeline import Event, bubbles, events
+
+FP32 = "FP32 (no compression)"
+EXPLAINED = 1000  # tensors up to which each row says what its next best option would cost
+RESTRICTED = {
+    "like HiPress": ("device=gpu", "compress=inter", "shape=hierarchical"),
+    "like HiTopKComm": (
+        "device=gpu", "compress=inter", "shape=hierarchical", "compress=all",
+        "without=alltoall", "without=gather",
+    ),
+    "like BytePS-Compress": ("device=cpu", "compress=inter", "shape=hierarchical"),
+}  # fmt: skip
+"""The restricted searches: the options that a published system has, each tensor for itself."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A tensor of the plan: its option, the next best one and what that would cost (seconds)."""
+
+    name: str
+    values: int
+    option: Option
+    next_best: Option | None
+    loss: float
+
+    @property
+    def reason(self) -> str:
+        """Why not the next best option."""
+        if self.next_best is None:
+            return "no other option"
+        if self.loss <= 0:
+            return f"a tie: {self.next_best}"
+        return f"+{self.loss * 1e3:.3g} ms: {self.next_best}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A plan; times are of a whole iteration, in seconds.
+
+    references: by name, the time of other ways to choose; None where their options are not there.
+    bound: no strategy of the candidates is quicker. options: how many the tree has.
+    """
+
+    model: Model
+    compression: Compression
+    system: System
+    constraints: tuple[str, ...]
+    time: float
+    bound: float
+    references: dict[str, float | None]
+    options: int
+    rows: tuple[Row, ...]
+    events: tuple[Event, ...]
+
+    def to_json(self) -> str:
+        """Return the plan as JSON: times, and each tensor's tasks in their order."""
+        tensors = [
+            {
+                "name": row.name,
+                "values": row.values,
+                "option": str(row.option),
+                "tasks": [task._asdict() for task in row.option],
+            }
+            for row in self.rows
+        ]
+        content: dict[str, Any] = {
+            "model": self.model.name,
+            "codec": self.compression.codec,
+            "system": self.system.name,
+            "constraints": list(self.constraints),
+            "iteration_seconds": self.time,
+            "bound_seconds": self.bound,
+            "references": self.references,
+            "tensors": tensors,
+        }
+        return json.dumps(content, indent=1) + "\n"
+
+    def busy(self) -> dict[str, float]:
+        """Return how long each resource is busy, in seconds."""
+        times = dict.fromkeys(RESOURCES, 0.0)
+        for event in self.events:
+            times[RESOURCES[event.resource]] += event.end - event.start
+        return times
+
+    def bubbles(self) -> list[tuple[float, float]]:
+        """Return the gaps between communications in which the links wait for tensors."""
+        return bubbles(self.events)
+
+
+def make(
+    model: str | Path, codec: str | Path, system: str | Path, constraints: Sequence[str] = ()
+) -> Plan:
+    """Return the plan for a model with a codec on a system, each a file or a shipped one's name.
+
+    Raises PlanError, which says what is wrong.
+    """
+    return plan(
+        load(Model, model), load(Compression, codec), load(System, system), tuple(constraints)
+    )
+
+
+def options(codec: str | Path, system: str | Path, constraints: Sequence[str] = ()) -> str:
+    """Return the tree of options as text, and their number in the last line."""
+    builder = Builder(load(Compression, codec), load(System, system), constraints)
+    found = builder.tables.options
+    return f"{draw(sorted(found))}\n{len(found):,} options (each (de)compression: GPU or CPU)"
+
+
+def plan(
+    model: Model, compression: Compression, system: System, constraints: tuple[str, ...] = ()
+) -> Plan:
+    """Return the plan for read inputs; PlanError for constraints that cannot be met."""
+    compute, sizes = [t.compute for t in model.tensors], [t.values for t in model.tensors]
+    builder = Builder(compression, system, constraints)
+    job = builder.job(compute, sizes)
+    strategy = search.search(job)
+
+    def restricted(*names: str, myopic: bool = True) -> float | None:
+        try:
+            other = Builder(compression, system, names).job(compute, sizes)
+        except PlanError:
+            return None
+        chosen = quickest_alone(other) if myopic else search.search(other)
+        return model.forward + evaluate(other, chosen)
+
+    references = {
+        FP32: restricted("compressions<=0"),
+        "all compressed": restricted("compress=all", myopic=False),
+        **{name: restricted(*names) for name, names in RESTRICTED.items()},
+    }
+    algorithms = search.algorithm2(job, search.algorithm1(job), search.COMBINATIONS)
+    references["Espresso's Algorithms 1 and 2"] = model.forward + evaluate(job, algorithms)
+    return Plan(
+        model, compression, system, constraints, model.forward + evaluate(job, strategy),
+        model.forward + lower_bound(job), references, len(builder.tables.options),
+        tuple(_rows(model, job, strategy)), tuple(events(job, strategy)),
+    )  # fmt: skip
+
+
+def quickest_alone(job: Job) -> list[int]:
+    """Return the strategy in which each tensor takes the option with the least sum of times."""
+    slots = slot_loads(job).sum(axis=2).argmin(axis=1)
+    return [int(slot) for slot in slots[job.group]]
+
+
+def _rows(model: Model, job: Job, strategy: Sequence[int]) -> list[Row]:
+    timeline = Timeline(job, strategy)
+    rows = []
+    for tensor, gradient in enumerate(model.tensors):
+        group, slot = job.group[tensor], strategy[tensor]
+        next_best, loss = None, 0.0
+        if job.count[group] > 1 and len(model.tensors) <= EXPLAINED:
+            times = np.array(timeline.slot_times(tensor))
+            loss = float(np.partition(np.delete(times, slot), 0)[0] - times[slot])
+            times[slot] = np.inf
+            next_best = job.options[job.option[group, int(times.argmin())]]
+            loss = loss if loss > 1e-12 else 0.0
+        option = job.options[job.option[group, slot]]
+        rows.append(Row(gradient.name, gradient.values, option, next_best, loss))
+    return rows

@@ -1,0 +1,61 @@
+"""The input files: what ships is true, and what is wrong is named."""
+
+from pathlib import Path
+
+import pytest
+
+from gradplane.planner.architectures import ARCHITECTURES, text
+from gradplane.planner.inputs import Compression, Model, PlanError, System, load, shipped
+
+PAPER = {  # Espresso's Tables 4 and 5: MB (2^20 bytes), tensors
+    "vgg16": (528, 32), "resnet101": (170, 314), "ugatit": (2559, 148),
+    "bert-base": (420, 207), "gpt2": (475, 148), "lstm": (328, 10),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_sizes_and_numbers_of_tensors_are_the_papers(name: str) -> None:
+    tensors = load(Model, name).tensors
+    megabytes = sum(t.values for t in tensors) * 4 / 2**20
+    assert (round(megabytes), len(tensors)) == PAPER[name]
+    assert len({t.name for t in tensors}) == len(tensors)
+
+
+@pytest.mark.parametrize("architecture", ARCHITECTURES, ids=lambda a: a.name)
+def test_the_shipped_models_are_what_the_generator_writes(architecture) -> None:  # type: ignore[no-untyped-def]
+    folder = Path(__file__).parents[2] / "src" / "gradplane" / "planner" / "data" / "models"
+    assert (folder / f"{architecture.name}.toml").read_text() == text(architecture)
+
+
+def test_everything_shipped_loads() -> None:
+    for kind in (Model, Compression, System):
+        for name in shipped(kind):
+            load(kind, name)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ('name = "m"\n', "tensors is missing"),
+        ('name = "m"\ntensors = []\n', "tensors.*at least 1 item"),
+        (
+            'name = "m"\nx = 1\ntensors = [{ name = "a", values = 1, compute = 0.0 }]',
+            "unknown key x",
+        ),
+        (
+            'tensors = [{ name = "a", values = 0, compute = 0.0 }]',
+            "tensors.0.values = 0: .*greater",
+        ),
+        ("tensors = [", "no valid TOML"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_key(tmp_path: Path, content: str, message: str) -> None:
+    file = tmp_path / "model.toml"
+    file.write_text(content)
+    with pytest.raises(PlanError, match=message):
+        load(Model, file)
+
+
+def test_an_unknown_name_is_answered_with_the_nearest() -> None:
+    with pytest.raises(PlanError, match='no shipped system: did you mean "pcie-25g"'):
+        load(System, "pcie-25")
