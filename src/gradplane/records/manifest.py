@@ -12,6 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from gradplane.experiment import p4_programs
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.schema import Experiment
@@ -62,8 +63,18 @@ def planned_jobs(deployment: Deployment) -> tuple[PlannedJob, ...]:
     return tuple(PlannedJob(rounds=job.rounds, values=job.values) for job in deployment.jobs)
 
 
+def program_digest(deployment: Deployment) -> str | None:
+    """Return the SHA-256 of a user's P4 program with its includes; None for a shipped one."""
+    if deployment.experiment.switch.program in p4_programs.shipped():
+        return None
+    return hashlib.sha256(deployment.program.packed_source()).hexdigest()
+
+
 class Manifest(BaseModel):
-    """The contents of manifest.json. `files` is keyed by the path inside the folder."""
+    """The contents of manifest.json. `files` is keyed by the path inside the folder.
+
+    program: the digest of a user's P4 program, which is outside the folder.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -71,6 +82,7 @@ class Manifest(BaseModel):
     network: str
     machine: dict[str, Any]
     jobs: tuple[PlannedJob, ...]
+    program: str | None = None
     files: dict[str, FileDigest] = {}
 
     @classmethod

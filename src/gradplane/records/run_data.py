@@ -14,7 +14,13 @@ from typing import Any
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.records import consistency, run_folder
-from gradplane.records.manifest import FileDigest, Manifest, PlannedJob, planned_jobs
+from gradplane.records.manifest import (
+    FileDigest,
+    Manifest,
+    PlannedJob,
+    planned_jobs,
+    program_digest,
+)
 from gradplane.records.recorder import JobTally
 from gradplane.records.run_folder import (
     ARRIVALS,
@@ -77,6 +83,11 @@ class RunData:
     def _parsed(cls, folder: Path, manifest: Manifest | None) -> "RunData":
         summary = run_folder.read_summary(folder)
         deployment = load_deployment(folder / EXPERIMENT, recorded=True)
+        if manifest and manifest.program not in (None, program_digest(deployment)):
+            raise FolderError(
+                f"{deployment.program.path}: not the program of the run in {folder}: it, or a file"
+                " that it includes, was changed since: restore it"
+            )
         if summary is not None:
             consistency.check_summary(folder / SUMMARY, summary, deployment)
         return cls(folder, deployment, manifest, summary)

@@ -17,7 +17,7 @@ from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
 from gradplane.records import manifest, run_folder
-from gradplane.records.manifest import Manifest, planned_jobs
+from gradplane.records.manifest import Manifest, planned_jobs, program_digest
 from gradplane.records.recorder import Recorder
 from gradplane.records.run_data import RunData
 from gradplane.records.run_folder import FolderError
@@ -86,7 +86,8 @@ def _carry_out(task: "_Task", folder: Path) -> Summary:
         run_folder.clear(folder, training=task.trained is None)
         if task.trained is None:
             jobs = planned_jobs(task.deployment)
-            plan = Manifest(network=task.network, machine=describe(), jobs=jobs)
+            program = program_digest(task.deployment)
+            plan = Manifest(network=task.network, machine=describe(), jobs=jobs, program=program)
             manifest.start(folder, task.deployment.experiment, plan)
         try:
             values = _isolated(task)
