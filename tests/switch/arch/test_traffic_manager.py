@@ -276,3 +276,17 @@ def test_the_cpu_port_makes_packet_ins() -> None:
     assert sw.process(0, packet(1)) == [(3, packet(1))]
     assert sw.messages() == [PacketIn(packet(1))]
     assert sw.messages() == []
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_egress_finds_the_length_of_its_ports_queue(engine: str) -> None:
+    """Without a port that reports one it is 0."""
+    text = source(
+        ingress="s.egress_spec = (bit<9>) h.a.x;",
+        egress="h.a.y = (bit<8>) s.enq_qdepth; h.a.z = (bit<8>) s.deq_qdepth;",
+    )
+    sw = Switch("test.p4", text=text, engine=engine)
+    assert sw.process(1, packet(0, 3, 9, 9)) == [(3, packet(0, 3, 0, 0))]
+    sw.state.links.queued[3] = 17
+    assert sw.process(1, packet(0, 3)) == [(3, packet(0, 3, 17, 17))]
+    assert sw.process(1, packet(0, 4)) == [(4, packet(0, 4, 0, 0))]

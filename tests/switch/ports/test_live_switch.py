@@ -14,6 +14,7 @@ import pytest
 WORLD = Path(__file__).parent / "live_switch_world.py"
 VLAN_WORLD = Path(__file__).parent / "vlan_world.py"
 LINK_WORLD = Path(__file__).parent / "link_world.py"
+QUEUE_WORLD = Path(__file__).parent / "queue_world.py"
 
 
 def namespaces_refused() -> str:
@@ -76,3 +77,13 @@ def inside(world: Path, *arguments: str) -> Any:
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
+
+
+@pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
+def test_packets_that_wait_in_a_ports_queue_are_counted() -> None:
+    seen = inside(QUEUE_WORLD)
+    if "no tbf" in seen:
+        pytest.skip("this kernel has no token bucket filter")
+    assert (seen["no queue"], seen["too early"], seen["without it"]) == ([0, 0], [0, 0], [0, 0])
+    assert seen["later"] == [0, seen["tc"]]
+    assert seen["tc"] >= 8

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
+from typing import cast
 
 from gradplane.switch.commands.command_registry import CommandError, PortStatus
 from gradplane.switch.daemon.options import OptionError, SwitchOptions, check_ports
@@ -12,6 +13,7 @@ from gradplane.switch.ports.link_state import LinkWatch
 from gradplane.switch.ports.packet_loop import Capture, PacketLoop, PacketPort
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.ports.port import Port
+from gradplane.switch.ports.queue_lengths import QueueWatch
 from gradplane.switch.runtime.links import Links
 
 
@@ -26,9 +28,10 @@ class LivePorts:
         self._options = options
         self._interfaces = dict(options.interfaces)
         self.links = Links(self._interfaces or None)
-        self._opened: dict[int, PacketPort] = {}
+        self._opened: dict[int, Port] = {}
         self._captures: dict[int, Capture] = {}
         self._watch: LinkWatch | None = None
+        self._queues: QueueWatch | None = None
         self._loop: PacketLoop | None = None
 
     def __enter__(self) -> LivePorts:
@@ -48,8 +51,14 @@ class LivePorts:
             if self._options.pcap is not None:
                 self._captures[number] = self._capture(interface)
         self._watch = LinkWatch(list(self._interfaces.items()), self.links)
+        self._queues = QueueWatch(self._opened, self.links)
         self._loop = PacketLoop(
-            self._opened, device.process_spans, self._captures, lambda: device.busy, self._watch
+            cast("dict[int, PacketPort]", self._opened),
+            device.process_spans,
+            self._captures,
+            lambda: device.busy,
+            self._watch,
+            self._queues,
         )
         return self._loop
 
@@ -114,6 +123,8 @@ class LivePorts:
             self._loop.close()
         if self._watch is not None:
             self._watch.close()
+        if self._queues is not None:
+            self._queues.close()
         for capture in self._captures.values():
             capture.close()
         for port in self._opened.values():

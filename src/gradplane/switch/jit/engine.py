@@ -257,6 +257,7 @@ class Engine:
         for meter in state.meters.values():
             self._point(meter_word(meter.name), meter.memory)
         self._point(RNG, state.rng.state)
+        self._point("queued", state.links.queued)
         for crc in state.crcs.values():
             self._point(crc_word(crc.name), crc.memory)
         if self._user_externs is not None:

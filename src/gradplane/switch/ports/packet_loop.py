@@ -21,6 +21,7 @@ import numpy as np
 from gradplane.switch.ports.kernel_batches import BATCH, Arrivals, Bytes, Departures, Ints
 from gradplane.switch.ports.link_state import LinkWatch
 from gradplane.switch.ports.pcap import PcapWriter
+from gradplane.switch.ports.queue_lengths import QueueWatch
 
 log = logging.getLogger(__name__)
 
@@ -67,7 +68,7 @@ class PacketLoop:
     in `faults`; packets to a port that does not exist are counted in `nowhere`. While `busy`
     reports a controller's request in progress and packets arrive without a pause, the loop makes
     pauses: the request gets a share of the processor under any load. `links` watches the ports'
-    links.
+    links, `queues` their queues.
     """
 
     ports: MutableMapping[int, PacketPort]
@@ -75,6 +76,7 @@ class PacketLoop:
     captures: MutableMapping[int, Capture] = field(default_factory=dict)
     busy: Callable[[], bool] = lambda: False
     links: LinkWatch | None = None
+    queues: QueueWatch | None = None
     faults: int = 0
     nowhere: int = 0
     _wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
@@ -180,6 +182,8 @@ class PacketLoop:
         data, starts, ends = arrivals.data, arrivals.starts, arrivals.ends
         if number in self.captures:
             _capture(self.captures[number].received, data, starts, ends)
+        if self.queues is not None:
+            self.queues.update()
         try:
             rows, out = self.process(self._columns[number][:count], data, starts, ends)
             self._send(rows, out, self._departures)

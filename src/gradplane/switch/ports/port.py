@@ -77,6 +77,11 @@ class Port:
         """Return the descriptor for epoll: readable when packets wait."""
         return self._in.fileno()
 
+    @property
+    def index(self) -> int:
+        """The kernel's number of the interface."""
+        return self._index
+
     def receive(self, arrivals: Arrivals) -> None:
         """Take the packets that wait, at most a batch; none while the interface is down."""
         try:

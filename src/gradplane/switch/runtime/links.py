@@ -1,22 +1,30 @@
-"""The ports that have lost their link, by which replicas and members of groups are chosen."""
+"""The links of the ports: which are down, and how many packets wait for each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
+import numpy as np
+import numpy.typing as npt
+
 from gradplane.switch.runtime.replicas import Replica
+
+QUEUES = 512
+"""Ports whose queues are known: 0 to 511."""
 
 
 class Links:
     """The ports of a switch, shared by the programs that it runs one after the other.
 
     `ports`: those that exist, None if unknown. `down`: those without a link; the set is replaced as
-    a whole, so that any thread may change it.
+    a whole, so that any thread may change it. `queued`: the packets that wait at each port's
+    interface, by its number, zero where that is unknown; native code reads the array.
     """
 
     def __init__(self, ports: Iterable[int] | None = None) -> None:
         self.ports = None if ports is None else frozenset(ports)
         self.down: frozenset[int] = frozenset()
+        self.queued: npt.NDArray[np.int64] = np.zeros(QUEUES, dtype=np.int64)
 
     def set(self, port: int, up: bool) -> None:
         self.down = self.down - {port} if up else self.down | {port}

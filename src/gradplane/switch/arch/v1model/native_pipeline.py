@@ -14,6 +14,7 @@ from gradplane.switch.jit.externs import Externs
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import NONE
 from gradplane.switch.jit.traffic_manager import Traffic
+from gradplane.switch.runtime.links import QUEUES
 
 NOTES = ("truncate", "clone", "resubmit", "recirculate")  # of calls
 DEPARTURE = {"port": 0, "rid": 8, "passes": 16}
@@ -195,8 +196,12 @@ class V1Traffic(Traffic):
         self.put(f, "%c", "packet_length", f.binary("add", "i64", length, grown))
         self.put(f, "%c", "egress_global_timestamp", now)
         self.put(f, "%c", "enq_timestamp", now)
-        for name in ("egress_spec", "enq_qdepth", "deq_timedelta", "deq_qdepth"):
+        for name in ("egress_spec", "deq_timedelta"):
             self.put(f, "%c", name, 0)
+        at = f.binary("shl", "i64", f.binary("and", "i64", "%port", QUEUES - 1), 3)
+        queued = f.load("i64", f.add(f.word("queued"), at), 8)
+        for name in ("enq_qdepth", "deq_qdepth"):
+            self.put(f, "%c", name, queued)
         self.context.set(f, "%c", "clone", NONE)
 
     def _clone_egress(self, f: Function) -> None:

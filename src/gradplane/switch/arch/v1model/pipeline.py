@@ -21,6 +21,7 @@ from gradplane.switch.arch.v1model.packet import COPYING, PIPELINE, InstanceType
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Event, Rejected
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.runtime.links import QUEUES
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.replicas import Replica
 
@@ -222,6 +223,7 @@ class _Pass(Pass[_Departure]):
     def departing(self, departure: _Departure) -> None:
         """Set the standard metadata that egress finds."""
         packet, now = departure.packet, self.state.microseconds()
+        queued = int(self.state.links.queued[departure.replica.port % QUEUES])
         self.put(
             departure.values,
             egress_port=departure.replica.port,
@@ -230,9 +232,9 @@ class _Pass(Pass[_Departure]):
             packet_length=(packet.length + packet.grown // 8) & 0xFFFF_FFFF,
             egress_global_timestamp=now & 0xFFFF_FFFF_FFFF,
             enq_timestamp=now & 0xFFFF_FFFF,
-            enq_qdepth=0,
+            enq_qdepth=queued,
             deq_timedelta=0,
-            deq_qdepth=0,
+            deq_qdepth=queued,
         )
 
     def deparsed(self, packet: V1Packet, values: Values) -> bytes:
