@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from gradplane.records.summary import Summary
 from gradplane.runner.run_experiment import run
-from gradplane.runner.summary import Summary
 
 _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Experiment
+    from gradplane.records.summary import Summary
     from gradplane.replayer.replay_run import ReplayResult
-    from gradplane.runner.summary import Summary
 
 __version__ = "0.1.0"
 __all__ = ["__version__", "replay", "resume", "run"]

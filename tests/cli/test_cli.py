@@ -11,8 +11,8 @@ import pytest
 
 import gradplane
 from gradplane.cli import main
-from gradplane.runner.run_data import RunData
-from gradplane.runner.summary import Summary
+from gradplane.records.run_data import RunData
+from gradplane.records.summary import Summary
 
 ROOT = Path(__file__).parents[2]
 PACKET = "00" * 12 + "0800" + "45" + "00" * 19

@@ -14,9 +14,9 @@ from gradplane.controller import (
     Controller,
     ControllerError,
     PlanError,
+    RequestError,
     Route,
     Setup,
-    SwitchError,
     capacity_of,
     configure,
     events,
@@ -194,7 +194,7 @@ def test_a_switch_that_is_not_there():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         address = f"127.0.0.1:{probe.getsockname()[1]}"
-    with pytest.raises(SwitchError) as error:
+    with pytest.raises(RequestError) as error:
         read_counters(address)
     text = str(error.value)
     assert text.startswith(f"{address}: connect refused: UNAVAILABLE: ")
@@ -205,7 +205,7 @@ def test_a_switch_without_a_program(server):
     async def install(controller):
         await controller.install_local(IP, MAC)
 
-    with pytest.raises(SwitchError) as error:
+    with pytest.raises(RequestError) as error:
         session(server, install)
     assert str(error.value) == (f"{server.address}: the switch runs no program yet: load one first")
 
@@ -227,7 +227,7 @@ def test_another_program(server, tmp_path):
 
 
 def test_a_program_with_an_error(server, pipeline):
-    with pytest.raises(SwitchError) as error:
+    with pytest.raises(RequestError) as error:
         session(server, lambda c: c.load(replace(pipeline, device_config=b"control C() {")))
     assert str(error.value).startswith(
         f"{server.address}: load the program refused: INVALID_ARGUMENT: pushed.p4:1:"
@@ -247,7 +247,7 @@ def test_only_one_controller_may_write(server, pipeline):
         async with Controller(server.address) as other:
             await other.install_routes([ROUTE])
 
-    with pytest.raises(SwitchError) as error:
+    with pytest.raises(RequestError) as error:
         session(server, second)
     assert str(error.value) == (
         f"{server.address}: another controller (election id 10) is the primary one: stop it first"
@@ -265,13 +265,13 @@ def test_others_may_read_meanwhile(server, pipeline):
 
 
 def test_a_refused_entry_is_named(server, pipeline):
-    with pytest.raises(SwitchError) as error:
+    with pytest.raises(RequestError) as error:
         configure(server.address, pipeline, setup(routes=[Route("10.0.0.0", 33, 1, MAC)]))
     assert str(error.value).startswith(f"{server.address}: insert: 'ThcIngress.routes'")
 
 
 def test_the_wrong_device(server, pipeline):
-    with pytest.raises(SwitchError) as error:
+    with pytest.raises(RequestError) as error:
         session(server, lambda controller: controller.counters(), device_id=9)
     assert "device id 9 is not served here, only 0" in str(error.value)
 

@@ -99,7 +99,7 @@ def test_an_override_is_the_place_of_what_it_sets(document: Document) -> None:
     [
         ("seed", "--set seed: expected KEY=VALUE, such as job.quorum=3"),
         ("=3", "--set =3: expected KEY=VALUE, such as job.quorum=3"),
-        ("job.5.name=3", "--set job.5.name=3: there are 2 of job, from 0 on"),
+        ("job.5.name=3", "--set job.5.name=3: unknown key job.5: known: job.0, job.1"),
         ("seed.x=3", "--set seed.x=3: seed is a value and has no x"),
     ],
 )
@@ -120,7 +120,7 @@ def test_what_is_no_toml_is_refused_with_its_line(tmp_path: Path) -> None:
     path.write_text("x = 1\ny = = 2\n")
     with pytest.raises(ExperimentError) as caught:
         read(path)
-    assert str(caught.value) == f"{path}: no valid TOML: Invalid value (at line 2, column 5)"
+    assert str(caught.value) == f"{path}: not valid TOML: Invalid value (at line 2, column 5)"
 
 
 def test_nearest() -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from gradplane.experiment.document import dumps
 from gradplane.experiment.loading import Experiment, ExperimentError, load, load_deployment
-from gradplane.experiment.schema import Job, Output, Switch, Topology
+from gradplane.experiment.schema import Job, Output, SwitchSection, TopologySection
 from gradplane.studies.launch import is_study
 
 ROOT = Path(__file__).parents[2]
@@ -294,7 +294,7 @@ def _keys(model: type[BaseModel]) -> set[str]:
     return set(model.model_fields)
 
 
-@pytest.mark.parametrize("section", [Experiment, Topology, Switch, Job, Output])
+@pytest.mark.parametrize("section", [Experiment, TopologySection, SwitchSection, Job, Output])
 def test_every_key_is_documented(section: type[BaseModel]) -> None:
     text = (ROOT / "docs" / "experiments.md").read_text()
     rows = set(re.findall(r"^\| `(\w+)`", text, re.MULTILINE))
@@ -312,7 +312,7 @@ def test_shipped_experiments_are_accepted(path: Path) -> None:
 
 def test_documented_defaults_are_the_defaults() -> None:
     text = (ROOT / "docs" / "experiments.md").read_text()
-    for section in (Topology, Switch, Job, Output):
+    for section in (TopologySection, SwitchSection, Job, Output):
         for key, field in section.model_fields.items():
             default: Any = field.default
             if isinstance(default, int | float | str) and default != "":

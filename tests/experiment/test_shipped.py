@@ -26,7 +26,12 @@ def test_an_experiment_is_found_by_name(tmp_path: Path, monkeypatch: pytest.Monk
     assert load("thc-star").name == "mine"  # a file comes first
     with pytest.raises(ExperimentError) as missing:
         load("thc-sta")
-    assert str(missing.value) == "thc-sta: No such file or directory"
+    assert str(missing.value) == (
+        'thc-sta: neither a file nor a shipped experiment: did you mean "thc-star"?'
+    )
+    with pytest.raises(ExperimentError) as missing:
+        load("thc-sta.toml")
+    assert str(missing.value) == "thc-sta.toml: No such file or directory"
 
 
 def test_a_copy_is_written_once(tmp_path: Path) -> None:

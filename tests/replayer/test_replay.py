@@ -11,9 +11,9 @@ import pytest
 
 import gradplane
 from gradplane.experiment.loading import ExperimentError
+from gradplane.records.run_folder import FolderError, read_lines
+from gradplane.records.summary import Summary
 from gradplane.replayer.replay_run import ReplayResult, replay
-from gradplane.runner.run_folder import FolderError, read_lines
-from gradplane.runner.summary import Summary
 
 Runs = Callable[..., Summary]
 

@@ -86,6 +86,14 @@ def test_a_comparison_shows_what_differs(folder: Folder, tmp_path: Path) -> None
     assert "The experiments are equal." in again
 
 
+def test_a_job_is_compared_whatever_its_name(folder: Folder, tmp_path: Path) -> None:
+    runs = [folder("plain"), folder("named", 'name="other"', 'job.name="e"', "job.lr=0.2")]
+    text = page.write(runs, tmp_path / "c.html").read_text()
+    assert cells(text, "job.lr") == ["0.1", "0.2"]
+    assert cells(text, "name") == ["e", "other"]
+    assert "job.epochs" not in text[: text.index("<td>test accuracy</td>")]
+
+
 def test_a_comparison_has_baseline_misses_and_losses(folder: Folder, tmp_path: Path) -> None:
     runs = [folder("plain"), folder("lossy", LOSS)]
     text = page.write(runs, tmp_path / "c.html").read_text()

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from gradplane.records.run_data import RunData
+from gradplane.records.run_folder import FolderError
+from gradplane.records.summary import Summary
 from gradplane.report import page as report
-from gradplane.runner.run_data import RunData
-from gradplane.runner.run_folder import FolderError
-from gradplane.runner.summary import Summary
 
 Runs = Callable[..., Summary]
 
@@ -99,4 +99,4 @@ def test_runs_of_different_machines_are_told_apart(small_run: Runs, tmp_path: Pa
 def test_a_folder_without_an_experiment_has_no_report(tmp_path: Path) -> None:
     with pytest.raises(FolderError) as caught:
         report.write([tmp_path])
-    assert str(caught.value) == f"{tmp_path}: no run folder: it has no experiment.toml"
+    assert str(caught.value) == f"{tmp_path}: not a run folder: it has no experiment.toml"

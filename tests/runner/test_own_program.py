@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from gradplane.experiment.loading import ExperimentError
+from gradplane.records.run_data import RunData
+from gradplane.records.run_folder import FolderError
 from gradplane.runner.run_experiment import run
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +50,20 @@ def test_a_copy_beside_the_experiment_runs(experiment: Path) -> None:
     (experiment.parent / "mine.p4").write_text(THC)
     summary = run(experiment, experiment.parent / "run", net="sim")
     assert summary.values["switches"]["s1"]["events"]["0"]["completed sums"] > 0
+
+
+def test_a_program_that_was_changed_after_the_run_is_named(experiment: Path) -> None:
+    program, folder = experiment.parent / "mine.p4", experiment.parent / "run"
+    program.write_text(THC)
+    run(experiment, folder, net="sim")
+    assert RunData.read(folder).finished
+    program.write_text(THC.replace("hdr.agg.norm", "hdr.agg .norm", 1))
+    with pytest.raises(FolderError) as error:
+        RunData.read(folder)
+    assert str(error.value) == (
+        f"{program}: not the program of the run in {folder}: it, or a file that it includes, was"
+        " changed since: restore it"
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,12 @@ import pytest
 from gradplane.controller import Bound
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import ExperimentError, load, load_deployment
+from gradplane.records import run_data
+from gradplane.records.run_data import RunData
+from gradplane.records.summary import Summary
 from gradplane.replayer.replay_run import ReplayResult, replay
 from gradplane.report import rows as report_rows
-from gradplane.runner import run_data, run_experiment
-from gradplane.runner.run_data import RunData
-from gradplane.runner.summary import Summary
+from gradplane.runner import run_experiment
 
 MININET, WHY_NOT = run_experiment.mininet_possible()
 RING = """

@@ -11,10 +11,10 @@ import pytest
 
 import gradplane
 from gradplane.experiment.loading import ExperimentError, load
+from gradplane.records.recorder import StallError
+from gradplane.records.run_folder import read_lines
+from gradplane.records.summary import Summary
 from gradplane.runner import run_experiment
-from gradplane.runner.recorder import StallError
-from gradplane.runner.run_folder import read_lines
-from gradplane.runner.summary import Summary
 
 Runs = Callable[..., Summary]
 MININET, WHY_NOT = run_experiment.mininet_possible()

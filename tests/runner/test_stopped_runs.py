@@ -11,14 +11,15 @@ from pathlib import Path
 import pytest
 
 import gradplane
+from gradplane.records import run_folder
+from gradplane.records.recorder import Recorder
+from gradplane.records.run_data import RunData
+from gradplane.records.run_folder import FolderError
+from gradplane.records.summary import Summary
 from gradplane.replayer.replay_run import ReplayResult, replay
 from gradplane.report import page
-from gradplane.runner import progress, run_experiment, run_folder
-from gradplane.runner.recorder import Recorder
-from gradplane.runner.run_data import RunData
+from gradplane.runner import progress, run_experiment
 from gradplane.runner.run_experiment import resume, run
-from gradplane.runner.run_folder import FolderError
-from gradplane.runner.summary import Summary
 
 EXPERIMENT = """
 [topology]

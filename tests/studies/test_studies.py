@@ -9,7 +9,7 @@ from rich.console import Console
 
 from gradplane.cli import output_tables
 from gradplane.experiment.document import ExperimentError
-from gradplane.runner.run_folder import FolderError
+from gradplane.records.run_folder import FolderError
 from gradplane.studies import launch
 
 ROOT = Path(__file__).parents[2]

@@ -51,12 +51,12 @@ STAR_OPTIONS = "delay, queue, rate, servers, workers"
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("strar", {}, f"no topology 'strar': did you mean 'star'? there is: {', '.join(kinds())}"),
-        ("no/way", {}, f"no topology 'no/way': there is: {', '.join(kinds())}"),
+        ("strar", {}, f"no topology 'strar': did you mean 'star'? known: {', '.join(kinds())}"),
+        ("no/way", {}, f"no topology 'no/way': known: {', '.join(kinds())}"),
         (
             "star",
             {"workers": 2, "delays": 1},
-            f"topology star has no option 'delays': did you mean 'delay'? there is: {STAR_OPTIONS}",
+            f"topology star has no option 'delays': did you mean 'delay'? known: {STAR_OPTIONS}",
         ),
         ("star", {}, "topology star needs workers"),
         (
@@ -126,7 +126,7 @@ LINK = Link("h1", "s1", 0, 1)
         (
             (H1,),
             (LINK, Link("s1", "s2", 2, 1)),
-            "a link leads to 's2', which does not exist: there is: h1, s1",
+            "a link leads to 's2', which does not exist: known: h1, s1",
         ),
         ((H1, H2), (LINK,), "host h2 has interfaces []: a host has exactly one, numbered 0"),
         (

@@ -126,7 +126,7 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
         (
             "leaf-spine",
             {"workers": 2, "spine": 1},
-            "topology leaf-spine has no option 'spine': did you mean 'spines'? there is: delay,"
+            "topology leaf-spine has no option 'spine': did you mean 'spines'? known: delay,"
             " fabric_delay, fabric_queue, fabric_rate, hosts_per_leaf, leaves, queue, rate,"
             " servers, spines, workers",
         ),

@@ -90,9 +90,9 @@ class Aggregation(ABC):
     """A scheme. Frozen and without state: equal jobs are deployed equally."""
 
     worker_role: ClassVar[str]
-    """What runs on a worker's host, as "module:object"; see gradplane.hosts.drivers.host."""
+    """Return the role of a worker's host as "module:object" (gradplane.hosts.drivers.host)."""
     server_role: ClassVar[str | None] = None
-    """The same for the job's server; None for a scheme without one."""
+    """The role of the job's server, likewise; None for a scheme without one."""
     program: ClassVar[str | None] = None
     """The shipped P4 program that the scheme needs; None for any that forwards."""
     baseline: ClassVar[str] = "ps"

@@ -5,7 +5,7 @@ Each command imports what it needs when it runs, so that --help is fast.
 
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -49,13 +49,13 @@ Cert = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: your certif
 Key = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: its private key")]
 
 
-def main() -> None:
-    """Run the command `gradplane`."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command `gradplane` with the process's arguments, or with those given."""
     # User-defined models and data are module:object, imported from the current folder.
     if "" not in sys.path:
         sys.path.insert(0, "")
     try:
-        app(prog_name="gradplane")
+        app(arguments, prog_name="gradplane")
     except Exception as error:
         if not (_ours(error) or isinstance(error, OSError)):
             raise
@@ -214,8 +214,8 @@ def replay(
 ) -> None:
     """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
     from gradplane.cli import output_tables
+    from gradplane.records.summary import Summary
     from gradplane.replayer import replay_run
-    from gradplane.runner.summary import Summary
 
     if net is not None and not settings:
         raise typer.BadParameter("it is for --set", param_hint="--net")
@@ -233,6 +233,38 @@ def replay(
         _say(console, f"report: {result.report}")
         return
     _say(console, result.text())
+    if not result.equal:
+        raise typer.Exit(1)
+
+
+@app.command("compare-targets")
+def compare_targets(
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT.toml", show_default=False, help="Or its name")
+    ],
+    targets: Annotated[
+        str, typer.Option(metavar="A,B", help="Files in controller/targets/")
+    ] = "embedded,bmv2",
+    net: Annotated[str | None, typer.Option(metavar="mininet|sim")] = None,
+    out: Out = None,
+    seed: Annotated[int | None, typer.Option(min=0, help="Replaces the experiment's seeds")] = None,
+    settings: Settings = [],  # noqa: B006
+) -> None:
+    """Run an experiment on several switches; print the first difference, or that there is none."""
+    from gradplane.replayer import compare_targets as comparing
+
+    _check_network(net)
+    with _stoppable():
+        result = comparing.compare(
+            experiment,
+            targets.split(","),
+            out,
+            net=net,
+            settings=settings,
+            seed=seed,
+            console=True,
+        )
+    _say(_console(), result.text())
     if not result.equal:
         raise typer.Exit(1)
 
@@ -504,6 +536,30 @@ def _trace_live(
 
 
 @app.command()
+def diff(
+    program: Program,
+    targets: Annotated[str, typer.Option(metavar="A,B", help="embedded,bmv2")] = "embedded,bmv2",
+    entries: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Commands, or runtime JSON; default random")
+    ] = None,
+    packets: Annotated[int, typer.Option(min=1)] = 200,
+    seed: Annotated[int, typer.Option(min=0)] = 0,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+) -> None:
+    """Give random packets to two switches; print the first difference, with a trace, or none."""
+    from gradplane.differ import difference
+
+    if tuple(targets.split(",")) != difference.TARGETS:
+        allowed = ",".join(difference.TARGETS)
+        raise typer.BadParameter(f"use {allowed}", param_hint="--targets")
+    result = difference.diff(program, entries, packets, seed, include, define)
+    print(result.text())
+    if result.difference:
+        raise typer.Exit(1)
+
+
+@app.command()
 def stf(
     programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4...", show_default=False)],
     engine: Annotated[str, typer.Option(help="jit or interpreter")] = "jit",
@@ -573,6 +629,16 @@ def cli(
         raise typer.BadParameter("give one of --at and --thrift-port", param_hint="--at")
     address = at or (f"{thrift_ip}:{thrift_port}" if thrift_port else "127.0.0.1:9559")
     raise typer.Exit(run_commands(address, file, _tls(cacert, cert, key)))
+
+
+@app.command()
+def shims(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", show_default=False)],
+) -> None:
+    """Write stand-ins for p4c and BMv2's programs to DIR; print the line that puts it on PATH."""
+    from gradplane.cli.shims import write_shims
+
+    print(write_shims(folder))
 
 
 @app.command()

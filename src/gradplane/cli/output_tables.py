@@ -13,7 +13,7 @@ from rich.text import Text
 
 from gradplane import codecs as compression
 from gradplane.experiment import shipped
-from gradplane.runner.summary import Summary, queue_drops, rate, undelivered
+from gradplane.records.summary import Summary, queue_drops, rate, undelivered
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir

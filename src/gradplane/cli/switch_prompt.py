@@ -94,7 +94,7 @@ def _check_switch(client: CommandClient) -> None:
 
 
 def _texts() -> Iterator[str]:
-    """Commands as they come; what is there already, a file or JSON, as a whole."""
+    """Yield commands as they arrive; a file or JSON text as a whole."""
     lines = takewhile(lambda line: line.strip() not in _ENDS, sys.stdin)
     if stat.S_ISREG(os.fstat(sys.stdin.fileno()).st_mode):
         yield "".join(lines)
@@ -122,7 +122,7 @@ def _at_prompt(client: CommandClient) -> None:
 
 
 def _set_up_keys(client: CommandClient) -> None:
-    """The tab key completes commands and names."""
+    """Let the tab key complete commands and names."""
     choices: list[str] = []
 
     def complete(text: str, number: int) -> str | None:

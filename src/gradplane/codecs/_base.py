@@ -5,10 +5,10 @@ that writes `_encode`, `_decode` and `max_size`. Checks, name, equality, repr an
 here. Nothing is remembered between calls: residuals travel as `state`, random values depend on
 `seed` and `worker`.
 
-`seed` is one integer that all workers of one reduce share. Make it from everything that tells the
-reduce from others, as in `codecs.key(experiment_seed, job, round, ...)`. A codec derives from it
-what is common to the workers (THC's rotation) and, with `worker`, what must be independent
-(stochastic rounding).
+`seed` is one integer that all workers of one reduce share. Make it from everything that
+distinguishes the reduce from others, as in `codecs.key(experiment_seed, job, round, ...)`. A codec
+derives from it what is common to the workers (THC's rotation) and, with `worker`, what must be
+independent (stochastic rounding).
 """
 
 import dataclasses

@@ -9,7 +9,7 @@ from gradplane.controller.blocking import Setup, configure, read_counters, set_b
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Controller, Credentials
-from gradplane.controller.controller_errors import ControllerError, PlanError, SwitchError
+from gradplane.controller.controller_errors import ControllerError, PlanError, RequestError
 from gradplane.controller.plan import Capacity, JobPlan, Member, Route, allocate, check
 from gradplane.controller.thc import capacity_of, events
 
@@ -27,7 +27,7 @@ __all__ = [
     "PlanError",
     "Route",
     "Setup",
-    "SwitchError",
+    "RequestError",
     "allocate",
     "capacity_of",
     "check",

@@ -13,7 +13,7 @@ from finsy import p4entity
 from finsy.proto import U128, p4i, p4r
 from google.protobuf import text_format
 
-from gradplane.controller.controller_errors import ControllerError, SwitchError
+from gradplane.controller.controller_errors import ControllerError, RequestError
 from gradplane.controller.targets import Target
 
 Entity = finsy.P4TableEntry | finsy.P4MulticastGroupEntry
@@ -87,7 +87,7 @@ class Connection:
     """An open session, used as `async with Connection(address, device_id, target)`.
 
     Of several controllers the first is the primary, which may write; the others read. Every method
-    raises SwitchError where the switch refuses.
+    raises RequestError where the switch refuses.
     """
 
     def __init__(
@@ -124,10 +124,10 @@ class Connection:
     def schema(self) -> finsy.P4Schema:
         """The schema of the running program, loaded or found there.
 
-        Raises SwitchError if there is none.
+        Raises RequestError if there is none.
         """
         if self._schema is None:
-            raise SwitchError(f"{self.address}: the switch runs no program yet: load one first")
+            raise RequestError(f"{self.address}: the switch runs no program yet: load one first")
         return self._schema
 
     async def load(self, pipeline: Pipeline, force: bool = False) -> None:
@@ -235,7 +235,7 @@ class Connection:
 
     def _check_primary(self) -> None:
         if not self._primary:
-            raise SwitchError(
+            raise RequestError(
                 f"{self.address}: another controller (election id {self._primary_id}) is the"
                 " primary one: stop it first"
             )
@@ -252,11 +252,11 @@ class Connection:
         except finsy.P4ClientError as error:
             raise self._refused(what, error) from error
         except ValueError as error:  # finsy's, for names and values that are not the program's
-            raise SwitchError(f"{self.address}: {what}: {error}") from error
+            raise RequestError(f"{self.address}: {what}: {error}") from error
 
-    def _refused(self, what: str, error: finsy.P4ClientError) -> SwitchError:
+    def _refused(self, what: str, error: finsy.P4ClientError) -> RequestError:
         details = [f"{d.canonical_code.name}: {d.message}" for d in error.details.values()]
         hint = f" ({_HINTS[error.code]})" if error.code in _HINTS else ""
         lines = details[:5] or [f"{error.code.name}: {error.message}{hint}"]
         more = [f"and {len(details) - 5} more"] if len(details) > 5 else []
-        return SwitchError(f"{self.address}: {what} refused: " + "\n    ".join(lines + more))
+        return RequestError(f"{self.address}: {what} refused: " + "\n    ".join(lines + more))

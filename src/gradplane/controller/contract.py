@@ -1,4 +1,4 @@
-"""What a program must have so that an experiment can use it: checked before a switch is there.
+"""The tables and groups that an experiment needs of a program, checked before a switch starts.
 
 docs/experiments.md lists the tables, fields and groups. The check encodes what would be installed
 against the program's P4Info, so it knows no names of its own.

@@ -25,7 +25,7 @@ Credentials = finsy.GRPCCredentialsTLS
 
 
 class Controller:
-    """A session with one switch. Methods raise SwitchError where the switch refuses.
+    """A session with one switch. Methods raise RequestError where the switch refuses.
 
     device_id: None for the target's default. target: a name of `targets.names()`. credentials: for
     TLS; None for a plain connection.
@@ -123,7 +123,7 @@ class Controller:
         await self._connection.put(wanted)
 
     async def jobs(self) -> list[Claim]:
-        """Return the jobs that are on the switch, whoever installed them."""
+        """Return the jobs that are on the switch, of all controllers."""
         members = self._connection.read(finsy.P4TableEntry(thc.MEMBERS))
         claims = {entry["job"]: thc.claim(entry) async for entry in members}
         return [claims[number] for number in sorted(claims)]

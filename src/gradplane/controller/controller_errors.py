@@ -11,5 +11,5 @@ class PlanError(ControllerError):
     """A job that does not fit this program or the other jobs. Nothing was installed."""
 
 
-class SwitchError(ControllerError):
+class RequestError(ControllerError):
     """The switch cannot be reached, or refused a request."""

@@ -1,4 +1,4 @@
-"""What cannot work in an experiment, beyond what codecs, hosts, topologies and schemes refuse."""
+"""Checks of an experiment beyond those of the codecs, hosts, topologies and schemes."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ _LEAST_DELAY = 1000  # ns; below it, a number without a unit is refused
 
 @dataclass(frozen=True)
 class Problem:
-    """What cannot work. `keys`: the key to look at first, then others that it is about."""
+    """A problem that prevents a run. `keys`: the key to look at first, then related ones."""
 
     text: str
     keys: tuple[Key, ...]

@@ -121,7 +121,7 @@ class _Deploying:
         """Make all parts, in an order in which each can rely on the ones before."""
         experiment, section = self._experiment, self._experiment.switch
         with self._about("switch", "target"):
-            target = targets.get(section.target)
+            target = targets.get(section.target, **section.target_keys)
         with self._about("switch", "program"):
             path = p4_programs.find(section.program)
         with self._about("topology"):

@@ -83,6 +83,7 @@ class Deployment:
             include_dirs=self.program.include_dirs,
             defines=tuple(self.program.defines.items()),
             target=self.target.name,
+            target_keys=tuple(section.target_keys.items()),
             engine=section.engine,
             seed=self.experiment.seed,
             latency=round(section.latency_us * 1000) if latency is None else latency,

@@ -88,14 +88,14 @@ def _item(document: tomlkit.TOMLDocument, key: Key) -> Item | None:
 
 
 def read(path: Path) -> Document:
-    """Return the document in a file; ExperimentError if it is not there or is no TOML."""
+    """Return the document in a file; ExperimentError if it is missing or not valid TOML."""
     try:
         text = path.read_text("utf-8")
         values = tomllib.loads(text)
     except OSError as error:
         raise ExperimentError(f"{path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ExperimentError(f"{path}: no valid TOML: {error}") from None
+        raise ExperimentError(f"{path}: not valid TOML: {error}") from None
     return Document(str(path), values, text)
 
 
@@ -167,8 +167,9 @@ class _Setter:
         if not isinstance(head, int):
             return range(len(node))
         if head >= len(node):
+            names = [dotted((*done, index)) for index in range(len(node))]
             raise ExperimentError(
-                f"{self.place}: there are {len(node)} of {dotted(done)}, from 0 on"
+                f"{self.place}: unknown key {dotted((*done, head))}: known: {', '.join(names)}"
             )
         return [head]
 

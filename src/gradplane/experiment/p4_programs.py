@@ -40,6 +40,10 @@ class Program:
         """Return its source with all includes. Raises CompileError where one is missing."""
         return device_config(self.path, self.include_dirs, self.defines)
 
+    def compiled_for(self, switch: str) -> bytes:
+        """Return it as a back end of `switch.backends` writes it. Raises CompileError."""
+        return compiled_for(switch, compiled(self.path, (), self.defines)).encode()
+
 
 def find(program: str, folder: Path = Path()) -> Path:
     """Return the file of a program: a shipped one by name, else a path, relative to `folder`.
@@ -78,10 +82,17 @@ def compiled(
     return compile_source(program, folders, macros or None, library=library)
 
 
-def check(compiled: Compiled) -> None:
-    """Raise CompileError for what the program's architecture or P4Info does not allow."""
-    architecture(None, compiled.program).check(compiled.program)
+def check(compiled: Compiled, arch: str | None = None) -> None:
+    """Raise CompileError for what the program's architecture or P4Info does not allow.
+
+    arch: the architecture that the program must be for; None for any that is implemented.
+    """
+    found = architecture(None, compiled.program)
+    found.check(compiled.program)
     try:
+        if arch not in (None, found.name):
+            text = f"the program is for {found.name}, not for {arch}"
+            raise refuse(compiled.program.package.span, text)
         build_p4info(compiled.program)
     except CompileError as error:
         raise CompileError(error.diagnostics, compiled.reporter.lines) from error
@@ -93,12 +104,9 @@ def compiled_for(target: str, compiled: Compiled, arch: str | None = None) -> st
     target: a name of `switch.backends`. arch: the architecture that the program must be for. Raises
     CompileError, with everything that the switch or the architecture does not allow.
     """
-    check(compiled)
+    check(compiled, arch)
     found = architecture(None, compiled.program)
     try:
-        if arch not in (None, found.name):
-            text = f"the program is for {found.name}, not for {arch}"
-            raise refuse(compiled.program.package.span, text)
         digests = digest_calls(compiled.program)
         names = {data: name for name, (data, _) in digests.items()}
         return backends.get(target)(found.name, compiled.program, names)

@@ -54,21 +54,29 @@ NamedCodec = Annotated[NamedModel, BeforeValidator(_by_tensor)]
 """Like Named, or `[["*.weights", "threelc"], ["*", "float32"]]`: the first match counts."""
 
 
-class Topology(Open):
+class TopologySection(Open):
     """[topology]: `kind` is a file in topologies/, the other keys are its function's arguments."""
 
     kind: str = "star"
     workers: int = Field(default=4, ge=1, le=253)
 
 
-class Switch(Section):
-    """[switch]"""
+class SwitchSection(Section):
+    """[switch]; `binary` and `compiler` are keys of some targets."""
 
     program: str = "thc.p4"
     target: str = "embedded"
+    binary: str | None = None
+    compiler: Literal["gradplane", "p4c"] | None = None
     engine: Literal["jit", "interpreter"] = "jit"
     latency_us: float = Field(default=1.0, ge=0)
     recirculation_mbit: float = Field(default=100_000.0, gt=0)
+
+    @property
+    def target_keys(self) -> dict[str, str]:
+        """The keys of the target that are set."""
+        keys = {"binary": self.binary, "compiler": self.compiler}
+        return {key: value for key, value in keys.items() if value is not None}
 
 
 def _scheme(name: str) -> str:
@@ -136,8 +144,8 @@ class Experiment(Section):
     name: str = Field(default="experiment", pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
     seed: int = Field(default=1, ge=0, lt=2**63)
     patience_s: float = Field(default=60.0, gt=0)
-    topology: Topology = Topology()
-    switch: Switch = Switch()
+    topology: TopologySection = TopologySection()
+    switch: SwitchSection = SwitchSection()
     job: tuple[Job, ...] = Field(default=(Job(),), strict=False)
     impairment: tuple[dict[str, Any], ...] = Field(default=(), strict=False)
     output: Output = Output()

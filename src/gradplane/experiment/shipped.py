@@ -16,12 +16,15 @@ def names() -> list[str]:
 def find(experiment: str | Path) -> Path:
     """Return the file of an experiment: a path, or the name of a shipped one.
 
-    A file of that name in the current folder comes first. Any other text is a path, whoever reads
-    it says that it is not there."""
+    A file of that name in the current folder comes first. A path with a folder or a suffix is
+    returned whether or not the file exists. Raises ExperimentError for an unknown name."""
     path = Path(experiment)
-    if not path.exists() and str(experiment) in names():
-        return FOLDER / f"{experiment}.toml"
-    return path
+    if path.exists() or path.suffix or len(path.parts) != 1:
+        return path
+    if str(experiment) not in names():
+        hint = nearest(str(experiment), names())
+        raise ExperimentError(f"{experiment}: neither a file nor a shipped experiment: {hint}")
+    return FOLDER / f"{experiment}.toml"
 
 
 def summary(name: str) -> str:

@@ -39,7 +39,8 @@ class ReplayNetwork:
             for link in self._topology.links
             for node, port in ((link.a, link.a_port), (link.b, link.b_port))
         }
-        self._config = replace(deployment.switch_config(latency=0), target=self._target.name)
+        config = deployment.switch_config(latency=0)
+        self._config = replace(config, target=self._target.name, target_keys=())
         program = compiled(self._config)
         self._switches = {s.name: self._switch(s.name, program) for s in self._topology.switches}
         self._exit = ExitStack()

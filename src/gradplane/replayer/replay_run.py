@@ -13,13 +13,13 @@ from rich.console import Console
 from gradplane.aggregations.aggregation import WrongSum
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.loading import Experiment, load
+from gradplane.records.run_data import RunData
+from gradplane.records.summary import Summary
 from gradplane.replayer import outcomes
 from gradplane.replayer.reenactment import Reenactment, ReplayError
 from gradplane.replayer.replay_network import ReplayNetwork
 from gradplane.runner.machine import OneBlasThread, describe
-from gradplane.runner.run_data import RunData
 from gradplane.runner.run_experiment import run
-from gradplane.runner.summary import Summary
 
 COMPARED = ("gradient", "codes", "sums", "weights")
 _REASONS = {
@@ -75,11 +75,11 @@ class ReplayResult:
 
     @property
     def equal(self) -> bool:
-        """Whether every digest equals the recorded one."""
+        """True when every digest equals the recorded one."""
         return self.difference is None
 
     def text(self) -> str:
-        """The result in words."""
+        """Return the result in words."""
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         if self.difference is None:
             lines = [f"equal: {rounds}, every gradient, code, sum and weight", *self._weights()]
@@ -155,7 +155,7 @@ class _Replay:
         self._recorded, self._on_round = recorded, on_round
         self._deployment = recorded.deployment
         self._outcomes = outcomes.read(recorded.arrivals)
-        self._lines = _digests(recorded.metrics)
+        self._lines = digests(recorded.metrics)
         self._recorded_rounds = Counter(line["job"] for line in recorded.metrics)
         self._rounds = 0
         self._weights: dict[str, dict[str, str]] = {}
@@ -249,7 +249,7 @@ class _Replay:
         return None if was == digest else Difference(job, last, worker, "weights", was, digest)
 
 
-def _digests(metrics: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, str]]:
+def digests(metrics: list[dict[str, Any]]) -> dict[tuple[int, int, int], dict[str, str]]:
     """Return each worker's record of each round, by job, round and worker."""
     return {
         (line["job"], line["round"], worker["worker"]): worker

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane.records.summary import undelivered
 from gradplane.report import figures
-from gradplane.runner.summary import undelivered
 
 Line = dict[str, Any]
 

@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from gradplane.experiment.document import inline
+from gradplane.records.run_data import RunData
+from gradplane.records.summary import queue_drops, rate, undelivered
 from gradplane.report import charts, figures
 from gradplane.report.run_page import losses, percent
-from gradplane.runner.run_data import RunData
-from gradplane.runner.summary import queue_drops, rate, undelivered
 
 Values = dict[str, Any]
 Read = Callable[[Values], Any]
@@ -50,25 +50,27 @@ def _warnings(runs: Sequence[RunData]) -> Iterator[str]:
 
 
 def _differences(runs: Sequence[RunData]) -> Iterator[list[str]]:
-    """A row for each key of the experiments whose values are not equal, and for the network."""
-    found = [{"network": run.network or "-"} | _flat(_values(run)) for run in runs]
+    """Yield a row for each key whose values differ between the experiments, and for the network."""
+    single = all(len(run.experiment.job) == 1 for run in runs)
+    found = [{"network": run.network or "-"} | _flat(_values(run, single)) for run in runs]
     for key in dict.fromkeys(key for values in found for key in values):
         row = [values.get(key, "-") for values in found]
         if len(set(row)) > 1:
             yield [key, *row]
 
 
-def _values(run: RunData) -> Values:
-    """The experiment's values; a single job's are found under `job`, as --set takes it."""
+def _values(run: RunData, single: bool) -> Values:
+    """Return the experiment's values. single: no run has several jobs, so that each run's job is
+    found under `job`, as --set takes it, and its name does not matter."""
     values = run.experiment.values()
-    jobs = values["job"]
-    if len(jobs) == 1 and jobs[0]["name"] == values["name"]:
-        values["job"] = {key: value for key, value in jobs[0].items() if key != "name"}
+    if single:
+        (job,) = values["job"]
+        values["job"] = {key: value for key, value in job.items() if key != "name"}
     return values
 
 
 def _flat(values: Any, key: str = "") -> dict[str, str]:
-    """Every value below, as text, by its key as --set takes it."""
+    """Return every value below, as text, by its key as --set takes it."""
     if isinstance(values, dict):
         items = [(str(name), value) for name, value in values.items()]
     elif isinstance(values, list) and key in ("job", "impairment"):
@@ -92,7 +94,7 @@ def _short(value: Any) -> str:
 
 
 def _results(runs: Sequence[RunData]) -> Iterator[list[Any]]:
-    """Rows of whole runs, then of each job; below a row the baselines' where they say something."""
+    """Yield rows of whole runs, then of each job, each followed by the baselines' if not empty."""
     summaries = [run.summary for run in runs]
     for label, read in _OF_RUNS:
         yield from _rows(label, read, summaries)
@@ -107,7 +109,7 @@ def _results(runs: Sequence[RunData]) -> Iterator[list[Any]]:
 
 
 def _injected(summary: Values) -> dict[tuple[str, str], int]:
-    """Verdicts of the impairments by kind and direction."""
+    """Return the verdicts of the impairments by kind and direction."""
     found = summary["losses_injected"].items()
     return {(kind, way): count for kind, ways in found for way, count in ways.items()}
 
@@ -174,7 +176,7 @@ def _jobs(runs: Sequence[RunData]) -> Iterator[tuple[str, RunData, int]]:
 
 
 def _trainings(runs: Sequence[RunData]) -> Iterator[charts.Training]:
-    """Every job, and every baseline, dashed, in its run's colour; equal baselines are one, grey."""
+    """Yield jobs, and baselines, dashed, in their run's colour; equal baselines once, in grey."""
     baselines: dict[str, list[charts.Training]] = {}
     for place, (label, run, number) in enumerate(_jobs(runs)):
         colour = figures.PALETTE[place % len(figures.PALETTE)]

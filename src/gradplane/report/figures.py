@@ -73,7 +73,7 @@ def _logarithmic(axes: Axes) -> None:
 
 
 def _percent_axis(axes: Axes) -> None:
-    """Ticks that are all different, however small the range is."""
+    """Set ticks that are all different, however small the range is."""
     low, high = axes.get_ylim()
     if high - low < _LEAST_PERCENT:
         middle = (low + high) / 2

@@ -10,9 +10,9 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from gradplane.records.run_data import RunData
+from gradplane.records.run_folder import REPORT
 from gradplane.report import comparison_page, run_page
-from gradplane.runner.run_data import RunData
-from gradplane.runner.run_folder import REPORT
 
 
 def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:

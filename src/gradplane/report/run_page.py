@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from gradplane.records.run_data import STREAM_TYPES, RunData
+from gradplane.records.summary import queue_drops, rate, undelivered
 from gradplane.report import charts, figures
 from gradplane.report import rows as report_rows
-from gradplane.runner.run_data import STREAM_TYPES, RunData
-from gradplane.runner.summary import queue_drops, rate, undelivered
 
 Values = dict[str, Any]
 Rows = list[list[str]]
@@ -19,10 +19,11 @@ _FEW = 8  # rows that are shown without a click
 def contents(run: RunData) -> Values:
     """Everything that run.html shows."""
     summary = run.summary
-    where = {"mininet": " on Mininet", "sim": " on the simulated network"}
+    where = {"mininet": " on Mininet", "sim": " on the simulated network"}.get(run.network, "")
+    switch = f", switch {summary['target']}" if "target" in summary else ""
     return {
         "title": summary["name"],
-        "lead": f"{summary['rounds']} rounds{where.get(run.network, '')}, seed {summary['seed']}",
+        "lead": f"{summary['rounds']} rounds{where}{switch}, seed {summary['seed']}",
         "warning": run.unfinished,
         "unchecked": run.unchecked,
         "cards": list(_cards(summary)),
@@ -60,7 +61,7 @@ def _card(title: str, value: str, note: str, bad: bool = False) -> Values:
 
 
 def _saving(jobs: list[Values], way: str, carried: str) -> tuple[str, str]:
-    """How much less, or more, than the values as float32, of a worker of each job in a round.
+    """Compare a worker's payload of a round with the same values as float32, job by job.
 
     What was not delivered was needed all the same, so it is no saving."""
     payload = sum(job["traffic"][f"payload_{way}"] for job in jobs)
@@ -73,7 +74,7 @@ def _saving(jobs: list[Values], way: str, carried: str) -> tuple[str, str]:
 
 
 def _between_switches(summary: Values, base: Values | None) -> Iterator[Values]:
-    """A card, where there are links between switches."""
+    """Yield a card if there are links between switches."""
     size = summary["link_bytes"]["fabric"]
     if not size:
         return
@@ -96,18 +97,18 @@ def _speed(summary: Values, base: Values | None) -> str:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share as text; "-" where it is not known."""
+    """Return a share as text; "-" where it is not known."""
     return "-" if share is None else f"{share:.{digits}%}"
 
 
 def losses(values: Values) -> int:
-    """Packets that the impairments lost."""
+    """Return the number of packets that the impairments lost."""
     kinds = values["losses_injected"]
     return sum(sum(kinds[kind].values()) for kind in kinds if kind != "delay")
 
 
 def injected(values: Values) -> str:
-    """The verdicts of the impairments by kind and direction, as text."""
+    """Return the verdicts of the impairments by kind and direction, as text."""
     parts = []
     for kind, ways in values["losses_injected"].items():
         counts = ", ".join(f"{count:,} {way}" for way, count in sorted(ways.items(), reverse=True))
@@ -116,7 +117,7 @@ def injected(values: Values) -> str:
 
 
 def _trainings(run: RunData) -> Iterator[charts.Training]:
-    """The run's jobs and their baselines, which are grey beside one job, dashed beside several."""
+    """Yield the jobs and their baselines, which are grey beside one job, dashed beside several."""
     jobs = run.summary["jobs"]
     one = len(jobs) == 1
     for number, job in enumerate(jobs):
@@ -183,7 +184,7 @@ def _timeline(run: RunData) -> Values:
 
 
 def _missed(run: RunData) -> np.ndarray[Any, Any]:
-    """Results that each worker missed in each round, int[workers, rounds]; job after job."""
+    """Return the results missed by each worker in each round, int[workers, rounds], by job."""
     rounds = 1 + max(line["round"] for line in run.metrics)
     tables = [np.zeros((job.size, rounds), np.int64) for job in run.experiment.job]
     for line in run.metrics:
@@ -193,7 +194,7 @@ def _missed(run: RunData) -> np.ndarray[Any, Any]:
 
 
 def _switches(summary: Values) -> Values | None:
-    """The switches' counters; None where the run stopped before they were read."""
+    """Return the switches' counters; None where the run stopped before they were read."""
     if not summary["switches"]:
         return None
     names = [job["name"] for job in summary["jobs"]]
@@ -216,7 +217,7 @@ def _switches(summary: Values) -> Values | None:
 
 
 def _weights(run: RunData) -> Values:
-    """The digests of the parameters; one line a job where all workers agree."""
+    """Return the digests of the parameters; one line a job where all workers agree."""
     rows: Rows = []
     for job in run.summary["jobs"]:
         digests = job["weights"]

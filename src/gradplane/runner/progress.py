@@ -8,7 +8,7 @@ from typing import Protocol
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from gradplane.runner.recorder import JobTally, Recorder
+from gradplane.records.recorder import JobTally, Recorder
 
 PLAIN_SECONDS = 5.0  # between two lines where there is no terminal
 

@@ -16,15 +16,16 @@ from gradplane.experiment.deploying import baseline
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.experiment.schema import Output
+from gradplane.records import manifest, run_folder
+from gradplane.records.manifest import Manifest, planned_jobs, program_digest
+from gradplane.records.recorder import Recorder
+from gradplane.records.run_data import RunData
+from gradplane.records.run_folder import FolderError
+from gradplane.records.summary import Summary, link_counters, outcome, switch_counters
 from gradplane.report import page
-from gradplane.runner import isolation, manifest, run_folder
+from gradplane.runner import isolation
 from gradplane.runner.machine import OneBlasThread, describe
-from gradplane.runner.manifest import Manifest, planned_jobs
 from gradplane.runner.progress import Show, show
-from gradplane.runner.recorder import Recorder
-from gradplane.runner.run_data import RunData
-from gradplane.runner.run_folder import FolderError
-from gradplane.runner.summary import Summary, link_counters, outcome, switch_counters
 from gradplane.topologies.network import Network
 
 NETWORKS = ("mininet", "sim")
@@ -54,7 +55,7 @@ def run(
     """
     deployment = load_deployment(experiment, settings, seed)
     network = choose_network(net, _console(console))
-    _check_target(deployment, network)
+    check_target(deployment, network)
     if cli and network != "mininet":
         raise ExperimentError("--cli is Mininet's prompt, and this run is on the simulated network")
     folder = run_folder.create(out, deployment.experiment.name)
@@ -74,7 +75,7 @@ def resume(folder: str | Path, *, net: str | None = None, console: bool = False)
     if recorded.network and net not in (None, recorded.network):
         raise ExperimentError(f"{folder}: the run is on the network {recorded.network!r}")
     network = choose_network(recorded.network or net, _console(console))
-    _check_target(recorded.deployment, network)
+    check_target(recorded.deployment, network)
     task = _Task(recorded.deployment, path.resolve(), network, False, console)
     return _carry_out(dataclasses.replace(task, trained=recorded.stored), path)
 
@@ -85,7 +86,8 @@ def _carry_out(task: "_Task", folder: Path) -> Summary:
         run_folder.clear(folder, training=task.trained is None)
         if task.trained is None:
             jobs = planned_jobs(task.deployment)
-            plan = Manifest(network=task.network, machine=describe(), jobs=jobs)
+            program = program_digest(task.deployment)
+            plan = Manifest(network=task.network, machine=describe(), jobs=jobs, program=program)
             manifest.start(folder, task.deployment.experiment, plan)
         try:
             values = _isolated(task)
@@ -123,7 +125,7 @@ def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
     network = choose_network(net, None)
     plain = experiment.model_copy(update={"output": Output(baseline=False)})
     deployment = load_deployment(plain)
-    _check_target(deployment, network)
+    check_target(deployment, network)
     return _isolated(_Task(deployment, folder.resolve(), network, False, False))
 
 
@@ -161,7 +163,7 @@ def mininet_possible() -> tuple[bool, str]:
     return isolation.can_isolate()
 
 
-def _check_target(deployment: Deployment, network: str) -> None:
+def check_target(deployment: Deployment, network: str) -> None:
     """Check that the target can run the program here, before anything is started or written.
 
     Raises ExperimentError where it cannot, and CompileError where the program is wrong."""
@@ -211,6 +213,7 @@ def _execute(task: _Task) -> dict[str, Any]:
         values = task.trained
         if values is None:
             about = {"name": experiment.name, "network": task.network, "seed": experiment.seed}
+            about |= {"target": task.deployment.target.description()}
             values = _train(task, "run") | about | describe()
             manifest.finish(task.folder, values)
         if experiment.output.baseline:

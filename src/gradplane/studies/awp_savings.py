@@ -38,7 +38,7 @@ class Training:
         return 4 * sum(self.sizes) * len(self.bits) / self.sent
 
     def since(self, layer: int, bits: int) -> int | None:
-        """The first batch before which the layer had that many bits, or None."""
+        """Return the first batch before which the layer had that many bits, or None."""
         return next((n for n, now in enumerate(self.bits) if now[layer] >= bits), None)
 
 

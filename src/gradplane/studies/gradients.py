@@ -66,19 +66,19 @@ def training(
 
 
 def accuracy(weights: list[Floats], test: float) -> float:
-    """The share of the images that training(test=test) keeps out which the weights get right."""
+    """Return the share of the images kept out by training(test=test) that the weights get right."""
     _, (images, labels) = _split(test)
     guesses = _forward(weights, images)[1].argmax(1)
     return float(np.mean(guesses == labels))
 
 
 def flat(tensors: list[Floats]) -> Floats:
-    """All tensors' values as one vector."""
+    """Return all tensors' values as one vector."""
     return np.concatenate([tensor.reshape(-1) for tensor in tensors])
 
 
 def _split(test: float) -> tuple[Images, Images]:
-    """The images to learn and those kept out, every time the same."""
+    """Return the images to learn and those kept out, every time the same."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)

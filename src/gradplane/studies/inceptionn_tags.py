@@ -48,7 +48,7 @@ class Error:
 
 
 def table3(gradient: Floats, bounds: Sequence[int] = BOUNDS) -> list[Mix]:
-    """The tag mix of float32[n], n > 0, for each error bound 2^-k."""
+    """Return the tag mix of float32[n], n > 0, for each error bound 2^-k."""
     exponents = (check_vector(gradient).view(np.uint32) >> np.uint32(23)) & np.uint32(255)
     rows = []
     for bound in bounds:

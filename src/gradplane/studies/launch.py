@@ -13,8 +13,8 @@ from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
 from gradplane.experiment.schema import Experiment, Section
 from gradplane.experiment.validation_text import explain
+from gradplane.records import run_folder
 from gradplane.report.page import render
-from gradplane.runner import run_folder
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.studies import papers, plot
 from gradplane.studies.study import Outcome, Study

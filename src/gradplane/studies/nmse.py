@@ -89,7 +89,7 @@ def nmse_of_copies(
 def figure_2b(
     workers: int = 4, n: int = 2**20, repetitions: int = 3, seed: int = 0
 ) -> list[SchemeRow]:
-    """A row for each of FIGURE_2B's schemes, on the same gradients.
+    """Return a row for each of FIGURE_2B's schemes, on the same gradients.
 
     TernGrad's error grows with the largest value, so slowly with n: 7 is reached near 2^20. DGC in
     its first round, with nothing kept from before, sends what TopK sends.
@@ -110,7 +110,7 @@ def figure_15(
     repetitions: int = 10,
     seed: int = 0,
 ) -> list[GranularityRow]:
-    """A row for each bit budget b and granularity g that allow a table (g >= 2^b - 1).
+    """Return a row for each bit budget b and granularity g that allow a table (g >= 2^b - 1).
 
     The paper takes the mean of 100 gradients; their size is not in our copy.
     """

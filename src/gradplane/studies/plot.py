@@ -55,7 +55,7 @@ Lines = Mapping[str, tuple[Sequence[float], Sequence[float]]]
 
 
 def curves(lines: Lines, x: str, y: str) -> Figure:
-    """A line for each label, over a logarithmic y axis."""
+    """Return a line for each label, over a logarithmic y axis."""
     figure, axes = new_axes(6.4, 3.2)
     for (label, (xs, ys)), colour in zip(lines.items(), _colours(len(lines)), strict=True):
         axes.plot(xs, ys, color=colour, label=label, linewidth=1.8, marker="o", markersize=3.5)
@@ -123,7 +123,7 @@ def stacks(labels: Sequence[str], parts: Mapping[str, Sequence[float]], y: str) 
 
 
 def linear(lines: Lines, x: str, y: str, from_zero: bool = True) -> Figure:
-    """A line for each label, over a linear y axis; `from_zero` with a tick at each x."""
+    """Return a line for each label, over a linear y axis; `from_zero` with a tick at each x."""
     figure, axes = new_axes(6.4, 3.2)
     for (label, (xs, ys)), colour in zip(lines.items(), _colours(len(lines)), strict=True):
         axes.plot(xs, ys, color=colour, label=label, linewidth=1.8, marker="o", markersize=3.5)
@@ -158,7 +158,7 @@ def panels(
 
 
 def render(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
-    """The figure as a file, on white; equal figures give equal SVG."""
+    """Return the figure as a file, on white; equal figures give equal SVG."""
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {}
     with rc_context(

@@ -41,5 +41,5 @@ class Study(Section, ABC):
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A paper's number or ours as a cell; None is what our copy of the paper lacks."""
+    """Return a paper's number or ours as a cell; None is what our copy of the paper lacks."""
     return NOT_IN_OUR_COPY if value is None else f"{value:.{digits}g}"

@@ -38,7 +38,7 @@ class Row:
 
 
 def table2(steps: Iterable[Sequence[Floats]], s: Sequence[float] = MULTIPLIERS) -> list[Row]:
-    """A row without zero-run encoding, then one for each s.
+    """Return a row without zero-run encoding, then one for each s.
 
     `steps` are the gradients that one worker pushes, step by step, one array a tensor: each tensor
     has its own m and error accumulation, as in the paper. Bytes counted are all of encode()'s."""
@@ -48,7 +48,7 @@ def table2(steps: Iterable[Sequence[Floats]], s: Sequence[float] = MULTIPLIERS) 
 
 
 def bits(steps: Sequence[Sequence[Floats]], codec: ThreeLC) -> tuple[float, ...]:
-    """Bits a value of each step, over all its tensors."""
+    """Return the bits a value of each step, over all its tensors."""
     states = [codec.start(tensor.size) for tensor in steps[0]] if steps else []
     made = []
     for tensors in steps:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from gradplane.experiment.deploying import deploy, resolve
-from gradplane.experiment.schema import Experiment, Job, Topology
+from gradplane.experiment.schema import Experiment, Job, TopologySection
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
 from gradplane.hosts.protocols.results import Floats, Reduced
@@ -37,9 +37,9 @@ class Trained:
 
 
 def job(workers: int, **keys: Any) -> JobConfig:
-    """The job of an experiment through a parameter server: `keys` as in [[job]]."""
+    """Return the job of an experiment through a parameter server: `keys` as in [[job]]."""
     wanted = Job(aggregation="ps", **keys)
-    made = Experiment(topology=Topology(workers=workers), job=(wanted,))
+    made = Experiment(topology=TopologySection(workers=workers), job=(wanted,))
     return deploy(resolve(made)).jobs[0].config
 
 

@@ -20,9 +20,9 @@ from gradplane.switch.runtime.replicas import Replica
 from gradplane.switch.runtime.state import State
 from gradplane.switch.runtime.valuesets import ParserValueSet
 
-Copy = int | tuple[int, int] | tuple[int, int, Iterable[Any]]
-"""Where a replica goes: port, (port, egress_rid), or (port, egress_rid, backups): replicas of which
-the first with a link takes its place while the port has none."""
+ReplicaSpec = int | tuple[int, int] | tuple[int, int, Iterable[Any]]
+"""A replica: port, (port, egress_rid), or (port, egress_rid, backups): while the port has no link,
+the first backup that has one takes its place."""
 
 VALIDITY = "$valid$"  # the name of isValid() in P4Info's keys
 
@@ -228,7 +228,7 @@ def _argument(param: ir.Var, value: Any, where: str) -> int:
 
 
 class ControlledSwitch(Protocol):
-    """What a control plane in this process uses of a switch; gradplane.switch.Switch is one."""
+    """The interface that a control plane in the same process needs; Switch has it."""
 
     program: ir.Program
     state: State
@@ -247,12 +247,16 @@ class ControlledSwitch(Protocol):
 
     def value_set(self, name: str) -> ParserValueSet: ...
 
-    def replicas(self, ports: Iterable[Copy]) -> list[Replica]: ...
+    def replicas(self, ports: Iterable[ReplicaSpec]) -> list[Replica]: ...
 
-    def multicast(self, group: int, ports: Iterable[Copy]) -> None: ...
+    def multicast(self, group: int, ports: Iterable[ReplicaSpec]) -> None: ...
 
     def clone_session(
-        self, session: int, ports: Iterable[Copy], truncate: int = 0, class_of_service: int = 0
+        self,
+        session: int,
+        ports: Iterable[ReplicaSpec],
+        truncate: int = 0,
+        class_of_service: int = 0,
     ) -> None: ...
 
     def reset(self) -> None: ...

@@ -55,12 +55,12 @@ class Diagnostic:
 
 
 def _printable(c: str) -> str:
-    """A file that is no text must not reach the terminal as it is."""
+    """Replace unprintable characters, so that a binary file does not disturb the terminal."""
     return c if c.isprintable() or c == "\t" else "\ufffd"
 
 
 def _excerpt(line: str, column: int) -> tuple[str, int]:
-    """A line too long to show is cut to what stands around the column."""
+    """Cut a line that is too long to show to the part around the column."""
     if len(line) <= MAX_SHOWN:
         return line, column
     start = max(0, min(column - 1 - MAX_SHOWN // 2, len(line) - MAX_SHOWN))

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane.switch.arch.registry import architecture
-from gradplane.switch.control_handles import Copy, Profile, Table
+from gradplane.switch.control_handles import Profile, ReplicaSpec, Table
 from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.interp.trace_events import Event, Trace
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
@@ -328,7 +328,7 @@ class Switch:
         """Return a parser value set: replace(members)."""
         return _named("value set", name, self.state.value_sets)
 
-    def multicast(self, group: int, ports: Iterable[Copy]) -> None:
+    def multicast(self, group: int, ports: Iterable[ReplicaSpec]) -> None:
         """Set a multicast group's ports; without ports, delete the group."""
         most = self.architecture.groups - 1
         if not 0 < group <= most:
@@ -349,7 +349,7 @@ class Switch:
     def clone_session(
         self,
         session: int,
-        ports: Iterable[Copy],
+        ports: Iterable[ReplicaSpec],
         truncate: int = 0,
         class_of_service: int = 0,
     ) -> None:
@@ -376,14 +376,16 @@ class Switch:
         """The number of clone sessions: session numbers are below it."""
         return self.architecture.sessions
 
-    def replicas(self, ports: Iterable[Copy]) -> list[Replica]:
+    def replicas(self, ports: Iterable[ReplicaSpec]) -> list[Replica]:
         """Make replicas through ports. Raises SwitchError for ports beyond the architecture's."""
         return [
             self._replica(*port) if isinstance(port, tuple) else self._replica(port)
             for port in ports
         ]
 
-    def _replica(self, port: int, instance: int = 0, backups: Iterable[Copy] = ()) -> Replica:
+    def _replica(
+        self, port: int, instance: int = 0, backups: Iterable[ReplicaSpec] = ()
+    ) -> Replica:
         self._check_port(port)
         if not 0 <= instance < 1 << 16:
             raise SwitchError(f"egress_rid {instance} is not within 0 to 65535")

@@ -25,15 +25,17 @@ OnRecord = Callable[[Record], None]
 class SwitchConfig:
     """The configuration of every switch of a network.
 
-    program: P4 source. target: a name of `gradplane.controller.targets`. latency: ns through the
-    pipeline; recirculation_rate: bit/s, None for no limit (both in the simulated network only: a
-    real one takes its own time). pcap: a folder that gets a file for each port; None for none.
+    program: P4 source. target: a name of `gradplane.controller.targets`; target_keys: the values of
+    keys of its own. latency: ns through the pipeline; recirculation_rate: bit/s, None for no limit
+    (both in the simulated network only: a real one takes its own time). pcap: a folder that gets a
+    file for each port; None for none.
     """
 
     program: Path
     include_dirs: tuple[Path, ...] = ()
     defines: tuple[tuple[str, str], ...] = ()
     target: str = "embedded"
+    target_keys: tuple[tuple[str, str], ...] = ()
     engine: str = "jit"
     seed: int = 0
     latency: int = 1000

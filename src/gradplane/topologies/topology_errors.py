@@ -26,4 +26,4 @@ def nearest(name: str, known: Iterable[str]) -> str:
     """Return the hint for a wrong name: the nearest name, if any, and the known names."""
     names = sorted(known)
     hint = _suggestions.did_you_mean(name, names, repr)
-    return f"{hint} there is: {', '.join(names)}".lstrip()
+    return f"{hint} known: {', '.join(names)}".lstrip()

@@ -142,9 +142,9 @@ class _Bmv2Tester(Tester):
         self._handles_there[entry] = int(found[-1])
 
     def collect(self, quiet: float = QUIET) -> None:
-        """Take what leaves until nothing does for a while."""
-        self._pipe.recv_timeout = round(quiet * 1000)
-        while True:
+        """Take what leaves until nothing does for a while, or for ever."""
+        self._pipe.recv_timeout, end = round(quiet * 1000), time.monotonic() + LONGEST
+        while time.monotonic() < end:
             try:
                 message = self._pipe.recv()
             except pynng.Timeout:

@@ -38,10 +38,13 @@ class Program(Protocol):
     def packed_source(self) -> bytes:
         """Return its source with all includes, as the embedded switch takes it."""
 
+    def compiled_for(self, switch: str) -> bytes:
+        """Return it in the form that a switch of another make loads ("bmv2": JSON)."""
+
 
 @dataclass(frozen=True)
 class Start:
-    """What a switch's process is started with.
+    """The parameters of a switch's process.
 
     interfaces: by port number. address: of its P4Runtime server; with port 0 the target announces
     the port that it took. options: further options of the target's own command.
@@ -61,15 +64,21 @@ class Target(ABC):
     device_id: ClassVar[int] = 0
     """Its P4Runtime device id."""
     batch: ClassVar[int]
-    """How many updates one write request may carry."""
+    """The maximum number of updates in one write request."""
     networks: ClassVar[tuple[str, ...]] = ("mininet",)
     """The networks that can start it. On "sim" gradplane's engine stands for it."""
     announces: ClassVar[bool] = False
     """The process prints {"ready": true, "grpc": ADDRESS} as a line of JSON when it takes packets.
     Otherwise it is given a free port and is ready when that port takes connections."""
+    keys: ClassVar[tuple[str, ...]] = ()
+    """The keys of an experiment's [switch] that are for this target; they go to __init__."""
 
     def __init__(self, name: str) -> None:
         self.name = name
+
+    def description(self) -> str:
+        """Return what reports call it: its name, with a version where it is not this package's."""
+        return self.name
 
     def missing(self) -> str | None:
         """Return what is not installed and how to install it; None if the target can be used."""
@@ -96,9 +105,26 @@ def names() -> list[str]:
     return _plugins.names(__path__)
 
 
-def get(name: str) -> Target:
-    """Return the target of that name. Raises ControllerError, with the known names."""
+def get(name: str, **values: str) -> Target:
+    """Return the target of that name, with the values of its own keys.
+
+    Raises ControllerError, with what is known, for another name or a key that is not the target's.
+    """
+    kind = _kind(name)
+    for key in values:
+        if key not in kind.keys:
+            known = ", ".join(kind.keys) or "none"
+            raise ControllerError(f'{key} is no key of target "{name}"; its own keys: {known}')
+    return kind(name, **values)
+
+
+def keys(name: str) -> tuple[str, ...]:
+    """Return the keys that are the target's own. Raises ControllerError, with the known names."""
+    return _kind(name).keys
+
+
+def _kind(name: str) -> type[Target]:
     if name not in names():
         raise ControllerError(f'no target "{name}": known: {", ".join(names())}')
-    target: Target = _plugins.find(__name__, name, Target)(name)
-    return target
+    kind: type[Target] = _plugins.find(__name__, name, Target)
+    return kind

@@ -17,11 +17,11 @@ class Role(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether only other hosts may still need this one; a server is finished from the start."""
+        """True when only other hosts may still need this one: for a server, from the start."""
 
     @property
     def ignored(self) -> dict[str, int]:
-        """How much arrived and was of no use, by reason."""
+        """The number of datagrams that arrived and were ignored, by reason."""
 
     def start(self) -> None:
         """Begin."""
@@ -48,12 +48,12 @@ class Host:
 
     @property
     def finished(self) -> bool:
-        """Whether only other hosts may still need this one."""
+        """True when only other hosts may still need this one."""
         return self._role.finished
 
     @property
     def ignored(self) -> dict[str, int]:
-        """How much arrived and was of no use, by reason."""
+        """The number of datagrams that arrived and were ignored, by reason."""
         return {"strays": self._link.strays} | self._role.ignored
 
     def start(self) -> None:
@@ -64,5 +64,5 @@ class Host:
             self._env.call_at(self._start_at, self._role.start)
 
     def receive(self, port: int, ip: str, source_port: int, payload: bytes) -> None:
-        """A datagram for local `port`. Whatever is in it, it raises nothing by being malformed."""
+        """Take a datagram for local `port`. A malformed one raises nothing."""
         self._link.receive(port, ip, source_port, payload)

@@ -67,7 +67,7 @@ class TrainingHost(ABC):
 
     @property
     def ignored(self) -> dict[str, int]:
-        """How much arrived and was of no use, by reason."""
+        """The number of datagrams that arrived and were ignored, by reason."""
         return self.machines.ignored | dict(self.refused)
 
     def start(self) -> None:

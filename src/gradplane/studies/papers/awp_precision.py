@@ -36,7 +36,7 @@ class Precision(Study):
     repetitions: int = Field(default=5, ge=1)
 
     def run(self, seed: int) -> Outcome:
-        """A row a layer, then AWP and each fixed precision."""
+        """Return a row a layer, then AWP and each fixed precision."""
         adaptive = AWP(self.threshold, self.interval, self.step)
         runs = {"AWP": [self._train(adaptive, seed + r) for r in range(self.repetitions)]}
         for bits in WIDTHS:

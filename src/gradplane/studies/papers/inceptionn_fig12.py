@@ -58,7 +58,7 @@ class Fig12(Study):
     net: Network = "sim"
 
     def run(self, seed: int) -> Outcome:
-        """A row for each model and scheme."""
+        """Return a row for each model and scheme."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
         gradient = recorded(self.values, seed)
         found = [exchange(setting, scheme, self.workers, gradient) for scheme in SCHEMES]

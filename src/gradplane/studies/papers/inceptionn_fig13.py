@@ -43,7 +43,7 @@ class Fig13(Study):
     net: Network = "sim"
 
     def run(self, seed: int) -> Outcome:
-        """A row for each scheme."""
+        """Return a row for each scheme."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
         job = {
             "model": {"name": "mlp", "hidden": list(self.hidden)},

@@ -53,7 +53,7 @@ class Fig14(Study):
     repetitions: int = Field(default=5, ge=1)
 
     def run(self, seed: int) -> Outcome:
-        """A row for no compression, one for each truncation, one for each error bound."""
+        """Return a row for no compression, one for each truncation, one for each error bound."""
         schemes = [self._scheme(group, label, codec, seed) for group, label, codec in self._all()]
         plain = schemes[0].accuracy
         return Outcome(

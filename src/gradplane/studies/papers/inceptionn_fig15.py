@@ -25,7 +25,7 @@ class Fig15(Study):
     net: Network = "sim"
 
     def run(self, seed: int) -> Outcome:
-        """A row for each scheme and number of workers."""
+        """Return a row for each scheme and number of workers."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
         gradient = recorded(self.values, seed)
         found: dict[str, list[Exchange]] = {
@@ -86,6 +86,6 @@ def _cells(one: Exchange, first: Exchange) -> tuple[str, ...]:
 
 
 def _busiest(one: Exchange) -> float:
-    """Vectors on the busiest link, both ways one after the other for WA, at once for a ring."""
+    """Return the vectors on the busiest link: for WA both ways in turn, for a ring at once."""
     n = one.workers
     return 2.0 * n if one.scheme.startswith("WA") else 2 * (n - 1) / n

@@ -28,7 +28,7 @@ class Table3(Study):
     lr: float = Field(default=0.1, gt=0)
 
     def run(self, seed: int) -> Outcome:
-        """A row for each truncation, then one for each error bound."""
+        """Return a row for each truncation, then one for each error bound."""
         steps = gradients.training(self.steps, self.hidden, self.batch, self.lr, seed)
         x = np.concatenate([gradients.flat(step.gradients) for step in steps])
         mixes = {mix.bound: mix for mix in inceptionn_tags.table3(x, self.bounds)}

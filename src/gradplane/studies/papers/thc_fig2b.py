@@ -17,7 +17,7 @@ class Fig2b(Study):
     repetitions: int = Field(default=3, ge=1)
 
     def run(self, seed: int) -> Outcome:
-        """A row a scheme."""
+        """Return a row for each scheme."""
         rows = nmse.figure_2b(self.workers, self.values, self.repetitions, seed)
         labels = [row.label for row in rows]
         errors, paper = [row.nmse for row in rows], [row.paper for row in rows]

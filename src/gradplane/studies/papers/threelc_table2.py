@@ -25,7 +25,7 @@ class Table2(Study):
     lr: float = Field(default=0.1, gt=0)
 
     def run(self, seed: int) -> Outcome:
-        """A row without zero runs, then one for each s."""
+        """Return a row without zero runs, then one for each s."""
         steps = list(gradients.training(self.steps, self.hidden, self.batch, self.lr, seed))
         rows = threelc_bits.table2([step.gradients for step in steps], self.s)
         labels, paper = [_label(row) for row in rows], [row.paper_bits for row in rows]

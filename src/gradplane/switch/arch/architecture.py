@@ -91,7 +91,7 @@ class Architecture:
         return functions | {(name, ""): kind for name, kind in self.instances.items()}
 
     def check(self, program: ir.Program) -> None:
-        """Prepares a program in place; raises CompileError for what it may not use."""
+        """Prepare a program in place; raises CompileError for what it may not use."""
         from gradplane.switch.arch.load_checks import problems
 
         found: list[Diagnostic] = []

@@ -42,7 +42,7 @@ class Layout:
         return [*self.blocks][-1]
 
     def types(self, package: ir.Package) -> dict[str, Type]:
-        """The types of the values in a program."""
+        """Return the types of the values in a program."""
         types = {}
         for name, values in self.blocks.items():
             block = package.args[name]

@@ -34,7 +34,7 @@ class Extern:
     places: frozenset[str] | None = None
 
     def within(self, *places: str) -> Extern:
-        """The same, callable in these blocks only."""
+        """Return the row restricted to calls in these blocks."""
         return replace(self, places=frozenset(places))
 
 

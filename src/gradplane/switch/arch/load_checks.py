@@ -40,12 +40,12 @@ def numbers_wanted(
 
 
 def full_name(call: ir.CallExtern) -> str:
-    """The name of what a call calls: TYPE.METHOD, or a function's."""
+    """Return the name of the callee: TYPE.METHOD, or a function's."""
     return f"{call.instance.type}.{call.name}" if call.instance else call.name
 
 
 def extern_calls(program: ir.Program) -> Iterable[tuple[str, ir.CallExtern]]:
-    """The extern calls of a program's blocks, each with the block's package parameter."""
+    """Return the extern calls of a program's blocks, each with the block's package parameter."""
     for place, block in blocks(program.package):
         for stmt in statements(block):
             if isinstance(stmt, ir.CallExtern):
@@ -100,7 +100,7 @@ def _shared(program: ir.Program) -> Iterable[Diagnostic]:
 
 
 def _action_names(table: ir.Table) -> list[str]:
-    """The actions that a member of a table's action profile can have."""
+    """Return the actions that a member of a table's action profile can have."""
     choices = (c for c in table.actions if all(a.name != "defaultonly" for a in c.annotations))
     return sorted(choice.action.name for choice in choices)
 
@@ -126,7 +126,7 @@ def _calls(program: ir.Program, architecture: Architecture) -> Iterable[Diagnost
 
 
 def _methods(program: ir.Program, architecture: Architecture) -> Iterable[Diagnostic]:
-    """The calls in abstract methods of user-defined externs, which see no packet."""
+    """Return the calls in abstract methods of user-defined externs, which see no packet."""
     for method, call in _method_calls(program):
         owner, name = call.instance.type if call.instance else "", full_name(call)
         extern = architecture.implementation.externs.get((owner, call.name))

@@ -193,12 +193,12 @@ class Pass(ABC, Generic[D]):
         self.state.drops[reason] += 1
         self.note(Dropped, reason)
 
-    def fault(self, reason: str, told: str = "") -> None:
-        """Drop a packet for what its program should not have done: count the reason, and report
-        it, or the longer text `told`, to the trace and the control plane."""
+    def fault(self, reason: str, detail: str = "") -> None:
+        """Drop a packet whose program did what it must not: count the reason, and report it, or the
+        longer text `detail`, to the trace and the control plane."""
         self.state.drops[reason] += 1
-        self.note(Dropped, told or reason)
-        self.state.report(Fault(f"packet dropped: {told or reason}"))
+        self.note(Dropped, detail or reason)
+        self.state.report(Fault(f"packet dropped: {detail or reason}"))
 
 
 def error_codes(program: ir.Program) -> dict[str, int]:

@@ -65,7 +65,7 @@ class NativeBlocks:
         return f.resize(self._traffic.run(f, name, c, after), 32, 64)
 
     def room(self, f: Function, c: Operand) -> Operand:
-        """The most bytes that deparsing the packet can give."""
+        """Return the most bytes that deparsing the packet can give."""
         return self._traffic.room(f, self.context, c, self._most)
 
     def deparse(self, f: Function, c: Operand, target: Operand, after: str) -> Operand:
@@ -79,7 +79,7 @@ class NativeBlocks:
             self._fields[struct].put(f, c, name, value)
 
     def get(self, f: Function, c: Operand, struct: str, name: str) -> Operand:
-        """A field of a struct as i64; 0 if it lacks it."""
+        """Return a field of a struct as i64; 0 if it lacks it."""
         return self._fields[struct].get(f, c, name)
 
 
@@ -97,7 +97,7 @@ class _StructFields:
         }
 
     def put(self, f: Function, context: Operand, name: str, value: Operand | int) -> None:
-        """Sets a field from an i64."""
+        """Set a field from an i64."""
         if name in self._fields:
             t, offset = self._fields[name]
             number = str(value)
@@ -106,7 +106,7 @@ class _StructFields:
             Expressions(self.unit, f, {}).put(t, number, f.add(context, offset))
 
     def get(self, f: Function, context: Operand, name: str) -> Operand:
-        """A field as i64."""
+        """Return a field as i64."""
         if name not in self._fields:
             return "0"
         t, offset = self._fields[name]

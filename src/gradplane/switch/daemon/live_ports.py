@@ -56,7 +56,7 @@ class LivePorts:
     # -- for commands ----------------------------------------------------------------------------
 
     def status(self) -> Sequence[PortStatus]:
-        """The ports, with the state of their links."""
+        """Return the ports, with the state of their links."""
         ports = sorted(self._interfaces.items())
         return [PortStatus(port, name, port not in self.links.down) for port, name in ports]
 

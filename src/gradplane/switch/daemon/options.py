@@ -86,7 +86,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     known, notes = _without_ignored(arguments)
     parsed = _parser().parse_args(known)
     program, pcap = parsed.program, parsed.pcap
-    if program is None and pcap is not None and pcap.suffix == ".p4":
+    if program is None and pcap is not None and pcap.suffix in (".p4", ".json"):
         program, pcap = pcap, Path()  # --pcap without a folder, before the program
     if parsed.commands and program is None:
         raise OptionError("--commands: commands need a program; give FILE.p4")

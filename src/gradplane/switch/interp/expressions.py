@@ -35,7 +35,7 @@ class Expressions:
         self.out_of_bounds = errors.get("StackOutOfBounds", 0)
 
     def load(self, e: ir.Expr) -> Load:
-        """The function that evaluates an expression."""
+        """Return the function that evaluates an expression."""
         load: Load = _LOADS[type(e)](self, e)
         return load
 
@@ -64,7 +64,7 @@ class Expressions:
     # -- places ---------------------------------------------------------------------------------
 
     def store(self, target: ir.LValue) -> Store:
-        """The function that writes a value (which it keeps) to a place."""
+        """Return the function that writes a value (which it keeps) to a place."""
         match target:
             case ir.Var():
                 slot = self.frame.slot(target)
@@ -133,7 +133,7 @@ class Expressions:
         return find
 
     def siblings(self, target: ir.LValue) -> Load | None:
-        """The members of the union that a header belongs to, if it does."""
+        """Return the members of the union that a header belongs to, if it does."""
         if isinstance(target, ir.FieldOf) and isinstance(target.base.type, Union):
             return self.load(target.base)
         return None

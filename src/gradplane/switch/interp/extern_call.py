@@ -33,11 +33,11 @@ class Call:
         return self.stmt.instance
 
     def arg(self, position: int) -> Load:
-        """The function that evaluates an argument."""
+        """Return the function that evaluates an argument."""
         return self.statements.load(self.stmt.args[position])
 
     def bits(self, position: int) -> Load:
-        """A number's bits as an unsigned number."""
+        """Return a number's bits as an unsigned number."""
         t, load = self.stmt.args[position].type, self.arg(position)
         if not (isinstance(t, Bits) and t.signed):
             return load
@@ -55,7 +55,7 @@ class Call:
         return self._cut(arg)
 
     def name(self, position: int) -> str:
-        """An argument that must be a constant: an enum member's name or a string."""
+        """Return an argument that must be a constant: an enum member's name or a string."""
         arg = self.stmt.args[position]
         if not isinstance(arg, ir.Const) or not isinstance(arg.value, str):
             what = f"argument {position + 1} of {self.stmt.name} must be a constant"
@@ -63,7 +63,7 @@ class Call:
         return arg.value
 
     def data(self, position: int) -> Callable[[Env], bytes]:
-        """The bits of an argument's fields; those of invalid headers are left out."""
+        """Return the bits of an argument's fields; those of invalid headers are left out."""
         collect = collector(self.stmt.args[position], self.statements)
 
         def run(env: Env) -> bytes:
@@ -81,7 +81,7 @@ class Call:
 
 
 def collector(e: ir.Expr, statements: Statements) -> Collect:
-    """The function that appends the bits of an expression's fields."""
+    """Return the function that appends the bits of an expression's fields."""
     if isinstance(e, ir.Make) and not isinstance(e.type, Header):
         members = [collector(field, statements) for field in e.fields]
 

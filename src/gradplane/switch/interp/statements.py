@@ -42,13 +42,13 @@ class Externs(Protocol):
         """Return the closure that executes an extern call."""
 
     def call_user_extern(self, call: ir.CallUserExtern, statements: Statements) -> Run:
-        """The same for a user-defined extern."""
+        """Return the function that calls a user-defined extern."""
 
     def observer(self, table: MatchTable, statements: Statements) -> Observer | None:
         """Return what runs on each lookup, given the entry that hit: direct counters, ..."""
 
     def selection(self, table: ir.Table, statements: Statements) -> Load:
-        """The hash over a table's selector keys."""
+        """Return the hash over a table's selector keys."""
 
 
 class Statements:

@@ -600,13 +600,13 @@ class Package:
     span: Span = NOWHERE
 
     def parser(self, name: str) -> Parser:
-        """The argument of this name, which is a parser."""
+        """Return the argument of this name, which is a parser."""
         arg = self.args[name]
         assert isinstance(arg, Parser), arg
         return arg
 
     def control(self, name: str) -> Control:
-        """The argument of this name, which is a control."""
+        """Return the argument of this name, which is a control."""
         arg = self.args[name]
         assert isinstance(arg, Control), arg
         return arg

@@ -115,7 +115,7 @@ def _concat(left: Type, right: Type) -> Function2:
 
 
 def _divide(a: int, b: int) -> int:
-    """Truncates toward zero, and by zero gives 0."""
+    """Divide, truncating toward zero; division by zero gives 0."""
     if b == 0:
         return 0
     return a // b if (a < 0) == (b < 0) else -(-a // b)
@@ -207,7 +207,7 @@ def caster(to_type: Type, from_type: Type) -> Function1:
 
 
 def result_type(op: str, left: Type, right: Type) -> Type:
-    """The type of `left op right`, by the row's width rule."""
+    """Return the type of `left op right`, by the row's width rule."""
     match BINARY[op].result:
         case "bool":
             return BOOL
@@ -229,7 +229,7 @@ def with_slice(a: int, hi: int, lo: int, value: int) -> int:
 
 
 def _plain(t: Type) -> Type:
-    """A declared type's representation."""
+    """Return a declared type's representation."""
     match t:
         case SerEnum(underlying=underlying) | NewType(underlying=underlying):
             return _plain(underlying)
@@ -239,7 +239,7 @@ def _plain(t: Type) -> Type:
 
 
 def zero(t: Type) -> Value:
-    """The default value of a scalar type: 0, false, empty varbit, empty string."""
+    """Return the default value of a scalar type: 0, false, empty varbit, empty string."""
     match t:
         case Bool():
             return False

@@ -10,7 +10,7 @@ Lines = Iterator[str]
 
 
 def program_text(program: ir.Program, spaced: bool = False) -> str:
-    """The whole program: externs, value sets, actions, tables, parsers and controls.
+    """Return the whole program: externs, value sets, actions, tables, parsers and controls.
 
     spaced: with an empty line before each declaration that has lines of its own, and after it.
     """
@@ -29,12 +29,12 @@ def _spaced(lines: list[str]) -> Lines:
 
 
 def statement_text(stmt: ir.Stmt) -> str:
-    """A statement with what it contains, indented."""
+    """Return a statement with what it contains, indented."""
     return "\n".join(_statement(stmt))
 
 
 def expression_text(expr: ir.Expr) -> str:
-    """An expression, fully parenthesised."""
+    """Return an expression, fully parenthesised."""
     return _EXPRESSIONS[type(expr)](expr)
 
 
@@ -69,7 +69,7 @@ _EXPRESSIONS: dict[type[ir.Expr], Callable[..., str]] = {
 
 
 def match_text(match: ir.Match) -> str:
-    """A component of a keyset, as P4 writes it."""
+    """Return a component of a keyset, as P4 writes it."""
     match match:
         case ir.MatchValue(value=value):
             return _text(value)

@@ -8,7 +8,7 @@ from gradplane.switch.ir import nodes as ir
 
 
 def statements(block: ir.Parser | ir.Control) -> Iterator[ir.Stmt]:
-    """All statements of a block, also those of the actions of the tables it applies."""
+    """Return all statements of a block, also those of the actions of the tables it applies."""
     seen: set[ir.Action] = set()
     for stmt in nested(_bodies(block)):
         yield stmt
@@ -20,7 +20,7 @@ def statements(block: ir.Parser | ir.Control) -> Iterator[ir.Stmt]:
 
 
 def blocks(package: ir.Package) -> Iterator[tuple[str, ir.Parser | ir.Control]]:
-    """The parsers and controls of a package and of those inside it, by parameter name."""
+    """Return the parsers and controls of a package and of those inside it, by parameter name."""
     for name, arg in package.args.items():
         if isinstance(arg, ir.Parser | ir.Control):
             yield name, arg
@@ -49,7 +49,7 @@ def nested(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
 
 
 def children(stmt: ir.Stmt) -> list[list[ir.Stmt]]:
-    """The bodies of a statement."""
+    """Return the bodies of a statement."""
     match stmt:
         case ir.If():
             return [stmt.then, stmt.other]

@@ -209,7 +209,7 @@ VOID = Void()
 
 
 def bit_width(t: Type) -> int | None:
-    """Bits of a fixed-width value on the wire; None for varbit and what has no wire form."""
+    """Return a value's bits on the wire; None for varbit and for types that have no wire form."""
     match t:
         case Bits(width=width):
             return width

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.externs import Externs, Site, tell
+from gradplane.switch.jit.externs import Externs, Site, post
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.packet_passes import no_such_group
 
@@ -30,7 +30,7 @@ ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind")
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """What the engine needs to know of the code: sizes of a node and of the metadata in it, the
+    """The facts about the code that the engine needs: sizes of a node and of its metadata, the
     packets' memory (state word -> bytes), reasons of drops by the state words that count them."""
 
     node_size: int
@@ -74,7 +74,7 @@ class EntryPoints(ABC):
 
     @abstractmethod
     def memory(self) -> dict[str, int]:
-        """The packets' memory: state word -> bytes."""
+        """Return the packets' memory: state word -> bytes."""
 
     def all_drops(self) -> dict[str, str]:
         return {**self.drops, "beyond": no_such_group(self.unit.groups)}
@@ -157,7 +157,7 @@ class EntryPoints(ABC):
                 left = f.binary("sub", "i64", native_vectors.length(f, "again"), at.get())
                 count = f.alloca(8)
                 f.store("i64", f.binary("udiv", "i64", left, self.node_size), count, 8)
-                tell(f, "messages", self.storm, count, 8)
+                post(f, "messages", self.storm, count, 8)
                 f.ret()
             node = f.add(native_vectors.data(f, "again"), at.get())
             data = f.load("ptr", node, 8)

@@ -51,36 +51,36 @@ class Expressions:
     # -- scalars --------------------------------------------------------------------------------
 
     def value(self, e: ir.Expr) -> Operand:
-        """An operand of type i<scalar_width>."""
+        """Return an operand of type i<scalar_width>."""
         operand: Operand = _VALUES[type(e)](self, e)
         return operand
 
     def number(self, e: ir.Expr, width: int) -> Operand:
-        """A value as an integer of another width, extended by its own sign."""
+        """Return a value as an integer of another width, extended by its own sign."""
         signed = isinstance(e.type, Bits) and e.type.signed
         return self.f.resize(self.value(e), scalar_width(e.type), width, signed)
 
     def load(self, t: Type, address: Operand, region: str = "") -> Operand:
-        """The scalar at an address; `region` as in Function.load."""
+        """Return the scalar at an address; `region` as in Function.load."""
         width, bits = scalar_width(t), container(scalar_width(t))
         loaded = self.f.load(f"i{bits}", address, min(bits // 8, 8), region)
         return self.f.resize(loaded, bits, width)
 
     def put(self, t: Type, value: Operand, address: Operand, region: str = "") -> None:
-        """Writes a scalar to an address."""
+        """Write a scalar to an address."""
         width, bits = scalar_width(t), container(scalar_width(t))
         number = self.f.resize(value, width, bits)
         self.f.store(f"i{bits}", number, address, min(bits // 8, 8), region)
 
     def store(self, target: ir.LValue, value: Operand) -> None:
-        """Writes a scalar to a place."""
+        """Write a scalar to a place."""
         if isinstance(target, ir.SliceOf):
             self._store_slice(target, value)
         else:
             self.put(target.type, value, self.place(target))
 
     def store_number(self, target: ir.LValue, value: Operand, width: int) -> None:
-        """Writes an unsigned number of some width, cut or extended to the target's."""
+        """Write an unsigned number of some width, cut or extended to the target's."""
         if isinstance(target.type, Bool):
             self.store(target, self.f.compare("ne", f"i{width}", value, 0))
         else:
@@ -158,7 +158,7 @@ class Expressions:
         return self.f.select(inside, "ptr", item, beyond(e.type))
 
     def item(self, t: Stack, stack: Operand, index: Operand | int) -> Operand:
-        """Address of a stack's item."""
+        """Return the address of a stack's item."""
         start, size = self.layouts.of(t).offsets[0], self.layouts.of(t.element).size
         if isinstance(index, int):
             return self.f.add(stack, start + index * size)
@@ -176,7 +176,7 @@ class Expressions:
         return self.item(e.base.type, stack, index)
 
     def reject(self, code: Operand | int) -> None:
-        """Ends parsing with an error; only parsers can."""
+        """End parsing with an error; for parsers only."""
         raise AssertionError("stack.next and stack.last are for parsers")
 
     def _zeros(self, t: Type) -> Operand:
@@ -199,7 +199,7 @@ class Expressions:
         return target
 
     def write(self, e: ir.Expr, target: Operand) -> None:
-        """Writes any value to an address."""
+        """Write any value to an address."""
         if is_scalar(e.type):
             self.put(e.type, self.value(e), target)
         else:

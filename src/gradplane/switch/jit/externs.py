@@ -87,7 +87,7 @@ class Externs:
         return len(self.sites) - 1
 
     def _selection(self, table: ir.Table, code: Statements) -> Operand:
-        """The action selector's hash over the table's selector keys (i64)."""
+        """Return the action selector's hash over the table's selector keys (i64)."""
         assert table.implementation is not None, table.name
         profile = self.profiles[table.implementation.name]
         keys = [k.expr for k in table.keys if k.match_kind == "selector"]
@@ -116,17 +116,17 @@ class NativeCall:
         return self.stmt.instance
 
     def target(self, position: int) -> ir.LValue:
-        """An out argument."""
+        """Return an out argument."""
         arg = self.args[position]
         assert isinstance(arg, ir.LValue), arg
         return arg
 
     def number(self, position: int) -> Operand:
-        """An argument as i64."""
+        """Return an argument as i64."""
         return self.code.number(self.args[position], 64)
 
     def name(self, position: int) -> str:
-        """An argument that is a constant: an enum member's name or a string."""
+        """Return an argument that is a constant: an enum member's name or a string."""
         arg = self.args[position]
         assert isinstance(arg, ir.Const) and isinstance(arg.value, str), arg
         return arg.value
@@ -146,7 +146,7 @@ class NativeCall:
             self.code.store_number(target, value, width)
 
     def length(self) -> Operand:
-        """The packet's bytes (i64)."""
+        """Return the packet's length in bytes (i64)."""
         return self.f.binary("lshr", "i64", self.code.context.get(self.f, "%c", "bits"), 3)
 
 
@@ -154,19 +154,19 @@ REGISTERS = "registers"  # the state word with the address of their memory
 
 
 def counter_word(name: str, part: str) -> str:
-    """The state word of a counter's cells; `part`: "packets" or "bytes"."""
+    """Return the state word of a counter's cells; `part`: "packets" or "bytes"."""
     return f"counter {name}: {part}"
 
 
 def meter_word(name: str) -> str:
-    """The state word of a meter's cells."""
+    """Return the state word of a meter's cells."""
     return f"meter {name}"
 
 
 def hashed(
     code: Statements, name: str, fields: FieldList, payload: tuple[Operand, Operand] | None = None
 ) -> Operand:
-    """A hash of fields (and of the bytes behind them), as i64."""
+    """Return a hash of fields (and of the bytes behind them), as i64."""
     f = code.f
     even = all(not g.bits % 16 for g in fields.groups) or payload is None
     if name in ("csum16", "ones_complement16") and fields.fixed and even:
@@ -179,7 +179,7 @@ def hashed(
     return f.call("i64", hash_function(code.unit, name), ("ptr", address), ("i64", size))
 
 
-def tell(f: Function, vector: str, site: int, data: Operand, size: int) -> None:
+def post(f: Function, vector: str, site: int, data: Operand, size: int) -> None:
     """Append a message to a vector: site, cause, size in memory, bytes."""
     record = native_vectors.reserve(f, vector, 24 + size)
     for i, value in enumerate((str(site), f.word("cause", "i64", fixed=False), str(size))):

@@ -37,7 +37,7 @@ class Piece:
 
     @property
     def whole(self) -> bool:
-        """Whether it has the same bytes in the packet, in any order."""
+        """True when it has the same bytes in the packet, in any order."""
         return not self.start & 7 and self.width == self.bits
 
 

@@ -46,7 +46,7 @@ class FieldList:
 
     @property
     def fixed(self) -> bool:
-        """Whether the list is one group of leaves: present as a whole or not at all."""
+        """Return whether the list is one group of leaves, present as a whole or not at all."""
         return len(self.groups) <= 1 and not any(g.varbit for g in self.groups)
 
     @property
@@ -71,7 +71,7 @@ class FieldList:
         return total
 
     def _halves(self, number: Number) -> list[Operand]:
-        """A number, moved to its place in 16-bit words, as 32-bit parts in i64s."""
+        """Return a number, moved to its place in 16-bit words, as 32-bit parts in i64s."""
         f, shift = self.f, -(number.start + number.width) % 16
         low = f.binary("shl", "i64", number.value, shift) if shift else number.value
         if number.width + shift <= 32:

@@ -16,7 +16,7 @@ _PARAMS = [("ptr", "%data"), ("i64", "%length")]
 
 
 def hash_function(unit: Unit, name: str) -> str:
-    """The name of the native function; it is written on first use."""
+    """Return the name of the native function; it is written on first use."""
     kind = _ALIASES.get(name, name)
     function = f"hash.{kind}"
     if not unit.module.has(function):
@@ -42,7 +42,7 @@ def step_function(unit: Unit, name: str) -> str:
 
 
 def crc_word(name: str) -> str:
-    """The state word with the address of a calculation's memory."""
+    """Return the state word with the address of a calculation's memory."""
     return f"crc {name}"
 
 
@@ -73,12 +73,12 @@ def custom_crc(unit: Unit) -> str:
 
 
 def folded(f: Function, total: Operand) -> Operand:
-    """The internet checksum of a sum of 16-bit words in an i64."""
+    """Return the internet checksum of a sum of 16-bit words in an i64."""
     return f.binary("xor", "i64", ones_sum(f, total), 0xFFFF)
 
 
 def ones_sum(f: Function, total: Operand) -> Operand:
-    """The ones' complement sum of a sum of 16-bit words in an i64."""
+    """Return the ones' complement sum of a sum of 16-bit words in an i64."""
     for _ in range(4):
         low = f.binary("and", "i64", total, 0xFFFF)
         total = f.binary("add", "i64", low, f.binary("lshr", "i64", total, 16))

@@ -145,7 +145,7 @@ class Hash(Numbered):
         self.drop(slot)
 
     def key(self, entry: Entry) -> list[int]:
-        """The key's words, the lowest first."""
+        """Return the key's words, the lowest first."""
         return in_words(joined(self.shape, entry_values(entry)), self.shape.words)
 
 
@@ -186,7 +186,7 @@ class Lpm(Hash):
         return 0 if match is None else match[1]
 
     def _row(self, length: int) -> bytes:
-        """The masks of a group, and its number."""
+        """Return the masks of a group, and its number."""
         fields = self.shape.fields
         masks = [f.mask(length) if f.kind == "lpm" else f.full for f in fields]
         return as_bytes([*in_words(joined(self.shape, masks), self.shape.words), length])

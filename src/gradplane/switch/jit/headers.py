@@ -96,7 +96,7 @@ class Codec:
         return out
 
     def pack(self, numbers: Sequence[Number], target: Operand) -> None:
-        """Writes numbers that follow each other, zeros up to the next byte."""
+        """Write numbers that follow each other, zeros up to the next byte."""
         for start, end, members in _runs(numbers):
             for at in range(start, end, WORD):
                 self._pack_word(members, at, min(end - at, WORD), target)
@@ -132,7 +132,7 @@ class Codec:
         return self.f.resize(swapped, more, bits)
 
     def reverse(self, source: Operand, target: Operand, size: int) -> None:
-        """Copies 1, 2, 4 or a multiple of 8 bytes in reverse order."""
+        """Copy 1, 2, 4 or a multiple of 8 bytes in reverse order."""
         step = min(size, 8)
         for at in range(0, size, step):
             word = self.big_endian(self.f.add(source, size - step - at), step)
@@ -168,13 +168,13 @@ class Wire:
 
     @property
     def aligned(self) -> bool:
-        """Whether every part is of whole bytes."""
+        """Return whether every part has whole bytes."""
         widths = [sum(leaf.width for leaf in part) for part in (self.front, self.back)]
         return all(not w & 7 for w in (*widths, self.fixed))
 
 
 def wire(unit: Unit, t: Fields) -> Wire:
-    """The wire form of a header (or of a struct of fixed fields)."""
+    """Return the wire form of a header (or of a struct of fixed fields)."""
     types = [f.type for f in t.fields]
     offsets = list(unit.layouts.of(t).offsets)
     at = next((i for i, f in enumerate(types) if isinstance(f, Varbit)), None)
@@ -204,7 +204,7 @@ def copy_bits(
     f: Function, target: Operand, to: Operand | int, source: Operand, start: Operand | int,
     count: Operand | int,
 ) -> None:  # fmt: skip
-    """Copies `count` bits from bit `start` of a source to bit `to` of a target.
+    """Copy `count` bits from bit `start` of a source to bit `to` of a target.
 
     The target's other bits in the bytes touched stay.
     """

@@ -29,7 +29,7 @@ class Module:
     def function(
         self, name: str, result: str, params: Args, exported: bool = False, attributes: str = ""
     ) -> Function:
-        """A new function; `params` are (type with attributes, name) pairs."""
+        """Begin a function; `params` are (type with attributes, name) pairs."""
         assert name not in self._functions, name
         made = Function(self, name, result, params, exported, attributes)
         self._functions[name] = made
@@ -39,12 +39,12 @@ class Module:
         return name in self._functions
 
     def declare(self, name: str, result: str, types: Sequence[str]) -> str:
-        """A function defined elsewhere: an intrinsic or one of the C library."""
+        """Declare a function defined elsewhere: an intrinsic or one of the C library."""
         self._declared[name] = f"declare {result} @{name}({', '.join(types)})"
         return name
 
     def constant(self, kind: str, values: Sequence[int]) -> Operand:
-        """A constant array."""
+        """Add a constant array; return its address."""
         name = f"@c{len(self._constants)}"
         items = ", ".join(f"{kind} {v}" for v in values)
         array = f"[{len(values)} x {kind}]"
@@ -53,12 +53,12 @@ class Module:
         return name
 
     def zeros(self, size: int) -> Operand:
-        """At least `size` bytes of zeros."""
+        """Return the address of at least `size` bytes of zeros."""
         self._zeros = max(self._zeros, size)
         return "@zeros"
 
     def word(self, name: str) -> int:
-        """The position of a state word, allotted on first use."""
+        """Return the position of a state word, allotted on first use."""
         return self._words.setdefault(name, len(self._words))
 
     @property
@@ -71,7 +71,7 @@ class Module:
         return f", !tbaa !{self._regions.setdefault(name, 2 * len(self._regions) + 3)}"
 
     def text(self) -> str:
-        """The module in LLVM's assembly language."""
+        """Return the module in LLVM's assembly language."""
         count = max(len(self._words), 1)
         parts = [
             f"{WORDS} = global [{count} x i64] zeroinitializer, align 64",
@@ -86,7 +86,7 @@ class Module:
         return "\n".join(parts) + "\n"
 
     def _region_nodes(self) -> Iterator[str]:
-        """A type below the root for each region, and the tag of accesses to it."""
+        """Return a type below the root for each region, and the tag of accesses to it."""
         for i, tag in enumerate(self._regions.values()):
             yield f'!{tag - 1} = !{{!"r{i}", !1, i64 0}}'
             yield f"!{tag} = !{{!{tag - 1}, !{tag - 1}, i64 0}}"
@@ -124,13 +124,13 @@ class Function:
     # -- instructions ---------------------------------------------------------------------------
 
     def do(self, text: str) -> None:
-        """An instruction without result."""
+        """Emit an instruction that has no result."""
         if not self._open:
             self.at(self.label())
         self._lines.append(text)
 
     def op(self, text: str) -> Operand:
-        """An instruction with a result."""
+        """Emit an instruction; return its result."""
         if not self._open:
             self.at(self.label())
         self._count += 1
@@ -153,7 +153,7 @@ class Function:
         return self.op(f"load {kind}, ptr {address}{_align(align)}{tag}")
 
     def fixed(self, kind: str, address: Operand, align: int = 0) -> Operand:
-        """Loads what does not change while native code runs: tables, for example."""
+        """Load what does not change while native code runs: tables, for example."""
         return self.op(f"load {kind}, ptr {address}{_align(align)}, !invariant.load !0")
 
     def store(
@@ -163,17 +163,17 @@ class Function:
         self.do(f"store {kind} {value}, ptr {address}{_align(align)}{tag}")
 
     def add(self, address: Operand, offset: Operand | int) -> Operand:
-        """Address plus bytes."""
+        """Emit an addition of bytes to an address; return the sum."""
         if offset == 0:
             return address
         return self.op(f"getelementptr i8, ptr {address}, i64 {offset}")
 
     def item(self, address: Operand, kind: str, index: Operand | int) -> Operand:
-        """Address of an array's element."""
+        """Return the address of an array's element."""
         return self.op(f"getelementptr {kind}, ptr {address}, i64 {index}")
 
     def resize(self, value: Operand, width: int, to: int, signed: bool = False) -> Operand:
-        """An integer of another width."""
+        """Return an integer converted to another width."""
         if width == to:
             return value
         how = "trunc" if to < width else "sext" if signed else "zext"
@@ -187,7 +187,7 @@ class Function:
         return self.op(text)
 
     def intrinsic(self, name: str, result: str, *args: tuple[str, Operand | int]) -> Operand:
-        """A call of a function that needs declaring first."""
+        """Declare a function and emit a call of it; return the result."""
         self.module.declare(name, result, [kind for kind, _ in args])
         return self.call(result, name, *args)
 
@@ -204,7 +204,7 @@ class Function:
         return name
 
     def variable(self, kind: str, value: Operand | int) -> Variable:
-        """A scalar that changes."""
+        """Allot a scalar that changes."""
         self._count += 1
         name = f"%t{self._count}"
         self._allocas.append(f"{name} = alloca {kind}")
@@ -222,12 +222,12 @@ class Function:
         self.intrinsic("llvm.memset.p0.i64", "void", *args)
 
     def word_address(self, name: str) -> Operand:
-        """Address of a state word."""
+        """Return the address of a state word."""
         offset = self.module.word(name)
         return f"getelementptr inbounds (i64, ptr {WORDS}, i64 {offset})"
 
     def word(self, name: str, kind: str = "ptr", fixed: bool = True) -> Operand:
-        """A state word; `fixed`: it does not change while native code runs."""
+        """Return a state word; `fixed`: it does not change while native code runs."""
         suffix = ", !invariant.load !0" if fixed else ""
         return self.op(f"load {kind}, ptr {self.word_address(name)}, align 8{suffix}")
 

@@ -119,7 +119,7 @@ class _Writer:
                 self._probe(self._masks(f.add(order, row)))
 
     def _masks(self, group: Operand) -> list[Operand]:
-        """The masked key's words and the group's number."""
+        """Return the masked key's words and the group's number."""
         f, keys = self.f, self._split("%key")
         row = [f.fixed("i64", f.add(group, 8 * j), 8) for j in range(len(keys) + 1)]
         return [*(f.binary("and", "i64", k, m) for k, m in zip(keys, row, strict=False)), row[-1]]
@@ -152,7 +152,7 @@ class _Writer:
         f.at(out)
 
     def _record(self, records: Operand, number: Operand) -> Operand:
-        """Address of the record of a number plus 1."""
+        """Return the address of the record of a number plus 1."""
         slot = self.f.binary("sub", "i64", number, 1)
         return self.f.add(records, self.f.binary("mul", "i64", slot, self.shape.stride))
 
@@ -193,7 +193,7 @@ class _Writer:
         f.ret(found.get())
 
     def _guard_rows(self) -> list[Operand]:
-        """Addresses of the rows of the key's bytes."""
+        """Return the addresses of the rows of the key's bytes."""
         f, guard, size = self.f, self._word("guard", "ptr"), self._word("row", "i64")
         rows = []
         for i in range(self.shape.guarded):

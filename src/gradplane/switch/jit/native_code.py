@@ -33,7 +33,7 @@ class Native:
         self._engine.finalize_object()
 
     def function(self, name: str, *types: Any) -> Any:
-        """An exported function without result."""
+        """Return an exported function without result."""
         address = self._engine.get_function_address(name)
         return ctypes.CFUNCTYPE(None, *types)(address)
 

@@ -21,7 +21,7 @@ class Memory:
         self.grow(size)
 
     def grow(self, size: int) -> None:
-        """Makes room for at least `size` bytes."""
+        """Make room for at least `size` bytes."""
         if size <= len(self.array) and len(self.array):
             return
         bigger = np.zeros(max(size, 2 * len(self.array), 64), dtype=np.uint8)

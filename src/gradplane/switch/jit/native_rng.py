@@ -10,14 +10,14 @@ RNG = "rng"  # the state word: address of (seed, draws so far)
 
 
 def draw(f: Function) -> Operand:
-    """The next number, as i64."""
+    """Return the next number, as i64."""
     if not f.module.has("draw"):
         _draw(f.module)
     return f.call("i64", "draw")
 
 
 def between(code: Expressions, width: int, signed: bool) -> str:
-    """The name of i<width> between(i<width> low, i<width> high)."""
+    """Return the name of i<width> between(i<width> low, i<width> high)."""
     name = f"between.{'s' if signed else 'u'}{width}"
     module = code.f.module
     if not module.has(name):

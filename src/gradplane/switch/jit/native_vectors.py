@@ -8,13 +8,13 @@ NAMES = ("again", "between", "digests", "messages", "out", "queue", "scratch", "
 
 
 def vector_words(module: Module, name: str) -> None:
-    """Allots a vector's words, next to each other."""
+    """Allot a vector's words, next to each other."""
     for part in ("data", "length", "capacity"):
         module.word(f"{name}:{part}")
 
 
 def reserve(f: Function, name: str, size: Operand | int) -> Operand:
-    """Address of the vector's end, with room for `size` bytes behind it."""
+    """Return the address of the vector's end, with room for `size` bytes behind it."""
     module = f.module
     if not module.has("grow"):
         _grow(module)
@@ -33,7 +33,7 @@ def set_length(f: Function, name: str, value: Operand | int) -> None:
 
 
 def extend(f: Function, name: str, size: Operand | int) -> None:
-    """Takes bytes written behind the end into the vector."""
+    """Take bytes written behind the end into the vector."""
     set_length(f, name, f.binary("add", "i64", length(f, name), size))
 
 

@@ -48,7 +48,7 @@ class Context:
         f.store(self.slots[name].kind, value, self.address(f, context, name), 8)
 
     def value(self, f: Function, context: Operand, name: str) -> Operand:
-        """Address of a value."""
+        """Return the address of a value."""
         return f.add(context, self.values[name])
 
     def begin(self, f: Function, context: Operand, data: Operand, size: Operand) -> None:

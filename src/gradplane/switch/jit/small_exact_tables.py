@@ -46,7 +46,7 @@ class Plain:
 
 
 def plain_actions(table: ir.Table, layouts: Layouts) -> Plain | None:
-    """The plan of a plain table's records; None if some action does more than assign."""
+    """Return the plan of a plain table's records; None if some action does more than assign."""
     assigned: list[dict[Path, ir.Assign]] = []
     for choice in table.actions:
         found = _assignments(choice.action)

@@ -69,7 +69,7 @@ class Statements(Expressions):
             self.f.clear(address, self.layouts.of(t).size)
 
     def note(self, name: str, value: Operand | int) -> None:
-        """Sets a slot of the packet's context."""
+        """Set a slot of the packet's context."""
         self.context.set(self.f, "%c", name, value)
 
     def give_up(self, reason: str) -> None:
@@ -120,7 +120,7 @@ class Statements(Expressions):
             self.keep_only(s.target)
 
     def header_bits(self, header: Operand, t: Header) -> Operand:
-        """A header's current size in bits, as i64."""
+        """Return a header's current size in bits, as i64."""
         form = wire(self.unit, t)
         if form.varbit is None:
             return str(form.fixed)

@@ -103,7 +103,7 @@ class Tables:
 
 
 def _number(shape: Shape, code: Statements, tag: Operand) -> Operand:
-    """The action's number, of as many bits as the tag. Other bits of it are never set."""
+    """Return the action's number, of as many bits as the tag. Other bits of it are never set."""
     return code.f.binary("and", f"i{shape.action.tag_bits}", tag, shape.numbers)
 
 
@@ -116,7 +116,7 @@ def _tell(s: ir.ApplyTable, shape: Shape, code: Statements, hit: Operand, number
 
 
 def _outcome(code: Statements, outcome: Outcome, record: Operand) -> Operand:
-    """The value for a target in a plain table's record."""
+    """Return the value for a target in a plain table's record."""
     t, f = outcome.target.type, code.f
     bits = 8 * outcome.size
     value = f.fixed(f"i{bits}", f.add(record, outcome.offset), min(outcome.size, 8))

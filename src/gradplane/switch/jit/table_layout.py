@@ -272,7 +272,7 @@ def _words(bits: int) -> int:
 
 
 def hashed(words: Sequence[int]) -> int:
-    """The hash of a key's words, as the native code computes it."""
+    """Return the hash of a key's words, as the native code computes it."""
     h = 0
     for word in words:
         h = ((h ^ word) * MULTIPLIER) & MASK64

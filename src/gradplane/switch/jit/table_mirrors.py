@@ -82,11 +82,11 @@ class TableMirror:
         return self._action(self.shape.entry, entry.action, True, self._head(entry))
 
     def _referring(self, entry: Entry, numbers: bytes) -> bytes:
-        """The action part of an entry that refers to choices."""
+        """Return the action part of an entry that refers to choices."""
         return _filled(self.shape.entry, self._head(entry), numbers)
 
     def _head(self, entry: Entry | None) -> bytes:
-        """The addresses in front of an action part; None: that of a miss."""
+        """Return the addresses in front of an action part; None: that of a miss."""
         part, table = self.shape.entry, self.table
         found: list[memoryview[int] | None] = []
         if part.counter is not None:
@@ -113,7 +113,7 @@ class TableMirror:
 
 
 def _masks(action: ir.Action) -> list[int]:
-    """The masks of an action's parameters."""
+    """Return the masks of an action's parameters."""
     return [(1 << (p.type.width if isinstance(p.type, Bits) else 1)) - 1 for p in action.params]
 
 

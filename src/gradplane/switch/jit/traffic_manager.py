@@ -1,4 +1,4 @@
-"""What architectures share of a packet's path as native code: faults and drops, the queue, groups
+"""The shared parts of a packet's path as native code: faults and drops, the queue, groups
 and sessions, deparsing."""
 
 from __future__ import annotations

@@ -68,5 +68,5 @@ class Guard:
 
 @cache
 def _free(mask: int) -> npt.NDArray[np.int64]:
-    """The values of the bits that a byte's mask leaves free."""
+    """Return the values of the bits that a byte's mask leaves free."""
     return np.array([v for v in range(256) if not v & mask], dtype=np.int64)

@@ -34,7 +34,7 @@ class Place:
 
 
 def container(width: int) -> int:
-    """Bits that hold a value of so many bits in memory."""
+    """Return the number of bits that hold a value of so many bits in memory."""
     for bits in (8, 16, 32, 64):
         if width <= bits:
             return bits
@@ -107,7 +107,7 @@ class Leaf:
 
 
 def leaves(layouts: Layouts, types: list[Type], offsets: list[int]) -> list[Leaf]:
-    """The scalars of some fields in order, those of structs included."""
+    """Return the scalars of some fields in order, those of structs included."""
     out: list[Leaf] = []
     for t, offset in zip(types, offsets, strict=True):
         match t:

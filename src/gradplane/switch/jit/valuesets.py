@@ -76,12 +76,12 @@ def field_words(field: KeyField) -> int:
 
 
 def member_size(fields: Sequence[KeyField]) -> int:
-    """Bytes of a member."""
+    """Return the size of a member in bytes."""
     return sum(24 * field_words(f) for f in fields)
 
 
 def member_bytes(value_set: ParserValueSet) -> bytes:
-    """All members as the native code reads them."""
+    """Return all members as the native code reads them."""
     out = bytearray()
     for member in value_set.members:
         for field, match in zip(value_set.fields, member, strict=True):

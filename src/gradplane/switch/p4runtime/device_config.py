@@ -42,7 +42,7 @@ class Source:
     defines: Mapping[str, str] = field(default_factory=dict)
 
     def lines(self) -> dict[str, list[str]]:
-        """Return the lines of each file that the text was made of, as far as #line tells them."""
+        """Return the lines of each file that the text was made of, as far as #line names them."""
         found: dict[str, list[str]] = {}
         name, number = self.file, 1
         for line in self.text.split("\n"):

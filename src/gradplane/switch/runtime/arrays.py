@@ -56,7 +56,7 @@ class Register:
         return self.cells[index]
 
     def write(self, index: int, value: int) -> None:
-        """Sets a cell; raises TableError OUT_OF_RANGE or, for a value that does not fit,
+        """Set a cell; raises TableError OUT_OF_RANGE or, for a value that does not fit,
         INVALID_ARGUMENT."""
         self._check(index)
         if self._wrap(value) != value:
@@ -65,7 +65,7 @@ class Register:
         self.cells[index] = value
 
     def clear(self) -> None:
-        """Sets all cells to their initial value, in place."""
+        """Set all cells to their initial value, in place."""
         self.memory.fill(0)
         for i in range(self.size if self.initial else 0):
             self.cells[i] = self.initial
@@ -150,13 +150,13 @@ class Counter:
         return self._packets[index], self._bytes[index]
 
     def write(self, index: int, packets: int, bytes: int) -> None:
-        """Sets a cell; raises TableError OUT_OF_RANGE."""
+        """Set a cell; raises TableError OUT_OF_RANGE."""
         self._check(index)
         self._packets[index] = packets & MASK64
         self._bytes[index] = bytes & MASK64
 
     def clear(self) -> None:
-        """Sets all cells to 0, in place."""
+        """Set all cells to 0, in place."""
         self.packets.fill(0)
         self.bytes.fill(0)
 

@@ -18,7 +18,7 @@ def csum16(data: bytes) -> int:
 
 
 def folded(value: int) -> int:
-    """The ones' complement sum of a number's 16-bit words: 0 for 0 only."""
+    """Return the ones' complement sum of a number's 16-bit words: 0 for 0 only."""
     # 2^16 = 1 modulo 65535, so the number itself is congruent to the sum of its words.
     return value % 0xFFFF or (0xFFFF if value else 0)
 
@@ -31,7 +31,7 @@ def crc16(data: bytes, crc: int = 0) -> int:
 
 
 def crc32(data: bytes) -> int:
-    """The CRC of Ethernet and zlib."""
+    """Return the CRC of Ethernet and zlib."""
     return zlib.crc32(data)
 
 
@@ -44,7 +44,7 @@ def xor16(data: bytes) -> int:
 
 
 def identity(data: bytes) -> int:
-    """The first eight bytes as a number."""
+    """Return the first eight bytes as a number."""
     return int.from_bytes(data[:8], "big")
 
 

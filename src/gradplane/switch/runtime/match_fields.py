@@ -115,7 +115,7 @@ _CANONICAL: dict[str, Callable[..., Match]] = {
 
 
 def key_fields(owner: str, keys: list[ir.Key]) -> list[KeyField]:
-    """The match fields of a table or value set: its keys but the selector ones."""
+    """Return the match fields of a table or value set: its keys but the selector ones."""
     return [
         KeyField(owner, key.name, _width(key), key.match_kind, _signed(key))
         for key in keys

@@ -252,7 +252,7 @@ class MatchTable:
             self.profile.check(target)
 
     def check_action(self, data: ActionData, forbidden: str = "defaultonly") -> None:
-        """Raises TableError unless the action is the table's, allowed here, and its data fits."""
+        """Raise TableError unless the action is the table's, allowed here, and its data fits."""
         actions = self.table.actions
         if not 0 <= data.index < len(actions):
             raise self._error("INVALID_ARGUMENT", f"no action {data.index}; {self._choices()}")
@@ -329,7 +329,7 @@ class MatchTable:
 
 
 def check_args(owner: str, action: ir.Action, args: Sequence[int]) -> None:
-    """Raises TableError unless there is one fitting number for each of the action's parameters."""
+    """Raise TableError unless there is one fitting number for each of the action's parameters."""
     params = action.params
     if len(args) != len(params):
         names = ", ".join(p.name for p in params) or "none"
@@ -361,7 +361,7 @@ def _filled(priorities: list[int | None], largest_wins: bool) -> list[int]:
 
 
 def _padded(matches: list[ir.Match], count: int) -> list[ir.Match]:
-    """A single `_` or default stands for all fields."""
+    """Expand a single `_` or default, which stands for all fields."""
     if len(matches) == 1 and count > 1 and isinstance(matches[0], ir.MatchAny):
         return matches * count
     return matches

@@ -57,7 +57,7 @@ def joined(parts: Sequence[tuple[int, Sent]]) -> Sent:
 
 
 def check_offsets(count: int, size: int, offsets: Ints) -> None:
-    """Raises SwitchError for offsets that are not those of `count` packets in `size` bytes."""
+    """Raise SwitchError for offsets that are not those of `count` packets in `size` bytes."""
     if len(offsets) != count + 1:
         raise SwitchError(f"{count} ports need {count + 1} offsets, not {len(offsets)}")
     if count and (offsets[0] < 0 or offsets[-1] > size or (np.diff(offsets) < 0).any()):

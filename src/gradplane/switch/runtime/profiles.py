@@ -127,7 +127,7 @@ class ActionProfile:
         return [action for action, weight, port in weighted if up(port) for _ in range(weight)]
 
     def check(self, target: Target) -> None:
-        """Raises TableError unless the member or group exists."""
+        """Raise TableError unless the member or group exists."""
         if isinstance(target, MemberRef):
             self._need_member(target.id)
         elif isinstance(target, GroupRef):

@@ -63,7 +63,7 @@ class MininetNetwork:
     def _build(self) -> Any:
         from mininet.net import Mininet
 
-        # Mininet would raise limits of the whole machine for good.
+        # Mininet would raise limits of the whole machine permanently.
         Mininet.inited = True
         _disable_ipv6()
         return Mininet(self._topo(), host=_host_class(), controller=None, ipBase="10.0.0.0/24")
@@ -84,13 +84,13 @@ class MininetNetwork:
         from gradplane.topologies.mininet.p4switch import P4Switch
 
         config = self._config
-        target = targets.get(config.target)
+        target = targets.get(config.target, **dict(config.target_keys))
         return {
             "cls": P4Switch,
             "program": config.program,
             "include_dirs": config.include_dirs,
             "defines": dict(config.defines),
-            "target": config.target,
+            "target": target,
             "options": target.options(config.engine, config.seed, config.pcap),
         }
 

@@ -29,8 +29,9 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
     """A switch that runs `program` (P4 source); port N is the interface NAME-ethN.
 
     address: of its P4Runtime server, complete once it is started; port 0: a free one. target: what
-    runs the program, a name of `gradplane.controller.targets`. options: further ones of its
-    command, by default `gradplane switch`, which also takes commands, a file of simple_switch_CLI's
+    runs the program, a name of `gradplane.controller.targets` or one of its objects; all but
+    "embedded" get the program from a controller. options: further ones of its command, by default
+    `gradplane switch`, which also takes commands, a file of simple_switch_CLI's
     commands or a runtime JSON file, and externs, a Python file that implements the program's
     user-defined externs. `start` raises NetworkError, with the switch's words, where the program or
     a command is wrong. batch: the network's switches start at the same time; Mininet sets it where
@@ -48,7 +49,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         commands: Path | str | None = None,
         externs: Path | str | None = None,
         batch: bool = False,
-        target: str = "embedded",
+        target: str | targets.Target = "embedded",
         **params: Any,
     ) -> None:
         _check_spelling(params)
@@ -56,7 +57,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         self.batch = batch
         self.program = Path(program)
         self.address = address
-        self.target = targets.get(target)
+        self.target = targets.get(target) if isinstance(target, str) else target
         self.include_dirs = [Path(folder) for folder in include_dirs]
         self.defines = dict(defines or {})
         self.options = list(options)

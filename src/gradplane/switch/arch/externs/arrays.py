@@ -36,7 +36,7 @@ NOTHING = Extern(_nothing, _nothing_native)
 
 
 def size_of(instance: ir.ExternInstance) -> int:
-    """The cells of an array."""
+    """Return the cells of an array."""
     return int(instance.args[0])  # type: ignore[arg-type]
 
 
@@ -76,7 +76,7 @@ def _read_native(call: NativeCall, index: int, result: int | None) -> None:
 
 
 def _cell(call: NativeCall, inside: Operand, index: Operand) -> Operand:
-    """The address of a register's cell; of the spare one behind the last if the index is not
+    """Return the address of a register's cell; of the spare one behind the last if the index is not
     `inside`, which is faster than a branch."""
     f, name = call.f, call.instance.name
     bits = container(scalar_width(call.instance.type_args[0]))
@@ -86,7 +86,7 @@ def _cell(call: NativeCall, inside: Operand, index: Operand) -> Operand:
 
 
 def _region(call: NativeCall) -> str:
-    """The memory of a register, for Function.load."""
+    """Return the memory of a register, for Function.load."""
     return f"register {call.instance.name}"
 
 
@@ -154,7 +154,7 @@ COUNT_DIRECT = Extern(_count_direct, _count_direct_native)
 
 
 def _found(call: NativeCall) -> Operand:
-    """The address of the cells of the direct counter or meter that the table found."""
+    """Return the address of the cells of the direct counter or meter that the table found."""
     return call.f.load("ptr", call.f.add("%c", call.code.context.direct[call.instance.name]), 8)
 
 
@@ -255,7 +255,7 @@ def _before(call: Call, position: int | None, codes: Codes) -> Load:
 
 
 def _before_native(call: NativeCall, position: int | None, codes: Codes) -> Operand:
-    """The same as i32."""
+    """Return the colour that the packet had in native code, as i32."""
     if position is None or len(call.args) <= position:
         return str(GREEN)
     arg, f = call.args[position], call.f
@@ -269,7 +269,7 @@ def _before_native(call: NativeCall, position: int | None, codes: Codes) -> Oper
 
 
 def _coded(call: NativeCall, colour: Operand, codes: Codes) -> Operand:
-    """A meter's colour as the architecture numbers it (i32)."""
+    """Return a meter's colour as the architecture numbers it (i32)."""
     if all(colour == code for colour, code in codes.items()):
         return colour
     f, code = call.f, str(codes[RED])

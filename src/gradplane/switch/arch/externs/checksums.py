@@ -70,7 +70,7 @@ def keep_state(program: ir.Program, states: Mapping[str, Type]) -> Iterable[Diag
 def _stateless_calls(
     block: ir.Parser | ir.Control, states: Mapping[str, Type]
 ) -> Iterable[ir.CallExtern]:
-    """The calls that have no state yet; only a state is given as inout."""
+    """Return the calls that have no state yet; only a state is given as inout."""
     for stmt in statements(block):
         if (
             isinstance(stmt, ir.CallExtern)
@@ -137,7 +137,7 @@ def _take(call: NativeCall, total: Operand) -> None:
 
 
 def _words(call: NativeCall) -> tuple[Operand, Operand]:
-    """The exact sum of the data's 16-bit words, and how many they are (i64)."""
+    """Return the exact sum of the data's 16-bit words, and how many they are (i64)."""
     f, fields = call.f, FieldList(call.code, [call.args[1]])
     if fields.fixed:
         count: Operand = "0"

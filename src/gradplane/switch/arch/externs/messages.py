@@ -13,7 +13,7 @@ from gradplane.switch.interp.statements import Abort
 from gradplane.switch.interp.trace_events import Logged, log_message
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import is_scalar
-from gradplane.switch.jit.externs import NativeCall, Site, tell
+from gradplane.switch.jit.externs import NativeCall, Site, post
 from gradplane.switch.runtime.control_messages import Digest
 
 log = logging.getLogger("gradplane.switch")
@@ -50,7 +50,7 @@ def _send(call: NativeCall, vector: str, kind: str, text: str, position: int | N
     e = None if position is None else call.args[position]
     site = call.externs.site(Site(kind, text, e.type if e else None, call.stmt))
     if e is None:
-        tell(call.f, vector, site, "null", 0)
+        post(call.f, vector, site, "null", 0)
         return
     size = call.code.layouts.of(e.type).size
     if is_scalar(e.type):
@@ -58,7 +58,7 @@ def _send(call: NativeCall, vector: str, kind: str, text: str, position: int | N
         call.code.write(e, data)
     else:
         data = call.code.address(e)
-    tell(call.f, vector, site, data, size)
+    post(call.f, vector, site, data, size)
 
 
 # -- log_msg ------------------------------------------------------------------------------------

@@ -132,7 +132,7 @@ GET_HASH = Extern(_get_hash, _get_hash_native, needs_packet=False)
 
 
 def algorithm_of(instance: ir.ExternInstance) -> str:
-    """The algorithm that an instance was made with."""
+    """Return the algorithm that an instance was made with."""
     return str(instance.args[0]).lower()
 
 

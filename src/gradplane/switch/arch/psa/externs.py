@@ -22,7 +22,7 @@ COLOUR_CODES = {RED: 0, GREEN: 1, YELLOW: 2}  # PSA_MeterColor_t's members in or
 
 
 def _field(call: Call, position: int, name: str) -> Load:
-    """A field of a metadata struct."""
+    """Return a field of a metadata struct."""
     t, struct = call.stmt.args[position].type, call.arg(position)
     index = t.index(name) if isinstance(t, Fields) else None
     assert index is not None, name
@@ -30,7 +30,7 @@ def _field(call: Call, position: int, name: str) -> Load:
 
 
 def _field_native(call: NativeCall, position: int, name: str, width: int) -> Operand:
-    """The same as a number of so many bits."""
+    """Return a field of a metadata struct in native code, as a number of so many bits."""
     t, code = call.args[position].type, call.code
     assert isinstance(t, Fields), t
     index = t.index(name)
@@ -50,11 +50,11 @@ def _clones_native(call: NativeCall) -> None:
 
 
 CLONES = Extern(_clones, _clones_native)
-"""Whether the packet is cloned, by the output metadata."""
+"""Test the output metadata for a clone of the packet."""
 
 
 def _leaves(resubmitted: bool) -> Extern:
-    """Whether the packet is not dropped and is, or is not, resubmitted."""
+    """Test for a packet that is not dropped and is, or is not, resubmitted."""
 
     def interpret(call: Call) -> Run:
         drop, resubmit = (_field(call, 0, name) for name in ("drop", "resubmit"))
@@ -83,7 +83,7 @@ def _recirculates_native(call: NativeCall) -> None:
 
 
 RECIRCULATES = Extern(_recirculates, _recirculates_native)
-"""Whether the packet is not dropped and leaves to be recirculated."""
+"""Test for a packet that is not dropped and leaves to be recirculated."""
 
 # -- the table ----------------------------------------------------------------------------------
 

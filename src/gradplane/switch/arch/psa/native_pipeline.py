@@ -228,5 +228,5 @@ class PsaTraffic(Traffic):
 
 
 def _is_set(f: Function, side: NativeBlocks, c: Operand, name: str) -> Operand:
-    """Whether a flag of the output metadata is set."""
+    """Return the flag of the output metadata as an operand."""
     return f.compare("ne", "i64", side.get(f, c, "ostd", name), 0)

@@ -55,7 +55,7 @@ class V1Traffic(Traffic):
         self.pipeline.put(f, c, "standard", **{name: value})
 
     def get(self, f: Function, c: Operand, name: str) -> Operand:
-        """A field of the standard metadata, as i64."""
+        """Return a field of the standard metadata, as i64."""
         return self.pipeline.get(f, c, "standard", name)
 
     def _clear_notes(self, f: Function, c: Operand, keep: tuple[str, ...] = ()) -> None:

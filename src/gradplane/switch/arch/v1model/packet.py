@@ -48,7 +48,7 @@ class V1Packet(SwitchPacket):
         self.checksum_error = False
 
     def copy(self) -> V1Packet:
-        """The same input and parser position, to pass egress once more."""
+        """Return a packet with the same input and parser position, to pass egress once more."""
         twin = V1Packet(self.data, self.events)
         twin.position = self.position
         twin.length = self.length

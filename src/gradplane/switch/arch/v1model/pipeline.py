@@ -76,7 +76,7 @@ class _Pass(Pass[_Departure]):
         self.blocks.put(values, "standard", **fields)
 
     def get(self, values: Values, field: str) -> int:
-        """A field of the standard metadata."""
+        """Return a field of the standard metadata."""
         return self.blocks.get(values, "standard", field)
 
     # -- ingress --------------------------------------------------------------------------------

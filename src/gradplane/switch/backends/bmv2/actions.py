@@ -26,7 +26,7 @@ from gradplane.switch.source import Span, refuse
 
 
 class ExternCalls(Protocol):
-    """What translates calls of the architecture's externs."""
+    """A translator of calls of the architecture's externs."""
 
     def call(self, code: Primitives, stmt: ir.CallExtern) -> None:
         """Append the primitives of a call to `code`."""
@@ -371,7 +371,7 @@ def _root(e: ir.Expr) -> ir.Expr:
 
 
 def _reads(e: ir.Expr, root: ir.Expr) -> bool:
-    """Whether an expression reads something of the variable `root`."""
+    """Return whether an expression reads a part of the variable `root`."""
     match e:
         case ir.Var():
             return e is root

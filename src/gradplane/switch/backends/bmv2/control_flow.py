@@ -100,7 +100,7 @@ class Numbers:
 
 @dataclass
 class _Return:
-    """Where the ways on from a table that is applied in several places are noted."""
+    """The places that apply a table, and the nodes that follow it at each of them."""
 
     site: FieldAt
     hit: ir.Var
@@ -159,7 +159,7 @@ class Pipeline:
         return after
 
     def _is_code(self, stmt: ir.Stmt) -> bool:
-        """Whether a statement can be part of an action: it has no table and no way out of it."""
+        """Return whether a statement has no table and leaves no outer block: it fits an action."""
         inside = list(nested([stmt]))
         blocks = {s for s in inside if isinstance(s, ir.Block)}
         leaves = (s.block for s in inside if isinstance(s, ir.Leave))
@@ -280,7 +280,7 @@ class Pipeline:
         return self._returns[table]
 
     def _copy_results(self, s: ir.ApplyTable, after: str | None) -> str | None:
-        """Hand the results of a table that several places share to one of them."""
+        """Copy the results of a shared table to the variables of one place that applies it."""
         shared = self._return_of(s.table, self._keys(s.table)[0])
         copies: list[ir.Stmt] = []
         if s.hit is not None:
@@ -311,7 +311,7 @@ class Pipeline:
         return self._call([ir.Assign(target, ir.Const(target.type, value))], after)
 
     def _keys(self, table: ir.Table) -> tuple[list[Json], Primitives]:
-        """The match fields, and the code that computes those that are not fields."""
+        """Return the match fields, and the code that computes those that are no header fields."""
         code, keys = self._actions.code(), []
         code.body(table.key_setup)
         for key in table.keys:

@@ -170,7 +170,9 @@ class Expressions:
             stack = self.stack(e.base)
             return op("dereference_header_stack", stack, op("last_stack_index", None, stack))
         if isinstance(e, ir.FieldOf) and isinstance(e.base.type, Union):
-            return op("access_union_header", self.header(e.base), e.index)
+            # BMv2 1.15.5 builds its operator access_union_header as access_field, and crashes.
+            text = "BMv2 has no run-time index, and no last, in a stack of header unions"
+            raise refuse(NOWHERE_IN_PARTICULAR, text)
         raise refuse(NOWHERE_IN_PARTICULAR, "BMv2 cannot refer to this header")
 
     def guard(self, e: ir.Expr) -> Json | None:
@@ -323,7 +325,7 @@ def _cut(value: Json, t: Type, needed: bool = True) -> Json:
 
 
 def _typed(value: Json, t: Type) -> Json:
-    """What was read from storage, as a value of its type."""
+    """Convert a field's raw number to a value of its type."""
     if isinstance(t, Bool):
         return op("d2b", None, value)
     return _cut(value, t, _signed(t))

@@ -1,6 +1,6 @@
-"""Where the variables of a program live in BMv2: header instances, stacks, unions and fields.
+"""The layout of a program's variables in BMv2: header instances, stacks, unions and fields.
 
-BMv2 has one set of header instances for a packet's whole way. The blocks' parameters share them by
+BMv2 has one set of header instances for a packet's whole path. The blocks' parameters share them by
 position; local variables have their own. A struct has no instance: its members are laid out one by
 one, headers as instances, other fields in a metadata header (`scalars` for local variables).
 """

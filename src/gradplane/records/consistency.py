@@ -4,55 +4,45 @@ They find what is damaged in folders that have no digests, and say what in those
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.schema import Experiment
-from gradplane.runner.recorder import TRAFFIC
-from gradplane.runner.run_folder import EXPERIMENT, SUMMARY, FolderError
+from gradplane.records.record_types import Epoch, Result, Round, RunSummary, Stall, Verdict, fault
+from gradplane.records.run_folder import EXPERIMENT, SUMMARY, FolderError
 
 Line = dict[str, Any]
 
-_SUMMARY = (
-    *("test_accuracy", "rounds", "seconds", "rounds_per_second", "losses_injected", "jobs"),
-    *("switches", "links", "link_bytes", "name", "network", "seed"),
-    *("versions", "cpu", "blas", "platform"),
-)
-_BASELINE = _SUMMARY[: _SUMMARY.index("name")]
-_JOB = ("name", "test_accuracy", "rounds", "traffic", "parts", "missed", "weights", "values")
-_ROUND = ("job", "round", "epoch", "loss", "started", "finished", "missed", *TRAFFIC, "workers")
-_WORKER = (
-    *("worker", "missed", "gradient", "codes", "sums", "weights"),
-    *("started", "computed", "finished"),
-)
-_VERDICT = (
-    *("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict"),
-    "delay_ns",
-)
-_RESULT = ("job", "worker", "ticket", "slot", "round", "result", "bitmap")
-_ARRIVALS = {
-    "arrival": (*_RESULT, "digest"),
-    "norm": _RESULT,
-    "epoch": ("job", "worker", "epoch", "test_accuracy", "source"),
-    "stall": ("job", "worker"),
-}
+_ARRIVALS = {"arrival": Result, "norm": Result, "epoch": Epoch, "stall": Stall}
 
 
-def check_summary(path: Path, summary: Line, experiment: Experiment) -> None:
-    """Check that summary.json has its keys, and the experiment's jobs and workers."""
-    _require(summary, _SUMMARY, str(path))
+def check_summary(path: Path, summary: Line, deployment: Deployment) -> None:
+    """Check that summary.json has its keys, and the experiment's jobs, workers and rounds."""
+    jobs = deployment.jobs
+    _require(summary, RunSummary, str(path))
     for values, where in ((summary, str(path)), (summary.get("baseline"), f"{path}: baseline")):
         if values is None:
             continue
-        _require(values, _BASELINE, where)
-        if len(values["jobs"]) != len(experiment.job):
+        if len(values["jobs"]) != len(jobs):
             raise FolderError(
                 f"{where}: {len(values['jobs'])} jobs, and {EXPERIMENT} has"
-                f" {len(experiment.job)}: one of the two was changed"
+                f" {len(jobs)}: one of the two was changed"
             )
-        for job in values["jobs"]:
-            _require(job, _JOB, f"{where}: a job")
+        for job, planned in zip(values["jobs"], jobs, strict=True):
+            workers = planned.job.size
+            if set(job["weights"]) != set(map(str, range(workers))):
+                raise FolderError(
+                    f"{where}: job {job['name']}: weights of workers"
+                    f" {', '.join(job['weights']) or 'none'}, and the job has {workers}:"
+                    f" the file or {EXPERIMENT} was changed"
+                )
+            if job["rounds"] != planned.rounds:
+                raise FolderError(
+                    f"{where}: job {job['name']}: {job['rounds']} rounds, and by {EXPERIMENT} the"
+                    f" job has {planned.rounds}: one of the two, or the job's data, was changed"
+                )
 
 
 def check_rounds(
@@ -64,7 +54,7 @@ def check_rounds(
     counts = [0] * len(experiment.job)
     for number, line in enumerate(lines, 1):
         place = f"{path}:{number}"
-        _require(line, _ROUND, place)
+        _require(line, Round, place)
         job = line["job"]
         if job not in range(len(counts)):
             raise FolderError(f"{place}: job {job!r}, and {EXPERIMENT} has {len(counts)}")
@@ -84,8 +74,6 @@ def check_rounds(
 
 
 def _check_workers(workers: Sequence[Line], size: int, place: str) -> None:
-    for worker in workers:
-        _require(worker, _WORKER, f"{place}: a worker")
     numbers = [worker["worker"] for worker in workers]
     if numbers != list(range(size)):
         raise FolderError(
@@ -100,9 +88,11 @@ def check_arrivals(
     """Check the lines' keys, and that every worker has as many results in every recorded round."""
     for number, line in enumerate(lines, 1):
         place = f"{path}:{number}"
-        if line.get("kind") not in _ARRIVALS:
-            raise FolderError(f"{place}: kind {line.get('kind')!r}: use {', '.join(_ARRIVALS)}")
-        _require(line, _ARRIVALS[line["kind"]], place)
+        declared = _ARRIVALS.get(str(line.get("kind")))
+        if declared is None:
+            known = ", ".join(_ARRIVALS)
+            raise FolderError(f"{place}: damaged: kind {line.get('kind')!r} is none of {known}")
+        _require(line, declared, place)
         job = line["job"]
         if job not in range(len(experiment.job)):
             raise FolderError(f"{place}: job {job!r}, and {EXPERIMENT} has {len(experiment.job)}")
@@ -158,7 +148,7 @@ def _check_counts(
 def check_verdicts(path: Path, lines: Sequence[Line], summary: Line | None) -> None:
     """Check the lines' keys and, with a summary, that they are as many of each kind as it says."""
     for number, line in enumerate(lines, 1):
-        _require(line, _VERDICT, f"{path}:{number}")
+        _require(line, Verdict, f"{path}:{number}")
     if summary is None:
         return
     found = Counter((line["verdict"], line["direction"]) for line in lines)
@@ -173,13 +163,10 @@ def check_verdicts(path: Path, lines: Sequence[Line], summary: Line | None) -> N
         raise FolderError(f"{path}: verdicts {verdict!r}, {direction}, that {SUMMARY} has none of")
 
 
-def _require(found: Any, keys: Iterable[str], place: str) -> None:
-    """Raise FolderError where a key is missing."""
-    if not isinstance(found, dict):
-        raise FolderError(f"{place}: damaged: an object is expected")
-    missing = [key for key in keys if key not in found]
-    if missing:
-        raise FolderError(f"{place}: damaged: no {', '.join(missing)}")
+def _require(found: object, kind: type[Any], place: str) -> None:
+    """Raise FolderError if the record has not the keys and values of its kind."""
+    if wrong := fault(found, kind):
+        raise FolderError(f"{place}: damaged: {wrong}")
 
 
 def _require_bitmap(text: Any, place: str) -> None:

@@ -107,14 +107,14 @@ def write_failure(folder: Path, reason: str) -> None:
 
 
 def read_failure(folder: Path) -> str | None:
-    """The contents of failure.txt, or None."""
+    """Return the contents of failure.txt, or None."""
     with suppress(FileNotFoundError):
         return (folder / FAILURE).read_text("utf-8", "replace").strip()
     return None
 
 
 def read_summary(folder: Path) -> dict[str, Any] | None:
-    """The contents of summary.json, None if there is none. FolderError if it is damaged."""
+    """Return the contents of summary.json, or None. Raises FolderError if it is damaged."""
     path = folder / SUMMARY
     try:
         summary = json.loads(path.read_text("utf-8"))
@@ -132,7 +132,7 @@ def read_summary(folder: Path) -> dict[str, Any] | None:
 
 
 def read_lines(path: Path, *, unfinished: bool = False) -> Iterator[dict[str, Any]]:
-    """The objects of a .jsonl file.
+    """Yield the objects of a .jsonl file.
 
     unfinished: the run was stopped while it wrote the file, so it may be missing, and its last line
     may be cut, which is then left out. Raises FolderError, which names file and line."""

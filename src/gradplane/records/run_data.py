@@ -13,10 +13,16 @@ from typing import Any
 
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
-from gradplane.runner import consistency, run_folder
-from gradplane.runner.manifest import FileDigest, Manifest, PlannedJob, planned_jobs
-from gradplane.runner.recorder import JobTally
-from gradplane.runner.run_folder import (
+from gradplane.records import consistency, run_folder
+from gradplane.records.manifest import (
+    FileDigest,
+    Manifest,
+    PlannedJob,
+    planned_jobs,
+    program_digest,
+)
+from gradplane.records.recorder import JobTally
+from gradplane.records.run_folder import (
     ARRIVALS,
     BASELINE,
     EXPERIMENT,
@@ -27,7 +33,7 @@ from gradplane.runner.run_folder import (
     FolderError,
     read_lines,
 )
-from gradplane.runner.summary import outcome
+from gradplane.records.summary import outcome
 
 Line = dict[str, Any]
 
@@ -50,8 +56,8 @@ class RunData:
 
     @classmethod
     def read(cls, folder: str | Path) -> "RunData":
-        """Read the run in that folder. FolderError if it is no run folder, damaged, or if the run
-        was stopped before the end of its first round."""
+        """Read the run in that folder. FolderError if it is not a run folder, if it is damaged,
+        or if the run was stopped before the end of its first round."""
         run = cls.opened(Path(folder))
         if not run.metrics:
             raise FolderError(f"{folder}: {run.state}")
@@ -63,9 +69,11 @@ class RunData:
         """Read the run in that folder, which may have recorded nothing yet."""
         if not folder.is_dir():
             raise FolderError(f"{folder}: no such run folder")
-        if not (folder / EXPERIMENT).exists():
-            raise FolderError(f"{folder}: no run folder: it has no {EXPERIMENT}")
         manifest = Manifest.read(folder)
+        if not (folder / EXPERIMENT).exists():
+            if manifest:
+                raise FolderError(f"{folder / EXPERIMENT}: missing: nothing can be read without it")
+            raise FolderError(f"{folder}: not a run folder: it has no {EXPERIMENT}")
         wrong = list(manifest.mismatches(folder)) if manifest else []
         if manifest and wrong:
             raise FolderError(_damage(folder, manifest, wrong))
@@ -75,8 +83,13 @@ class RunData:
     def _parsed(cls, folder: Path, manifest: Manifest | None) -> "RunData":
         summary = run_folder.read_summary(folder)
         deployment = load_deployment(folder / EXPERIMENT, recorded=True)
+        if manifest and manifest.program not in (None, program_digest(deployment)):
+            raise FolderError(
+                f"{deployment.program.path}: not the program of the run in {folder}: it, or a file"
+                " that it includes, was changed since: restore it"
+            )
         if summary is not None:
-            consistency.check_summary(folder / SUMMARY, summary, deployment.experiment)
+            consistency.check_summary(folder / SUMMARY, summary, deployment)
         return cls(folder, deployment, manifest, summary)
 
     @property
@@ -93,18 +106,18 @@ class RunData:
 
     @property
     def finished(self) -> bool:
-        """Whether the training is finished; its baseline may not be."""
+        """True when the training is finished; its baseline may not be."""
         return self.stored is not None
 
     @property
     def complete(self) -> bool:
-        """Whether nothing is missing, the baseline included."""
+        """True when nothing is missing, the baseline included."""
         wanted = self.experiment.output.baseline
         return self.stored is not None and ("baseline" in self.stored or not wanted)
 
     @property
     def progress(self) -> str:
-        """How far the training went, or its baseline, in words: 3 of 20 rounds."""
+        """The progress of the training, or of its baseline, in words: "3 of 20 rounds"."""
         lines, where = self.metrics, ""
         if self.finished:
             path = self.folder / BASELINE / METRICS
@@ -114,7 +127,7 @@ class RunData:
 
     @property
     def state(self) -> str:
-        """How far the run went, and why not further; "finished" if nothing is missing."""
+        """The progress of a stopped run and the reason; "finished" if nothing is missing."""
         if self.complete:
             return "finished"
         if run_folder.is_in_use(self.folder):
@@ -124,7 +137,7 @@ class RunData:
 
     @cached_property
     def planned(self) -> tuple[PlannedJob, ...]:
-        """What each job was to train."""
+        """The rounds and values that each job was to train."""
         return self.manifest.jobs if self.manifest else planned_jobs(self.deployment)
 
     @property
@@ -145,7 +158,7 @@ class RunData:
 
     @property
     def notes(self) -> list[str]:
-        """What those who rely on the records should know."""
+        """Notes for the reader of the records: missing parts, missing digests."""
         return [note for note in (self.unfinished, self.unchecked) if note]
 
     # Its records
@@ -188,7 +201,7 @@ class RunData:
 
     @cached_property
     def baseline_metrics(self) -> list[Line]:
-        """The same of the baseline; empty if there is none, or none that is finished."""
+        """The baseline's lines, one a round; empty if there is no finished baseline."""
         if self.stored is None or "baseline" not in self.stored:
             return []
         path = self.folder / BASELINE / METRICS
@@ -242,10 +255,11 @@ class RunData:
         for job, planned in zip(values["jobs"], self.planned, strict=True):
             job["values"] = planned.values
         about = {"name": self.experiment.name, "network": self.network}
+        about |= {"target": self.experiment.switch.target}
         return values | about | {"seed": self.experiment.seed} | self.machine
 
     def _tallies(self) -> list[JobTally]:
-        """The sums of the recorded lines, a job each."""
+        """Return the sums of the recorded lines, a job each."""
         jobs = [JobTally(job.size) for job in self.experiment.job]
         for line in self.metrics:
             jobs[line["job"]].add_round(line)
@@ -258,7 +272,7 @@ class RunData:
         return jobs
 
     def _needed(self) -> Iterator[dict[str, float]]:
-        """The jobs' values of the key `needed`, which summaries of older versions do not have."""
+        """Return the jobs' values of `needed`, a key that summaries of older versions lack."""
         assert self.stored is not None
         if all("needed" in job for job in self.stored["jobs"]):
             yield from (job["needed"] for job in self.stored["jobs"])

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.runner import run_folder
+from gradplane.records import run_folder
 
 
 def test_a_folder_is_never_used_twice(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
-from gradplane.runner.run_folder import ARRIVALS, IMPAIRMENTS, METRICS
+from gradplane.records.run_folder import ARRIVALS, IMPAIRMENTS, METRICS
 
 Record = dict[str, Any]
 
@@ -174,7 +174,7 @@ class Recorder:
         self.jobs[record["job"]].add_arrival(record)
 
     def _server_parts(self, record: Record) -> None:
-        """What a server does in a round is no communication, and all workers wait for it."""
+        """Subtract a server's work from the communication time: all workers wait for it."""
         job = self.jobs[record["job"]]
         for part in ("codec", "reduce"):
             job.parts[part] += job.workers * record[part]

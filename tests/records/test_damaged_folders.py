@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from gradplane.experiment.loading import ExperimentError
+from gradplane.records.run_data import RunData
+from gradplane.records.run_folder import FolderError
 from gradplane.replayer.replay_run import replay
 from gradplane.report import page
-from gradplane.runner.run_data import RunData
 from gradplane.runner.run_experiment import run
-from gradplane.runner.run_folder import FolderError
 
 EXPERIMENT = """
 [topology]
@@ -70,6 +70,18 @@ def other_keys(path: Path) -> None:
     path.write_text("".join(['{"kind": "arrival", "job": 0}\n', *lines[1:]]))
 
 
+def other_type(path: Path) -> None:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines[1]["workers"][2]["missed"] = "x"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def other_counter(path: Path) -> None:
+    summary = json.loads(path.read_text())
+    del summary["links"][1]["up_dropped"]
+    path.write_text(json.dumps(summary))
+
+
 def edit(path: Path) -> None:
     text = path.read_text()
     path.write_text(text.replace("quorum = 2", "quorum = 3"))
@@ -81,6 +93,10 @@ WITHOUT_DIGESTS: dict[tuple[str, Damage], str] = {
     ("metrics.jsonl", delete): "DIR/metrics.jsonl: missing",
     ("metrics.jsonl", cut): "DIR/metrics.jsonl:LAST: damaged: the line is cut",
     ("metrics.jsonl", garbage): "DIR/metrics.jsonl:2: damaged: column 1: Expecting value",
+    ("metrics.jsonl", other_type): (
+        "DIR/metrics.jsonl:2: damaged: workers.2.missed: Input should be a valid integer"
+    ),
+    ("summary.json", other_counter): "DIR/summary.json: damaged: no links.1.up_dropped",
     ("metrics.jsonl", shorten): (
         "DIR/metrics.jsonl: job 0: it ends after 1 rounds, and summary.json has 2: lines are"
         " missing at its end"
@@ -90,7 +106,7 @@ WITHOUT_DIGESTS: dict[tuple[str, Damage], str] = {
     ("arrivals.jsonl", garbage): "DIR/arrivals.jsonl:2: damaged: column 1: Expecting value",
     ("arrivals.jsonl", no_object): ("DIR/arrivals.jsonl:2: damaged: a JSON object is expected"),
     ("arrivals.jsonl", other_keys): (
-        "DIR/arrivals.jsonl:1: damaged: no worker, ticket, slot, round, result, bitmap, digest"
+        "DIR/arrivals.jsonl:1: damaged: no worker, ticket, slot, round, result, bitmap"
     ),
     ("impairments.jsonl", delete): "DIR/impairments.jsonl: missing",
     ("impairments.jsonl", garbage): "DIR/impairments.jsonl:2: damaged: column 1: Expecting value",
@@ -177,8 +193,31 @@ def test_an_experiment_of_other_workers_is_found_without_digests(
     with pytest.raises(FolderError) as caught:
         RunData.read(folder)
     assert str(caught.value) == (
-        f"{folder}/metrics.jsonl:1: workers 0, 1, 2, and the job has 4: the line or experiment.toml"
-        " was changed"
+        f"{folder}/summary.json: job e: weights of workers 0, 1, 2, and the job has 4: the file or"
+        " experiment.toml was changed"
+    )
+
+
+def test_an_experiment_of_more_rounds_is_found_without_digests(whole: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "run"))
+    (folder / "manifest.json").unlink()
+    path = folder / "experiment.toml"
+    path.write_text(path.read_text().replace("epochs = 2", "epochs = 3"))
+    with pytest.raises(FolderError) as caught:
+        RunData.read(folder)
+    assert str(caught.value) == (
+        f"{folder}/summary.json: job e: 2 rounds, and by experiment.toml the job has 3: one of the"
+        " two, or the job's data, was changed"
+    )
+
+
+def test_an_experiment_that_is_missing_is_named(whole: Path, tmp_path: Path) -> None:
+    folder = Path(shutil.copytree(whole, tmp_path / "run"))
+    (folder / "experiment.toml").unlink()
+    with pytest.raises(FolderError) as caught:
+        RunData.read(folder)
+    assert str(caught.value) == (
+        f"{folder}/experiment.toml: missing: nothing can be read without it"
     )
 
 
@@ -188,7 +227,7 @@ def test_an_experiment_that_is_no_toml_is_named(whole: Path, tmp_path: Path) -> 
     (folder / "experiment.toml").write_text("[[job]\n")
     with pytest.raises(ExperimentError) as caught:
         RunData.read(folder)
-    assert str(caught.value).startswith(f"{folder}/experiment.toml: no valid TOML")
+    assert str(caught.value).startswith(f"{folder}/experiment.toml: not valid TOML")
 
 
 @pytest.mark.parametrize("text", ["{", '{"network": "sim"}', "[]"])

@@ -12,7 +12,7 @@ from gradplane.controller.connection import Pipeline
 from gradplane.controller.controller import Counters
 from gradplane.controller.thc import events
 from gradplane.experiment.schema import Experiment, Job
-from gradplane.runner.recorder import PARTS, TRAFFIC, JobTally
+from gradplane.records.recorder import PARTS, TRAFFIC, JobTally
 from gradplane.topologies.description import Topology
 from gradplane.topologies.network import LinkCounters
 
@@ -34,7 +34,7 @@ class Summary:
 
     @property
     def baseline(self) -> dict[str, Any] | None:
-        """The same keys for the run without compression; None if there is none."""
+        """The same keys for the baseline, a run without compression; None if there is none."""
         return self.values.get("baseline")
 
     @property

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gradplane.runner.recorder import TRAFFIC, Recorder, StallError
-from gradplane.runner.run_folder import read_lines
+from gradplane.records.recorder import TRAFFIC, Recorder, StallError
+from gradplane.records.run_folder import read_lines
 
 Record = dict[str, Any]
 

@@ -7,10 +7,10 @@ import pytest
 from rich.console import Console
 
 from gradplane.cli import output_tables
+from gradplane.records.run_data import RunData
+from gradplane.records.summary import Summary, undelivered
 from gradplane.report import page
-from gradplane.runner.run_data import RunData
 from gradplane.runner.run_experiment import run
-from gradplane.runner.summary import Summary, undelivered
 
 QUEUES = """
 [topology]

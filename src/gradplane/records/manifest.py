@@ -12,10 +12,11 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from gradplane.experiment import p4_programs
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import dumps
 from gradplane.experiment.schema import Experiment
-from gradplane.runner.run_folder import (
+from gradplane.records.run_folder import (
     EXPERIMENT,
     FAILURE,
     MANIFEST,
@@ -38,7 +39,7 @@ class FileDigest(BaseModel):
 
     @classmethod
     def of(cls, path: Path) -> "FileDigest":
-        """The digest of a file as it is now; OSError if it cannot be read."""
+        """Return the digest of a file as it is now; OSError if it cannot be read."""
         sha256, size, lines = hashlib.sha256(), 0, 0
         with path.open("rb") as file:
             while block := file.read(1 << 20):
@@ -49,7 +50,7 @@ class FileDigest(BaseModel):
 
 
 class PlannedJob(BaseModel):
-    """How many rounds a job trains, and how many values its gradient has."""
+    """The number of rounds that a job trains, and of values in its gradient."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -62,8 +63,18 @@ def planned_jobs(deployment: Deployment) -> tuple[PlannedJob, ...]:
     return tuple(PlannedJob(rounds=job.rounds, values=job.values) for job in deployment.jobs)
 
 
+def program_digest(deployment: Deployment) -> str | None:
+    """Return the SHA-256 of a user's P4 program with its includes; None for a shipped one."""
+    if deployment.experiment.switch.program in p4_programs.shipped():
+        return None
+    return hashlib.sha256(deployment.program.packed_source()).hexdigest()
+
+
 class Manifest(BaseModel):
-    """The contents of manifest.json. `files` is keyed by the path inside the folder."""
+    """The contents of manifest.json. `files` is keyed by the path inside the folder.
+
+    program: the digest of a user's P4 program, which is outside the folder.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -71,11 +82,12 @@ class Manifest(BaseModel):
     network: str
     machine: dict[str, Any]
     jobs: tuple[PlannedJob, ...]
+    program: str | None = None
     files: dict[str, FileDigest] = {}
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest | None":
-        """The folder's manifest; None if it has none. Raises FolderError."""
+        """Return the folder's manifest; None if it has none. Raises FolderError."""
         path = folder / MANIFEST
         try:
             return cls.model_validate_json(path.read_bytes())
@@ -94,17 +106,17 @@ class Manifest(BaseModel):
         write_json(folder / MANIFEST, self.model_dump())
 
     def without(self, name: str) -> "Manifest":
-        """The same without that file."""
+        """Return the manifest without that file."""
         files = {path: digest for path, digest in self.files.items() if path != name}
         return self.model_copy(update={"files": files})
 
     def including(self, folder: Path, names: Iterable[str]) -> "Manifest":
-        """The same with digests of these files of the folder as they are now."""
+        """Return the manifest with the current digests of these files of the folder."""
         new = {name: FileDigest.of(folder / name) for name in names}
         return self.model_copy(update={"files": self.files | new})
 
     def mismatches(self, folder: Path) -> Iterator[str]:
-        """The listed files that are not there, or are not as the run wrote them."""
+        """Yield the listed files that are missing, or are not as the run wrote them."""
         for name, recorded in self.files.items():
             try:
                 same = FileDigest.of(folder / name) == recorded
@@ -133,7 +145,7 @@ def finish(folder: Path, summary: dict[str, Any]) -> None:
 
 
 def _records(folder: Path) -> list[str]:
-    """All files of the folder that a run writes once."""
+    """Return all files of the folder that a run writes once."""
     files = (path for path in sorted(folder.rglob("*")) if path.is_file())
     return [
         path.relative_to(folder).as_posix()

@@ -1,0 +1,62 @@
+"""BMv2's programs and p4c, as this package runs them: `python -m ... NAME ARGUMENTS`.
+
+The scripts that `gradplane shims` writes call this module with the name they stand for. What an
+original does by default and this package does not, is added here: the port 9090 for commands, the
+format of the log, and that a simple_switch has no P4Runtime server on a fixed port.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+
+# Options that come before the arguments, so that one of the same name among these replaces it.
+THRIFT = ("--thrift-port", "9090")
+LOG = ("--log-format", "bmv2")
+ANY_PORT = ("--grpc-server-addr", "127.0.0.1:0")
+
+
+def _p4c_bm2_ss(arguments: Sequence[str]) -> int:
+    from gradplane.cli.p4c_command import main
+
+    return main("p4c-bm2-ss", arguments)
+
+
+def _p4c(arguments: Sequence[str]) -> int:
+    from gradplane.cli.p4c_command import main
+
+    return main("p4c", arguments)
+
+
+def _simple_switch_grpc(arguments: Sequence[str]) -> int:
+    from gradplane.switch.daemon import live_switch
+
+    return live_switch.main([*THRIFT, *LOG, *arguments])
+
+
+def _simple_switch(arguments: Sequence[str]) -> int:
+    """Run a switch whose P4Runtime server has a free port, so that many run on one machine."""
+    from gradplane.switch.daemon import live_switch
+
+    return live_switch.main([*THRIFT, *LOG, *ANY_PORT, *arguments])
+
+
+def _simple_switch_cli(arguments: Sequence[str]) -> int:
+    from gradplane.cli.main import main
+
+    main(["cli", *THRIFT, *arguments])
+    return 0
+
+
+COMMANDS: dict[str, Callable[[Sequence[str]], int]] = {
+    "p4c": _p4c,
+    "p4c-bm2-ss": _p4c_bm2_ss,
+    "simple_switch": _simple_switch,
+    "simple_switch_grpc": _simple_switch_grpc,
+    "simple_switch_CLI": _simple_switch_cli,
+}
+"""Name of the program -> what runs in its place: arguments in, exit status out."""
+
+
+if __name__ == "__main__":
+    sys.exit(COMMANDS[sys.argv[1]](sys.argv[2:]))

@@ -1,0 +1,115 @@
+"""BMv2's simple_switch_grpc (p4lang/behavioral-model): its device config is BMv2's JSON.
+
+It starts without a program (--no-p4) and is configured over P4Runtime. Its options are those of
+targets/simple_switch_grpc/README.md and of `simple_switch_grpc --help`.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+
+from gradplane.controller.controller_errors import ControllerError
+from gradplane.controller.targets import Program, Start, Target
+
+SWITCH = "simple_switch_grpc"
+P4C = "p4c-bm2-ss"
+COMPILERS = ("gradplane", "p4c")
+OLDEST = (1, 15)
+"""The oldest version of BMv2 that is accepted; 1.15.5 is the one that is tested."""
+
+_PLACE = "https://github.com/p4lang/behavioral-model"
+
+
+class Bmv2(Target):
+    """simple_switch_grpc in Mininet. binary: its command or path; compiler: one of COMPILERS."""
+
+    batch = 512
+    keys = ("binary", "compiler")
+
+    def __init__(self, name: str, binary: str = SWITCH, compiler: str = COMPILERS[0]) -> None:
+        super().__init__(name)
+        if compiler not in COMPILERS:
+            choices = " or ".join(f'"{known}"' for known in COMPILERS)
+            raise ControllerError(f'compiler = "{compiler}": use {choices}')
+        self.binary, self.compiler = binary, compiler
+
+    def missing(self) -> str | None:
+        """Return what is wrong with the switch's command, or that p4c is not there."""
+        path = shutil.which(self.binary)
+        if path is None:
+            return (
+                f"{self.binary} is not on PATH: install BMv2 ({_PLACE}), or name the program:"
+                f' [switch] binary = "/path/to/{SWITCH}"'
+            )
+        version = _version(path)
+        if not version:
+            return f"{path} --version says no version: is it {SWITCH}?"
+        if version[:2] < OLDEST:
+            found, oldest = (".".join(map(str, v)) for v in (version, OLDEST))
+            return f"{path} is version {found}, too old: install BMv2 {oldest} or newer ({_PLACE})"
+        if self.compiler == "p4c" and shutil.which(P4C) is None:
+            return f'{P4C} is not on PATH: install p4c, or use compiler = "{COMPILERS[0]}"'
+        return None
+
+    def description(self) -> str:
+        """Return the name with the switch's version and the compiler."""
+        version = ".".join(map(str, _version(shutil.which(self.binary) or self.binary)))
+        return f"{self.name} ({SWITCH} {version}, compiled by {self.compiler})"
+
+    def pipeline(self, program: Program) -> tuple[bytes, bytes]:
+        """Return P4Info and BMv2's JSON, both of the chosen compiler.
+
+        Raises ControllerError where p4c refuses the program.
+        """
+        if self.compiler == "p4c":
+            return _p4c(program)
+        return program.p4info(), program.compiled_for("bmv2")
+
+    def command(self, start: Start) -> list[str]:
+        """Return the command line of simple_switch_grpc, without a program.
+
+        Thrift takes any free port, so that several switches start beside each other. Logging of
+        every packet, the default, is off.
+        """
+        words = [self.binary, "--no-p4", "--device-id", str(self.device_id)]
+        for port, interface in start.interfaces.items():
+            words += ["-i", f"{port}@{interface}"]
+        words += ["--thrift-port", "0"]
+        if not {"--log-level", "-L"} & set(start.options):
+            words += ["--log-level", "off"]
+        return [*words, *start.options, "--", "--grpc-server-addr", start.address]
+
+    def options(self, engine: str, seed: int, pcap: Path | None) -> list[str]:
+        """Return the folder of captures as an option; engine and seed are the embedded switch's."""
+        return [] if pcap is None else [f"--pcap={pcap}"]
+
+
+@cache
+def _version(path: str) -> tuple[int, ...]:
+    """Return the version that a program prints ("1.15.5", or "1.15.0-b447ac4c"); () if none."""
+    try:
+        said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return ()
+    found = re.search(r"(\d+)\.(\d+)(?:\.(\d+))?", said.stdout)
+    return tuple(int(number) for number in found.groups("0")) if found else ()
+
+
+def _p4c(program: Program) -> tuple[bytes, bytes]:
+    """Compile with p4c; return its P4Info and JSON."""
+    with tempfile.TemporaryDirectory() as folder:
+        info, json = Path(folder, "program.p4info.txtpb"), Path(folder, "program.json")
+        words = [P4C, "--arch", "v1model", "-o", str(json), "--p4runtime-files", str(info)]
+        words += [f"-I{folder}" for folder in program.include_dirs]
+        words += [f"-D{key}={value}" for key, value in program.defines.items()]
+        done = subprocess.run([*words, str(program.path)], capture_output=True, text=True)
+        if done.returncode != 0:
+            raise ControllerError(
+                f"{P4C} ended with status {done.returncode}: {done.stderr.strip()}"
+            )
+        return info.read_bytes(), json.read_bytes()

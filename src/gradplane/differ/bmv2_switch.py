@@ -1,0 +1,162 @@
+"""The real simple_switch_grpc as a function from packets to packets.
+
+It is configured over P4Runtime. Packets go over its data-plane service (behavioral-model,
+targets/simple_switch_grpc, --dp-grpc-server-addr), so no interfaces and no root are needed.
+"""
+
+from __future__ import annotations
+
+import queue
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import grpc
+from finsy.proto import p4r
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
+
+from gradplane.controller.targets import Start
+from gradplane.controller.targets.bmv2 import Bmv2
+
+_SERVICE = "/p4.v1.P4Runtime/"
+_START_TIME = 20.0
+_LATEST = 2.0  # seconds until a packet that must come is given up
+_QUIET = 0.01  # seconds without a packet after which none is expected
+
+
+def _packet_message() -> type[Any]:
+    """Return the message of the data-plane service: id, device_id, port, packet."""
+    file = descriptor_pb2.FileDescriptorProto(name="gradplane_dataplane", package="p4.bm")
+    message = file.message_type.add(name="PacketStream")
+    field = descriptor_pb2.FieldDescriptorProto
+    kinds = (field.TYPE_UINT64, field.TYPE_UINT64, field.TYPE_UINT32, field.TYPE_BYTES)
+    names = ("id", "device_id", "port", "packet")
+    for number, (name, kind) in enumerate(zip(names, kinds, strict=True), 1):
+        message.field.add(name=name, number=number, type=kind, label=field.LABEL_OPTIONAL)
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    found: type[Any] = message_factory.GetMessageClass(
+        pool.FindMessageTypeByName("p4.bm.PacketStream")
+    )
+    return found
+
+
+class Bmv2Switch:
+    """A context manager: a process with a program. p4info: text; config: BMv2's JSON."""
+
+    def __init__(self, target: Bmv2, p4info: bytes, config: bytes) -> None:
+        self._target = target
+        self._config = p4r.ForwardingPipelineConfig(p4_device_config=config)
+        text_format.Parse(p4info.decode(), self._config.p4info)
+        self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._packet = _packet_message()
+        self._exit = ExitStack()
+
+    def __enter__(self) -> Bmv2Switch:
+        with ExitStack() as stack:
+            self._start(stack)
+            self._exit = stack.pop_all()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._exit.close()
+
+    def _start(self, stack: ExitStack) -> None:
+        control, data = _address(), _address()
+        command = self._target.command(Start(Path(), {}, control))
+        command += ["--dp-grpc-server-addr", data]
+        quiet = subprocess.DEVNULL
+        process = subprocess.Popen(command, stdout=quiet, stderr=quiet)
+        stack.callback(process.wait)
+        stack.callback(process.kill)
+        self._process = process
+        channels = [stack.enter_context(grpc.insecure_channel(a)) for a in (control, data)]
+        for channel in channels:
+            grpc.channel_ready_future(channel).result(_START_TIME)
+        self._control, (_, data_channel) = channels[0], channels
+        self._session = self._control.stream_stream(
+            f"{_SERVICE}StreamChannel",
+            p4r.StreamMessageRequest.SerializeToString,
+            p4r.StreamMessageResponse.FromString,
+        )(self._arbitration())
+        next(self._session)
+        self._call("SetForwardingPipelineConfig", self._pipeline(), 60.0)
+        self._responses: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+        stream = data_channel.stream_stream(
+            "/p4.bm.DataplaneInterface/PacketStream",
+            lambda message: message.SerializeToString(),
+            self._packet.FromString,
+        )(iter(self._requests.get, None))
+        stack.callback(self._requests.put, None)
+        self._listen(stream)
+
+    def _listen(self, stream: Any) -> None:
+        import threading
+
+        def listen() -> None:
+            try:
+                for message in stream:
+                    self._responses.put((message.port, message.packet))
+            except grpc.RpcError:
+                pass  # the process has ended
+
+        threading.Thread(target=listen, daemon=True, name="packets of simple_switch").start()
+
+    def _arbitration(self) -> Iterator[Any]:
+        request = p4r.StreamMessageRequest()
+        request.arbitration.election_id.low = 1
+        yield request
+        stop: queue.SimpleQueue[None] = queue.SimpleQueue()
+        self._exit.callback(stop.put, None)
+        stop.get()
+
+    def _pipeline(self) -> Any:
+        request = p4r.SetForwardingPipelineConfigRequest(
+            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, config=self._config
+        )
+        request.election_id.low = 1
+        return request
+
+    def _call(self, name: str, request: Any, seconds: float = 10.0) -> None:
+        call: Callable[..., bytes] = self._control.unary_unary(
+            f"{_SERVICE}{name}", type(request).SerializeToString
+        )
+        call(request, timeout=seconds)
+
+    def insert(self, entity: Any) -> str:
+        """Insert an entity; return what the switch says where it refuses, else nothing."""
+        request = p4r.WriteRequest()
+        request.election_id.low = 1
+        request.updates.add(type=p4r.Update.INSERT, entity=entity)
+        try:
+            self._call("Write", request)
+        except grpc.RpcError as error:
+            return str(error.details()) or str(error.code())
+        return ""
+
+    def process(self, port: int, packet: bytes, expected: int) -> list[tuple[int, bytes]] | None:
+        """Return the packets that leave; `expected` are waited for, more are taken as they come.
+
+        None: the switch has ended.
+        """
+        self._requests.put(self._packet(id=1, port=port, packet=packet))
+        found: list[tuple[int, bytes]] = []
+        end = time.monotonic() + _LATEST
+        while self._process.poll() is None:
+            missing = len(found) < expected
+            left = end - time.monotonic() if missing else _QUIET
+            try:
+                found.append(self._responses.get(timeout=max(left, 0.001)))
+            except queue.Empty:
+                return found
+        return None
+
+
+def _address() -> str:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return f"127.0.0.1:{probe.getsockname()[1]}"

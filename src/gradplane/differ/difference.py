@@ -1,0 +1,148 @@
+"""The first difference between the embedded switch and BMv2, with a trace of the packet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from finsy.proto import p4r
+
+from gradplane.controller import targets
+from gradplane.controller.targets.bmv2 import Bmv2
+from gradplane.differ.bmv2_switch import Bmv2Switch
+from gradplane.differ.inputs import Inputs
+from gradplane.experiment import p4_programs
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.read import read
+from gradplane.switch.p4runtime.write import write
+from gradplane.switch.switch import Switch
+
+TARGETS = ("embedded", "bmv2")
+Outputs = list[tuple[int, bytes]]
+
+
+class DiffError(Exception):
+    """The switches cannot be compared."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """packets: how many were equal. refused: what BMv2 said of entries that it does not take."""
+
+    packets: int
+    entries: int
+    refused: tuple[str, ...]
+    difference: str = ""
+
+    def text(self) -> str:
+        """Return the result in words."""
+        lines = [self.difference] if self.difference else []
+        how = "equal" if not self.difference else "different, after"
+        lines.append(f"{how}: {self.packets} packets, {self.entries} entries")
+        if self.refused:
+            number = len(self.refused)
+            lines.append(f"{number} entries that bmv2 refuses were left out: {self.refused[0]}")
+        return "\n".join(lines)
+
+
+def diff(
+    program: Path,
+    entries: Path | None = None,
+    packets: int = 200,
+    seed: int = 0,
+    folders: Sequence[Path] = (),
+    macros: Mapping[str, str] | Sequence[str] = (),
+) -> Result:
+    """Give random packets to the embedded switch and to simple_switch_grpc; both have the same
+    entries: those of a file of commands (or runtime JSON), else random ones.
+
+    The order of what leaves for one packet does not count. Raises DiffError where BMv2 is not
+    there, and CompileError.
+    """
+    target = targets.get("bmv2")
+    assert isinstance(target, Bmv2)
+    if missing := target.missing():
+        raise DiffError(missing)
+    found = p4_programs.compiled(program, folders, macros)
+    config = p4_programs.compiled_for("bmv2", found).encode()
+    p4info = p4_programs.p4info(found.program).encode()
+    devices = [_device(found.program), _device(found.program)]  # the second one chooses packets
+    (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
+    _populate(ours, entries, inputs)
+    with Bmv2Switch(target, p4info, config) as theirs:
+        count, refused = _transfer(devices[0], devices[1], theirs)
+        for number, (port, packet) in enumerate(inputs.packets(guide, packets)):
+            expected = ours.process(port, packet)
+            got = theirs.process(port, packet, len(expected))
+            if got is None or sorted(got) != sorted(expected):
+                text = _difference(ours, port, packet, expected, got)
+                return Result(number, count, refused, text)
+    return Result(packets, count, refused)
+
+
+def _device(program: Any) -> Device:
+    def compile(source: object) -> Any:
+        raise AssertionError("nothing is pushed")
+
+    start: Callable[[Any], Switch] = lambda p: Switch(p, engine="interpreter")  # noqa: E731
+    device = Device(compile, start)
+    device.load(program)
+    return device
+
+
+def _switch(device: Device) -> Switch:
+    assert device.pipeline is not None and isinstance(device.pipeline.switch, Switch)
+    return device.pipeline.switch
+
+
+def _populate(switch: Switch, file: Path | None, inputs: Inputs) -> None:
+    if file is None:
+        inputs.populate(switch)
+    else:
+        switch.run_commands(file.read_text("utf-8"), str(file))
+
+
+def _transfer(ours: Device, guide: Device, theirs: Bmv2Switch) -> tuple[int, tuple[str, ...]]:
+    """Copy the entries of our switch; those that BMv2 refuses are removed from ours."""
+    refused, count = [], 0
+    for entity in _entities(ours):
+        said = theirs.insert(entity)
+        if said:
+            refused.append(said)
+            update = p4r.Update(type=p4r.Update.DELETE, entity=entity)
+            write(ours.target, [update], p4r.WriteRequest.CONTINUE_ON_ERROR)
+        else:
+            count += 1
+            update = p4r.Update(type=p4r.Update.INSERT, entity=entity)
+            write(guide.target, [update], p4r.WriteRequest.CONTINUE_ON_ERROR)
+    return count, tuple(refused)
+
+
+def _entities(device: Device) -> list[Any]:
+    """Return everything that a controller could have inserted, in an order in which it could."""
+    queries = [p4r.Entity() for _ in range(5)]
+    queries[0].action_profile_member.SetInParent()
+    queries[1].action_profile_group.SetInParent()
+    queries[2].table_entry.SetInParent()
+    queries[3].packet_replication_engine_entry.multicast_group_entry.SetInParent()
+    queries[4].packet_replication_engine_entry.clone_session_entry.SetInParent()
+    found = [entity for answer in read(device.target, queries) for entity in answer.entities]
+    return [e for e in found if not (e.table_entry.is_const or e.table_entry.is_default_action)]
+
+
+def _difference(
+    ours: Switch, port: int, packet: bytes, expected: Outputs, got: Outputs | None
+) -> str:
+    """Return the packet, what became of it in both, and our trace (of its second pass)."""
+    lines = [f"first difference: port {port}, packet {packet.hex()}"]
+    lines += ["embedded sends:", *_shown(expected)]
+    lines += ["bmv2 sends:", *_shown(got)] if got is not None else ["bmv2 has crashed"]
+    return "\n".join([*lines, "trace of the embedded switch, given the packet again:"]) + (
+        "\n" + ours.trace(port, packet).text().rstrip("\n")
+    )
+
+
+def _shown(outputs: Outputs) -> list[str]:
+    return [f"  port {port}: {packet.hex()}" for port, packet in sorted(outputs)] or ["  nothing"]

@@ -1,0 +1,251 @@
+"""The types of a run folder's records: the lines of its .jsonl files, and summary.json.
+
+Only the keys that are read are declared; others are allowed, as older versions have fewer and newer
+ones more. docs/architecture.md explains the lines.
+"""
+
+from collections.abc import Iterable
+from typing import Any, Literal, NotRequired
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
+from typing_extensions import TypedDict
+
+Direction = Literal["up", "down"]
+Digest = str | None
+
+
+@with_config(ConfigDict(strict=True))
+class WorkerRound(TypedDict):
+    """The record of one worker about a round; times in ns."""
+
+    worker: int
+    missed: int
+    gradient: Digest
+    codes: Digest
+    sums: Digest
+    weights: Digest
+    started: int
+    computed: int
+    finished: int
+    codec: NotRequired[int]
+    reduce: NotRequired[int]
+
+
+@with_config(ConfigDict(strict=True))
+class Round(TypedDict):
+    """A line of metrics.jsonl: a round of a job, its workers' records added up."""
+
+    job: int
+    round: int
+    epoch: int
+    loss: float
+    started: int
+    finished: int
+    missed: int
+    packets_up: int
+    packets_down: int
+    payload_up: int
+    payload_down: int
+    wire_up: int
+    wire_down: int
+    workers: list[WorkerRound]
+    test_accuracy: NotRequired[float]
+
+
+@with_config(ConfigDict(strict=True))
+class Result(TypedDict):
+    """A line of kind "arrival" or "norm" in arrivals.jsonl."""
+
+    job: int
+    worker: int
+    ticket: int
+    slot: int | None
+    round: int | None
+    result: str
+    bitmap: str
+    digest: NotRequired[Digest]
+
+
+@with_config(ConfigDict(strict=True))
+class Epoch(TypedDict):
+    """A line of kind "epoch" in arrivals.jsonl."""
+
+    job: int
+    worker: int
+    epoch: int
+    test_accuracy: float
+    source: int | None
+
+
+@with_config(ConfigDict(strict=True))
+class Stall(TypedDict):
+    """A line of kind "stall" in arrivals.jsonl."""
+
+    job: int
+    worker: int
+
+
+@with_config(ConfigDict(strict=True))
+class Verdict(TypedDict):
+    """A line of impairments.jsonl."""
+
+    link: str
+    direction: Direction
+    job: int
+    type: str
+    round: int | None
+    slot: int | None
+    attempt: int | None
+    peer: str
+    verdict: str
+    delay_ns: int
+
+
+@with_config(ConfigDict(strict=True))
+class Payload(TypedDict):
+    """Bytes of one worker in one round."""
+
+    payload_up: float
+    payload_down: float
+
+
+@with_config(ConfigDict(strict=True))
+class Traffic(Payload):
+    """Packets and bytes of one worker in one round."""
+
+    packets_up: float
+    packets_down: float
+    headers_up: float
+    headers_down: float
+
+
+@with_config(ConfigDict(strict=True))
+class JobSummary(TypedDict):
+    """A job in summary.json."""
+
+    name: str
+    test_accuracy: float
+    rounds: int
+    traffic: Traffic
+    needed: NotRequired[Payload]
+    parts: dict[str, float]
+    missed: int
+    weights: dict[str, str]
+    values: int
+
+
+@with_config(ConfigDict(strict=True))
+class LinkSummary(TypedDict):
+    """A link's counters in summary.json."""
+
+    link: str
+    up_packets: int
+    up_bytes: int
+    up_dropped: int
+    down_packets: int
+    down_bytes: int
+    down_dropped: int
+
+
+@with_config(ConfigDict(strict=True))
+class LinkBytes(TypedDict):
+    """The bytes on all links, in summary.json."""
+
+    hosts: int
+    fabric: int
+
+
+@with_config(ConfigDict(strict=True))
+class PortSummary(TypedDict):
+    """A switch port's counters in summary.json."""
+
+    in_packets: int
+    out_packets: int
+
+
+@with_config(ConfigDict(strict=True))
+class Decompressed(TypedDict):
+    """The packets that a switch decompressed."""
+
+    packets: int
+
+
+@with_config(ConfigDict(strict=True))
+class Compressed(Decompressed):
+    """The packets that a switch compressed, and their bytes before and after."""
+
+    bytes: int
+    bytes_after: int
+
+
+@with_config(ConfigDict(strict=True))
+class Compression(TypedDict):
+    """A switch's counters of compression in summary.json."""
+
+    compressed: Compressed
+    decompressed: Decompressed
+    tags: dict[str, int]
+    passed: dict[str, int]
+    ratio: float | None
+
+
+@with_config(ConfigDict(strict=True))
+class SwitchSummary(TypedDict):
+    """A switch's counters in summary.json."""
+
+    events: dict[str, dict[str, int]]
+    ports: dict[str, PortSummary]
+    compression: NotRequired[Compression]
+
+
+@with_config(ConfigDict(strict=True))
+class TrainingSummary(TypedDict):
+    """The values of summary.json about one training: the run's, or its baseline's."""
+
+    test_accuracy: float
+    rounds: int
+    seconds: float
+    rounds_per_second: float
+    losses_injected: dict[str, dict[Direction, int]]
+    jobs: list[JobSummary]
+    switches: dict[str, SwitchSummary]
+    links: list[LinkSummary]
+    link_bytes: LinkBytes
+
+
+@with_config(ConfigDict(strict=True))
+class RunSummary(TrainingSummary):
+    """summary.json."""
+
+    baseline: NotRequired[TrainingSummary]
+    name: str
+    network: str
+    target: NotRequired[str]
+    seed: int
+    versions: dict[str, str]
+    cpu: str
+    blas: str
+    platform: str
+
+
+_ADAPTERS: dict[type[Any], TypeAdapter[Any]] = {}  # made where first used
+
+
+def fault(found: object, kind: type[Any]) -> str:
+    """Return what is wrong with a record of that kind, in words; empty if nothing is."""
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
+    try:
+        _ADAPTERS[kind].validate_python(found)
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False)
+        missing = [_place(p["loc"]) for p in problems if p["type"] == "missing"]
+        if missing:
+            return f"no {', '.join(missing)}"
+        return f"{_place(problems[0]['loc'])}: {problems[0]['msg']}"
+    return ""
+
+
+def _place(location: Iterable[int | str]) -> str:
+    """Return the key, as in workers.2.missed."""
+    return ".".join(map(str, location))
