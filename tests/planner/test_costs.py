@@ -67,6 +67,8 @@ def test_a_switch_offers_what_it_can_add_within_its_rack() -> None:
     assert offered(CODEC, TWO)[0] == ()
     assert offered(CODEC, switched(add=("int32", "codes")))[0] == ("switch-int32", "switch-codes")
     assert offered(CODEC, switched(add=("int32", "codes"), rack_machines=1))[0] == ()
+    alone = switched(add=("int32",)).model_copy(update={"machines": 1})
+    assert offered(CODEC, alone) == ((), ("flat",))
     no_sums = CODEC.model_copy(update={"sums": False})
     assert offered(no_sums, switched(add=("int32", "codes")))[0] == ("switch-int32",)
 

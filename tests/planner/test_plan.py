@@ -7,27 +7,27 @@ import pytest
 from typer.testing import CliRunner
 
 from gradplane.cli.main import app
-from gradplane.planner.inputs import Compression, PlanError, load
+from gradplane.planner.inputs import Compression, Gradient, Model, PlanError, System, load
 from gradplane.planner.page import page
-from gradplane.planner.plan import FP32, make
+from gradplane.planner.plan import FP32, make, plan
 
 RUNNER = CliRunner()
 
 
 def test_a_plan_is_between_the_bound_and_every_reference() -> None:
-    plan = make("lstm", "dgc", "pcie-25g")
-    assert len(plan.rows) == 10 and plan.options == 4341
-    assert plan.bound <= plan.time
-    for name, time in plan.references.items():
-        assert time is not None and plan.time <= time * (1 + 1e-9), name
-    assert all(row.loss >= 0 for row in plan.rows)
-    assert plan.time == plan.model.forward + max(event.end for event in plan.events)
+    made = make("lstm", "dgc", "pcie-25g")
+    assert len(made.rows) == 10 and made.options == 4341
+    assert made.bound <= made.time
+    for name, time in made.references.items():
+        assert time is not None and made.time <= time * (1 + 1e-9), name
+    assert all(row.loss >= 0 for row in made.rows)
+    assert made.time == made.model.forward + max(event.end for event in made.events)
 
 
 def test_constraints_hold_for_every_tensor() -> None:
-    plan = make("gpt2", "dgc", "pcie-25g", ["compressions<=1", "device=cpu"])
-    assert all(row.option.compressions <= 1 for row in plan.rows)
-    assert all(row.option.devices <= {"cpu"} for row in plan.rows)
+    made = make("gpt2", "dgc", "pcie-25g", ["compressions<=1", "device=cpu"])
+    assert all(row.option.compressions <= 1 for row in made.rows)
+    assert all(row.option.devices <= {"cpu"} for row in made.rows)
 
 
 def test_one_gpu_a_machine_has_flat_options_only(tmp_path: Path) -> None:
@@ -36,26 +36,34 @@ def test_one_gpu_a_machine_has_flat_options_only(tmp_path: Path) -> None:
     system.write_text(
         f'name = "flat"\nmachines = 4\ngpus = 1\nintra = {network}\ninter = {network}\n'
     )
-    plan = make("lstm", "dgc", system)
-    assert plan.options == 63
-    assert plan.references["like HiPress"] is None
-    assert "no such option" in page(plan)
+    made = make("lstm", "dgc", system)
+    assert made.options == 63
+    assert made.references["like HiPress"] is None
+    assert "no such option" in page(made)
+
+
+def test_a_job_that_takes_no_time_has_a_page() -> None:
+    system = load(System, "pcie-25g").model_copy(update={"machines": 1, "gpus": 1})
+    model = Model(name="m", tensors=(Gradient(name="t", values=1, compute=0.0),))
+    nothing = plan(model, load(Compression, "dgc"), system)
+    assert nothing.time == 0
+    assert "1.00" in page(nothing)
 
 
 def test_json_has_every_tensors_tasks() -> None:
-    plan = make("lstm", "dgc", "pcie-25g")
-    content = json.loads(plan.to_json())
-    assert content["iteration_seconds"] == plan.time
-    assert content["references"][FP32] == plan.references[FP32]
-    assert [t["name"] for t in content["tensors"]] == [row.name for row in plan.rows]
-    assert content["tensors"][0]["tasks"][0] == plan.rows[0].option[0]._asdict()
+    made = make("lstm", "dgc", "pcie-25g")
+    content = json.loads(made.to_json())
+    assert content["iteration_seconds"] == made.time
+    assert content["references"][FP32] == made.references[FP32]
+    assert [t["name"] for t in content["tensors"]] == [row.name for row in made.rows]
+    assert content["tensors"][0]["tasks"][0] == made.rows[0].option[0]._asdict()
 
 
 def test_the_page_draws_every_event_and_bubble() -> None:
-    plan = make("vgg16", "dgc", "nvlink-100g")
-    text = page(plan)
-    assert plan.bubbles()
-    assert text.count("<rect") == len(plan.events) + len(plan.bubbles())
+    made = make("vgg16", "dgc", "nvlink-100g")
+    text = page(made)
+    assert made.bubbles()
+    assert text.count("<rect") == len(made.events) + len(made.bubbles())
     assert "http" not in text
 
 

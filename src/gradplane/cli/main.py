@@ -454,11 +454,12 @@ def plan(
     if tree:
         _say(console, options(codec, system, constraints))
         return
-    if out is not None:
-        out.mkdir(parents=True)
+    if out is not None and out.exists():
+        raise typer.BadParameter(f"{out} exists: choose another folder", param_hint="--out")
     made = make(model, codec, system, constraints)
     console.print(plan_tables.plan(made))
     if out is not None:
+        out.mkdir(parents=True)
         (out / "plan.json").write_text(made.to_json(), "utf-8")
         (out / "plan.html").write_text(page(made), "utf-8")
         _say(console, f"plan: {out / 'plan.json'}\npage: {out / 'plan.html'}")

@@ -30,7 +30,7 @@ def _times(made: Plan) -> Table:
         if seconds is None:
             table.add_row(name, "no such option", "")
         else:
-            table.add_row(name, f"{1e3 * seconds:.3f}", f"{seconds / made.time:.2f}")
+            table.add_row(name, f"{1e3 * seconds:.3f}", f"{made.speedup(seconds):.2f}")
     return table
 
 

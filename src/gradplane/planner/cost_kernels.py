@@ -140,6 +140,26 @@ def loads(codes: Ints, sizes: Floats, link: Floats, curves: Floats) -> Floats:
 
 
 @njit(cache=True, nogil=True)
+def cheapest(times: Floats, kinds: Ints, weights: Floats) -> Ints:
+    """Return [kind, weights]: the option with the least weighted time among kinds up to this one.
+
+    times: of one size, as `loads` gives them; -1 where there is no such option.
+    """
+    best = np.full((3, weights.shape[0]), np.inf)
+    found = np.full((3, weights.shape[0]), -1)
+    for option in range(times.shape[0]):
+        for at in range(weights.shape[0]):
+            cost = 1e-6 * times[option, 4]
+            for r in range(4):
+                cost += weights[at, r] * times[option, r]
+            for last in range(kinds[option], 3):
+                if cost < best[last, at]:
+                    best[last, at] = cost
+                    found[last, at] = option
+    return found
+
+
+@njit(cache=True, nogil=True)
 def compile_steps(
     chosen: Ints, codes: Ints, sizes: Floats, link: Floats, curves: Floats
 ) -> tuple[Ints, Ints, Floats]:

@@ -26,13 +26,12 @@ RESOURCES = ("gpu", "cpu", "intra", "inter")
 GPU, CPU, INTRA, INTER = range(4)
 
 _PHASES = {"flat": 0, "intra1": 1, "inter": 2, "intra2": 3}
-_INDIVISIBLE_GATHER = 9
 _CODES = {
     ("comp", "gpu"): 0, ("comp", "cpu"): 1, ("decomp", "gpu"): 2, ("decomp", "cpu"): 3,
     ("comm", "allreduce"): 4, ("comm1", "reduce-scatter"): 5, ("comm1", "reduce"): 6,
     ("comm2", "allgather"): 7, ("comm2", "broadcast"): 8,
     ("comm2_comp", "allgather"): 7, ("comm2_comp", "broadcast"): 8,
-    ("comm_comp", "allgather"): _INDIVISIBLE_GATHER,
+    ("comm_comp", "allgather"): 9,
     ("comm1_comp", "alltoall"): 10, ("comm1_comp", "gather"): 11,
     ("comm", "switch-int32"): 12, ("comm", "tos"): 13, ("comm", "server"): 14,
     ("comm_comp", "switch-codes"): 15,
@@ -76,7 +75,10 @@ def offered(compression: Compression, system: System) -> tuple[tuple[str, ...], 
         names.append("tos")
     names += ["server"] if system.servers else []
     one_level = system.machines == 1 or system.gpus == 1
-    return tuple(names), ("flat",) if one_level else ("flat", "hierarchical")
+    return () if system.machines == 1 else tuple(names), ("flat",) if one_level else (
+        "flat",
+        "hierarchical",
+    )
 
 
 def _links(compression: Compression, system: System) -> Floats:

@@ -16,7 +16,7 @@ from itertools import product
 
 import numpy as np
 
-from gradplane.planner.cost_kernels import Floats, Ints, compile_steps, loads
+from gradplane.planner.cost_kernels import Floats, Ints, cheapest, compile_steps, loads
 from gradplane.planner.costs import CPU, GPU, CostModel, encode, offered
 from gradplane.planner.inputs import Compression, Model, PlanError, System
 from gradplane.planner.options import Option, constraint, tree
@@ -29,7 +29,7 @@ SIZES = 256  # up to so many different sizes have candidates of their own
 END = -1
 _WEIGHTS = np.array(
     sorted({tuple(np.divide(w, max(w))) for w in product((0.01, 0.1, 1.0), repeat=4)}, reverse=True)
-).T
+)
 
 
 @dataclass(frozen=True)
@@ -188,15 +188,9 @@ class Builder:
         return _Fronts([self._front(times[at]) for at in range(len(grid))], of)
 
     def _front(self, times: Floats) -> list[int]:
-        kinds = self.tables.kinds
-        cost = times[:, :4] @ _WEIGHTS + 1e-6 * times[:, 4:]
-        best: list[int] = []
-        for last in (PLAIN, ON_GPU, MIXED):
-            among = np.flatnonzero(kinds <= last)
-            if among.size:
-                best += among[np.argmin(cost[among], axis=0)].tolist()
-        mirrors = [int(self.tables.mirrors[at]) for at in best if self.tables.mirrors[at] >= 0]
-        return list(dict.fromkeys([*best, *mirrors]))
+        best = cheapest(times, self.tables.kinds, _WEIGHTS).ravel().tolist()
+        mirrors = [int(self.tables.mirrors[at]) for at in best if at >= 0]
+        return [at for at in dict.fromkeys([*best, *mirrors]) if at >= 0]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from gradplane.planner.costs import INTRA, RESOURCES
 from gradplane.planner.plan import Plan
 from gradplane.planner.timeline import Event
 
-WIDTH, LANE, LEFT = 1100, 44, 60  # pixels
+WIDTH, LANE, LEFT = 1100, 44, 75  # pixels
 _TITLES = {"gpu": "GPU", "cpu": "CPU", "intra": "in machine", "inter": "between"}
 
 
@@ -17,7 +17,7 @@ def page(plan: Plan) -> str:
     environment = Environment(
         loader=PackageLoader("gradplane.planner", "data"), autoescape=select_autoescape()
     )
-    backward = plan.time - plan.model.forward
+    backward = max(plan.time - plan.model.forward, 1e-9)
     scale = (WIDTH - LEFT - 10) / backward
     return environment.get_template("plan.html").render(
         plan=plan,

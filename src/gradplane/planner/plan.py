@@ -103,6 +103,10 @@ class Plan:
         }
         return json.dumps(content, indent=1) + "\n"
 
+    def speedup(self, seconds: float) -> float:
+        """Return how many times as long another way takes; 1 where this one takes no time."""
+        return seconds / self.time if self.time else 1.0
+
     def busy(self) -> dict[str, float]:
         """Return how long each resource is busy, in seconds."""
         times = dict.fromkeys(RESOURCES, 0.0)
