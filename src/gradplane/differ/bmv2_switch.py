@@ -42,6 +42,10 @@ def _packet_message() -> type[Any]:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("p4.bm.PacketStream"))
 
 
+class DiffError(Exception):
+    """The switches cannot be compared."""
+
+
 class Bmv2Switch:
     """A context manager: a process with a program. p4info: text; config: BMv2's JSON."""
 
@@ -73,7 +77,10 @@ class Bmv2Switch:
         self._process = process
         channels = [stack.enter_context(grpc.insecure_channel(a)) for a in (control, data)]
         for channel in channels:
-            grpc.channel_ready_future(channel).result(_START_TIME)
+            try:
+                grpc.channel_ready_future(channel).result(_START_TIME)
+            except grpc.FutureTimeoutError as error:
+                raise DiffError(f"{command[0]} does not answer after {_START_TIME:g} s") from error
         self._control, (_, data_channel) = channels[0], channels
         self._session = self._control.stream_stream(
             f"{_SERVICE}StreamChannel",
@@ -81,7 +88,11 @@ class Bmv2Switch:
             p4r.StreamMessageResponse.FromString,
         )(self._arbitration())
         next(self._session)
-        self._call("SetForwardingPipelineConfig", self._pipeline(), 60.0)
+        try:
+            self._call("SetForwardingPipelineConfig", self._pipeline(), 60.0)
+        except grpc.RpcError as error:
+            ended = "" if process.poll() is None else "; it has crashed"
+            raise DiffError(f"bmv2 refuses the program: {error.details()}{ended}") from error
         self._responses: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
         stream = data_channel.stream_stream(
             "/p4.bm.DataplaneInterface/PacketStream",
