@@ -24,7 +24,7 @@ from gradplane.controller.targets.bmv2 import Bmv2
 
 _SERVICE = "/p4.v1.P4Runtime/"
 _START_TIME = 20.0
-_LATEST = 2.0  # seconds until a packet that must come is given up
+_LATEST = 5.0  # seconds until a packet that must come is given up
 _QUIET = 0.01  # seconds without a packet after which none is expected
 
 
@@ -39,7 +39,10 @@ def _packet_message() -> type[Any]:
         message.field.add(name=name, number=number, type=kind, label=field.LABEL_OPTIONAL)
     pool = descriptor_pool.DescriptorPool()
     pool.Add(file)
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("p4.bm.PacketStream"))
+    found: type[Any] = message_factory.GetMessageClass(
+        pool.FindMessageTypeByName("p4.bm.PacketStream")
+    )
+    return found
 
 
 class DiffError(Exception):

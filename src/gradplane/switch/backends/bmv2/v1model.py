@@ -68,7 +68,8 @@ class _V1Program:
     def json(self) -> Json:
         """Return the whole file."""
         program = self._program
-        parser = ParserStates(self._parser, self._storage, self._externs).json()
+        states = ParserStates(self._parser, self._storage, self._externs, program.errors)
+        parser = states.json()
         numbers = Numbers()
         ingress = Pipeline("ingress", self._controls["ig"], self._actions, numbers)
         egress = Pipeline("egress", self._controls["eg"], self._actions, numbers)
