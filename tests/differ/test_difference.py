@@ -52,6 +52,6 @@ def test_both_switches_are_equal(name: str) -> None:
 
 @real
 def test_the_first_difference_comes_with_a_trace() -> None:
-    """A header of a union that becomes valid keeps old values on BMv2."""
-    result = difference.diff(PROGRAMS / "features" / "header_union.p4", packets=60, seed=1)
+    """A meter whose index is out of range leaves its result alone on BMv2, and is green here."""
+    result = difference.diff(PROGRAMS / "features" / "command_line.p4", packets=60, seed=1)
     assert "bmv2 sends:" in result.text() and "state start" in result.text()
