@@ -151,7 +151,7 @@ def test_a_target_that_is_not_installed_is_refused_before_a_folder_is_made(packa
     assert refused(package, "switch.target=toy") == (
         'gradplane: target = "toy" cannot be used here: apt-get install toys\n'
     )
-    assert refused(package, "switch.target=bmv2") == (
-        'gradplane: --set switch.target=bmv2: no target "bmv2": known: embedded, toy\n'
+    assert refused(package, "switch.target=bmv") == (
+        'gradplane: --set switch.target=bmv: no target "bmv": known: bmv2, embedded, toy\n'
     )
     (package / "no-toys").unlink()
