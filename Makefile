@@ -31,6 +31,7 @@ bench: install
 	$(PYTHON) benchmarks/switch_memory.py
 	$(PYTHON) benchmarks/switch_tables.py
 	$(PYTHON) benchmarks/switch_ports.py
+	$(PYTHON) benchmarks/bmv2.py
 	$(PYTHON) benchmarks/tos_compress.py
 	$(PYTHON) benchmarks/codecs.py
 	$(PYTHON) benchmarks/thc_accuracy.py

@@ -56,7 +56,8 @@ def test_a_missing_p4c_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_the_command_line() -> None:
     start = Start(Path("p.p4"), {1: "s1-eth1", 2: "s1-eth2"}, "127.0.0.1:50001")
     words = "simple_switch_grpc --no-p4 --device-id 0 -i 1@s1-eth1 -i 2@s1-eth2 --thrift-port 0"
-    expected = f"{words} --log-level off -- --grpc-server-addr 127.0.0.1:50001"
+    words += " --log-level off -- --grpc-server-addr 127.0.0.1:50001"
+    expected = f"{words} --priority-queues 8"
     assert targets.get("bmv2").command(start) == expected.split()
 
 

@@ -44,7 +44,7 @@ def test_it_says_what_the_summary_says(lossy_run: Summary) -> None:
     assert f'<h3>Results missed</h3><p class="big bad">{job["missed"]:,}</p>' in text
     for weights in job["weights"].values():
         assert weights in text
-    assert "6 rounds on the simulated network, seed 1" in text
+    assert "6 rounds on the simulated network, switch embedded, seed 1" in text
     assert "model = &#34;bernoulli&#34;" in text
 
 

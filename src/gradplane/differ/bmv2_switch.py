@@ -24,7 +24,7 @@ from gradplane.controller.targets.bmv2 import Bmv2
 
 _SERVICE = "/p4.v1.P4Runtime/"
 _START_TIME = 20.0
-_LATEST = 2.0  # seconds until a packet that must come is given up
+_LATEST = 5.0  # seconds until a packet that must come is given up
 _QUIET = 0.01  # seconds without a packet after which none is expected
 
 
@@ -43,6 +43,10 @@ def _packet_message() -> type[Any]:
         pool.FindMessageTypeByName("p4.bm.PacketStream")
     )
     return found
+
+
+class DiffError(Exception):
+    """The switches cannot be compared."""
 
 
 class Bmv2Switch:
@@ -76,7 +80,10 @@ class Bmv2Switch:
         self._process = process
         channels = [stack.enter_context(grpc.insecure_channel(a)) for a in (control, data)]
         for channel in channels:
-            grpc.channel_ready_future(channel).result(_START_TIME)
+            try:
+                grpc.channel_ready_future(channel).result(_START_TIME)
+            except grpc.FutureTimeoutError as error:
+                raise DiffError(f"{command[0]} does not answer after {_START_TIME:g} s") from error
         self._control, (_, data_channel) = channels[0], channels
         self._session = self._control.stream_stream(
             f"{_SERVICE}StreamChannel",
@@ -84,7 +91,11 @@ class Bmv2Switch:
             p4r.StreamMessageResponse.FromString,
         )(self._arbitration())
         next(self._session)
-        self._call("SetForwardingPipelineConfig", self._pipeline(), 60.0)
+        try:
+            self._call("SetForwardingPipelineConfig", self._pipeline(), 60.0)
+        except grpc.RpcError as error:
+            ended = "" if process.poll() is None else "; it has crashed"
+            raise DiffError(f"bmv2 refuses the program: {error.details()}{ended}") from error
         self._responses: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
         stream = data_channel.stream_stream(
             "/p4.bm.DataplaneInterface/PacketStream",

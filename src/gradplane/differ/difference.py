@@ -11,7 +11,7 @@ from finsy.proto import p4r
 
 from gradplane.controller import targets
 from gradplane.controller.targets.bmv2 import Bmv2
-from gradplane.differ.bmv2_switch import Bmv2Switch
+from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
 from gradplane.experiment import p4_programs
 from gradplane.switch.p4runtime.device import Device
@@ -21,10 +21,6 @@ from gradplane.switch.switch import Switch
 
 TARGETS = ("embedded", "bmv2")
 Outputs = list[tuple[int, bytes]]
-
-
-class DiffError(Exception):
-    """The switches cannot be compared."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +66,15 @@ def diff(
     p4info = p4_programs.p4info(found.program).encode()
     devices = [_device(found.program), _device(found.program)]  # the second one chooses packets
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
+    in_source = {e.SerializeToString(deterministic=True) for e in _entities(devices[0])}
     _populate(ours, entries, inputs)
     with Bmv2Switch(target, p4info, config) as theirs:
-        count, refused = _transfer(devices[0], devices[1], theirs)
+        added = [
+            e
+            for e in _entities(devices[0])
+            if e.SerializeToString(deterministic=True) not in in_source
+        ]
+        count, refused = _transfer(added, devices[0], devices[1], theirs)
         for number, (port, packet) in enumerate(inputs.packets(guide, packets)):
             expected = ours.process(port, packet)
             got = theirs.process(port, packet, len(expected))
@@ -104,10 +106,12 @@ def _populate(switch: Switch, file: Path | None, inputs: Inputs) -> None:
         switch.run_commands(file.read_text("utf-8"), str(file))
 
 
-def _transfer(ours: Device, guide: Device, theirs: Bmv2Switch) -> tuple[int, tuple[str, ...]]:
-    """Copy the entries of our switch; those that BMv2 refuses are removed from ours."""
+def _transfer(
+    entities: Sequence[Any], ours: Device, guide: Device, theirs: Bmv2Switch
+) -> tuple[int, tuple[str, ...]]:
+    """Copy entities of our switch; those that BMv2 refuses are removed from ours."""
     refused, count = [], 0
-    for entity in _entities(ours):
+    for entity in entities:
         said = theirs.insert(entity)
         if said:
             refused.append(said)

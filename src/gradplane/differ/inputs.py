@@ -8,6 +8,7 @@ parser state or a table's action for the first time is kept, and changed further
 from __future__ import annotations
 
 import random
+import struct
 from collections import defaultdict
 from collections.abc import Iterator
 
@@ -24,6 +25,7 @@ from gradplane.switch.switch import Switch
 
 PORTS = range(1, 9)
 _LENGTHS = (60, 100, 200)
+_IPV4_BITS, _CHECKSUM_AT = 160, 80
 _NEW_VALUES = 3  # random numbers for each width, beside the program's
 
 
@@ -134,6 +136,15 @@ class Inputs:
             if not found or self._rng.random() < 0.03:
                 return packet[: self._rng.randrange(14, len(packet) + 1)]
             packet = self._with_value(packet, self._rng.choice(found[-2:] + found))
+        return self._with_checksums(switch, port, packet) if self._rng.random() < 0.9 else packet
+
+    def _with_checksums(self, switch: Switch, port: int, packet: bytes) -> bytes:
+        """Return the packet with right checksums in headers that are laid out as IPv4's is."""
+        for event in switch.trace(port, packet).events:
+            if isinstance(event, trace_events.Extracted) and event.bits == _IPV4_BITS:
+                sums = [sum(self._layouts[event.span][:n]) for n in range(16)]
+                if _CHECKSUM_AT in sums and event.at % 8 == 0:
+                    packet = _with_checksum(packet, event.at // 8)
         return packet
 
     def _with_value(self, packet: bytes, header: trace_events.Extracted) -> bytes:
@@ -149,6 +160,16 @@ class Inputs:
         number = int.from_bytes(packet, "big") & ~mask
         number |= self._port(widths[index]) << shift
         return number.to_bytes(len(packet), "big")
+
+
+def _with_checksum(packet: bytes, start: int) -> bytes:
+    """Return the packet with the Internet checksum of the IPv4 header at byte `start`."""
+    place = start + _CHECKSUM_AT // 8
+    words = struct.unpack_from("!10H", packet[:place] + b"\0\0" + packet[place + 2 :], start)
+    total = sum(words)
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return packet[:place] + struct.pack("!H", ~total & 0xFFFF) + packet[place + 2 :]
 
 
 def _reached(events: list[trace_events.Event]) -> set[object]:

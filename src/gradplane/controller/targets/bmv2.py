@@ -82,7 +82,8 @@ class Bmv2(Target):
         words += ["--thrift-port", "0"]
         if not {"--log-level", "-L"} & set(start.options):
             words += ["--log-level", "off"]
-        return [*words, *start.options, "--", "--grpc-server-addr", start.address]
+        queues = ["--priority-queues", "8"]  # all priorities; without a queue packets are dropped
+        return [*words, *start.options, "--", "--grpc-server-addr", start.address, *queues]
 
     def options(self, engine: str, seed: int, pcap: Path | None) -> list[str]:
         """Return the folder of captures as an option; engine and seed are the embedded switch's."""

@@ -20,13 +20,17 @@ from gradplane.switch.ir.types import Bits, Bool, Union, Varbit
 from gradplane.switch.source import refuse
 
 MAX_CASES = 4096  # of one select, after ranges became masks
+NO_MATCH = "$no_match"
 
 
 class ParserStates:
-    """Translates one parser."""
+    """Translates one parser. errors: their names, by code."""
 
-    def __init__(self, parser: ir.Parser, storage: Storage, externs: ExternCalls) -> None:
+    def __init__(
+        self, parser: ir.Parser, storage: Storage, externs: ExternCalls, errors: Sequence[str]
+    ) -> None:
         self._parser, self._storage, self._externs = parser, storage, externs
+        self._errors = errors
 
     def json(self) -> Json:
         """Return the parser. Raises CompileError for what BMv2 does not have."""
@@ -43,7 +47,20 @@ class ParserStates:
                     "transitions": [_transition("default", "start")],
                 }
             )
+        if any(_may_fail(state) for state in self._parser.states.values()):
+            states.append(self._no_match(len(states)))
         return {"name": "parser", "id": 0, "init_state": first, "parse_states": states}
+
+    def _no_match(self, at: int) -> Json:
+        """Return the state of selects without a match, which are no error in BMv2 by themselves."""
+        error = {"type": "hexstr", "value": hex(self._errors.index("NoMatch"))}
+        return {
+            "name": NO_MATCH,
+            "id": at,
+            "parser_ops": [_op("verify", {"type": "bool", "value": False}, error)],
+            "transition_key": [],
+            "transitions": [_transition("default", "reject")],
+        }
 
     def _state(self, at: int, state: ir.State) -> Json:
         operations = self._operations(state.body)
@@ -52,6 +69,8 @@ class ParserStates:
             transitions = [_transition("default", state.cases[0].next)]
         else:
             transitions = list(self._transitions(state))
+            if _may_fail(state):
+                transitions.append(_transition("default", NO_MATCH))
         return {
             "name": state.name,
             "id": at,
@@ -191,6 +210,13 @@ def _instances(place: object) -> Iterator[HeaderAt]:
 
 def _op(name: str, *parameters: Json) -> Json:
     return {"op": name, "parameters": list(parameters)}
+
+
+def _may_fail(state: ir.State) -> bool:
+    """Return whether a state has a select without a default."""
+    return bool(state.select) and not any(
+        all(isinstance(match, ir.MatchAny) for match in case.matches) for case in state.cases
+    )
 
 
 def _transition(

@@ -23,6 +23,7 @@ from gradplane.switch.backends.bmv2.storage import (
     scalar_width,
 )
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.aliasing import variables
 from gradplane.switch.ir.statement_walk import statements
 from gradplane.switch.ir.types import Bits, Fields, Type
 from gradplane.switch.source import refuse
@@ -68,7 +69,8 @@ class _V1Program:
     def json(self) -> Json:
         """Return the whole file."""
         program = self._program
-        parser = ParserStates(self._parser, self._storage, self._externs).json()
+        states = ParserStates(self._parser, self._storage, self._externs, program.errors)
+        parser = states.json()
         numbers = Numbers()
         ingress = Pipeline("ingress", self._controls["ig"], self._actions, numbers)
         egress = Pipeline("egress", self._controls["eg"], self._actions, numbers)
@@ -252,25 +254,31 @@ def _calls(
     code: Expressions,
     before: Primitives | None,
     outer: Sequence[Json] = (),
+    late: set[ir.Var] | None = None,
 ) -> Iterator[tuple[ir.CallExtern, list[Json]]]:
     """The checksum calls of a block, each with the conditions around it.
 
     Assignments ahead of the first call are done in `before`. Later ones can only be to local
-    variables, and are passed over: lists have been traced to the fields that they are made of.
+    variables, and are passed over: lists have been traced to the fields that they are made of. A
+    call that still reads such a variable, one of `late`, is refused.
     """
-    called = False
+    called, late = False, set[ir.Var]() if late is None else late
     for stmt in stmts:
         if isinstance(stmt, ir.If):
             cond = code.value(stmt.cond)
-            yield from _calls(control, stmt.then, code, None, [*outer, cond])
-            yield from _calls(control, stmt.other, code, None, [*outer, op("not", None, cond)])
+            yield from _calls(control, stmt.then, code, None, [*outer, cond], late)
+            other = op("not", None, cond)
+            yield from _calls(control, stmt.other, code, None, [*outer, other], late)
         elif isinstance(stmt, ir.CallExtern) and "_checksum" in stmt.name:
+            if late & (variables(stmt.args[0]) | variables(stmt.args[1])):
+                text = "BMv2 has no assignment between checksums, and this one needs its result"
+                raise refuse(stmt.span, text)
             yield stmt, list(outer)
             called = True
         elif isinstance(stmt, ir.Assign) and before is not None and not called:
             before.statement(stmt)
         elif isinstance(stmt, ir.Assign) and root_variable(stmt.target) in control.locals:
-            continue
+            late |= variables(stmt.target)
         else:
             raise refuse(stmt.span, "BMv2's checksum blocks verify or update, and do nothing else")
 

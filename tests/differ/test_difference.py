@@ -1,0 +1,57 @@
+"""gradplane diff: inputs that reach deep, and both switches where simple_switch_grpc is on PATH."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gradplane.differ import difference
+from gradplane.differ.bmv2_switch import DiffError
+from gradplane.differ.inputs import Inputs
+from gradplane.switch.interp.trace_events import Applied
+from gradplane.switch.switch import Switch
+
+PROGRAMS = Path(__file__).parents[1] / "switch" / "stf"
+ROUTER = PROGRAMS / "exercises" / "router.p4"
+real = pytest.mark.skipif(
+    shutil.which("simple_switch_grpc") is None, reason="simple_switch_grpc is not on PATH"
+)
+
+
+def made(seed: int) -> tuple[list[tuple[int, bytes]], Switch]:
+    switch = Switch(ROUTER, engine="interpreter")
+    inputs = Inputs(switch.program, seed)
+    inputs.populate(switch)
+    return list(inputs.packets(switch, 100)), switch
+
+
+def test_a_seed_repeats_its_packets() -> None:
+    assert made(3)[0] == made(3)[0] != made(4)[0]
+
+
+def test_packets_hit_and_miss_the_entries() -> None:
+    packets, switch = made(1)
+    events = [event for port, packet in packets for event in switch.trace(port, packet).events]
+    assert {event.hit for event in events if isinstance(event, Applied)} == {True, False}
+
+
+def test_a_missing_switch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(DiffError) as error:
+        difference.diff(ROUTER)
+    assert str(error.value).startswith("simple_switch_grpc is not on PATH: install BMv2")
+
+
+@real
+@pytest.mark.parametrize("name", ["acl", "calculator", "ecmp", "nat", "router", "tunnel"])
+def test_both_switches_are_equal(name: str) -> None:
+    result = difference.diff(PROGRAMS / "exercises" / f"{name}.p4", packets=40, seed=2)
+    assert not result.difference, result.text()
+    assert (result.packets, result.refused) == (40, ())
+
+
+@real
+def test_the_first_difference_comes_with_a_trace() -> None:
+    """A meter whose index is out of range leaves its result alone on BMv2, and is green here."""
+    result = difference.diff(PROGRAMS / "features" / "command_line.p4", packets=60, seed=1)
+    assert "bmv2 sends:" in result.text() and "state start" in result.text()
