@@ -141,8 +141,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             "e.toml:1: [job] is a single table: write [[job]], as there may be several",
         ),
         (
-            '[switch]\ntarget = "bmv2"\n',
-            'e.toml:2: no target "bmv2": known: embedded',
+            '[switch]\ntarget = "absent"\n',
+            'e.toml:2: no target "absent": known: bmv2, embedded',
         ),
         (
             "[topology]\ndelay = 2\n",
