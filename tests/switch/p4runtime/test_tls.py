@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.controller import Controller, Credentials
-from gradplane.controller.controller_errors import SwitchError
+from gradplane.controller.controller_errors import RequestError
 from gradplane.switch.commands import NoPorts
 from gradplane.switch.daemon.clients import ClientTls, CommandClient, Refused
 from gradplane.switch.daemon.command_service import CommandService
@@ -96,14 +96,14 @@ def test_the_servers_certificate_is_checked(served: str, pki: Path) -> None:
     trusted = Credentials(cacert=pki / "ca.pem", cert=None, private_key=None)
     assert counters(served, trusted) == {}
     assert entries(served, ClientTls(pki / "ca.pem")) == "0"
-    with pytest.raises(SwitchError, match="connect refused: UNAVAILABLE"):
+    with pytest.raises(RequestError, match="connect refused: UNAVAILABLE"):
         counters(served, replace(trusted, cacert=pki / "other.pem"))
     with pytest.raises(Refused, match="no switch answers"):
         entries(served, ClientTls(pki / "other.pem"))
 
 
 def test_a_plain_connection_is_refused(served: str) -> None:
-    with pytest.raises(SwitchError, match="connect refused: UNAVAILABLE"):
+    with pytest.raises(RequestError, match="connect refused: UNAVAILABLE"):
         counters(served, None)
     with pytest.raises(Refused, match="no switch answers"):
         entries(served, None)
@@ -117,7 +117,7 @@ def test_clients_certificates_are_checked(guarded: str, pki: Path) -> None:
     assert (
         entries(guarded, ClientTls(pki / "ca.pem", pki / "client.pem", pki / "client.key")) == "0"
     )
-    with pytest.raises(SwitchError, match="connect refused: UNAVAILABLE"):
+    with pytest.raises(RequestError, match="connect refused: UNAVAILABLE"):
         counters(guarded, replace(own, cert=pki / "stranger.pem", private_key=pki / "stranger.key"))
     with pytest.raises(Refused, match="no switch answers"):
         entries(guarded, ClientTls(pki / "ca.pem"))
