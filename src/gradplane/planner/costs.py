@@ -1,4 +1,4 @@
-"""What each task of an option costs on a system: the empirical models of Espresso's section 4.3.
+"""The cost of each task of an option on a system: the empirical models of Espresso's section 4.3.
 
 Collectives have the usual costs (Thakur et al.; NCCL): a ring passes (p - 1) / p of the bytes in
 p - 1 messages, a tree all of them in log2 p. A machine's GPUs share its network interface, and its

@@ -86,7 +86,7 @@ class Network(Table):
 
 
 class SwitchAbility(Table):
-    """What the switches between the machines can do.
+    """The abilities of the switches between the machines.
 
     add: what they can sum. slots and payload bound the bytes in flight; passes is how often a
     packet of codes crosses the pipeline, whose bandwidth is recirculation_gbit. tos_ratio: bytes a

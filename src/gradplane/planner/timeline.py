@@ -25,7 +25,7 @@ from gradplane.planner.job import Job
 
 
 class Event(NamedTuple):
-    """What a resource does for a tensor; step: its number in the option, -1 for the computation."""
+    """A task of a resource for a tensor; step: its number in the option, -1 for the computation."""
 
     resource: int
     tensor: int
