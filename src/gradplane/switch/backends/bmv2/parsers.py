@@ -98,6 +98,8 @@ class ParserStates:
         widths = [scalar_width(e.type) for e in state.select]
         for case in state.cases:
             first = case.matches[0]
+            if len(case.matches) > 1 and any(isinstance(m, ir.MatchSet) for m in case.matches):
+                raise refuse(case.span, "BMv2 needs a value set for the select's whole key")
             if isinstance(first, ir.MatchSet):
                 yield _transition("parse_vset", case.next, first.set.name)
             elif all(isinstance(match, ir.MatchAny) for match in case.matches):

@@ -11,16 +11,18 @@ optional keys, units of counters, types of digests, headers of packet-ins (`cont
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from finsy.proto import p4i
 
 from gradplane.switch.frontends.bmv2.items import Item
+from gradplane.switch.frontends.bmv2.p4info_files import candidates, read_p4info
 from gradplane.switch.frontends.bmv2.program import Reader
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.source import Span, refuse
 
-__all__ = ["is_bmv2_json", "read_program"]
+__all__ = ["is_bmv2_json", "p4info_beside", "parsed_p4info", "read_program"]
 
 _KEYS = ("header_types", "headers", "parsers", "pipelines")
 
@@ -28,6 +30,25 @@ _KEYS = ("header_types", "headers", "parsers", "pipelines")
 def is_bmv2_json(document: Any) -> bool:
     """Return whether a JSON document is BMv2's."""
     return isinstance(document, dict) and any(key in document for key in _KEYS)
+
+
+def parsed_p4info(data: bytes | None) -> p4i.P4Info | None:
+    """Return a serialized P4Info; None for None."""
+    return None if data is None else p4i.P4Info.FromString(data)
+
+
+def p4info_beside(path: Path, read: dict[str, str | None]) -> p4i.P4Info | None:
+    """Return the P4Info beside a JSON file, None if there is none.
+
+    read: takes the files that were looked for. Raises CompileError for one that cannot be read.
+    """
+    for candidate in candidates(path):
+        if candidate.is_file():
+            content = candidate.read_text("utf-8-sig", errors="replace")
+            read[str(candidate)] = content
+            return read_p4info(candidate)
+        read[str(candidate)] = None
+    return None
 
 
 def read_program(text: str, file: str, p4info: p4i.P4Info | None = None) -> ir.Program:
@@ -40,7 +61,7 @@ def read_program(text: str, file: str, p4info: p4i.P4Info | None = None) -> ir.P
         document = json.loads(text)
     except ValueError as error:
         raise refuse(Span(file, 1, 1, 2), f"this is not valid JSON: {error}") from error
-    root = Item(document, file)
+    root = Item(document, file, text=text)
     if not is_bmv2_json(document):
         raise root.refuse("this is not BMv2's JSON: it has none of " + ", ".join(_KEYS))
     try:

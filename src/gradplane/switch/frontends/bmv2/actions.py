@@ -21,7 +21,9 @@ from gradplane.switch.ir import nodes as ir
 _JUMPS = ("_jump", "_jump_if_zero")
 
 
-def body_of(item: Item, scope: Scope, externs: Externs, parameters: Sequence[ir.Var]) -> list[ir.Stmt]:
+def body_of(
+    item: Item, scope: Scope, externs: Externs, parameters: Sequence[ir.Var]
+) -> list[ir.Stmt]:
     """Return the statements of an action."""
     code = Primitives(scope, externs, parameters)
     primitives = item.elements("primitives")

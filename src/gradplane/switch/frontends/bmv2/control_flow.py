@@ -92,7 +92,7 @@ class _Nesting:
         self._parent = self._dominators()
         self._children: dict[Name, list[Name]] = {name: [] for name in self._order}
         for name in self._order:
-            if name != first and self._merges(name):
+            if name not in (first, END) and self._merges(name):
                 self._children[self._parent[name]].append(name)
         self._labels: dict[Name, ir.Block] = {}
         self._work: list[tuple[Name, list[ir.Stmt]]] = []
@@ -158,11 +158,12 @@ class _Nesting:
         return len(self._before[name]) - len(self._backward(name)) > 1
 
     def statements(self) -> list[ir.Stmt]:
-        found: list[ir.Stmt] = []
-        self._work.append((self._first, found))
+        end = ir.Block([])
+        self._labels[END] = end
+        self._go(self._first, end.body)
         while self._work:
             self._place(*self._work.pop())
-        return _tidied(found)
+        return _tidied([end])
 
     def _place(self, name: Name, out: list[ir.Stmt]) -> None:
         """Append a node and what it dominates."""
@@ -182,8 +183,6 @@ class _Nesting:
             out = block.body
         node = self._nodes[name]
         out += node.body
-        if name == END:
-            return
         match node.after:
             case Goto(to=to):
                 self._go(to, out)

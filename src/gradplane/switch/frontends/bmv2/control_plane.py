@@ -257,7 +257,9 @@ class ControlPlane:
                 values = {m.name: int.from_bytes(m.value, "big") for m in enum.members}
                 return SerEnum(name, Bits(enum.underlying_type.bitwidth), values)
             case "enum":
-                return Enum(spec.enum.name, tuple(m.name for m in info.enums[spec.enum.name].members))
+                return Enum(
+                    spec.enum.name, tuple(m.name for m in info.enums[spec.enum.name].members)
+                )
             case "struct":
                 members = info.structs[spec.struct.name].members
                 types = [(m.name, self._type(m.type_spec)) for m in members]
@@ -271,9 +273,7 @@ class ControlPlane:
         """Return the headers of packet-ins and packet-outs."""
         found = []
         for name, listed in self._objects.get("controller_packet_metadata", {}).items():
-            fields = tuple(
-                Field(m.name, Bits(m.bitwidth), (_id(m.id),)) for m in listed.metadata
-            )
+            fields = tuple(Field(m.name, Bits(m.bitwidth), (_id(m.id),)) for m in listed.metadata)
             notes = (Annotation("controller_header", (name,)), _id(listed.preamble.id))
             found.append(Header(name, fields, notes))
         return found

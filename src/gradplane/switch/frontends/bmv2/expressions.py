@@ -269,7 +269,10 @@ class Expressions:
         value = self.number(inner)
         own = range_of(value.type)
         found = cast(value, t)
-        for beyond, limit in ((own.high > limits.high, limits.high), (own.low < limits.low, limits.low)):
+        for beyond, limit in (
+            (own.high > limits.high, limits.high),
+            (own.low < limits.low, limits.low),
+        ):
             if beyond:
                 compare = ">" if limit == limits.high else "<"
                 cond = _compared(compare, value, constant(Range(limit, limit).type, limit))
@@ -508,9 +511,7 @@ def _equal(a: ir.LValue, b: ir.LValue, item: Item) -> ir.Expr:
         return _all(parts)
     valid = [ir.IsValid(BOOL, x) for x in (a, b)]
     parts = [
-        ir.Binary(
-            BOOL, "==", ir.FieldOf(f.type, a, i, f.name), ir.FieldOf(f.type, b, i, f.name)
-        )
+        ir.Binary(BOOL, "==", ir.FieldOf(f.type, a, i, f.name), ir.FieldOf(f.type, b, i, f.name))
         for i, f in enumerate(t.fields)
     ]
     neither = ir.Binary(BOOL, "&&", *(ir.Unary(BOOL, "!", v) for v in valid))

@@ -51,13 +51,20 @@ class Externs:
             args: list[ir.Argument] = [size]
             types: list[Type] = []
             if kind == "register":
-                types = [Bits(entry["bitwidth"].number)]
+                types = [self._cell(entry)]
             elif kind == "counter":
                 args.append(self._control_plane.counter_unit(name))
             else:
                 args.append(self._meter_type(entry))
             made = self._instance(kind, entry, types, args)
         self._known[made.kind, name] = made
+
+    def _cell(self, entry: Item) -> Bits:
+        """Return the type of a register's cells; only P4Info tells whether they are signed."""
+        cell = Bits(entry["bitwidth"].number)
+        declared = self._control_plane.cell_types(entry["name"].text)
+        signed = Bits(cell.width, True)
+        return signed if signed in declared[:1] else cell
 
     def _direct(self, kind: str, entry: Item) -> ir.ExternInstance:
         name, types = entry["name"].text, list[Type]()

@@ -2,39 +2,56 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from gradplane.switch.source import CompileError, Diagnostic, Span
+
+_DECODER = json.JSONDecoder()
 
 
 class Item:
     """A value of a JSON document. The accessors raise CompileError where the value is of another
     kind."""
 
-    __slots__ = ("value", "file", "_parent", "_key")
+    __slots__ = ("value", "file", "_parent", "_key", "_text")
 
     def __init__(
-        self, value: Any, file: str, parent: Item | None = None, key: str | int = ""
+        self,
+        value: Any,
+        file: str,
+        parent: Item | None = None,
+        key: str | int = "",
+        text: str = "",
     ) -> None:
         self.value, self.file = value, file
-        self._parent, self._key = parent, key
+        self._parent, self._key, self._text = parent, key, text
+
+    def _steps(self) -> tuple[Item, list[str | int]]:
+        """Return the document, and the keys and indices that lead from there to this value."""
+        steps: list[str | int] = []
+        here = self
+        while here._parent is not None:
+            steps.append(here._key)
+            here = here._parent
+        return here, steps[::-1]
 
     @property
     def place(self) -> str:
         """The path from the document's root."""
-        steps: list[str] = []
-        here: Item | None = self
-        while here is not None and here._parent is not None:
-            step = here._key
-            steps.append(f"[{step}]" if isinstance(step, int) else f".{step}")
-            here = here._parent
-        return "".join(reversed(steps)).lstrip(".") or "the document"
+        _, steps = self._steps()
+        texts = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in steps)
+        return "".join(texts).lstrip(".") or "the document"
 
     def refuse(self, message: str, hint: str = "") -> CompileError:
         """Return the error for this place."""
-        span = Span(self.file, 1, 1, 2)
-        return CompileError([Diagnostic(span, f"{self.place}: {message}", hint=hint)], {})
+        root, steps = self._steps()
+        line, column = location(root._text, steps)
+        found = Diagnostic(
+            Span(self.file, line, column, column + 1), f"{self.place}: {message}", hint=hint
+        )
+        return CompileError([found], {self.file: root._text.split("\n")})
 
     # -- members --------------------------------------------------------------------------------
 
@@ -111,6 +128,45 @@ class Item:
     def kind(self) -> str:
         """Return the `type` of an object of type and value."""
         return self["type"].text
+
+
+def location(text: str, steps: Sequence[str | int]) -> tuple[int, int]:
+    """Return the line and column of a value in a document; 1, 1 if it is not there."""
+    at = _after_space(text, 0)
+    for step in steps:
+        found = _member(text, at, step)
+        if found is None:
+            break
+        at = found
+    return text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at)
+
+
+def _member(text: str, at: int, step: str | int) -> int | None:
+    """Return where a member of the object or array that starts at `at` starts."""
+    if text[at : at + 1] != ("[" if isinstance(step, int) else "{"):
+        return None
+    at = _after_space(text, at + 1)
+    count = 0
+    while text[at : at + 1] not in ("]", "}", ""):
+        key: str | int = count
+        if isinstance(step, str):
+            key, at = _DECODER.raw_decode(text, at)
+            at = _after_space(text, _after_space(text, at) + 1)
+        if key == step:
+            return at
+        _, at = _DECODER.raw_decode(text, at)
+        at = _after_space(text, at)
+        if text[at : at + 1] == ",":
+            at = _after_space(text, at + 1)
+        count += 1
+    return None
+
+
+def _after_space(text: str, at: int) -> int:
+    """Return the end of the white space that starts at `at`."""
+    while text[at : at + 1] in (" ", "\t", "\r", "\n"):
+        at += 1
+    return at
 
 
 def span_of(item: Item) -> Span:

@@ -1,8 +1,8 @@
 """Header instances, stacks, unions and metadata fields as types and variables.
 
-The blocks share three values, as in v1model: a struct of all headers, stacks and unions, a struct of
-all metadata fields (`scalars.tmp`), and the standard metadata. What only one block uses is a local
-variable there.
+The blocks share three values, as in v1model: a struct of all headers, stacks and unions, a struct
+of all metadata fields (`scalars.tmp`), and the standard metadata. What only one block uses is a
+local variable there.
 """
 
 from __future__ import annotations
@@ -136,9 +136,9 @@ class Layout:
         unions = self._unions(entries, members)
         for stack in root.elements("header_union_stacks"):
             self._stack(stack, "header_union_ids", unions)
-        for number, (union, t) in unions.items():
+        for number, (union, union_type) in unions.items():
             if union["name"].text not in self.places:
-                self._outermost(union, t)
+                self._outermost(union, union_type)
             place = self.places[union["name"].text]
             for index, member in enumerate(self._union_members[number]):
                 self.places[member] = Place(place.outer, (*place.steps, index))
@@ -154,9 +154,7 @@ class Layout:
         self.outer[name] = t
         self.places[name] = Place(name)
 
-    def _unions(
-        self, entries: dict[int, Item], members: set[int]
-    ) -> dict[int, tuple[Item, Union]]:
+    def _unions(self, entries: dict[int, Item], members: set[int]) -> dict[int, tuple[Item, Union]]:
         types: dict[str, Union] = {}
         for entry in self._root.elements("header_union_types"):
             pairs = [m.parts(2) for m in entry["headers"]]
@@ -367,9 +365,7 @@ def _only(blocks: set[str]) -> str:
 def _with_validity(root: Item) -> set[str]:
     """Return the metadata instances that are used as headers, which have validity."""
     metadata = {h["name"].text for h in root.elements("headers") if h.is_true("metadata")}
-    headers = {
-        h["header_type"].text for h in root.elements("headers") if not h.is_true("metadata")
-    }
+    headers = {h["header_type"].text for h in root.elements("headers") if not h.is_true("metadata")}
     found = {
         h["name"].text
         for h in root.elements("headers")

@@ -39,7 +39,10 @@ class ParserReader:
         made = {names[n]: self._state(s, names, names[n]) for n, s in states.items()}
         if not made:
             made[_START] = ir.State(_START, [], [], [ir.SelectCase([], "accept")])
-        params = [ir.Param(p.name, d, p) for p, d in zip(self._scope.params, ("out", "inout", "inout"), strict=True)]
+        params = [
+            ir.Param(p.name, d, p)
+            for p, d in zip(self._scope.params, ("out", "inout", "inout"), strict=True)
+        ]
         return ir.Parser(item["name"].text, params, self._scope.locals, [], made, span_of(item))
 
     def _state_names(self, item: Item, states: dict[str, Item]) -> dict[str, str]:
@@ -63,7 +66,10 @@ class ParserReader:
         body = [s for op in item.elements("parser_ops") for s in self._operation(op)]
         keys = [self._key(k, body) for k in item.elements("transition_key")]
         cases = list(self._cases(item, keys, names))
-        default = next((c for c in cases if isinstance(c.matches[0], ir.MatchAny) and len(c.matches) == 1), None)
+        default = next(
+            (c for c in cases if isinstance(c.matches[0], ir.MatchAny) and len(c.matches) == 1),
+            None,
+        )
         if not keys:
             following = default.next if default else "accept"
             return ir.State(name, body, [], [ir.SelectCase([], following)], span_of(item))

@@ -38,7 +38,7 @@ class Primitives:
             "assign_header_stack": (2, self._assign_whole),
             "assign_union_stack": (2, self._assign_whole),
             "add_header": (1, self._validity(True)),
-            "add_header_fast": (1, self._validity(True)),
+            "add_header_fast": (1, self._valid_as_it_is),
             "remove_header": (1, self._validity(False)),
             "push": (2, self._moved(ir.Push)),
             "pop": (2, self._moved(ir.Pop)),
@@ -143,6 +143,15 @@ class Primitives:
             return [ir.SetValid(target, valid)]
 
         return handler
+
+    def _valid_as_it_is(self, parameters: list[Item]) -> list[ir.Stmt]:
+        """Make a header valid without clearing its fields."""
+        target = self.code.header(parameters[0])
+        if not isinstance(target.type, Header):
+            raise parameters[0].refuse(f"a {target.type} is no header")
+        fields = enumerate(target.type.fields)
+        parts: list[ir.Expr] = [ir.FieldOf(f.type, target, i, f.name) for i, f in fields]
+        return [ir.Assign(target, ir.Make(target.type, parts))]
 
     def _moved(self, kind: type[ir.Push | ir.Pop]) -> Handler:
         def handler(parameters: list[Item]) -> list[ir.Stmt]:

@@ -57,9 +57,7 @@ class Tables:
     def _parameters(self, source: Item) -> list[ir.Var]:
         name, found = source["name"].text, []
         for at, entry in enumerate(source.elements("runtime_data")):
-            param = self._scope.layout.variable(
-                entry["name"].text, Bits(entry["bitwidth"].number)
-            )
+            param = self._scope.layout.variable(entry["name"].text, Bits(entry["bitwidth"].number))
             notes, declared = self._control_plane.parameter(name, at, param.name)
             param.annotations, param.type_name = notes, declared
             found.append(param)
@@ -207,9 +205,7 @@ class Tables:
         actions.append(ir.TableAction(nothing, (Annotation("defaultonly"),)))
         return ir.ActionCall(len(actions) - 1, []), False
 
-    def _call(
-        self, item: Item, numbers: list[int], actions: list[ir.TableAction]
-    ) -> ir.ActionCall:
+    def _call(self, item: Item, numbers: list[int], actions: list[ir.TableAction]) -> ir.ActionCall:
         number = item["action_id"]
         source = self.source(number)
         if number.number not in numbers:  # such as a default action that no entry may have
@@ -292,4 +288,6 @@ def _masked(value: ir.Const, mask: int) -> ir.Match:
     t = value.type
     if not isinstance(t, Bits):
         return ir.MatchValue(value)
-    return ir.MatchMask(constant(t, int(value.value) & mask), cast(ir.Const(Bits(t.width), mask), t))
+    return ir.MatchMask(
+        constant(t, int(value.value) & mask), cast(ir.Const(Bits(t.width), mask), t)
+    )

@@ -1,7 +1,7 @@
 """The blocks that use each header instance and each metadata field.
 
-BMv2 has one set of instances for a packet's whole path. An instance that only one block uses becomes
-a local variable of that block, which the engines keep in registers where they can.
+BMv2 has one set of instances for a packet's whole path. An instance that only one block uses
+becomes a local variable of that block, which the engines keep in registers where they can.
 """
 
 from __future__ import annotations
