@@ -48,9 +48,10 @@ def compile_source(
     """Compile a P4_16 file, or `text`; then `path` is the file name that messages show.
 
     A file whose name ends in .json is BMv2's JSON, as p4c writes it. p4info: the P4Info (a
-    serialized message) that belongs to it; None: of the file beside it, if there is one. library: also accept a program without a `main`. The program may be written for an architecture
-    that this package does not implement; gradplane.switch.arch.registry reports that. Raises
-    CompileError with every error of the stage that failed.
+    serialized message) that belongs to it; None: of the file beside it, if there is one. library:
+    also accept a program without a `main`. The program may be written for an architecture that this
+    package does not implement; gradplane.switch.arch.registry reports that. Raises CompileError
+    with every error of the stage that failed.
     """
     if str(path).endswith(".json"):
         return _read_json(Path(path), text, p4info)

@@ -1,7 +1,7 @@
 """Graphs of nodes and jumps as nested statements.
 
-A node has statements and a way on: to one node, to one of two by a condition, or by a number. A node
-to which several lead is put behind a block, which they leave:
+A node has statements and a way on: to one node, to one of two by a condition, or by a number. A
+node to which several lead is put behind a block, which they leave:
 
     a: if (c) goto b else goto d          block
     b: x = 1; goto d                ->      if (c)

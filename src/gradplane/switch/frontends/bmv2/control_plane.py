@@ -59,11 +59,10 @@ class ControlPlane:
     def __init__(self, p4info: p4i.P4Info | None) -> None:
         self._info = p4info if p4info is not None and p4info.ListFields() else None
         self._objects: dict[str, dict[str, Any]] = {}
-        if self._info is not None:
-            for descriptor, value in self._info.ListFields():
-                if descriptor.is_repeated if hasattr(descriptor, "is_repeated") else True:
-                    if descriptor.name not in ("pkg_info", "type_info"):
-                        self._objects[descriptor.name] = {o.preamble.name: o for o in value}
+        self._widths: dict[str, int] = {}  # of translated types, in the switch
+        for descriptor, value in () if self._info is None else self._info.ListFields():
+            if descriptor.name not in ("pkg_info", "type_info"):
+                self._objects[descriptor.name] = {o.preamble.name: o for o in value}
 
     def _find(self, section: str, name: str) -> Any | None:
         return self._objects.get(section, {}).get(name)
@@ -107,7 +106,9 @@ class ControlPlane:
 
     # -- tables ---------------------------------------------------------------------------------
 
-    def key(self, table: str, at: int, name: str, kind: str) -> tuple[str, Annotations, str]:
+    def key(
+        self, table: str, at: int, name: str, kind: str, width: int
+    ) -> tuple[str, Annotations, str]:
         """Return the match kind of a table's field, its annotations and its declared type."""
         found = self._find("tables", table)
         fields = [] if found is None else found.match_fields
@@ -119,6 +120,7 @@ class ControlPlane:
         given = _KINDS.get(field.match_type, kind)
         if {given, kind} == {"ternary", "optional"}:  # one kind in BMv2
             kind = given
+        self._widths[field.type_name.name] = width
         return kind, (_id(field.id),), field.type_name.name
 
     def key_name(self, table: str, at: int, name: str) -> str:
@@ -146,13 +148,14 @@ class ControlPlane:
         found = self._find("tables", table)
         return True if found is None else bool(found.is_const_table)
 
-    def parameter(self, action: str, at: int, name: str) -> tuple[Annotations, str]:
+    def parameter(self, action: str, name: str, width: int) -> tuple[Annotations, str]:
         """Return the annotations and the declared type of an action's parameter."""
         found = self._find("actions", action)
         params = [] if found is None else found.params
         param = next((p for p in params if p.name == name), None)
         if param is None:
             return (), ""
+        self._widths[param.type_name.name] = width
         return (_id(param.id),), param.type_name.name
 
     # -- value sets -----------------------------------------------------------------------------
@@ -221,7 +224,7 @@ class ControlPlane:
             if spec.HasField("translated_type"):
                 translated = spec.translated_type
                 text = translated.HasField("sdn_string")
-                width = self._inner_width(name)
+                width = self._widths.get(name, 0)
                 sdn = None if text else translated.sdn_bitwidth
                 types[name] = ir.TypeInfo(name, width, translated.uri, sdn)
             else:
@@ -233,12 +236,6 @@ class ControlPlane:
         for name, enum in info.enums.items():
             enums[name] = Enum(name, tuple(m.name for m in enum.members))
         return types, enums
-
-    def _inner_width(self, name: str) -> int:
-        """Return the switch's width of a translated type, which P4Info does not have."""
-        return self.inner_widths.get(name, 0)
-
-    inner_widths: dict[str, int] = {}
 
     def _type(self, spec: p4t.P4DataTypeSpec) -> Type | None:
         """Return a type that P4Info describes; None for those that no register has."""

@@ -56,9 +56,10 @@ class Tables:
 
     def _parameters(self, source: Item) -> list[ir.Var]:
         name, found = source["name"].text, []
-        for at, entry in enumerate(source.elements("runtime_data")):
-            param = self._scope.layout.variable(entry["name"].text, Bits(entry["bitwidth"].number))
-            notes, declared = self._control_plane.parameter(name, at, param.name)
+        for entry in source.elements("runtime_data"):
+            width = entry["bitwidth"].number
+            param = self._scope.layout.variable(entry["name"].text, Bits(width))
+            notes, declared = self._control_plane.parameter(name, param.name, width)
             param.annotations, param.type_name = notes, declared
             found.append(param)
         return found
@@ -170,7 +171,9 @@ class Tables:
             raise target.refuse(f"a {expr.type} cannot be matched")
         given = item.get("name")
         name = self._control_plane.key_name(table, at, default if given is None else given.text)
-        kind, notes, declared = self._control_plane.key(table, at, name, kind)
+        kind, notes, declared = self._control_plane.key(
+            table, at, name, kind, expr.type.width if isinstance(expr.type, Bits) else 1
+        )
         return ir.Key(name, expr, kind, notes, declared)
 
     # -- direct meters --------------------------------------------------------------------------
