@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from finsy.proto import p4i
+from google.protobuf import text_format
 
 from gradplane.experiment import p4_programs
 from gradplane.switch.source import CompileError
@@ -50,6 +52,17 @@ def test_names_are_those_of_the_control_plane() -> None:
     ]
     assert [counter["name"] for counter in found["counter_arrays"]] == ["I.sent"]
     assert found["deparsers"][0]["order"] == ["ethernet", "ipv4"]
+
+
+def test_p4info_has_digests_that_pi_takes() -> None:
+    """PI refuses digests of headers, and of anything but bits."""
+    info = p4i.P4Info()
+    program = p4_programs.Program(STF / "features" / "digests.p4", {})
+    text_format.Parse(program.p4info("bmv2").decode(), info)
+    assert [d.type_spec.struct.name for d in info.digests] == ["learn_t", "data_t"]
+    members = info.type_info.structs["data_t"].members
+    widths = [(m.name, m.type_spec.bitstring.bit.bitwidth) for m in members]
+    assert widths == [("op", 8), ("x", 8), ("y", 8), ("z", 8), ("w", 16)]
 
 
 def test_the_aggregation_program_is_compiled() -> None:
