@@ -130,10 +130,15 @@ class ParserStates:
         code = Primitives(self.storage, self.externs)
         stack = _last_of(e)
         if stack is not None and not any(_extends(s, stack) for s in stmts):
-            operations.append(self.not_empty(stack))
+            operations += self.not_empty(stack)
         place = code.code.place(e)
         if isinstance(place, FieldAt):
             return {"type": "field", "value": place.reference}
+        if isinstance(e, ir.FieldOf) and isinstance(e.base, ir.FieldOf):
+            union = e.base.base
+            if isinstance(union, ir.LastOf) and isinstance(union.type, Union):
+                names = [code.code.stack(union.base)["value"], e.base.name, e.name]
+                return {"type": "union_stack_field", "value": names}
         if isinstance(e, ir.FieldOf) and isinstance(e.base, ir.LastOf):
             found = code.code.field(e)
             if found["type"] == "stack_field":
@@ -143,12 +148,15 @@ class ParserStates:
         operations.append(_op("set", key, code.code.parameter(e)))
         return key
 
-    def not_empty(self, stack: ir.LValue) -> Json:
-        """Return the check that a stack has a last element: without one, BMv2 crashes."""
+    def not_empty(self, stack: ir.LValue) -> list[Json]:
+        """Return the check that a stack has a last element: without one, BMv2 crashes. It has none
+        for stacks of unions."""
+        if isinstance(stack.type, Stack) and isinstance(stack.type.element, Union):
+            return []
         code = Primitives(self.storage, self.externs).code
         count = op("size_stack", None, code.stack(stack))
         error = {"type": "hexstr", "value": hex(self.error("StackOutOfBounds"))}
-        return _op("verify", op(">", count, {"type": "hexstr", "value": "0x0"}), error)
+        return [_op("verify", op(">", count, {"type": "hexstr", "value": "0x0"}), error)]
 
     def error(self, name: str) -> int:
         """Return the code of an error."""
@@ -202,7 +210,8 @@ class _Code(Primitives):
             case ir.Assign(target=target, value=value):
                 stack = _last_of(value)
                 if stack is not None:
-                    self.operation(s, self._states.not_empty(stack))
+                    for check in self._states.not_empty(stack):
+                        self.operation(s, check)
                 place = self.code.place(target)
                 scalar = isinstance(place, FieldAt) and isinstance(place.type, Bits | Bool)
                 if scalar and self.code.guard(value) is None:
