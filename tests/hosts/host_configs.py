@@ -1,5 +1,8 @@
 """Configurations for tests: a small job, quick to train."""
 
+from pydantic import TypeAdapter
+
+from gradplane.experiment.impairment_sections import Impairment
 from gradplane.hosts.config import HostConfig, JobConfig
 
 ROLES = {
@@ -52,6 +55,12 @@ def make_job(**changes):
     return JobConfig(**settings | changes)
 
 
+def complete(impairment):
+    """An impairment as an experiment gives it to hosts: with all defaults."""
+    section = TypeAdapter(Impairment).validate_python(impairment)
+    return {"seed": 0} | section.model_dump(mode="json", exclude_none=True)
+
+
 def make_hosts(job, impairments=(), log_folder=None):
     """The configurations of a job's hosts, the server last; `impairments` are for the workers."""
     hosts = []
@@ -67,7 +76,7 @@ def make_hosts(job, impairments=(), log_folder=None):
                 role=ROLES[job.aggregation] if is_worker else SERVER,
                 worker=number if is_worker else None,
                 job=job,
-                impairments=tuple(impairments) if is_worker else (),
+                impairments=tuple(map(complete, impairments)) if is_worker else (),
                 log=str(log_folder / f"h{number + 1}.jsonl") if log_folder else "",
                 start_at=None,
             )

@@ -12,6 +12,7 @@ from gradplane.aggregations.aggregation import (
     PlacedJob,
     ReplayedJob,
     reference,
+    suggesting,
 )
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.drivers import roles
@@ -50,7 +51,8 @@ class Ring(Aggregation):
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec that does not encode partial sums."""
-        RingPlan.of(config)
+        with suggesting("ps"):
+            RingPlan.of(config)
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""

@@ -19,6 +19,7 @@ from gradplane.aggregations.aggregation import (
     ReplayError,
     WrongSum,
     reference,
+    suggesting,
 )
 from gradplane.controller.plan import JobPlan, Member
 from gradplane.hosts.config import JobConfig
@@ -79,7 +80,8 @@ class InSwitch(Aggregation):
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec whose codes the switch cannot sum."""
-        summed_codec(config)
+        with suggesting("ps"):
+            summed_codec(config)
 
     def plan(self, placed: PlacedJob, slot_base: int) -> JobPlan:
         """Return what the workers' switch installs for the job."""

@@ -14,15 +14,14 @@ from gradplane.controller import targets
 from gradplane.controller.blocking import Setup
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.plan import JobPlan, Route
+from gradplane.controller.plan import MAX_JOBS, JobPlan, Route
 from gradplane.experiment import checks, p4_programs
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
-from gradplane.experiment.document import ExperimentError, Key, nearest
+from gradplane.experiment.document import ExperimentError, Key
 from gradplane.experiment.schema import Experiment, Job, NamedModel, Output
 from gradplane.experiment.tensor_codecs import Named, host_codec
 from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
-from gradplane.hosts.impairments.verdicts import Impairments
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
 from gradplane.hosts.training import datasets, models
 from gradplane.hosts.training.train import check_vector
@@ -31,17 +30,9 @@ from gradplane.topologies import description
 from gradplane.topologies.description import Host, Topology
 from gradplane.topologies.topology_errors import TopologyError
 
-MAX_JOBS = 255  # a job's number is one byte, and its multicast group is the number above it
 _KEYS = {
     "codec": "push",
     "pull_codec": "pull",
-    "timeout_ns": "timeout_ms",
-    "compute_ns": "compute_ms",
-    "codec_ns": "codec_ns_per_value",
-    "reduce_ns": "reduce_ns_per_value",
-    "model_args": "model",
-    "data_args": "data",
-    "worker_addresses": "workers",
 }
 """The keys of a [[job]] that fields of JobConfig with another name come from."""
 
@@ -60,7 +51,11 @@ class DeploymentError(Exception):
 def resolve(experiment: Experiment) -> Experiment:
     """Return the experiment with every default that depends on another key filled in."""
     jobs = tuple(_resolved(experiment, n, job) for n, job in enumerate(experiment.job))
-    impairments = tuple({"seed": experiment.seed} | spec for spec in experiment.impairment)
+    seed = {"seed": experiment.seed}
+    impairments = tuple(
+        spec.model_copy(update=seed) if spec.seed is None else spec
+        for spec in experiment.impairment
+    )
     return experiment.model_copy(update={"job": jobs, "impairment": impairments})
 
 
@@ -138,7 +133,7 @@ class _Deploying:
             if job := self._job(one, placed[: one.number]):
                 self._problems += checks.marked(job, jobs)
                 jobs.append(job)
-        self._impairments(network)
+        self._problems += checks.impairments(experiment, network)
         self._stop()
         setups = self._setups(network, jobs)
         self._stop()
@@ -221,21 +216,6 @@ class _Deploying:
                     return job.epochs * len(batches), parameters.size
         return 0, 0
 
-    def _impairments(self, network: Topology) -> None:
-        experiment = self._experiment
-        hosts = [host.name for host in network.hosts]
-        for index, spec in enumerate(experiment.impairment):
-            where = ("impairment", index)
-            if spec.get("link", "*") not in ("*", *hosts):
-                text = f"no link {spec['link']!r}: {nearest(str(spec['link']), hosts)}"
-                self._add(f'{text}, or "*" for all', (*where, "link"))
-            for size in {job.size for job in experiment.job}:
-                found = len(self._problems)
-                with self._about(*where):
-                    Impairments([spec], "h1", 0, size, 0)
-                if len(self._problems) > found:
-                    break
-
     def _setups(self, network: Topology, jobs: Sequence[DeployedJob]) -> dict[str, Setup]:
         """Return what each switch installs: routes to all hosts, the jobs that it aggregates, each
         with slots of its own, and what it compresses if any job marks packets."""
@@ -266,7 +246,7 @@ def _placed(network: Topology, number: int, job: Job) -> PlacedJob:
 
 
 def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfig:
-    """Return what the hosts of a job share. Raises ConfigError for what they refuse."""
+    """Return what the hosts of a job share."""
     job = placed.job
     assert job.quorum is not None and job.seed is not None, "the experiment is not resolved"
     return JobConfig(
@@ -318,7 +298,9 @@ def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig
             role=role,
             worker=worker,
             job=deployed.config,
-            impairments=experiment.impairment,
+            impairments=tuple(
+                spec.model_dump(mode="json", exclude_none=True) for spec in experiment.impairment
+            ),
             log="",
             start_at=None,
         )

@@ -11,7 +11,8 @@ from pydantic import Field, ValidationError, create_model
 from gradplane import _plugins
 from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
-from gradplane.experiment.schema import Experiment, Section
+from gradplane.experiment.schema import Experiment
+from gradplane.experiment.sections import Section
 from gradplane.experiment.validation_text import explain
 from gradplane.records import run_folder
 from gradplane.report.page import render

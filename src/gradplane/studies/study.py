@@ -10,7 +10,7 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from gradplane.experiment.schema import Section
+from gradplane.experiment.sections import Section
 
 NOT_IN_OUR_COPY = "not in our copy"
 

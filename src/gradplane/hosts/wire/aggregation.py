@@ -13,11 +13,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane.codecs import SUM_WIDTHS
+
 UDP_PORT = 18256
 MAX_WORKERS = 64  # the bitmap has one bit a worker
 VERSION = 1
-LANES = {8: 1024, 16: 512}  # sum_bits: indices a packet
 SUMS_SIZE = 1024
+LANES: dict[int, int] = {bits: 8 * SUMS_SIZE // bits for bits in SUM_WIDTHS}
+"""The number of indices in a packet, by the width of sums."""
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
 MAX_ROUND = 2**32 - 1
 
@@ -86,7 +89,7 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
     if first & 15 not in set(Type):
         raise WireError(f"type {first & 15}, known are 1 to {max(Type)}")
     if sum_bits not in LANES:
-        raise WireError(f"sum_bits {sum_bits}, known are 8 and 16")
+        raise WireError(f"sum_bits {sum_bits}, known are {' and '.join(map(str, LANES))}")
     kind = Type(first & 15)
     body = payload[HEADER_SIZE:]
     if len(body) != body_size(kind, sum_bits):
