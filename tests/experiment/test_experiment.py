@@ -168,13 +168,21 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             '[topology]\ndelay = "2ms"\n[[job]]\ntimeout_ms = 3\n',
-            "e.toml:4: timeout_ms = 3 is not above 4 ms, the least time from h4 to the switch and"
-            " back: no result would ever be in time: use timeout_ms = 8 or more",
+            "e.toml:4: timeout_ms = 3 is not above 4.01 ms, the least time from h4 to the switch, 8"
+            " times through its pipeline and back: no result would ever be in time: use"
+            " timeout_ms = 8.02 or more",
         ),
         (
             '[topology]\nrate = "1Mbit"\n[[job]]\ntimeout_ms = 3\n',
-            "e.toml:4: timeout_ms = 3 is not above 13.3 ms, the least time from h4 to the switch"
-            " and back: no result would ever be in time: use timeout_ms = 26.7 or more",
+            "e.toml:4: timeout_ms = 3 is not above 13.4 ms, the least time from h4 to the switch, 8"
+            " times through its pipeline and back: no result would ever be in time: use"
+            " timeout_ms = 26.7 or more",
+        ),
+        (
+            "[switch]\nlatency_us = 1000\n[[job]]\nsum_bits = 16\ntimeout_ms = 4\n",
+            "e.toml:5: timeout_ms = 4 is not above 4 ms, the least time from h4 to the switch, 4"
+            " times through its pipeline and back: no result would ever be in time: use"
+            " timeout_ms = 8 or more",
         ),
         (
             'name = "a/b"\n',

@@ -146,8 +146,10 @@ class Aggregation(ABC):
                 ' under one codec: use aggregation = "ps", or one codec',
             )
 
-    def advise(self, placed: PlacedJob) -> Iterator[Keyed]:
-        """Yield what works and can hardly be meant, by key. Recorded runs are not asked."""
+    def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
+        """Yield what works and can hardly be meant, by key. Recorded runs are not asked.
+
+        latency_ns: the time of a packet's pass through a switch."""
         yield from ()
 
     def check_hosts(self, config: JobConfig) -> None:

@@ -66,16 +66,18 @@ class InSwitch(Aggregation):
                 " switch's program has one width for all jobs",
             )
 
-    def advise(self, placed: PlacedJob) -> Iterator[Keyed]:
+    def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
         """Yield a timeout that ends before any result can arrive."""
         job = placed.job
-        slowest, host = max((_round_trip_ns(placed, host), host.name) for host in placed.members)
+        passes = aggregation.passes(job.sum_bits)
+        trips = ((_round_trip_ns(placed, host), host.name) for host in placed.members)
+        slowest, host = max((trip + passes * latency_ns, name) for trip, name in trips)
         if job.timeout_ms * 1e6 <= slowest:
             yield (
                 "timeout_ms",
                 f"timeout_ms = {job.timeout_ms:g} is not above {slowest / 1e6:.3g} ms, the least"
-                f" time from {host} to the switch and back: no result would ever be in time: use"
-                f" timeout_ms = {2 * slowest / 1e6:.3g} or more",
+                f" time from {host} to the switch, {passes} times through its pipeline and back: no"
+                f" result would ever be in time: use timeout_ms = {2 * slowest / 1e6:.3g} or more",
             )
 
     def check_hosts(self, config: JobConfig) -> None:

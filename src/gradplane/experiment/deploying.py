@@ -187,7 +187,8 @@ class _Deploying:
         with self._about("job", number, "pull"):
             pull_codec = host_codec(pull, job)
         if len(self._problems) == checked:
-            advice = scheme.advise(placed) if self._advise else ()
+            latency_ns = self._experiment.switch.latency_us * 1000
+            advice = scheme.advise(placed, latency_ns) if self._advise else ()
             for key, text in (*scheme.check(placed, others), *advice):
                 self._add(text, ("job", number, key), ("job", number, "aggregation"))
         if len(self._problems) > found:

@@ -21,6 +21,8 @@ VERSION = 1
 SUMS_SIZE = 1024
 LANES: dict[int, int] = {bits: 8 * SUMS_SIZE // bits for bits in SUM_WIDTHS}
 """The number of indices in a packet, by the width of sums."""
+LANES_A_PASS = 128
+"""The number of indices that the P4 program adds in a pass; in p4/include/blocks.p4, too."""
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
 MAX_ROUND = 2**32 - 1
 
@@ -96,6 +98,11 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
         expected = body_size(kind, sum_bits)
         raise WireError(f"{kind.name}: {len(body)} bytes after the header, expected {expected}")
     return Header(kind, job, worker, slot, round, sum_bits, norm, bitmap, flags, passed), body
+
+
+def passes(sum_bits: int) -> int:
+    """Return how often a packet of indices passes through the switch's pipeline."""
+    return LANES[sum_bits] // LANES_A_PASS
 
 
 def body_size(kind: Type, sum_bits: int) -> int:
