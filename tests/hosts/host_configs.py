@@ -6,11 +6,11 @@ from gradplane.experiment.impairment_sections import Impairment
 from gradplane.hosts.config import HostConfig, JobConfig
 
 ROLES = {
-    "switch": "gradplane.hosts.drivers.roles:SwitchWorker",
-    "ps": "gradplane.hosts.drivers.roles:ServedWorker",
-    "ring": "gradplane.hosts.drivers.roles:RingWorker",
+    "switch": "gradplane.hosts.drivers.roles:SwitchWorkerRole",
+    "ps": "gradplane.hosts.drivers.roles:ServedWorkerRole",
+    "ring": "gradplane.hosts.drivers.roles:RingWorkerRole",
 }
-SERVER = "gradplane.hosts.drivers.roles:ParameterServer"
+SERVER = "gradplane.hosts.drivers.roles:ParameterServerRole"
 
 
 def make_job(**changes):

@@ -8,7 +8,7 @@ from gradplane.codecs import ErrorFeedback, LocalSteps
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec, summed_codec
 
-ROLE = "gradplane.hosts.drivers.roles:SwitchWorker"
+ROLE = "gradplane.hosts.drivers.roles:SwitchWorkerRole"
 HOST = HostConfig("h1", "10.0.0.1", ROLE, 0, JOB, ({"model": "nth", "n": 3},), "h1.jsonl", None)
 
 

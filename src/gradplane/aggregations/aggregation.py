@@ -18,7 +18,7 @@ from gradplane.hosts.config import (
 from gradplane.hosts.protocols.actions import Peer, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.wire.aggregation import UDP_PORT
-from gradplane.topologies.description import SWITCH_IP, Host, Topology
+from gradplane.topologies.description import SWITCH_IP, HostNode, Topology
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
@@ -44,8 +44,8 @@ class PlacedJob:
 
     number: int
     job: Job
-    members: tuple[Host, ...]
-    server: Host | None
+    members: tuple[HostNode, ...]
+    server: HostNode | None
     network: Topology
 
     @property
@@ -170,7 +170,7 @@ class Aggregation(ABC):
             "server_address": server,
         }
 
-    def marked_receivers(self, placed: PlacedJob) -> tuple[Host, ...]:
+    def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:
         """Return the hosts that marked transfers go to."""
         return placed.members
 

@@ -1,6 +1,6 @@
 """The workers add the gradients themselves, block by block round a ring (INCEPTIONN).
 
-The class `Ring` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+The class `RingScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
 
 from collections import deque
@@ -22,10 +22,10 @@ from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.training.train import Reduce
 
 
-class Ring(Aggregation):
+class RingScheme(Aggregation):
     """Each worker adds its values to a block and hands it on to its right neighbour."""
 
-    worker_role = reference(roles.RingWorker)
+    worker_role = reference(roles.RingWorkerRole)
     baseline = "ring"
     marks = True
     no_pull = "a ring has no server that answers"

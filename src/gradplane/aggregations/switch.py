@@ -1,6 +1,6 @@
 """A P4 program in the switch that all workers are attached to adds the gradients' codes (THC).
 
-The class `InSwitch` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+The class `SwitchScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
-from gradplane.topologies.description import Host
+from gradplane.topologies.description import HostNode
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from gradplane.replayer.reenactment import Timer, Worker
 
 
-class InSwitch(Aggregation):
+class SwitchScheme(Aggregation):
     """Workers send codes; the switch sums them and multicasts the sums at the quorum."""
 
-    worker_role = reference(roles.SwitchWorker)
+    worker_role = reference(roles.SwitchWorkerRole)
     program = "thc.p4"
     no_pull = "a switch answers with the sums as they are"
 
@@ -120,7 +120,7 @@ class InSwitch(Aggregation):
         return _ReplayedReduces(replayed).reduce
 
 
-def _round_trip_ns(placed: PlacedJob, host: Host) -> float:
+def _round_trip_ns(placed: PlacedJob, host: HostNode) -> float:
     """Return the time that a packet of indices up and its sums down take on a host's link."""
     (link,) = (link for link in placed.network.links if host.name in (link.a, link.b))
     lanes, sum_bits = aggregation.LANES[placed.job.sum_bits], placed.job.sum_bits

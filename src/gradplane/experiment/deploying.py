@@ -27,7 +27,7 @@ from gradplane.hosts.training import datasets, models
 from gradplane.hosts.training.train import check_vector
 from gradplane.hosts.training.user_objects import LoadError
 from gradplane.topologies import description
-from gradplane.topologies.description import Host, Topology
+from gradplane.topologies.description import HostNode, Topology
 from gradplane.topologies.topology_errors import TopologyError
 
 _KEYS = {
@@ -137,7 +137,7 @@ class _Deploying:
         self._stop()
         setups = self._setups(network, jobs)
         self._stop()
-        program = p4_programs.Program(path, _defines(experiment))
+        program = p4_programs.P4Program(path, _defines(experiment))
         hosts = tuple(config for job in jobs for config in _hosts(experiment, job))
         return Deployment(experiment, target, network, program, tuple(jobs), hosts, setups)
 
@@ -288,7 +288,7 @@ def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfi
 def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig]:
     """Yield a configuration for each worker of the job, and for its server if it has one."""
     scheme, placed = deployed.scheme, deployed.placed
-    roles: list[tuple[Host, str, int | None]]
+    roles: list[tuple[HostNode, str, int | None]]
     roles = [(host, scheme.worker_role, worker) for worker, host in enumerate(placed.members)]
     if scheme.server_role is not None and placed.server is not None:
         roles.append((placed.server, scheme.server_role, None))

@@ -18,7 +18,7 @@ from gradplane.records import run_folder
 from gradplane.report.page import render
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.studies import papers, plot
-from gradplane.studies.study import Outcome, Study
+from gradplane.studies.study import Study, StudyOutcome
 
 STUDY, FIGURE = "study.json", "figure"
 
@@ -36,7 +36,7 @@ class Done:
     """A study's outcome, and the run folder with study.json, figure.svg, figure.png, report.html"""
 
     folder: Path
-    outcome: Outcome
+    outcome: StudyOutcome
 
     @property
     def report(self) -> Path:
@@ -115,7 +115,7 @@ def _values(file: StudyFile) -> dict[str, Any]:
     return file.model_dump(mode="json") | {"study": file.study.model_dump(mode="json")}
 
 
-def _write(folder: Path, file: StudyFile, outcome: Outcome) -> None:
+def _write(folder: Path, file: StudyFile, outcome: StudyOutcome) -> None:
     about = {"title": outcome.title, "rows": outcome.values, "notes": outcome.notes}
     shown = {"head": outcome.head, "cells": outcome.rows}
     text = json.dumps(about | shown | _values(file) | describe(), indent=1, ensure_ascii=False)

@@ -16,7 +16,7 @@ NOT_IN_OUR_COPY = "not in our copy"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyOutcome:
     """A table of text cells that fits 80 columns, what to say about it, a figure, and the numbers.
 
     `notes` are whole sentences: where we differ from the paper, and why. `values` are plain and go
@@ -36,7 +36,7 @@ class Study(Section, ABC):
     name: str
 
     @abstractmethod
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Compute everything; CodecError if parameters do not fit each other."""
 
 

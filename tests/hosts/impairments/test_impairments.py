@@ -5,7 +5,7 @@ import pytest
 from host_configs import complete
 
 from gradplane.hosts.impairments.verdicts import Impairments
-from gradplane.hosts.stream.segments import Ack, Data, Values
+from gradplane.hosts.stream.segments import Ack, DataSegment, ValuesSegment
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
 
@@ -92,8 +92,8 @@ def test_a_verdict_is_recorded_with_its_key():
 @pytest.mark.parametrize(
     "payload, kind, round, slot",
     [
-        (Data(1, 9, 4, 2, 3, bytes(1400)).pack(), "stream", 4, 2),
-        (Values(1, 12, bytes(8)).pack(), "values", 12, 0),
+        (DataSegment(1, 9, 4, 2, 3, bytes(1400)).pack(), "stream", 4, 2),
+        (ValuesSegment(1, 12, bytes(8)).pack(), "values", 12, 0),
         (Ack(1, 1, 17, 0).pack(), "ack", 17, 0),
         (b"hello", "other", 0, 0),
     ],
@@ -153,7 +153,7 @@ def test_which_packets_a_model_sees(spec, passing):
     impairments = edge({"model": "nth", "n": 1} | spec)
     sent = {
         "indices": (SWITCH, packet()),
-        "stream": (PEER, Data(1, 0, 0, 0, 1, b"x").pack()),
+        "stream": (PEER, DataSegment(1, 0, 0, 0, 1, b"x").pack()),
         "ack": (PEER, Ack(1, 1, 0, 0).pack()),
         "other": (PEER, b"x"),
     }
@@ -219,7 +219,7 @@ def test_a_straggler_of_a_lossy_job_is_left_out_for_the_round():
 
 def test_a_server_is_no_straggler():
     impairments = edge({"model": "straggler", "count": 4, "delay_ms": 1}, worker=None)
-    assert impairments.up(*PEER, Data(1, 0, 0, 0, 1, b"x").pack()).delay_ns == 0
+    assert impairments.up(*PEER, DataSegment(1, 0, 0, 0, 1, b"x").pack()).delay_ns == 0
 
 
 def test_delays_add_up_and_a_loss_ends_it():

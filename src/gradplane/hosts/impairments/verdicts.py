@@ -132,7 +132,7 @@ class Impairments:
             return peer, self._job, OTHER, 0, 0
         if isinstance(segment, segments.Ack):
             return peer, self._job, "ack", segment.next, 0
-        if isinstance(segment, segments.Values):
+        if isinstance(segment, segments.ValuesSegment):
             return peer, self._job, "values", segment.sequence, 0
         return peer, self._job, "stream", segment.message, segment.index
 

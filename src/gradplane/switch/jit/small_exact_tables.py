@@ -24,7 +24,7 @@ Path = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LookupOutcome:
     """A target: its place in the record (bytes) and the numbers of the actions that assign it."""
 
     target: ir.LValue
@@ -38,7 +38,7 @@ class Plain:
     """`args`: of each action's parameters (offset, size) in the record, size 0 if it is not used;
     `constants`: (offset, size, value) of each action's constants. `align`: of a record."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[LookupOutcome, ...]
     args: tuple[tuple[tuple[int, int], ...], ...]
     constants: tuple[tuple[tuple[int, int, int], ...], ...]
     size: int
@@ -62,7 +62,7 @@ def plain_actions(table: ir.Table, layouts: Layouts) -> Plain | None:
         end = -(-end // place.align) * place.align
         by = frozenset(i for i, found in enumerate(assigned) if path in found)
         places[path] = end, place.size
-        outcomes.append(Outcome(target, *places[path], by))
+        outcomes.append(LookupOutcome(target, *places[path], by))
         end, most = end + place.size, max(most, place.align)
     if end > MOST_BYTES:
         return None
