@@ -22,7 +22,7 @@ from gradplane.hosts.training.train import Reduce
 
 
 class Ring(Aggregation):
-    """Each worker adds its values to a block and hands it on to its right neighbour."""
+    """Each worker adds its values to a block and passes it to its right neighbour."""
 
     worker_role = reference(roles.RingWorker)
     baseline = "ring"
@@ -30,7 +30,7 @@ class Ring(Aggregation):
     no_pull = "a ring has no server that answers"
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield what cannot work, by key."""
+        """Yield problems that prevent a run, each with its key."""
         yield from super().check(placed, others)
         job = placed.job
         if job.quorum is not None and job.quorum < job.size:

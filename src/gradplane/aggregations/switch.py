@@ -47,7 +47,7 @@ class InSwitch(Aggregation):
     no_pull = "a switch answers with the sums as they are"
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield what cannot work, by key."""
+        """Yield problems that prevent a run, each with its key."""
         yield from super().check(placed, others)
         job, switches = placed.job, placed.switches
         if len(switches) > 1:
@@ -66,7 +66,7 @@ class InSwitch(Aggregation):
             )
 
     def advise(self, placed: PlacedJob) -> Iterator[Keyed]:
-        """Yield a timeout that ends before any result can arrive."""
+        """Yield a warning about a timeout that ends before any result can arrive."""
         job = placed.job
         slowest, host = max((_round_trip_ns(placed, host), host.name) for host in placed.members)
         if job.timeout_ms * 1e6 <= slowest:

@@ -38,7 +38,7 @@ def delays(experiment: Experiment) -> Iterator[Problem]:
 
 
 def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
-    """Yield what cannot work in a job under any scheme."""
+    """Yield the problems of a job that do not depend on its scheme."""
     job, program = placed.job, experiment.switch.program
     where, hosts = ("job", placed.number), experiment.topology.workers
     if job.first_host + job.size - 1 > hosts:
@@ -72,7 +72,7 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
 
 
 def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Problem]:
-    """Yield where marked packets do not cross from one switch to another, under one bound."""
+    """Yield the problems of marked transfers: only one switch, or two bounds for a destination."""
     job, network = deployed.job, deployed.placed.network
     if not job.marked:
         return
@@ -96,5 +96,5 @@ def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Pro
 def _is_another(program: str, needed: str) -> bool:
     """Return whether a program is a shipped one and not the needed one.
 
-    What a user's program can do is known once it is compiled."""
+    A user's program is only known once it is compiled."""
     return program in p4_programs.shipped() and program != needed

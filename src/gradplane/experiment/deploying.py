@@ -155,9 +155,9 @@ class _Deploying:
 
     @contextmanager
     def _about(self, *key: str | int, also: Sequence[Key] = ()) -> Iterator[None]:
-        """Turn what is refused inside into a problem of the key, or of the error's own key in it.
+        """Turn an error raised inside into a problem of this key, or of the error's key below it.
 
-        What follows in the block is skipped. also: further keys that it is about."""
+        The rest of the block is skipped. also: further keys that the problem is about."""
         try:
             yield
         except (TopologyError, ConfigError) as error:
@@ -167,7 +167,7 @@ class _Deploying:
             self._add(str(error), key, *also)
 
     def _topology(self) -> Topology:
-        """Build the network, with a host for servers where a job or its baseline needs one."""
+        """Build the network, with a host for servers if a job or its baseline needs one."""
         section, names = self._experiment.topology, set()
         if "servers" in section.args:
             text = "servers is no key: there is a host for servers where a job needs one"

@@ -20,18 +20,18 @@ class Section(BaseModel):
 
 
 class Open(BaseModel):
-    """A table whose further keys are parameters of what its declared keys name."""
+    """A table that takes undeclared keys too: parameters of the object that it names."""
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
 
     @property
     def args(self) -> dict[str, Any]:
-        """The keys beside the declared ones."""
+        """The undeclared keys with their values."""
         return dict(self.__pydantic_extra__ or {})
 
 
 class NamedModel(Open):
-    """Something found by name, with its parameters beside the name."""
+    """An object that is found by its name, with its parameters as further keys."""
 
     name: str
 
@@ -55,14 +55,14 @@ NamedCodec = Annotated[NamedModel, BeforeValidator(_by_tensor)]
 
 
 class TopologySection(Open):
-    """[topology]: `kind` is a file in topologies/, the other keys are its function's arguments."""
+    """The table [topology]: `kind` names a file in topologies/; other keys are its arguments."""
 
     kind: str = "star"
     workers: int = Field(default=4, ge=1, le=253)
 
 
 class SwitchSection(Section):
-    """[switch]; `binary` and `compiler` are keys of some targets."""
+    """The table [switch]; `binary` and `compiler` are keys of some targets."""
 
     program: str = "thc.p4"
     target: str = "embedded"
@@ -89,7 +89,7 @@ def _scheme(name: str) -> str:
 
 
 class Job(Section):
-    """[[job]]"""
+    """A table [[job]]."""
 
     name: str = ""
     first_host: int = Field(default=1, ge=1, le=253)
@@ -132,7 +132,7 @@ class Job(Section):
 
 
 class Output(Section):
-    """[output]"""
+    """The table [output]."""
 
     baseline: bool = True
     pcap: bool = False

@@ -17,7 +17,7 @@ _FEW = 8  # rows that are shown without a click
 
 
 def contents(run: RunData) -> Values:
-    """Everything that run.html shows."""
+    """Return everything that run.html shows."""
     summary = run.summary
     where = {"mininet": " on Mininet", "sim": " on the simulated network"}.get(run.network, "")
     switch = f", switch {summary['target']}" if "target" in summary else ""

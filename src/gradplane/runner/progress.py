@@ -20,14 +20,14 @@ class Show(AbstractContextManager["Show"], Protocol):
 
 
 def show(console: Console | None, title: str, rounds: list[int]) -> Show:
-    """Return what shows a run whose jobs have that many rounds; nothing without a console."""
+    """Return the display of a run whose jobs have these rounds; a silent one without a console."""
     if console is None:
         return Silent()
     return Bar(console, title, rounds) if console.is_terminal else Lines(console, title, rounds)
 
 
 class Silent:
-    """Shows nothing."""
+    """A display that shows nothing."""
 
     def __enter__(self) -> "Silent":
         return self
@@ -40,7 +40,7 @@ class Silent:
 
 
 class Bar:
-    """Shows one bar a job."""
+    """Shows one bar per job."""
 
     def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
         columns = (

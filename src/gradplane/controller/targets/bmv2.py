@@ -26,7 +26,7 @@ _PLACE = "https://github.com/p4lang/behavioral-model"
 
 
 class Bmv2(Target):
-    """simple_switch_grpc in Mininet. binary: its command or path; compiler: one of COMPILERS."""
+    """BMv2's simple_switch_grpc in Mininet. binary: command or path; compiler: one of COMPILERS."""
 
     batch = 512
     keys = ("binary", "compiler")
@@ -39,7 +39,7 @@ class Bmv2(Target):
         self.binary, self.compiler = binary, compiler
 
     def missing(self) -> str | None:
-        """Return what is wrong with the switch's command, or that p4c is not there."""
+        """Return what is wrong with the switch's command, or that p4c is missing; None if ready."""
         path = shutil.which(self.binary)
         if path is None:
             return (

@@ -60,7 +60,7 @@ class RingWorker(StreamHost):
     """A worker of a ring; it counts the time of its encoding and decoding itself."""
 
     def connect(self) -> None:
-        """Reduce by handing blocks on to the right neighbour."""
+        """Reduce by passing blocks to the right neighbour."""
         reducer = RingReducer(RingPlan.of(self.job), self.worker)
         self.use(reducer, RING_KINDS, reducer.timer)
 

@@ -59,7 +59,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """float32 values of a message, network order, that the network may compress."""
+    """A segment of float32 values, in network order, that the network may compress."""
 
     connection: int
     sequence: int
