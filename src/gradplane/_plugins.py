@@ -7,7 +7,7 @@ from typing import Any
 
 
 def names(path: Iterable[str], *shared: str) -> list[str]:
-    """Return the sorted names of the modules in a package's `__path__`, except the `shared` ones."""
+    """Return the sorted names of the modules in a `__path__`, except the `shared` ones."""
     return sorted(module.name for module in pkgutil.iter_modules(path) if module.name not in shared)
 
 

@@ -128,9 +128,9 @@ class _ReplayedReduces:
     """Reduces through the P4 program.
 
     The switch gets, slot by slot, the packets of the recorded bitmap, then those that came late;
-    workers get the results that they had in time. What they wait for and never got ends by its
-    timer, or, where results leave at a quorum and are asked for again until they come, by the
-    notice that the slot is used anew.
+    workers get the results that they had in time. A wait for a result that never arrived ends as
+    in the run: by its timer or, with retransmission and a quorum, by the notice that the slot is
+    in a later round.
     """
 
     def __init__(self, replayed: ReplayedJob) -> None:

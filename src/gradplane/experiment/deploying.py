@@ -106,7 +106,7 @@ def baseline(deployment: Deployment) -> Deployment:
 def deploy(experiment: Experiment, advise: bool = True) -> Deployment:
     """Deploy a resolved experiment. Raises DeploymentError with everything that cannot work.
 
-    advise: also with what works and can hardly be meant."""
+    advise: also for warnings about probable mistakes."""
     return _Deploying(experiment, advise).deployment()
 
 

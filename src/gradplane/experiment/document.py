@@ -41,7 +41,7 @@ class Document:
     def place(self, *keys: Key) -> str:
         """Return the place of the first key that a setting changed, else of the first one.
 
-        Where it has none, the place of what is nearest around it."""
+        If that key has no line of its own, return the place of the nearest table around it."""
         places = [self._place(key) for key in keys]
         return next((place for place in places if place.startswith("--set ")), places[0])
 

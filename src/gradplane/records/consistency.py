@@ -1,6 +1,6 @@
 """Checks of a run folder's records against each other; FolderError names file and line.
 
-They find what is damaged in folders that have no digests, and say what in those that have.
+They find damage in folders without digests, and describe it in folders with digests.
 """
 
 from collections import Counter

@@ -84,7 +84,7 @@ class ParameterServer:
         return self._machines.ignored | {"unreachable": self._unreachable}
 
     def start(self) -> None:
-        """Do nothing: the workers speak first."""
+        """Do nothing: the workers send the first messages."""
 
     def _deliver(self, delivered: Deliver) -> None:
         raise AssertionError(f"a parameter server reduces nothing itself, but got {delivered}")

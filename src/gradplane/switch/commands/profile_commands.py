@@ -156,7 +156,7 @@ def table_indirect_set_default(target: Target, table: str, member: str) -> None:
 
 @command("TABLE GROUP")
 def table_indirect_set_default_with_group(target: Target, table: str, group: str) -> None:
-    """Refused: a table's default is an action here."""
+    """Refuse the command: a table's default is an action here."""
     found = _indirect(target, table)
     raise CommandError(
         f"table {found.state.table.name}: its default is an action, not a group: take a member"

@@ -54,7 +54,7 @@ def _target_machine() -> llvm.TargetMachine:
 
 
 def _features() -> str:
-    """The processor's features. Vectors of 512 bits gain nothing here and cost compile time."""
+    """Return the processor's features; vectors of 512 bits are slow to compile and gain nothing."""
     features = llvm.get_host_cpu_features()
     return str(features.flatten())
 
@@ -97,7 +97,8 @@ def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
 
 
 def _look_back(instructions: int, blocks: int) -> None:
-    """P4 controls are long stretches without a branch. LLVM's options are the process's, so these
-    are set back after use."""
+    """Set how far LLVM looks back for a memory access: P4 controls are long without a branch.
+
+    LLVM's options are global to the process, so they are restored after use."""
     llvm.set_option("gradplane", f"-memdep-block-scan-limit={instructions}")
     llvm.set_option("gradplane", f"-memdep-block-number-limit={blocks}")

@@ -43,5 +43,5 @@ class Result:
 
 
 def no_such_group(groups: int) -> str:
-    """The reason of a drop: a multicast group beyond those that can exist."""
+    """Return the reason of a drop: a multicast group beyond those that can exist."""
     return f"multicast group of {groups} or more"
