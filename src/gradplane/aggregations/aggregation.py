@@ -130,7 +130,7 @@ class Aggregation(ABC):
             yield (
                 "local_steps",
                 f"local_steps = {job.local_steps} with {how}: only a parameter server's workers"
-                ' may have nothing to say in a round: use aggregation = "ps" without marked, or'
+                ' may send nothing in a round: use aggregation = "ps" without marked, or'
                 " local_steps = 1",
             )
         if job.push.name == "per_tensor" and not self.sums_by_tensor:

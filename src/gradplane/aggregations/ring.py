@@ -37,8 +37,8 @@ class Ring(Aggregation):
             yield (
                 "quorum",
                 f'aggregation = "ring" with quorum = {job.quorum} of {job.size} workers: every'
-                " partial sum passes through all workers, so nobody can be left out: use quorum ="
-                f' {job.size}, or aggregation = "switch" or "ps"',
+                " partial sum passes through all workers, so no worker can be left out: use"
+                f' quorum = {job.size}, or aggregation = "switch" or "ps"',
             )
         if job.reliability != "retransmit":
             yield (

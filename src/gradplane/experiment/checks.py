@@ -31,7 +31,7 @@ def delays(experiment: Experiment) -> Iterator[Problem]:
             if type(delay) is int and 0 < delay < _LEAST_DELAY:
                 yield Problem(
                     f"{option} = {delay} is {delay} ns: write the unit, such as"
-                    f' {option} = "{delay}ms", or "{delay}ns" if it is meant',
+                    f' {option} = "{delay}ms", or "{delay}ns" if nanoseconds are meant',
                     (("topology", option),),
                 )
                 break
@@ -80,7 +80,7 @@ def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Pro
     if len({network.attachment(host)[0] for host in deployed.marked_hosts}) == 1:
         yield Problem(
             f"marked = true on one switch ({network.kind}): packets are compressed between"
-            ' switches: use kind = "ring" or "leaf-spine" with fewer hosts a switch',
+            ' switches: use kind = "ring" or "leaf-spine" with fewer hosts per switch',
             ((*where, "marked"), ("topology", "kind")),
         )
     for other in others:
@@ -88,7 +88,7 @@ def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Pro
         if other.job.marked and other.job.bound != job.bound and both:
             yield Problem(
                 f"bound = {job.bound} beside {other.job.bound} of job {other.job.name} for"
-                f" {min(both)}: a switch has one error bound a destination",
+                f" {min(both)}: a switch has one error bound per destination",
                 ((*where, "bound"),),
             )
 

@@ -170,7 +170,7 @@ class _Deploying:
         """Build the network, with a host for servers if a job or its baseline needs one."""
         section, names = self._experiment.topology, set()
         if "servers" in section.args:
-            text = "servers is no key: there is a host for servers where a job needs one"
+            text = "servers is not a key: a host for servers is added where a job needs one"
             raise TopologyError(text, "servers")
         for job in self._experiment.job:
             names |= {job.aggregation, aggregations.get(job.aggregation).baseline}

@@ -160,7 +160,9 @@ def check_verdicts(path: Path, lines: Sequence[Line], summary: Line | None) -> N
                     " counts: lines are missing or were added"
                 )
     for verdict, direction in found:
-        raise FolderError(f"{path}: verdicts {verdict!r}, {direction}, that {SUMMARY} has none of")
+        raise FolderError(
+            f"{path}: verdicts {verdict!r}, {direction}, which {SUMMARY} does not count"
+        )
 
 
 def _require(found: object, kind: type[Any], place: str) -> None:

@@ -102,7 +102,7 @@ class RunData:
         """The run's name for places that show several runs."""
         return self.folder.resolve().name
 
-    # How far it went
+    # Progress
 
     @property
     def finished(self) -> bool:
@@ -161,7 +161,7 @@ class RunData:
         """Notes for the reader of the records: missing parts, missing digests."""
         return [note for note in (self.unfinished, self.unchecked) if note]
 
-    # Its records
+    # Records
 
     @cached_property
     def summary(self) -> dict[str, Any]:

@@ -23,13 +23,14 @@ from gradplane.runner.run_experiment import run
 
 COMPARED = ("gradient", "codes", "sums", "weights")
 _REASONS = {
-    "gradient": "A gradient is computed before anything is sent: it is the machine (or the model or"
-    " data), not the network.",
-    "codes": "The gradients are equal and their codes are not: it is the codec, or (partial sums"
-    " of a ring) the P4 program.",
-    "sums": "The codes are equal and their sums are not: it is the P4 program, its tables, or the"
-    " recorded outcome.",
-    "weights": "The sums are equal and the weights are not: it is the decoding or the update.",
+    "gradient": "A gradient is computed before anything is sent: the cause is the machine (or the"
+    " model or data), not the network.",
+    "codes": "The gradients are equal and their codes are not: the cause is the codec, or (partial"
+    " sums of a ring) the P4 program.",
+    "sums": "The codes are equal and their sums are not: the cause is the P4 program, its tables,"
+    " or the recorded outcome.",
+    "weights": "The sums are equal and the weights are not: the cause is the decoding or the"
+    " update.",
     "source": "The epoch's synchronisation copied another worker's parameters.",
 }
 

@@ -46,7 +46,7 @@ def _warnings(runs: Sequence[RunData]) -> Iterator[str]:
         )
 
 
-# What differs in the experiments
+# Differences between the experiments
 
 
 def _differences(runs: Sequence[RunData]) -> Iterator[list[str]]:
@@ -90,7 +90,7 @@ def _short(value: Any) -> str:
     return f"{len(value):,} items" if isinstance(value, list) else f"{text[:_SHORT]}…"
 
 
-# What came of them
+# Results
 
 
 def _results(runs: Sequence[RunData]) -> Iterator[list[Any]]:

@@ -139,7 +139,7 @@ def _run(data: bytes) -> bytes:
         text = traceback.format_exc()
         with contextlib.suppress(Exception):
             pickled = pickle.dumps((None, error))
-            pickle.loads(pickled)  # some exceptions go in and never come out again
+            pickle.loads(pickled)  # some exceptions can be pickled and not unpickled
             return pickled
         return pickle.dumps((None, IsolationError(f"in the isolated process:\n{text}")))
 

@@ -48,7 +48,7 @@ class Bmv2(Target):
             )
         version = _version(path)
         if not version:
-            return f"{path} --version says no version: is it {SWITCH}?"
+            return f"{path} --version prints no version: is it {SWITCH}?"
         if version[:2] < OLDEST:
             found, oldest = (".".join(map(str, v)) for v in (version, OLDEST))
             return f"{path} is version {found}, too old: install BMv2 {oldest} or newer ({_PLACE})"

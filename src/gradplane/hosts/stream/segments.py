@@ -101,7 +101,7 @@ class Ack:
 def parse(datagram: bytes) -> Data | Values | Ack:
     """Return the segment in a datagram; SegmentError if it holds none."""
     if len(datagram) < _START.size:
-        raise SegmentError(f"{len(datagram)} bytes are no segment")
+        raise SegmentError(f"{len(datagram)} bytes are not a segment")
     magic, kind, flags = _START.unpack_from(datagram)
     if magic == _MAGIC and kind == _DATA and flags <= 1:
         if _DATA_HEADER.size <= len(datagram) <= _DATA_HEADER.size + SEGMENT:
@@ -119,7 +119,7 @@ def _values(datagram: bytes) -> Values:
     *_, connection, sequence = _VALUES_HEADER.unpack_from(datagram)
     payload = datagram[_VALUES_HEADER.size :]
     if len(payload) % 4:
-        raise SegmentError(f"{len(payload)} bytes are no float32 values")
+        raise SegmentError(f"{len(payload)} bytes are not float32 values")
     return Values(connection, sequence, payload)
 
 

@@ -14,8 +14,10 @@ import llvmlite.binding as llvm
 
 from gradplane.switch import disk_cache
 
-NEAR, FAR = 100, 2000  # instructions that LLVM looks back for what a load reads: its own, ours
-ALL, SOME = 200, 10  # and blocks: its own limit, ours for a large program, of whose time it is half
+# LLVM's own limit, and ours, on the search backwards for the source of a load: instructions, and
+# blocks; ours is lower in large programs, where the search takes half of the compile time.
+NEAR, FAR = 100, 2000
+ALL, SOME = 200, 10
 LARGE = 1 << 20  # bytes of assembly
 FORMAT = 3  # to be raised when compiling the same assembly gives other code
 

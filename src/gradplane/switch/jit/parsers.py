@@ -260,7 +260,7 @@ def _aligned(unit: Unit, parser: ir.Parser) -> bool:
 def _cyclic(parser: ir.Parser) -> bool:
     """Return whether a state can recur. Not recursive: parsers may have thousands of states."""
     done: set[str] = set()
-    path: dict[str, Iterator[str]] = {}  # the states on the way here, and where they lead yet
+    path: dict[str, Iterator[str]] = {}  # states, with the successors still to visit
 
     def enter(name: str) -> None:
         if name in parser.states:

@@ -266,8 +266,8 @@ class Pipeline:
             for index, choice in enumerate(table.actions)
         }
 
-    # A table that is applied in several places has one node, which knows one way on: the place is
-    # noted in a field before, and a chain of conditions behind the table goes back there.
+    # A table that is applied in several places has one node with one successor: a field records the
+    # place beforehand, and a chain of conditions after the table returns to it.
 
     def _return_of(self, table: ir.Table, keys: list[Json]) -> _Return:
         if table not in self._returns:
