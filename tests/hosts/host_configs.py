@@ -1,13 +1,16 @@
 """Configurations for tests: a small job, quick to train."""
 
+from pydantic import TypeAdapter
+
+from gradplane.experiment.impairment_sections import Impairment
 from gradplane.hosts.config import HostConfig, JobConfig
 
 ROLES = {
-    "switch": "gradplane.hosts.drivers.roles:SwitchWorker",
-    "ps": "gradplane.hosts.drivers.roles:ServedWorker",
-    "ring": "gradplane.hosts.drivers.roles:RingWorker",
+    "switch": "gradplane.hosts.drivers.roles:SwitchWorkerRole",
+    "ps": "gradplane.hosts.drivers.roles:ServedWorkerRole",
+    "ring": "gradplane.hosts.drivers.roles:RingWorkerRole",
 }
-SERVER = "gradplane.hosts.drivers.roles:ParameterServer"
+SERVER = "gradplane.hosts.drivers.roles:ParameterServerRole"
 
 
 def make_job(**changes):
@@ -53,6 +56,12 @@ def make_job(**changes):
     return JobConfig(**settings | changes)
 
 
+def complete(impairment):
+    """An impairment as an experiment gives it to hosts: with all defaults."""
+    section = TypeAdapter(Impairment).validate_python(impairment)
+    return {"seed": 0} | section.model_dump(mode="json", exclude_none=True)
+
+
 def make_hosts(job, impairments=(), log_folder=None):
     """Return the configurations of a job's hosts, the server last; `impairments` are for the
     workers."""
@@ -69,7 +78,7 @@ def make_hosts(job, impairments=(), log_folder=None):
                 role=ROLES[job.aggregation] if is_worker else SERVER,
                 worker=number if is_worker else None,
                 job=job,
-                impairments=tuple(impairments) if is_worker else (),
+                impairments=tuple(map(complete, impairments)) if is_worker else (),
                 log=str(log_folder / f"h{number + 1}.jsonl") if log_folder else "",
                 start_at=None,
             )

@@ -91,7 +91,7 @@ def test_marked_values_have_the_type_of_service_and_the_port_that_switches_know(
         with pytest.raises(RingTimeout):
             ring.allreduce_compressed(np.ones(1000, np.float32))
         head, values = (right.recvmsg(2048, 64) for _ in range(2))
-    assert isinstance(segments.parse(head[0]), segments.Data)
+    assert isinstance(segments.parse(head[0]), segments.DataSegment)
     assert values[0][16:] == np.ones(256, ">f4").tobytes()
     assert [message[1][0][2][0] for message in (head, values)] == [0, 0x28]
 

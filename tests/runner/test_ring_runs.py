@@ -263,8 +263,8 @@ REFUSED = {
     "a codec beside the mark": (
         'push = "float32"',
         'push = "inceptionn"',
-        "marked = true with codec inceptionn: the network compresses float32 values only: use codec"
-        " float32, or marked = false",
+        'marked = true with push = "inceptionn": the network compresses float32 values only: use'
+        ' push = "float32", or marked = false',
     ),
     "a pull codec": (
         'push = "float32"',

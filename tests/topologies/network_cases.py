@@ -23,7 +23,7 @@ def pipeline():
     return Pipeline(info.encode(), device_config(program, FOLDERS, {}))
 
 
-ROLE = "gradplane.hosts.drivers.roles:SwitchWorker"
+ROLE = "gradplane.hosts.drivers.roles:SwitchWorkerRole"
 
 
 def switch_config(**options):

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradplane.controller.plan import JobPlan
-from gradplane.hosts.config import JobConfig
+from gradplane.hosts.config import (
+    STREAM_PORT_OFFSET,
+    ConfigError,
+    JobConfig,
+    UnsuitableCodecError,
+)
 from gradplane.hosts.protocols.actions import Peer, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.wire.aggregation import UDP_PORT
-from gradplane.topologies.description import SWITCH_IP, Host, Topology
+from gradplane.topologies.description import SWITCH_IP, HostNode, Topology
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 
 WORKER_PORT = 20_000
 """The UDP port of a worker's aggregation packets is this plus the job's number."""
-STREAM_PORT = 21_000
+STREAM_PORT = WORKER_PORT + STREAM_PORT_OFFSET
 """The UDP port of a host's stream is this plus the job's number."""
 
 Keyed = tuple[str, str]
@@ -38,8 +44,8 @@ class PlacedJob:
 
     number: int
     job: Job
-    members: tuple[Host, ...]
-    server: Host | None
+    members: tuple[HostNode, ...]
+    server: HostNode | None
     network: Topology
 
     @property
@@ -140,8 +146,11 @@ class Aggregation(ABC):
                 ' under one codec: use aggregation = "ps", or one codec',
             )
 
-    def advise(self, placed: PlacedJob) -> Iterator[Keyed]:
-        """Yield warnings about probable mistakes, by key. Recorded runs are not checked."""
+    def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
+        """Yield warnings about probable mistakes, by key. Recorded runs are not checked.
+
+        latency_ns: the time of a packet's pass through a switch.
+        """
         yield from ()
 
     def check_hosts(self, config: JobConfig) -> None:
@@ -162,7 +171,7 @@ class Aggregation(ABC):
             "server_address": server,
         }
 
-    def marked_receivers(self, placed: PlacedJob) -> tuple[Host, ...]:
+    def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:
         """Return the hosts that marked transfers go to."""
         return placed.members
 
@@ -190,6 +199,15 @@ class Aggregation(ABC):
         Each worker's step is a Reduce when it is called, and `take` has been called on each worker
         when it returns.
         """
+
+
+@contextmanager
+def suggesting(scheme: str) -> Iterator[None]:
+    """Add another scheme to the ways out of a codec that a protocol refuses inside."""
+    try:
+        yield
+    except UnsuitableCodecError as error:
+        raise ConfigError(f'{error}, or aggregation = "{scheme}"', error.key) from None
 
 
 def reference(kind: type[object]) -> str:

@@ -1,6 +1,6 @@
 """The workers add the gradients themselves, block by block round a ring (INCEPTIONN).
 
-The class `Ring` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+The class `RingScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
 
 from collections import deque
@@ -12,6 +12,7 @@ from gradplane.aggregations.aggregation import (
     PlacedJob,
     ReplayedJob,
     reference,
+    suggesting,
 )
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.drivers import roles
@@ -21,10 +22,10 @@ from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.training.train import Reduce
 
 
-class Ring(Aggregation):
+class RingScheme(Aggregation):
     """Each worker adds its values to a block and passes it to its right neighbour."""
 
-    worker_role = reference(roles.RingWorker)
+    worker_role = reference(roles.RingWorkerRole)
     baseline = "ring"
     marks = True
     no_pull = "a ring has no server that answers"
@@ -50,7 +51,8 @@ class Ring(Aggregation):
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec that does not encode partial sums."""
-        RingPlan.of(config)
+        with suggesting("ps"):
+            RingPlan.of(config)
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""

@@ -19,7 +19,7 @@ from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from gradplane.studies.study import Outcome
+    from gradplane.studies.study import StudyOutcome
 
 
 def results(summary: Summary) -> Group:
@@ -127,7 +127,7 @@ def _speed(call: Callable[[], object], size: int) -> str:
     return f"{size / 1e9 / min(seconds):.2f}"
 
 
-def study(outcome: "Outcome") -> Group:
+def study(outcome: "StudyOutcome") -> Group:
     """Return a study's numbers beside the paper's, and notes where and why they differ."""
     table = _table(*outcome.head)
     for row in outcome.rows:

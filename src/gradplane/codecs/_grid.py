@@ -29,9 +29,9 @@ from gradplane.codecs._base import (
     check_int,
     check_vector,
 )
+from gradplane.codecs._network_limits import sum_bits
 from gradplane.codecs._random import key
 from gradplane.codecs._reader import Reader
-from gradplane.codecs._sum_width import sum_bits
 
 Sums = npt.NDArray[np.integer[Any]]
 MAX_GRANULARITY = 4095

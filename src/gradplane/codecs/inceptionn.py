@@ -26,8 +26,7 @@ from gradplane.codecs._base import (
     check_vector,
 )
 from gradplane.codecs._buffers import to_bytes
-
-_BOUNDS = (6, 8, 10)
+from gradplane.codecs._network_limits import ERROR_BOUNDS
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class Inceptionn(Codec):
     nonfinite: bool = False
 
     def __post_init__(self) -> None:
-        if check_int("bound", self.bound, 6, 10) not in _BOUNDS:
+        if check_int("bound", self.bound, 6, 10) not in ERROR_BOUNDS:
             raise CodecError(f"bound must be 6, 8 or 10, got {self.bound}")
         if not isinstance(self.nonfinite, bool):
             raise CodecError(f"nonfinite must be True or False, got {self.nonfinite!r}")

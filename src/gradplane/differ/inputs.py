@@ -172,7 +172,7 @@ def _with_checksum(packet: bytes, start: int) -> bytes:
     return packet[:place] + struct.pack("!H", ~total & 0xFFFF) + packet[place + 2 :]
 
 
-def _reached(events: list[trace_events.Event]) -> set[object]:
+def _reached(events: list[trace_events.TraceEvent]) -> set[object]:
     """Return the parser states and table actions of a packet."""
     found: set[object] = set()
     for event in events:

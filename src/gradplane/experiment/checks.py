@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 from gradplane import aggregations
 from gradplane.aggregations.aggregation import PlacedJob
+from gradplane.controller.plan import quorum_problem
 from gradplane.experiment import p4_programs
 from gradplane.experiment.deployment import DeployedJob
-from gradplane.experiment.document import Key
+from gradplane.experiment.document import Key, nearest
+from gradplane.experiment.impairment_sections import StragglerSection
 from gradplane.experiment.schema import Experiment
+from gradplane.topologies.description import Topology
 
 COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
 _LEAST_DELAY = 1000  # ns; below it, a number without a unit is refused
@@ -46,11 +49,10 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
             f"{job.size} workers from host {job.first_host} on do not fit the topology's {hosts}",
             ((*where, "workers"), (*where, "first_host"), ("topology", "workers")),
         )
-    if job.quorum is not None and job.quorum > job.size:
-        yield Problem(
-            f"quorum = {job.quorum} is more than the job's {job.size} workers",
-            ((*where, "quorum"), (*where, "workers"), ("topology", "workers")),
-        )
+    assert job.quorum is not None, "not resolved"
+    if problem := quorum_problem(job.quorum, job.size):
+        keys = (*where, "quorum"), (*where, "workers"), ("topology", "workers")
+        yield Problem(problem, keys)
     needed = aggregations.get(job.aggregation).program
     if needed is not None and _is_another(program, needed):
         yield Problem(
@@ -68,6 +70,12 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
         yield Problem(
             "bound is missing: marked transfers need 6, 8 or 10, for 2^-bound",
             ((*where, "bound"), (*where, "marked")),
+        )
+    if job.marked and job.push.name != "float32":
+        yield Problem(
+            f'marked = true with push = "{job.push.name}": the network compresses float32 values'
+            ' only: use push = "float32", or marked = false',
+            ((*where, "push"), (*where, "marked")),
         )
 
 
@@ -91,6 +99,25 @@ def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Pro
                 f" {min(both)}: a switch has one error bound per destination",
                 ((*where, "bound"),),
             )
+
+
+def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
+    """Yield links that do not exist, and stragglers that are no workers of some job."""
+    hosts, least = [host.name for host in network.hosts], min(job.size for job in experiment.job)
+    for index, spec in enumerate(experiment.impairment):
+        where = ("impairment", index)
+        if spec.link not in ("*", *hosts):
+            text = f'no link "{spec.link}": {nearest(spec.link, hosts)}, or "*" for all'
+            yield Problem(text, ((*where, "link"),))
+        if not isinstance(spec, StragglerSection):
+            continue
+        for worker in spec.workers or ():
+            if worker >= least:
+                text = f"impairment straggler: worker {worker}: the job's are 0 to {least - 1}"
+                yield Problem(text, ((*where, "workers"),))
+        if spec.count is not None and spec.count > least:
+            text = f"impairment straggler: count = {spec.count}: the job has {least} workers"
+            yield Problem(text, ((*where, "count"),))
 
 
 def _is_another(program: str, needed: str) -> bool:

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from gradplane import _suggestions
-from gradplane.planner.inputs import PlanError
+from gradplane.planner.inputs import PlannerError
 
 DEVICES = ("gpu", "cpu")
 PAIRS = {"reduce-scatter": "allgather", "reduce": "broadcast"}  # routines of uncompressed tensors
@@ -180,7 +180,7 @@ Constraint = Callable[[Option], bool]
 
 
 def constraint(text: str) -> Constraint:
-    """Return the test that a constraint's text stands for; PlanError for an unknown one.
+    """Return the test that a constraint's text stands for; PlannerError for an unknown one.
 
     compressions<=N   at most N compressions a tensor
     device=gpu|cpu    compression and decompression on this device only
@@ -210,7 +210,7 @@ def constraint(text: str) -> Constraint:
     known = ["compressions<=1", "device=gpu", "device=cpu", "compress=all", "compress=inter"]
     known += ["shape=flat", "shape=hierarchical", *(f"without={routine}" for routine in _ROUTINES)]
     hint = _suggestions.hint(text, known, lambda near: f'"{near}"')
-    raise PlanError(f"constraint {text}: {hint}")
+    raise PlannerError(f"constraint {text}: {hint}")
 
 
 _ROUTINES = sorted(

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from gradplane.aggregations.aggregation import WrongSum
 from gradplane.experiment.deployment import DeployedJob
+from gradplane.experiment.impairment_sections import DropListSection
 from gradplane.experiment.loading import Experiment, load
 from gradplane.records.run_data import RunData
 from gradplane.records.summary import Summary
@@ -143,7 +144,8 @@ def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experim
     experiment = recorded.experiment
     keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict")
     packets = [{key: line[key] for key in (*keys, "delay_ns")} for line in recorded.verdicts]
-    listed = ({"model": "drop list", "packets": packets},) if packets else ()
+    spec = {"model": "drop list", "packets": packets}
+    listed = (DropListSection.model_validate(spec),) if packets else ()
     name = f"{experiment.name}-replay"
     base = experiment.model_copy(update={"impairment": listed, "name": name})
     return load(base, settings)

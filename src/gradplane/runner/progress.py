@@ -23,7 +23,11 @@ def show(console: Console | None, title: str, rounds: list[int]) -> Show:
     """Return the display of a run whose jobs have these rounds; a silent one without a console."""
     if console is None:
         return Silent()
-    return Bar(console, title, rounds) if console.is_terminal else Lines(console, title, rounds)
+    return (
+        ProgressBar(console, title, rounds)
+        if console.is_terminal
+        else Lines(console, title, rounds)
+    )
 
 
 class Silent:
@@ -39,7 +43,7 @@ class Silent:
         pass
 
 
-class Bar:
+class ProgressBar:
     """Shows one bar per job."""
 
     def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
@@ -57,7 +61,7 @@ class Bar:
         ]
         self._recorder: Recorder | None = None
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> "ProgressBar":
         self._progress.start()
         return self
 

@@ -11,13 +11,14 @@ from pydantic import Field, ValidationError, create_model
 from gradplane import _plugins
 from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
-from gradplane.experiment.schema import Experiment, Section
+from gradplane.experiment.schema import Experiment
+from gradplane.experiment.sections import Section
 from gradplane.experiment.validation_text import explain
 from gradplane.records import run_folder
 from gradplane.report.page import render
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.studies import papers, plot
-from gradplane.studies.study import Outcome, Study
+from gradplane.studies.study import Study, StudyOutcome
 
 STUDY, FIGURE = "study.json", "figure"
 
@@ -35,7 +36,7 @@ class Done:
     """A study's outcome, and its folder (study.json, figure.svg, figure.png, report.html)."""
 
     folder: Path
-    outcome: Outcome
+    outcome: StudyOutcome
 
     @property
     def report(self) -> Path:
@@ -114,7 +115,7 @@ def _values(file: StudyFile) -> dict[str, Any]:
     return file.model_dump(mode="json") | {"study": file.study.model_dump(mode="json")}
 
 
-def _write(folder: Path, file: StudyFile, outcome: Outcome) -> None:
+def _write(folder: Path, file: StudyFile, outcome: StudyOutcome) -> None:
     about = {"title": outcome.title, "rows": outcome.values, "notes": outcome.notes}
     shown = {"head": outcome.head, "cells": outcome.rows}
     text = json.dumps(about | shown | _values(file) | describe(), indent=1, ensure_ascii=False)

@@ -10,13 +10,13 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from gradplane.experiment.schema import Section
+from gradplane.experiment.sections import Section
 
 NOT_IN_OUR_COPY = "not in our copy"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class StudyOutcome:
     """The result of a study: a table of text cells that fits 80 columns, notes, numbers, a figure.
 
     `notes` are full sentences that say where and why the result differs from the paper's. `values`
@@ -36,7 +36,7 @@ class Study(Section, ABC):
     name: str
 
     @abstractmethod
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Compute the outcome; CodecError if parameters do not fit each other."""
 
 

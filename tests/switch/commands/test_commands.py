@@ -8,7 +8,14 @@ import pytest
 from one_of_each import SOURCE, packet
 
 from gradplane.switch import Switch
-from gradplane.switch.commands import COMMANDS, CommandError, NoPorts, PortStatus, Target, run_words
+from gradplane.switch.commands import (
+    COMMANDS,
+    CommandError,
+    CommandTarget,
+    NoPorts,
+    PortStatus,
+    run_words,
+)
 
 
 def out(sw: Switch, port: int, data: bytes) -> list[tuple[int, bytes]]:
@@ -354,7 +361,7 @@ def test_ports_are_those_of_the_running_switch(sw: Switch) -> None:
         def status(self) -> list[PortStatus]:
             return [PortStatus(1, "s1-eth1", True), PortStatus(2, "s1-eth2", False)]
 
-    target = Target(sw, Ports())
+    target = CommandTarget(sw, Ports())
     rows = run_words(target, ["show_ports"]).splitlines()[2:]
     assert [row.split() for row in rows] == [["1", "s1-eth1", "UP"], ["2", "s1-eth2", "DOWN"]]
 

@@ -11,7 +11,14 @@ from gradplane.switch.interp.interpreter_values import plain
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.runtime.control_messages import Digest, Message
-from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, OneShot, Target
+from gradplane.switch.runtime.entries import (
+    ActionData,
+    Entry,
+    EntryAction,
+    GroupRef,
+    MemberRef,
+    OneShot,
+)
 from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.packet_buffers import pack
@@ -172,10 +179,10 @@ class Pair:
             for i, group in enumerate(groups if profile.has_groups else []):
                 (profile.add_group if new else profile.modify_group)(i + 1, group)
 
-    def _target(self, table: MatchTable) -> Target:
+    def _target(self, table: MatchTable) -> EntryAction:
         if table.profile is None:
             return self._action(table)
-        choices: list[Target] = [MemberRef(self.rng.randrange(1, 7))]
+        choices: list[EntryAction] = [MemberRef(self.rng.randrange(1, 7))]
         if table.profile.has_groups:
             choices.append(GroupRef(self.rng.randrange(1, 4)))
             choices.append(OneShot(((self._action(table), 2, b""), (self._action(table), 1, b""))))

@@ -17,7 +17,7 @@ from gradplane import _plugins
 from gradplane.controller.controller_errors import ControllerError
 
 
-class Program(Protocol):
+class LoadableProgram(Protocol):
     """A P4 program to load. Its methods raise CompileError where it is wrong."""
 
     @property
@@ -85,7 +85,7 @@ class Target(ABC):
         return None
 
     @abstractmethod
-    def pipeline(self, program: Program) -> tuple[bytes, bytes]:
+    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
         """Return the program's P4Info (protobuf text) and device config, as they are pushed."""
 
     @abstractmethod

@@ -31,7 +31,7 @@ class Chunk:
     number: int
     slot: int
     round: int
-    part: "Partition"
+    part: "WorkerPartition"
     state: ChunkState = ChunkState.WAITING
     attempts: int = 0
     notices: int = 0
@@ -58,7 +58,7 @@ class Chunk:
         return self.number - self.part.first
 
 
-class Partition:
+class WorkerPartition:
     """Partition `index` of a reduce: values x, float32[n], as chunks `first`, `first + 1`, ... of
     the job.
 

@@ -21,7 +21,7 @@ from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.results import Reduced, Synchronised
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
-from gradplane.hosts.training.datasets import Data
+from gradplane.hosts.training.datasets import Dataset
 from gradplane.hosts.training.models import Model
 from gradplane.hosts.training.user_objects import LoadError
 
@@ -121,7 +121,7 @@ def _digests(reduced: Reduced, parameters: Floats) -> dict[str, str]:
 class _Learner:
     """Parameters, momentum and the arithmetic on them."""
 
-    def __init__(self, job: JobConfig, worker: int, data: Data) -> None:
+    def __init__(self, job: JobConfig, worker: int, data: Dataset) -> None:
         self.job, self.worker, self.data = job, worker, data
         self.model: Model = models.build(job.model, job.model_args, data.features, data.classes)
         self.parameters = self.model.parameters(job.seed)

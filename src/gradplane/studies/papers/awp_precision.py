@@ -10,7 +10,7 @@ from pydantic import Field
 from gradplane.codecs.policies.awp import AWP
 from gradplane.studies import awp_savings, plot
 from gradplane.studies.awp_savings import NEVER, PAPER_WEIGHT_RATIO, Training
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 
 Width = Annotated[int, Field(strict=True, ge=1)]
 WIDTHS = (8, 16, 24, 32)
@@ -35,7 +35,7 @@ class Precision(Study):
     decay: float = Field(default=5e-4, ge=0)
     repetitions: int = Field(default=5, ge=1)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each layer, then one for AWP and one for each fixed precision."""
         adaptive = AWP(self.threshold, self.interval, self.step)
         runs = {"AWP": [self._train(adaptive, seed + r) for r in range(self.repetitions)]}
@@ -45,7 +45,7 @@ class Precision(Study):
             runs[f"{bits} bits"] = trained
         first = runs["AWP"][0]
         layers = range(len(first.sizes))
-        return Outcome(
+        return StudyOutcome(
             title=f"AWP: bits per weight over {self.steps} batches",
             head=("", "weights", *HEADS, "ratio", "accuracy", "the paper's"),
             rows=(

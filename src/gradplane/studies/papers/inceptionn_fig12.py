@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gradplane.studies import plot
 from gradplane.studies.exchange import SCHEMES, Exchange, Network, Setting, exchange, recorded
-from gradplane.studies.study import Outcome, Study
+from gradplane.studies.study import Study, StudyOutcome
 
 MODELS = {
     "AlexNet": 60_965_224,
@@ -57,7 +57,7 @@ class Fig12(Study):
     reduce_ns_per_value: float = Field(default=0.5, ge=0)
     net: Network = "sim"
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each model and scheme."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
         gradient = recorded(self.values, seed)
@@ -66,7 +66,7 @@ class Fig12(Study):
             model: [self._row(model, size, computing, one) for one in found]
             for (model, size), computing in zip(MODELS.items(), self.compute_ms, strict=True)
         }
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, figure 12: an iteration, {self.workers} workers, {self.rate}/s",
             head=("model", "scheme", "comp., ms", "adding", "commun.", "all", "of WA"),
             rows=tuple(_cells(row, rows[0]) for rows in models.values() for row in rows),

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gradplane.studies import plot
 from gradplane.studies.exchange import SCHEMES, Epoch, Network, Setting, training
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 
 Width = Annotated[int, Field(strict=True, ge=1)]
 
@@ -44,7 +44,7 @@ class Fig13(Study):
     reduce_ns_per_value: float = Field(default=0.5, ge=0)
     net: Network = "sim"
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each scheme."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
         job = {
@@ -61,7 +61,7 @@ class Fig13(Study):
             for scheme, epochs in found.items()
         ]
         wa = runs[0].reached
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, figure 13: time to {target:.2%}, {self.workers} workers",
             head=("scheme", "best", "epochs", "ms to it", "speed-up", "the paper's"),
             rows=tuple(_cells(run, wa) for run in runs),

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gradplane.experiment.schema import NamedModel
 from gradplane.studies import plot, trainings
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 from gradplane.studies.trainings import Trained
 
 Bound = Literal[6, 8, 10]
@@ -53,11 +53,11 @@ class Fig14(Study):
     momentum: float = Field(default=0.9, ge=0, lt=1)
     repetitions: int = Field(default=5, ge=1)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for no compression, one for each truncation, one for each error bound."""
         schemes = [self._scheme(group, label, codec, seed) for group, label, codec in self._all()]
         plain = schemes[0].accuracy
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, figure 14: {self.workers} workers, {self.epochs} epochs",
             head=("scheme", "ratio", "accuracy", "relative", "the paper's"),
             rows=tuple(_cells(scheme, plain) for scheme in schemes),

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from gradplane.studies import plot
 from gradplane.studies.exchange import SCHEMES, Exchange, Network, Setting, exchange, recorded
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 
 Workers = Annotated[int, Field(strict=True, ge=2, le=32)]
 Scheme = Literal["WA", "WA+C", "INC", "INC+C"]
@@ -24,7 +24,7 @@ class Fig15(Study):
     reduce_ns_per_value: float = Field(default=0.5, ge=0)
     net: Network = "sim"
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each scheme and number of workers."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
         gradient = recorded(self.values, seed)
@@ -33,7 +33,7 @@ class Fig15(Study):
             for scheme in SCHEMES
             if scheme in self.schemes
         }
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, figure 15: an exchange of {self.values:,} values, {self.rate}/s",
             head=("scheme", "workers", "comm., ms", "adding, ms", "growth", "ideal", "the paper's"),
             rows=tuple(_cells(one, ones[0]) for ones in found.values() for one in ones),

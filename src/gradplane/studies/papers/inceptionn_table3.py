@@ -9,7 +9,7 @@ from pydantic import Field
 from gradplane.studies import gradients, inceptionn_tags, plot
 from gradplane.studies.inceptionn_tags import Error, Mix
 from gradplane.studies.nmse import Floats
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study, number
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
 
 Bound = Literal[6, 8, 10]
 Drop = Literal[8, 16, 24]
@@ -27,13 +27,13 @@ class Table3(Study):
     batch: int = Field(default=32, ge=1, le=1797)
     lr: float = Field(default=0.1, gt=0)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each truncation, then one for each error bound."""
         steps = gradients.training(self.steps, self.hidden, self.batch, self.lr, seed)
         x = np.concatenate([gradients.flat(step.gradients) for step in steps])
         mixes = {mix.bound: mix for mix in inceptionn_tags.table3(x, self.bounds)}
         errors = inceptionn_tags.against_truncation(x, self.bounds, self.drops)
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, table III: {x.size:,} values",
             head=("scheme", "0 bits", "8", "16", "32", "ratio", "NMSE", "the paper's"),
             rows=tuple(_cells(error, mixes) for error in errors),

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gradplane.studies import nmse, plot
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study, number
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
 
 Bits = Annotated[int, Field(strict=True, ge=1, le=8)]
 Granularity = Annotated[int, Field(strict=True, ge=1, le=4095)]
@@ -26,7 +26,7 @@ class Fig15(Study):
     values: int = Field(default=2**14, ge=1)
     repetitions: int = Field(default=10, ge=1)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each granularity, with a column for each number of bits.
 
         A cell is "-" where g < 2^b - 1, which allows no table."""
@@ -34,7 +34,7 @@ class Fig15(Study):
             self.bits, self.granularities, self.workers, self.p, self.values, self.repetitions, seed
         )
         found = {(point.granularity, point.bits): point.nmse for point in points}
-        return Outcome(
+        return StudyOutcome(
             title=f"THC, figure 15: NMSE, {self.workers} workers, p = {self.p:.3g}",
             head=("granularity", *(f"b = {b}" for b in self.bits), "the paper's"),
             rows=tuple(self._row(found, g) for g in self.granularities),

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import Field
 
 from gradplane.studies import nmse, plot
-from gradplane.studies.study import Outcome, Study, number
+from gradplane.studies.study import Study, StudyOutcome, number
 
 
 class Fig2b(Study):
@@ -16,12 +16,12 @@ class Fig2b(Study):
     values: int = Field(default=2**20, ge=1)
     repetitions: int = Field(default=3, ge=1)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each scheme."""
         rows = nmse.figure_2b(self.workers, self.values, self.repetitions, seed)
         labels = [row.label for row in rows]
         errors, paper = [row.nmse for row in rows], [row.paper for row in rows]
-        return Outcome(
+        return StudyOutcome(
             title=f"THC, figure 2b: NMSE of the mean, {self.workers} workers",
             head=("scheme", "NMSE", "the paper's, 4 workers"),
             rows=tuple((row.label, number(row.nmse), number(row.paper)) for row in rows),

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gradplane.studies import gradients, plot, threelc_bits
 from gradplane.studies.nmse import Floats
-from gradplane.studies.study import Outcome, Study, number
+from gradplane.studies.study import Study, StudyOutcome, number
 from gradplane.studies.threelc_bits import Row
 
 Multiplier = Annotated[float, Field(strict=True, ge=1, lt=2)]
@@ -24,12 +24,12 @@ class Table2(Study):
     batch: int = Field(default=32, ge=1, le=1797)
     lr: float = Field(default=0.1, gt=0)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row without zero-run encoding, then one for each s."""
         steps = list(gradients.training(self.steps, self.hidden, self.batch, self.lr, seed))
         rows = threelc_bits.table2([step.gradients for step in steps], self.s)
         labels, paper = [_label(row) for row in rows], [row.paper_bits for row in rows]
-        return Outcome(
+        return StudyOutcome(
             title=f"3LC, table 2: bits per value, mean of {self.steps} steps",
             head=("s", "ratio", "bits", "the paper's bits"),
             rows=tuple(map(_cells, rows)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.headers import Codec
+from gradplane.switch.jit.headers import NativeHeaderCodec
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.crcs import FINAL, ORDER, REVERSED, SHIFT, START
 
@@ -93,7 +93,7 @@ def words_sum(unit: Unit, exact: bool = False) -> str:
     if unit.module.has(name):
         return name
     f = unit.module.function(name, "i64", _PARAMS, attributes="noinline ")
-    codec, total = Codec(unit, f), f.variable("i64", 0)
+    codec, total = NativeHeaderCodec(unit, f), f.variable("i64", 0)
     rest: Operand = "0"
     if not exact:
         with f.count(f.binary("lshr", "i64", "%length", 2)) as i:

@@ -25,7 +25,7 @@ class Number:
     value: Operand
 
 
-class Codec:
+class NativeHeaderCodec:
     """Writes the code that moves numbers between memory and big-endian bytes."""
 
     def __init__(self, unit: Unit, function: Function) -> None:

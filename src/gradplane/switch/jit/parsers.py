@@ -12,7 +12,7 @@ from gradplane.switch.ir.types import Header, bit_width
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.header_codecs import HeaderCodecs
-from gradplane.switch.jit.headers import Codec, copy_bits, wire
+from gradplane.switch.jit.headers import NativeHeaderCodec, copy_bits, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context
 from gradplane.switch.jit.statements import Calls, Statements
@@ -195,7 +195,7 @@ class ParserCode(Statements):
             self.zero(value, t)
         else:
             parts = leaves(self.layouts, [t], [0])
-            Codec(self.unit, self.f).decode(parts, source, value)
+            NativeHeaderCodec(self.unit, self.f).decode(parts, source, value)
         if is_scalar(t):
             self.store(s.target, self.load(t, value))
             return

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gradplane.switch.jit.native_memory import Memory
-from gradplane.switch.runtime.entries import ActionData, Entry, Target
+from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction
 from gradplane.switch.runtime.match_table import MatchTable
 
 FIXED = 2  # choices that are always there
@@ -50,8 +50,8 @@ class Choices:
         self._size = size
         self._encode = encode
         self._moved = moved
-        self._runs: dict[Target, _Run] = {}
-        self._targets: dict[int, Target] = {}  # by the entry's id()
+        self._runs: dict[EntryAction, _Run] = {}
+        self._targets: dict[int, EntryAction] = {}  # by the entry's id()
         self._end = FIXED
         self._used = FIXED
         self._seen: object = None  # of the profile, when the runs were last compared with it
@@ -96,7 +96,7 @@ class Choices:
                 if actions != run.actions:
                     self._place(run, actions)
 
-    def _actions(self, target: Target) -> list[ActionData]:
+    def _actions(self, target: EntryAction) -> list[ActionData]:
         assert self._table.profile is not None, self._table.table.name
         return self._table.profile.choices(target)
 

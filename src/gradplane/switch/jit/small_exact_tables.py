@@ -24,7 +24,7 @@ Path = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LookupOutcome:
     """A target: its place in the record (bytes) and the numbers of the actions that assign it."""
 
     target: ir.LValue
@@ -40,7 +40,7 @@ class Plain:
     args: for each action, (offset, size) in the record of each parameter, size 0 if it is unused.
     constants: for each action, (offset, size, value) of its constants. align: a record's."""
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[LookupOutcome, ...]
     args: tuple[tuple[tuple[int, int], ...], ...]
     constants: tuple[tuple[tuple[int, int, int], ...], ...]
     size: int
@@ -64,7 +64,7 @@ def plain_actions(table: ir.Table, layouts: Layouts) -> Plain | None:
         end = -(-end // place.align) * place.align
         by = frozenset(i for i, found in enumerate(assigned) if path in found)
         places[path] = end, place.size
-        outcomes.append(Outcome(target, *places[path], by))
+        outcomes.append(LookupOutcome(target, *places[path], by))
         end, most = end + place.size, max(most, place.align)
     if end > MOST_BYTES:
         return None

@@ -8,7 +8,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.lookups import Lookups, joined
-from gradplane.switch.jit.small_exact_tables import Outcome, Plain
+from gradplane.switch.jit.small_exact_tables import LookupOutcome, Plain
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.table_layout import DIRECT, EMPTY_GROUP, Shape, shape_of, with_places
 from gradplane.switch.jit.value_layout import scalar_width
@@ -117,7 +117,7 @@ def _set_results(
         code.store_number(s.action_run, number, shape.action.tag_bits)
 
 
-def _outcome(code: Statements, outcome: Outcome, record: Operand) -> Operand:
+def _outcome(code: Statements, outcome: LookupOutcome, record: Operand) -> Operand:
     """Return the value for a target in a plain table's record."""
     t, f = outcome.target.type, code.f
     bits = 8 * outcome.size
