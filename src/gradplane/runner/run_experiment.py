@@ -179,8 +179,7 @@ def check_target(deployment: Deployment, network: str) -> None:
     if lacks:
         what = "\n  ".join(lacks)
         raise ExperimentError(
-            f"{deployment.program.path}: the experiment cannot use this program; what it needs is"
-            f" in docs/experiments.md:\n  {what}"
+            f"{deployment.program.path}: the experiment cannot use this program:\n  {what}"
         )
 
 
