@@ -69,27 +69,27 @@ def test_a_program_that_was_changed_after_the_run_is_named(experiment: Path) -> 
         (
             "receivers",
             "receiver_table",
-            "no table named 'ThcEgress.receivers', did you mean 'ThcEgress.receiver_table'? (needed:"
-            " table ThcEgress.receivers, key job, worker, action ThcEgress.deliver(src_mac, mac,"
-            " src_ip, ip, port))",
+            'no table named "ThcEgress.receivers", did you mean "ThcEgress.receiver_table"?'
+            " (needed: table ThcEgress.receivers, key job, worker, action"
+            " ThcEgress.deliver(src_mac, mac, src_ip, ip, port))",
         ),
         (
             "routes",
             "ways",
-            "the program on the switch has no table 'routes' (key hdr.ipv4.dst_addr: lpm, action"
+            'the program on the switch has no table "routes" (key hdr.ipv4.dst_addr: lpm, action'
             " forward(mac, port)) to install routes in",
         ),
         (
             "deliver",
             "hand_over",
-            "'ThcEgress.receivers': no table action named 'ThcEgress.deliver' (needed: table"
+            '"ThcEgress.receivers": no table action named "ThcEgress.deliver" (needed: table'
             " ThcEgress.receivers, key job, worker, action ThcEgress.deliver(src_mac, mac, src_ip,"
             " ip, port))",
         ),
         (
             '@name("worker")',
             '@name("who")',
-            "'ThcIngress.members': Match field 'worker': no match field named 'worker' (needed:"
+            '"ThcIngress.members": Match field "worker": no match field named "worker" (needed:'
             " table ThcIngress.members, key job, worker, port, action ThcIngress.admit(workers,"
             " quorum, slot_base, slots, group, worker_bit))",
         ),
@@ -97,7 +97,7 @@ def test_a_program_that_was_changed_after_the_run_is_named(experiment: Path) -> 
             "norm_round",
             "norm_of_round",
             "the program on the switch is not p4/thc.p4, which this controller needs: no register"
-            " named 'ThcIngress.norm_round'",
+            ' named "ThcIngress.norm_round"',
         ),
     ],
 )

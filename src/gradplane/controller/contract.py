@@ -56,7 +56,8 @@ _HINT = re.compile(r"named '([^']+)'\. Did you mean '([^']+)'\?")
 
 def _plain(text: str) -> str:
     """Return finsy's message without its own type names and without hints at unlike names."""
-    return re.sub(r"\bP4(?=[A-Z])(\w+)", lambda kind: kind[1].lower(), _HINT.sub(_hint, text))
+    plain = re.sub(r"\bP4(?=[A-Z])(\w+)", lambda kind: kind[1].lower(), _HINT.sub(_hint, text))
+    return plain.replace("'", '"')
 
 
 def _hint(found: re.Match[str]) -> str:
