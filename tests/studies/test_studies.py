@@ -128,7 +128,7 @@ def test_a_seed_changes_the_numbers(tmp_path: Path, done: dict[str, launch.Done]
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[study]\nname = "thc-fig2"', ":2: no study 'thc-fig2': did you mean \"thc-fig2b\"?"),
+        ('[study]\nname = "thc-fig2"', ':2: no study "thc-fig2": did you mean "thc-fig2b"?'),
         (
             "[study]\nworkers = 2",
             f":1: study.name is missing: known: {', '.join(sorted(SMALL))}",
