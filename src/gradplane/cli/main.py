@@ -396,7 +396,7 @@ def compile_for(
 
     if target not in backends.names():
         allowed = " or ".join(backends.names())
-        raise typer.BadParameter(f"{target!r}: use {allowed}", param_hint="--target")
+        raise typer.BadParameter(f'"{target}": use {allowed}', param_hint="--target")
     compiled = programs.compiled(program, include, define)
     for warning in compiled.warnings:
         print(warning.render(compiled.reporter.lines), file=sys.stderr)
