@@ -36,6 +36,10 @@ Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key: job.quorum=3")
 ]
 Out = Annotated[Path | None, typer.Option(help="The run folder; it must not exist")]
+Accuracy = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, metavar="X", help="Note when the test accuracy reaches X, as 0.95"),
+]
 Includes = Annotated[list[Path], typer.Option("-I", help="Folder of includes")]
 Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
 Externs = Annotated[
@@ -105,6 +109,7 @@ def run(
     out: Out = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Replaces the experiment's seeds")] = None,
     settings: Settings = [],  # noqa: B006  (typer copies it)
+    target_accuracy: Accuracy = None,
     cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN_DIR", help="Finish a run that was stopped")
@@ -117,16 +122,21 @@ def run(
 
     _check_network(net)
     if resume is not None:
-        if experiment or out or settings or cli or seed is not None:
+        if experiment or out or settings or cli or (seed, target_accuracy) != (None, None):
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
         with _stoppable():
             summary = run_experiment.resume(resume, net=net, console=True)
     elif experiment is None:
         raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
     elif launch.is_study(experiment):
+        if target_accuracy is not None:
+            hint = "--target-accuracy"
+            raise typer.BadParameter("a study has its own result: omit it", param_hint=hint)
         _run_study(experiment, out, net, seed, settings, cli)
         return
     else:
+        if target_accuracy is not None:
+            settings = [*settings, f"output.target_accuracy={target_accuracy}"]
         with _stoppable():
             summary = run_experiment.run(
                 experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True

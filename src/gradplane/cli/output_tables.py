@@ -13,7 +13,7 @@ from rich.text import Text
 
 from gradplane import codecs as compression
 from gradplane.experiment import shipped
-from gradplane.records.summary import Summary, queue_drops, rate, undelivered
+from gradplane.records.summary import Summary, queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
@@ -34,6 +34,9 @@ def _job(runs: Sequence[dict[str, Any]], number: int) -> Table:
     jobs = [values["jobs"][number] for values in runs]
     table = _table(jobs[0]["name"], *("this run", "baseline")[: len(runs)])
     table.add_row("test accuracy", *(f"{job['test_accuracy']:.2%}" for job in jobs))
+    if target := jobs[0].get("time_to_accuracy"):
+        name = f"time to {100 * target['test_accuracy']:g}%"
+        table.add_row(name, *map(time_to_accuracy, jobs))
     for way in ("up", "down"):
         table.add_row(f"bytes {way} a round (+ headers)", *(_traffic(way, job) for job in jobs))
         if any(undelivered(job, way) for job in jobs):

@@ -99,7 +99,8 @@ def _plain(deployed: DeployedJob) -> Job:
 def baseline(deployment: Deployment) -> Deployment:
     """Return the same training without compression, losses and stragglers."""
     jobs = tuple(_plain(deployed) for deployed in deployment.jobs)
-    plain = {"job": jobs, "impairment": (), "output": Output(baseline=False)}
+    output = Output(baseline=False, target_accuracy=deployment.experiment.output.target_accuracy)
+    plain = {"job": jobs, "impairment": (), "output": output}
     return deploy(resolve(deployment.experiment.model_copy(update=plain)))
 
 

@@ -136,6 +136,7 @@ class Output(Section):
 
     baseline: bool = True
     pcap: bool = False
+    target_accuracy: float | None = Field(default=None, gt=0, le=1)
 
 
 class Experiment(Section):

@@ -27,6 +27,16 @@ class StallError(Exception):
     """No round ended for too long; the message names who waits for what, and who is missing."""
 
 
+@dataclass(frozen=True)
+class EpochEnd:
+    """A job at the end of an epoch: rounds so far, seconds since its start, accuracy from 0 to 1 on
+    the test rows as a mean over the workers."""
+
+    rounds: int
+    seconds: float
+    test_accuracy: float
+
+
 @dataclass
 class JobTally:
     """The sums of a job's records so far. Times in ns since the experiment's start."""
@@ -45,6 +55,7 @@ class JobTally:
     weights: dict[int, str] = field(default_factory=dict)  # by worker: the last parameters' digest
     traffic: Counter[str] = field(default_factory=Counter)
     parts: Counter[str] = field(default_factory=Counter)  # ns of PARTS, the workers' added up
+    curve: list[EpochEnd] = field(default_factory=list)  # in order
 
     def add_round(self, line: Record) -> None:
         """Take a line of metrics.jsonl."""
@@ -66,6 +77,15 @@ class JobTally:
         """Take a worker's record of an epoch's end."""
         self.accuracies[record["worker"]] = record["test_accuracy"]
         self.synchronised += record["worker"] == 0 and record["source"] is not None
+
+    def add_accuracy(self, line: Record) -> None:
+        """Take the line of an epoch's last round once it has the accuracies."""
+        seconds = (line["finished"] - (self.started or 0)) / 1e9
+        self.curve.append(EpochEnd(line["round"] + 1, seconds, line["test_accuracy"]))
+
+    def reached(self, test_accuracy: float) -> EpochEnd | None:
+        """Return the first end of an epoch with at least that accuracy; None if there is none."""
+        return next((end for end in self.curve if end.test_accuracy >= test_accuracy), None)
 
     def add_arrival(self, record: Record) -> None:
         """Take a worker's record of a result; a late one was recorded as lost before."""
@@ -167,8 +187,10 @@ class Recorder:
         ended.append(record)
         if len(ended) == job.workers:  # the line held is that of the epoch's last round
             del self._epochs[record["job"], record["epoch"]]
+            line = self._held[record["job"]]
             for key in ("train_accuracy", "test_accuracy"):
-                self._held[record["job"]][key] = _mean(ended, key)
+                line[key] = _mean(ended, key)
+            job.add_accuracy(line)
 
     def _arrival(self, record: Record) -> None:
         self.jobs[record["job"]].add_arrival(record)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from gradplane.records.run_data import STREAM_TYPES, RunData
-from gradplane.records.summary import queue_drops, rate, undelivered
+from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.report import charts, figures
 from gradplane.report import rows as report_rows
 
@@ -43,6 +43,13 @@ def _cards(summary: Values) -> Iterator[Values]:
     base, jobs = summary.get("baseline"), summary["jobs"]
     against = f"baseline {percent(base['test_accuracy'])}" if base else "no baseline"
     yield _card("Test accuracy", percent(summary["test_accuracy"]), against)
+    if target := summary.get("time_to_accuracy"):
+        against = f"baseline {time_to_accuracy(base)}" if base else "no baseline"
+        title = f"Time to {percent(target['test_accuracy'])}"
+        reached = target["seconds"] is not None
+        took = f"{target['seconds']:.4g} s" if reached else "not reached"
+        rounds = f"{target['rounds']:,} rounds; " if reached else ""
+        yield _card(title, took, rounds + against, bad=not reached)
     yield _card("Payload up", *_saving(jobs, "up", "sent"))
     yield _card("Payload down", *_saving(jobs, "down", "arrived"))
     yield from _between_switches(summary, base)
