@@ -247,6 +247,70 @@ def replay(
         raise typer.Exit(1)
 
 
+@app.command()
+def sweep(
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+        ),
+    ] = None,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KEY=V1,V2,...", help="A key and the values it takes; may be repeated"
+        ),
+    ] = [],  # noqa: B006
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each point, under successive seeds")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("-o", "--out", help="The sweep's folder; it must not exist")
+    ] = None,
+    net: Annotated[str | None, typer.Option(metavar="mininet|sim", help="Default: sim")] = None,
+    settings: Settings = [],  # noqa: B006
+    target_accuracy: Accuracy = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler; default: this machine"),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Local processes; default: one for each core")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the sweep in the folder -o")
+    ] = False,
+) -> None:
+    """Run an experiment at every point of a grid and under several seeds; write one table."""
+    from gradplane.cli import output_tables
+    from gradplane.sweeps import sweep as sweeping
+
+    _check_network(net)
+    console = _console()
+    with _stoppable():
+        done = sweeping.carry_out(
+            experiment,
+            over,
+            out,
+            seeds=seeds,
+            net=net,
+            settings=settings,
+            target_accuracy=target_accuracy,
+            cluster_address=cluster,
+            workers=workers,
+            resume=resume,
+            console=console,
+        )
+    console.print(output_tables.sweep(done.results))
+    _say(console, f"report: {done.folder.path / 'report.html'}")
+    if done.failures:
+        runs = len(done.folder.plan.runs)
+        lines = [f"{len(done.failures)} of {runs} runs failed:"]
+        lines += [f"  {name}: {text}" for name, text in done.failures.items()]
+        lines.append(f"gradplane sweep --resume -o {done.folder.path} runs them again")
+        _fail("\n".join(lines))
+
+
 @app.command("compare-targets")
 def compare_targets(
     experiment: Annotated[
@@ -284,16 +348,25 @@ def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", show_default=False)],
     out: Annotated[Path | None, typer.Option(help="The HTML file to write")] = None,
 ) -> None:
-    """Write the report of a run or a study, or the comparison of several runs."""
+    """Write the report of a run, a study or a sweep, or the comparison of several runs."""
     from gradplane.report import page as reports
     from gradplane.studies import launch
+    from gradplane.sweeps import sweep_folder
 
     studies = [folder for folder in folders if launch.is_folder(folder)]
-    if studies and len(folders) > 1:
+    sweeps = [folder for folder in folders if sweep_folder.is_sweep(folder)]
+    if (studies or sweeps) and len(folders) > 1:
+        kind = "study" if studies else "sweep"
         raise typer.BadParameter(
-            f"{studies[0]} is a study's folder, and only runs are compared: give it alone",
+            f"{[*studies, *sweeps][0]} is a {kind}'s folder, and only runs are compared: give it"
+            " alone",
             param_hint="RUN_DIR...",
         )
+    if sweeps:
+        from gradplane.sweeps.sweep import write_report
+
+        _say(_console(), f"report: {write_report(sweeps[0], out)}")
+        return
     if studies:
         _say(_console(), f"report: {launch.write_report(studies[0], out)}")
         return

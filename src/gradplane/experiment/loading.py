@@ -9,7 +9,13 @@ from pydantic import ValidationError
 from gradplane.experiment import p4_programs, shipped
 from gradplane.experiment.deploying import DeploymentError, deploy, resolve
 from gradplane.experiment.deployment import Deployment
-from gradplane.experiment.document import Document, ExperimentError, override, read
+from gradplane.experiment.document import (
+    Document,
+    ExperimentError,
+    Setting,
+    override,
+    read,
+)
 from gradplane.experiment.schema import Experiment
 from gradplane.experiment.validation_text import completed, explain
 
@@ -17,7 +23,7 @@ __all__ = ["Experiment", "ExperimentError", "load", "load_deployment"]
 
 
 def load(
-    source: str | Path | Experiment, settings: Sequence[str] = (), seed: int | None = None
+    source: str | Path | Experiment, settings: Sequence[str | Setting] = (), seed: int | None = None
 ) -> Experiment:
     """Return the resolved and checked experiment that `load_deployment` deploys."""
     return load_deployment(source, settings, seed).experiment
@@ -25,7 +31,7 @@ def load(
 
 def load_deployment(
     source: str | Path | Experiment,
-    settings: Sequence[str] = (),
+    settings: Sequence[str | Setting] = (),
     seed: int | None = None,
     recorded: bool = False,
 ) -> Deployment:
