@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gradplane import aggregations
 from gradplane.aggregations.aggregation import PlacedJob
 from gradplane.experiment import p4_programs
+from gradplane.experiment.compute_times import workers_problem
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.document import Key
 from gradplane.experiment.schema import Experiment
@@ -46,6 +47,8 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
             f"{job.size} workers from host {job.first_host} on do not fit the topology's {hosts}",
             ((*where, "workers"), (*where, "first_host"), ("topology", "workers")),
         )
+    if problem := workers_problem(job.compute_ms, job.size):
+        yield Problem(problem, ((*where, "compute_ms"), (*where, "workers")))
     if job.quorum is not None and job.quorum > job.size:
         yield Problem(
             f"quorum = {job.quorum} is more than the job's {job.size} workers",

@@ -15,7 +15,7 @@ from gradplane.controller.blocking import Setup
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import JobPlan, Route
-from gradplane.experiment import checks, p4_programs
+from gradplane.experiment import checks, compute_times, p4_programs
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.experiment.document import ExperimentError, Key, nearest
@@ -293,7 +293,7 @@ def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfi
         batch=job.batch,
         lr=job.lr,
         momentum=job.momentum,
-        compute_ns=round(job.compute_ms * 1e6),
+        compute_ns=compute_times.to_ns(job.compute_ms),
         seed=job.seed,
         sync=job.sync,
         sync_threshold=job.sync_threshold,

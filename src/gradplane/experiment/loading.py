@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gradplane.experiment import p4_programs, shipped
+from gradplane.experiment.compute_times import with_trace
 from gradplane.experiment.deploying import DeploymentError, deploy, resolve
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.document import (
@@ -45,6 +46,7 @@ def load_deployment(
     changes = [*settings, *([] if seed is None else everywhere)]
     override(document, changes, partial(completed, Experiment))
     experiment = _with_program(resolve(_validated(document)), document, source)
+    experiment = _with_traces(experiment, document)
     try:
         return deploy(experiment, advise=not recorded)
     except DeploymentError as error:
@@ -66,6 +68,21 @@ def _with_program(
         raise ExperimentError(f"{place}: {error}") from None
     switch = experiment.switch.model_copy(update={"program": str(program)})
     return experiment.model_copy(update={"switch": switch})
+
+
+def _with_traces(experiment: Experiment, document: Document) -> Experiment:
+    """Return the experiment with the rows of its traces of compute times, not their files' names.
+
+    A file is looked for from the experiment file's folder."""
+    jobs = []
+    for number, job in enumerate(experiment.job):
+        try:
+            times = with_trace(job.compute_ms, Path(document.name).parent)
+        except ExperimentError as error:
+            place = document.place(("job", number, "compute_ms"))
+            raise ExperimentError(f"{place}: {error}") from None
+        jobs.append(job.model_copy(update={"compute_ms": times}))
+    return experiment.model_copy(update={"job": tuple(jobs)})
 
 
 def _document(source: str | Path | Experiment) -> Document:

@@ -58,6 +58,8 @@ def _say(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any]) -> s
         return f"unknown key {name}: {nearest(str(key[-1]), section.model_fields)}"
     if kind == "tuple_type" and isinstance(item["input"], dict):
         return f"[{name}] is a single table: write [[{name}]], as there may be several"
+    if kind == "refused":
+        return f"{name}: {item['msg']}"
     if kind == "missing":
         return f"{name} is missing"
     return f"{name} = {inline(item['input'])}: expected {_expected(model, key, kind, item)}"

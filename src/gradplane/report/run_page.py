@@ -31,6 +31,7 @@ def contents(run: RunData) -> Values:
         "traffic": charts.traffic(_labelled_jobs(summary), _plain(summary)),
         "links": _links(summary),
         "times": {"head": report_rows.PARTS, "rows": list(report_rows.parts(summary))},
+        "compute": {"head": report_rows.COMPUTE, "rows": list(_compute_rows(run))},
         "timeline": _timeline(run),
         "switches": _switches(summary),
         "weights": _weights(run),
@@ -175,6 +176,13 @@ def _link_row(link: Values) -> list[Any]:
     dropped = link["up_dropped"] + link["down_dropped"]
     bad = {"text": f"{dropped:,}", "bad": dropped > 0}
     return [link["link"], *(f"{link[key]:,}" for key in numbers), bad]
+
+
+def _compute_rows(run: RunData) -> Iterator[list[str]]:
+    """Yield the compute times of the jobs whose workers or rounds differ in them."""
+    jobs = enumerate(run.experiment.job)
+    several = {n: job.name for n, job in jobs if not isinstance(job.compute_ms, int | float)}
+    yield from report_rows.compute(run.metrics, several)
 
 
 def _timeline(run: RunData) -> Values:

@@ -20,6 +20,7 @@ from gradplane.experiment.loading import Experiment
 from gradplane.records import run_folder
 from gradplane.records.run_data import RunData
 from gradplane.records.run_folder import FolderError
+from gradplane.report import page
 from gradplane.runner.run_experiment import run
 
 PLAN = "sweep.json"
@@ -72,9 +73,14 @@ def _sees(task: RunTask) -> bool:
 
 
 def _error(task: RunTask, folder: Path) -> str | None:
-    """Run into the folder; return the error's text, or None."""
+    """Run into the folder; return the error's text, or None.
+
+    A worker that was killed may have finished its run and not written the report."""
     try:
-        if not is_finished(folder):
+        if is_finished(folder):
+            if not (folder / run_folder.REPORT).exists():
+                page.write([folder])
+        else:
             remove(folder)
             experiment = Experiment.model_validate(task.experiment)
             run(experiment, folder, net=task.network, seed=task.seed)

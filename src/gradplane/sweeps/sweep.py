@@ -189,10 +189,8 @@ def _take(folder: SweepFolder, result: RunResult, failures: dict[str, str]) -> N
 
 
 def _way_on(folder: SweepFolder) -> str:
-    runs = folder.plan.runs
-    done = len(runs) - len(folder.unfinished())
     return (
-        f"{folder.path}: {done} of {len(runs)} runs are finished\n"
+        f"{folder.path}: {folder.finished()} of {len(folder.plan.runs)} runs are finished\n"
         f"  gradplane sweep --resume -o {folder.path}    the others"
     )
 

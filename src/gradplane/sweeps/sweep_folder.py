@@ -76,8 +76,15 @@ class SweepFolder:
         )
 
     def unfinished(self) -> list[PlannedRun]:
-        """Return the runs that have no finished run's folder."""
-        return [run for run in self.plan.runs if not is_finished(self.run_path(run))]
+        """Return the runs whose folders are not those of a whole run, with its report."""
+        return [run for run in self.plan.runs if not self._is_whole(self.run_path(run))]
+
+    def _is_whole(self, path: Path) -> bool:
+        return (path / run_folder.REPORT).exists() and is_finished(path)
+
+    def finished(self) -> int:
+        """Return how many runs have a summary; unlike `unfinished` it checks no digests."""
+        return sum(self.summary(run) is not None for run in self.plan.runs)
 
     def summary(self, run: PlannedRun) -> dict[str, Any] | None:
         """Return a run's summary.json; None if the run is not finished, baseline included."""
