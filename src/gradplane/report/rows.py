@@ -79,7 +79,7 @@ def compute(lines: Sequence[dict[str, Any]], jobs: Mapping[int, str]) -> Iterato
 
 
 def parts(summary: Summary) -> Iterator[Row]:
-    """Yield a row for each job, then each of the baseline, in ms a round; PARTS' columns."""
+    """Yield a row for each job, then each of the baseline's, in ms per round; PARTS' columns."""
     runs = [("", summary), ("baseline", summary.get("baseline"))]
     for label, run in runs:
         for job in run["jobs"] if run else ():
