@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TextIO
 
+from gradplane.hosts.impairments.verdict_kinds import ARRIVING
 from gradplane.records.run_folder import ARRIVALS, IMPAIRMENTS, METRICS
 
 Record = dict[str, Any]
@@ -164,7 +165,7 @@ class Recorder:
     @property
     def drops(self) -> int:
         """The number of packets that the impairments have lost so far."""
-        return sum(n for (verdict, _), n in self.verdicts.items() if verdict != "delay")
+        return sum(n for (verdict, _), n in self.verdicts.items() if lost(verdict))
 
     def _round(self, record: Record) -> None:
         number, training_round = record["job"], record["round"]
@@ -210,7 +211,7 @@ class Recorder:
     def _verdict(self, record: Record) -> None:
         self._write(IMPAIRMENTS, record)
         self.verdicts[record["verdict"], record["direction"]] += 1
-        if record["verdict"] != "delay":
+        if lost(record["verdict"]):
             self._lost[f"{record['link']} {record['direction']}"] += 1
 
     def _stall(self, record: Record) -> None:
@@ -235,6 +236,11 @@ class Recorder:
 
     def _write(self, file: str, record: Record) -> None:
         self._files[file].write(json.dumps(record, separators=(",", ":")) + "\n")
+
+
+def lost(verdict: str) -> bool:
+    """Return whether a packet with that verdict of the impairments did not arrive in time."""
+    return verdict not in ARRIVING
 
 
 def _waiting(record: Record) -> str:

@@ -21,6 +21,10 @@ _KINDS = {
     "leave out, up": "#6d5bd0",
     "delay, up": "#0e7c99",
     "delay, down": "#8fcbd9",
+    "corrupt, up": "#b5651d",
+    "corrupt, down": "#e3b98c",
+    "duplicate, up": "#4d7c0f",
+    "duplicate, down": "#b4d08a",
 }
 _LEAST_PERCENT = 0.02  # of a percent axis, so that noise does not fill it
 _MAX_COLUMNS = 240  # of a heat map; more rounds share columns

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from gradplane.records.recorder import lost
 from gradplane.records.run_data import STREAM_TYPES, RunData
 from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.report import charts, figures
@@ -112,7 +113,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 def losses(values: Values) -> int:
     """Return the number of packets that the impairments lost."""
     kinds = values["losses_injected"]
-    return sum(sum(kinds[kind].values()) for kind in kinds if kind != "delay")
+    return sum(sum(kinds[kind].values()) for kind in kinds if lost(kind))
 
 
 def injected(values: Values) -> str:
