@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 
 import gradplane
+from gradplane.controller.controller_errors import NoAnswerError
 from gradplane.experiment.document import ExperimentError
 from gradplane.records import run_folder
 from gradplane.records.run_folder import FolderError, read_summary
@@ -202,6 +203,23 @@ def test_a_run_that_is_still_running_is_not_run_twice(swept_file: Path, tmp_path
     with run_folder.in_use(path):
         result = run_task.carry_out(folder.task(planned))
     assert result == RunResult(planned.name, f"FolderError: {path}: the run is still running")
+
+
+def test_a_run_is_tried_again_where_a_busy_machine_answered_too_late(
+    swept_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = SweepFolder.create(tmp_path / "sweep", make_plan(swept_file, (), 1))
+    task = folder.task(folder.plan.runs[0])
+    tries: list[Path] = []
+
+    def late(experiment: object, out: Path, **options: object) -> None:
+        tries.append(out)
+        out.mkdir(parents=True)
+        raise NoAnswerError("too late")
+
+    monkeypatch.setattr(run_task, "run", late)
+    assert run_task.carry_out(task).error == "NoAnswerError: too late"
+    assert tries == [task.folder] * run_task.ATTEMPTS
 
 
 def test_a_worker_that_dies_of_a_run_fails_that_run(cluster: Any) -> None:

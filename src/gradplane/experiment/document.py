@@ -198,7 +198,7 @@ def dotted(key: Key) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `did you mean "x"?` if a known name is near, else the list of the known ones."""
-    return _suggestions.hint(name, sorted(known), lambda near: f'"{near}"')
+    return _suggestions.hint(name, sorted(known), _suggestions.quoted)
 
 
 def dumps(values: dict[str, Any]) -> str:

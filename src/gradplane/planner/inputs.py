@@ -133,7 +133,7 @@ def load(kind: type[Input], source: str | Path) -> Input:
     if not Path(source).is_file():
         names = shipped(kind)
         if str(source) not in names:
-            hint = _suggestions.hint(str(source), names, lambda near: f'"{near}"')
+            hint = _suggestions.hint(str(source), names, _suggestions.quoted)
             raise PlannerError(
                 f"{source}: no such file, and no shipped {kind.__name__.lower()}: {hint}"
             )
@@ -157,5 +157,9 @@ def _line(source: str | Path, item: object) -> str:
         return f"{source}: {key} is missing"
     if item["type"] == "extra_forbidden":
         return f"{source}: unknown key {key}"
-    found = "" if isinstance(item["input"], dict | list | tuple) else f" = {item['input']!r}"
+    found = (
+        ""
+        if isinstance(item["input"], dict | list | tuple)
+        else f" = {_suggestions.quoted(item['input'])}"
+    )
     return f"{source}: {key}{found}: {item['msg'].removeprefix('Value error, ')}"

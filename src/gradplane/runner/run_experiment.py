@@ -73,7 +73,7 @@ def resume(folder: str | Path, *, net: str | None = None, console: bool = False)
     if recorded.complete:
         raise FolderError(f"{folder}: the run is finished, there is nothing to resume")
     if recorded.network and net not in (None, recorded.network):
-        raise ExperimentError(f"{folder}: the run is on the network {recorded.network!r}")
+        raise ExperimentError(f'{folder}: the run is on the network "{recorded.network}"')
     network = choose_network(recorded.network or net, _console(console))
     check_target(recorded.deployment, network)
     task = _Task(recorded.deployment, path.resolve(), network, False, console)
@@ -144,7 +144,7 @@ def choose_network(net: str | None, console: Console | None) -> str:
     If it does not, the reason is printed on the console. Raises ExperimentError for another name,
     or for mininet where it cannot be used."""
     if net not in (None, *NETWORKS):
-        raise ExperimentError(f"no network {net!r}: use {' or '.join(NETWORKS)}")
+        raise ExperimentError(f'no network "{net}": use {" or ".join(NETWORKS)}')
     if net == "sim":
         return "sim"
     possible, reason = mininet_possible()
@@ -180,8 +180,7 @@ def check_target(deployment: Deployment, network: str) -> None:
     if lacks:
         what = "\n  ".join(lacks)
         raise ExperimentError(
-            f"{deployment.program.path}: the experiment cannot use this program; what it needs is"
-            f" in docs/experiments.md:\n  {what}"
+            f"{deployment.program.path}: the experiment cannot use this program:\n  {what}"
         )
 
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gradplane.controller.controller_errors import NoAnswerError
 from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import Experiment
 from gradplane.records import run_folder
@@ -24,6 +25,7 @@ from gradplane.report import page
 from gradplane.runner.run_experiment import run
 
 PLAN = "sweep.json"
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -77,16 +79,28 @@ def _error(task: RunTask, folder: Path) -> str | None:
 
     A worker that was killed may have finished its run and not written the report."""
     try:
-        if is_finished(folder):
-            if not (folder / run_folder.REPORT).exists():
-                page.write([folder])
-        else:
-            remove(folder)
-            experiment = Experiment.model_validate(task.experiment)
-            run(experiment, folder, net=task.network, seed=task.seed)
+        if not is_finished(folder):
+            _run(task, folder)
+        elif not (folder / run_folder.REPORT).exists():
+            page.write([folder])
     except Exception as error:
         return f"{type(error).__name__}: {error}".removesuffix(": ")
     return None
+
+
+def _run(task: RunTask, folder: Path) -> None:
+    """Run into the folder; again where the machine was too busy for a switch to answer in time.
+
+    A sweep keeps all cores busy, and the first run of a program compiles it."""
+    experiment = Experiment.model_validate(task.experiment)
+    for attempt in range(1, ATTEMPTS + 1):
+        remove(folder)
+        try:
+            run(experiment, folder, net=task.network, seed=task.seed)
+            return
+        except NoAnswerError:
+            if attempt == ATTEMPTS:
+                raise
 
 
 def is_finished(folder: Path) -> bool:
