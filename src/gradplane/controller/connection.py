@@ -13,7 +13,7 @@ from finsy import p4entity
 from finsy.proto import U128, p4i, p4r
 from google.protobuf import text_format
 
-from gradplane.controller.controller_errors import ControllerError, RequestError
+from gradplane.controller.controller_errors import ControllerError, NoAnswerError, RequestError
 from gradplane.controller.targets import Target
 
 Entity = finsy.P4TableEntry | finsy.P4MulticastGroupEntry
