@@ -1,4 +1,4 @@
-"""What a switch may be started with: P4 source, the JSON that is pushed, BMv2's JSON."""
+"""The programs that a switch can be started with: P4 source, the pushed JSON, BMv2's JSON."""
 
 from __future__ import annotations
 
