@@ -122,3 +122,19 @@ def test_primitives_of_p4_14() -> None:
     ]
     switch = Switch(read(document([["a", 8, False], ["b", 8, False]], code)), engine="interpreter")
     assert switch.process(0, b"\x09\x00") == [(1, b"\x08\x1f")]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_calculations_have_the_names_of_the_json(engine: str) -> None:
+    """Two calls of one calculation share what the control plane sets."""
+    a, out = field("h", "a"), field("h", "b")
+    name = {"type": "calculation", "value": "calc_7"}
+    call = "modify_field_with_hash_based_offset"
+    code = [primitive(call, out, hexstr(0), name, hexstr(65536))] * 2
+    found = document([["a", 8, False], ["b", 16, False]], code)
+    found["calculations"] = [{"name": "calc_7", "id": 0, "algo": "crc16_custom", "input": [a]}]
+    switch = Switch(read(found), engine=engine)
+    before = switch.process(0, b"\x01\x00\x00")
+    switch.run_commands("set_crc16_parameters calc_7 0x1021 0xffff 0 false false")
+    assert switch.process(0, b"\x01\x00\x00") != before
+    assert [crc.name for crc in switch.state.crcs.values()] == ["calc_7", "calc_7"]
