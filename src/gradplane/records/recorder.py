@@ -5,6 +5,7 @@ records of all its workers, and the accuracies where an epoch ended with it.
 """
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -128,7 +129,7 @@ class Recorder:
         self._folder = folder
         self._open: dict[tuple[int, int], list[Record]] = {}  # rounds that not all workers ended
         self._epochs: dict[tuple[int, int], list[Record]] = {}  # that not all workers ended
-        self._held: dict[int, Record] = {}  # by job: a line that may still get accuracies
+        self._rounds = _RoundLines(folder / METRICS)
         self._handlers: dict[str, Callable[[Record], None]] = {
             "round": self._round,
             "epoch": self._epoch,
@@ -141,7 +142,8 @@ class Recorder:
         }
 
     def __enter__(self) -> "Recorder":
-        for name in (METRICS, IMPAIRMENTS, ARRIVALS):
+        self._rounds.open()
+        for name in (IMPAIRMENTS, ARRIVALS):
             self._files[name] = (self._folder / name).open("w", encoding="utf-8", buffering=1)
         return self
 
@@ -151,8 +153,7 @@ class Recorder:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for job in list(self._held):
-            self._release(job)
+        self._rounds.close()
         for file in self._files.values():
             file.close()
 
@@ -176,8 +177,8 @@ class Recorder:
         job = self.jobs[number]
         if len(records) == job.workers:
             del self._open[number, training_round]
-            self._release(number)
-            line = self._held[number] = merge(records)
+            line = merge(records)
+            self._rounds.append(number, line)
             job.add_round(line)
             self._progress = max(self._progress, job.finished)
             self._lost.clear()
@@ -188,12 +189,10 @@ class Recorder:
         job.add_epoch(record)
         ended = self._epochs.setdefault((record["job"], record["epoch"]), [])
         ended.append(record)
-        if len(ended) == job.workers:  # the line held is that of the epoch's last round
+        if len(ended) == job.workers:  # the job's last line is that of the epoch's last round
             del self._epochs[record["job"], record["epoch"]]
-            line = self._held[record["job"]]
-            for key in ("train_accuracy", "test_accuracy"):
-                line[key] = _mean(ended, key)
-            job.add_accuracy(line)
+            means = {key: _mean(ended, key) for key in ("train_accuracy", "test_accuracy")}
+            job.add_accuracy(self._rounds.amend(record["job"], means))
 
     def _arrival(self, record: Record) -> None:
         self.jobs[record["job"]].add_arrival(record)
@@ -234,14 +233,51 @@ class Recorder:
             lines.append(f"  packets lost by impairments meanwhile: {lost}")
         return "\n".join(lines)
 
-    def _release(self, job: int) -> None:
-        """Write the job's last line, which is complete now."""
-        line = self._held.pop(job, None)
-        if line is not None:
-            self._write(METRICS, line)
-
     def _write(self, file: str, record: Record) -> None:
-        self._files[file].write(json.dumps(record, separators=(",", ":")) + "\n")
+        self._files[file].write(_line(record))
+
+
+class _RoundLines:
+    """metrics.jsonl: each line is in the file at once, whatever ends the run.
+
+    An epoch's accuracies come after the line of its last round, which is then written anew: with
+    the lines of other jobs after it, in one call, and never shorter than it was.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last: dict[int, tuple[int, Record]] = {}  # by job: where its last line begins
+
+    def open(self) -> None:
+        """Make the file, empty."""
+        self._file = self._path.open("w+b", buffering=0)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def append(self, job: int, line: Record) -> None:
+        """Write a job's next line."""
+        self._last[job] = self._file.seek(0, os.SEEK_END), line
+        self._file.write(_line(line).encode())
+
+    def amend(self, job: int, values: Record) -> Record:
+        """Add values to a job's last line, and return it."""
+        begin, line = self._last[job]
+        self._file.seek(begin)
+        former, *others = self._file.readlines()
+        self._last[job] = begin, line | values
+        amended = _line(line | values).encode()
+        os.pwrite(self._file.fileno(), b"".join([amended, *others]), begin)
+        growth = len(amended) - len(former)
+        for other, (place, its) in self._last.items():
+            if place > begin:
+                self._last[other] = place + growth, its
+        return line | values
+
+
+def _line(record: Record) -> str:
+    return json.dumps(record, separators=(",", ":")) + "\n"
 
 
 def lost(verdict: str) -> bool:
