@@ -1,4 +1,4 @@
-"""Hints for a name that is not known, and quotes for messages.
+"""Hints for an unknown name, and quotes for messages.
 
 Every room may import this module; it imports none.
 """

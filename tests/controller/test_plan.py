@@ -1,4 +1,4 @@
-"""What cannot work is refused before anything starts, with the numbers and the way out."""
+"""Plans that cannot work are refused before anything starts, with numbers and remedy."""
 
 import pytest
 from controller_cases import TABLE, member, plan
@@ -77,7 +77,7 @@ def test_a_plan_that_no_program_could_do(fields, message):
         ),
     ],
 )
-def test_workers_are_told_apart(members, message):
+def test_workers_must_be_distinct(members, message):
     good = plan(workers=2)
     fields = {name: getattr(good, name) for name in good.__dataclass_fields__}
     with pytest.raises(PlanError) as error:

@@ -149,7 +149,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         (
             "[[job]]\nlocal_steps = 2\n",
             'e.toml:2: local_steps = 2 with aggregation = "switch": only a parameter server\'s'
-            ' workers may have nothing to say in a round: use aggregation = "ps" without marked, or'
+            ' workers may send nothing in a round: use aggregation = "ps" without marked, or'
             " local_steps = 1",
         ),
         ("job = 4\n", "e.toml:1: job = 4: expected a list"),
@@ -208,7 +208,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             "[topology]\nservers = 2\n",
-            "e.toml:2: servers is no key: there is a host for servers where a job needs one",
+            "e.toml:2: servers is not a key: a host for servers is added where a job needs one",
         ),
         (
             "[[job]]\n[[job]]\nsum_bits = 16\n",

@@ -14,7 +14,8 @@ SERVER = "gradplane.hosts.drivers.roles:ParameterServerRole"
 
 
 def make_job(**changes):
-    """A job of `workers` on addresses `net`.1, ...; the server is the host after the last."""
+    """Return a job of `workers` on addresses `net`.1, ...; the server is the host after the
+    last."""
     net = changes.pop("net", "10.0.0")
     workers = changes.get("workers", 4)
     settings = {
@@ -62,7 +63,8 @@ def complete(impairment):
 
 
 def make_hosts(job, impairments=(), log_folder=None):
-    """The configurations of a job's hosts, the server last; `impairments` are for the workers."""
+    """Return the configurations of a job's hosts, the server last; `impairments` are for the
+    workers."""
     hosts = []
     addresses = [ip for ip, _ in job.worker_addresses]
     if job.server_address:

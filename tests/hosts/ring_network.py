@@ -17,7 +17,7 @@ from gradplane.hosts.stream.segments import ValuesSegment
 
 
 def ring_job(**changes):
-    """A job of a ring; exact float32 unless changed."""
+    """Return a job of a ring; exact float32 unless changed."""
     given = {"aggregation": "ring", "codec": ("float32", {}), "error_feedback": False}
     return make_job(**given | changes)
 

@@ -157,7 +157,8 @@ def test_a_switch_without_a_path_is_refused():
 
 
 def sent_in_sim(kind, options, source, destination, count, payload):
-    """Virtual ns at which each datagram of `count` sent at once arrives, and the counters."""
+    """Return the virtual ns at which each datagram of `count` sent at once arrives, and the
+    counters."""
     with SimNetwork(build(kind, **options), switch_config()) as net:
         cases.route(net)
         arrived = []

@@ -41,7 +41,8 @@ def test_scapy_agrees_on_every_byte():
 
 @given(st.binary(min_size=1, max_size=60), st.data())
 def test_a_changed_bit_is_never_taken(payload, data):
-    """Every header field is checked; only TOS, addresses' swap and the like are under checksums."""
+    """Every header field is checked; only TOS, swapped addresses and the like are left to
+    checksums."""
     frame = bytearray(frames.build(H1, H2, payload))
     bit = data.draw(st.integers(14 * 8, len(frame) * 8 - 1))
     frame[bit // 8] ^= 1 << bit % 8

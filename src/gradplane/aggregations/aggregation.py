@@ -60,7 +60,7 @@ class ReplayError(Exception):
 
 @dataclass(frozen=True)
 class WrongSum:
-    """The place of sums that are not the recorded ones."""
+    """The place where sums differ from the recorded ones."""
 
     slot: int
     round: int  # the slot's
@@ -72,7 +72,7 @@ class ReplayedJob:
     """A job that is replayed: its workers train in step.
 
     `hosts` are the names of the workers' hosts. A reduce sets `wrong_sum` at the first sums that
-    are not the recorded ones.
+    differ from the recorded ones.
     """
 
     config: JobConfig
@@ -85,7 +85,7 @@ class ReplayedJob:
     def arrived(self, source: Peer, message: SendMessage) -> bytes:
         """Return a stream's message as its receiver gets it.
 
-        Every message arrives; what the network compresses of it goes through the P4 program.
+        Every message arrives; values that the network compresses pass through the P4 program.
         """
         if not message.values:
             return message.data
@@ -93,7 +93,7 @@ class ReplayedJob:
 
 
 class Aggregation(ABC):
-    """A scheme. Frozen and without state: equal jobs are deployed equally."""
+    """An aggregation scheme, frozen and without state: equal jobs are deployed equally."""
 
     worker_role: ClassVar[str]
     """Return the role of a worker's host as "module:object" (gradplane.hosts.drivers.host)."""
@@ -121,7 +121,7 @@ class Aggregation(ABC):
         return {}
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield what cannot work, by key. `others` are the experiment's jobs before this one."""
+        """Yield problems that prevent a run, by key. `others`: the jobs before this one."""
         job = placed.job
         if job.pull is not None and self.no_pull is not None:
             yield "pull", f'{self.no_pull}: pull is for aggregation = "ps"'
@@ -136,7 +136,7 @@ class Aggregation(ABC):
             yield (
                 "local_steps",
                 f"local_steps = {job.local_steps} with {how}: only a parameter server's workers"
-                ' may have nothing to say in a round: use aggregation = "ps" without marked, or'
+                ' may send nothing in a round: use aggregation = "ps" without marked, or'
                 " local_steps = 1",
             )
         if job.push.name == "per_tensor" and not self.sums_by_tensor:
@@ -147,13 +147,14 @@ class Aggregation(ABC):
             )
 
     def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
-        """Yield what works and can hardly be meant, by key. Recorded runs are not asked.
+        """Yield warnings about probable mistakes, by key. Recorded runs are not checked.
 
-        latency_ns: the time of a packet's pass through a switch."""
+        latency_ns: the time of a packet's pass through a switch.
+        """
         yield from ()
 
     def check_hosts(self, config: JobConfig) -> None:
-        """Raise ConfigError for what the scheme's hosts refuse."""
+        """Raise ConfigError if the scheme's hosts cannot run the job."""
         push_codec(config)
 
     def addresses(self, placed: PlacedJob) -> dict[str, Any]:

@@ -24,7 +24,7 @@ class ServerScheme(Aggregation):
     marks = skips_rounds = sums_by_tensor = True
 
     def defaults(self) -> dict[str, Any]:
-        """Return the codec of the answers."""
+        """Return the default codec of the answers."""
         return {"pull": {"name": "float32"}}
 
     def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:

@@ -23,7 +23,7 @@ from gradplane.hosts.training.train import Reduce
 
 
 class RingScheme(Aggregation):
-    """Each worker adds its values to a block and hands it on to its right neighbour."""
+    """Each worker adds its values to a block and passes it to its right neighbour."""
 
     worker_role = reference(roles.RingWorkerRole)
     baseline = "ring"
@@ -31,15 +31,15 @@ class RingScheme(Aggregation):
     no_pull = "a ring has no server that answers"
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield what cannot work, by key."""
+        """Yield problems that prevent a run, each with its key."""
         yield from super().check(placed, others)
         job = placed.job
         if job.quorum is not None and job.quorum < job.size:
             yield (
                 "quorum",
                 f'aggregation = "ring" with quorum = {job.quorum} of {job.size} workers: every'
-                " partial sum passes through all workers, so nobody can be left out: use quorum ="
-                f' {job.size}, or aggregation = "switch" or "ps"',
+                " partial sum passes through all workers, so no worker can be left out: use"
+                f' quorum = {job.size}, or aggregation = "switch" or "ps"',
             )
         if job.reliability != "retransmit":
             yield (

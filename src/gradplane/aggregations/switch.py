@@ -48,7 +48,7 @@ class SwitchScheme(Aggregation):
     no_pull = "a switch answers with the sums as they are"
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield what cannot work, by key."""
+        """Yield problems that prevent a run, each with its key."""
         yield from super().check(placed, others)
         job, switches = placed.job, placed.switches
         if len(switches) > 1:
@@ -67,7 +67,7 @@ class SwitchScheme(Aggregation):
             )
 
     def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
-        """Yield a timeout that ends before any result can arrive."""
+        """Yield a warning about a timeout that ends before any result can arrive."""
         job = placed.job
         passes = aggregation.passes(job.sum_bits)
         trips = ((_round_trip_ns(placed, host), host.name) for host in placed.members)
@@ -132,9 +132,9 @@ class _ReplayedReduces:
     """Reduces through the P4 program.
 
     The switch gets, slot by slot, the packets of the recorded bitmap, then those that came late;
-    workers get the results that they had in time. What they wait for and never got ends by its
-    timer, or, where results leave at a quorum and are asked for again until they come, by the
-    notice that the slot is used anew.
+    workers get the results that they had in time. A wait for a result that never arrived ends as
+    in the run: by its timer or, with retransmission and a quorum, by the notice that the slot is
+    in a later round.
     """
 
     def __init__(self, replayed: ReplayedJob) -> None:

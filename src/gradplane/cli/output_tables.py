@@ -149,7 +149,7 @@ def program(compiled: ir.Program) -> Table:
         table.add_row("table", entry.preamble.name, f"{keys}\n{names}; size {entry.size}")
     for kind in ("registers", "counters", "meters", "direct_counters", "direct_meters"):
         for entry in getattr(info, kind):
-            size = f"size {entry.size}" if hasattr(entry, "size") else "one an entry"
+            size = f"size {entry.size}" if hasattr(entry, "size") else "one per entry"
             table.add_row(kind[:-1].replace("_", " "), entry.preamble.name, size)
     return table
 

@@ -1,4 +1,4 @@
-"""Gradient compression: one file a codec, found by its name.
+"""Gradient compression: one file per codec, found by its name.
 
     from gradplane import codecs
     c = codecs.get("thc", bits=4, granularity=30, p=1 / 32)

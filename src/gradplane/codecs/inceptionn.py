@@ -31,7 +31,7 @@ from gradplane.codecs._network_limits import ERROR_BOUNDS
 
 @dataclass(frozen=True)
 class Inceptionn(Codec):
-    """Absolute error below 2^-bound for every value, of magnitude 1 or more none; bound 6, 8 or 10.
+    """Absolute error below 2^-bound (6, 8 or 10) per value; none for magnitudes of 1 or more.
 
     Magnitudes are truncated, never raised, so the error is towards zero: biased. The error below 1
     is under 2^-15 for tag 2, and for tag 1 under 2^-10, 2^-11 and 2^-12 at bounds 6, 8 and 10. From

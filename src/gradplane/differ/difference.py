@@ -25,7 +25,7 @@ Outputs = list[tuple[int, bytes]]
 
 @dataclass(frozen=True)
 class DiffResult:
-    """packets: how many were equal. refused: what BMv2 said of entries that it does not take."""
+    """The result. packets: how many were equal. refused: BMv2's messages about refused entries."""
 
     packets: int
     entries: int

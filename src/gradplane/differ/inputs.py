@@ -61,7 +61,7 @@ class Inputs:
     # -- values ---------------------------------------------------------------------------------
 
     def _value(self, width: int) -> int:
-        """Return a value that occurs elsewhere, too, or now and then any other."""
+        """Return a value that occurs elsewhere in program or entries, or sometimes any other."""
         rng, known = self._rng, self._values[width]
         if not known or len(known) < _NEW_VALUES or (len(known) < 40 and rng.random() < 0.05):
             known.append(rng.choice((rng.getrandbits(width), rng.randrange(9) % (1 << width))))

@@ -34,14 +34,14 @@ def delays(experiment: Experiment) -> Iterator[Problem]:
             if type(delay) is int and 0 < delay < _LEAST_DELAY:
                 yield Problem(
                     f"{option} = {delay} is {delay} ns: write the unit, such as"
-                    f' {option} = "{delay}ms", or "{delay}ns" if it is meant',
+                    f' {option} = "{delay}ms", or "{delay}ns" if nanoseconds are meant',
                     (("topology", option),),
                 )
                 break
 
 
 def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
-    """Yield what cannot work in a job under any scheme."""
+    """Yield the problems of a job that do not depend on its scheme."""
     job, program = placed.job, experiment.switch.program
     where, hosts = ("job", placed.number), experiment.topology.workers
     if job.first_host + job.size - 1 > hosts:
@@ -80,7 +80,7 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
 
 
 def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Problem]:
-    """Yield where marked packets do not cross from one switch to another, under one bound."""
+    """Yield the problems of marked transfers: only one switch, or two bounds for a destination."""
     job, network = deployed.job, deployed.placed.network
     if not job.marked:
         return
@@ -88,7 +88,7 @@ def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Pro
     if len({network.attachment(host)[0] for host in deployed.marked_hosts}) == 1:
         yield Problem(
             f"marked = true on one switch ({network.kind}): packets are compressed between"
-            ' switches: use kind = "ring" or "leaf-spine" with fewer hosts a switch',
+            ' switches: use kind = "ring" or "leaf-spine" with fewer hosts per switch',
             ((*where, "marked"), ("topology", "kind")),
         )
     for other in others:
@@ -96,7 +96,7 @@ def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Pro
         if other.job.marked and other.job.bound != job.bound and both:
             yield Problem(
                 f"bound = {job.bound} beside {other.job.bound} of job {other.job.name} for"
-                f" {min(both)}: a switch has one error bound a destination",
+                f" {min(both)}: a switch has one error bound per destination",
                 ((*where, "bound"),),
             )
 
@@ -123,5 +123,5 @@ def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
 def _is_another(program: str, needed: str) -> bool:
     """Return whether a program is a shipped one and not the needed one.
 
-    What a user's program can do is known once it is compiled."""
+    A user's program is only known once it is compiled."""
     return program in p4_programs.shipped() and program != needed

@@ -101,7 +101,7 @@ def baseline(deployment: Deployment) -> Deployment:
 def deploy(experiment: Experiment, advise: bool = True) -> Deployment:
     """Deploy a resolved experiment. Raises DeploymentError with everything that cannot work.
 
-    advise: also with what works and can hardly be meant."""
+    advise: also for warnings about probable mistakes."""
     return _Deploying(experiment, advise).deployment()
 
 
@@ -150,9 +150,9 @@ class _Deploying:
 
     @contextmanager
     def _about(self, *key: str | int, also: Sequence[Key] = ()) -> Iterator[None]:
-        """Turn what is refused inside into a problem of the key, or of the error's own key in it.
+        """Turn an error raised inside into a problem of this key, or of the error's key below it.
 
-        What follows in the block is skipped. also: further keys that it is about."""
+        The rest of the block is skipped. also: further keys that the problem is about."""
         try:
             yield
         except (TopologyError, ConfigError) as error:
@@ -162,10 +162,10 @@ class _Deploying:
             self._add(str(error), key, *also)
 
     def _topology(self) -> Topology:
-        """Build the network, with a host for servers where a job or its baseline needs one."""
+        """Build the network, with a host for servers if a job or its baseline needs one."""
         section, names = self._experiment.topology, set()
         if "servers" in section.args:
-            text = "servers is no key: there is a host for servers where a job needs one"
+            text = "servers is not a key: a host for servers is added where a job needs one"
             raise TopologyError(text, "servers")
         for job in self._experiment.job:
             names |= {job.aggregation, aggregations.get(job.aggregation).baseline}

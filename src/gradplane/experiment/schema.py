@@ -17,7 +17,7 @@ from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
 class NamedModel(OpenSection):
-    """Something found by name, with its parameters beside the name."""
+    """An object that is found by its name, with its parameters as further keys."""
 
     name: str
 
@@ -41,14 +41,14 @@ NamedCodec = Annotated[NamedModel, BeforeValidator(_by_tensor)]
 
 
 class TopologySection(OpenSection):
-    """[topology]: `kind` is a file in topologies/, the other keys are its function's arguments."""
+    """The table [topology]: `kind` names a file in topologies/; other keys are its arguments."""
 
     kind: str = "star"
     workers: int = Field(default=4, ge=1, le=253)
 
 
 class SwitchSection(Section):
-    """[switch]; `binary` and `compiler` are keys of some targets."""
+    """The table [switch]; `binary` and `compiler` are keys of some targets."""
 
     program: str = "thc.p4"
     target: str = "embedded"
@@ -75,7 +75,7 @@ def _scheme(name: str) -> str:
 
 
 class Job(Section):
-    """[[job]]"""
+    """A table [[job]]."""
 
     name: str = ""
     first_host: int = Field(default=1, ge=1, le=253)
@@ -118,7 +118,7 @@ class Job(Section):
 
 
 class Output(Section):
-    """[output]"""
+    """The table [output]."""
 
     baseline: bool = True
     pcap: bool = False

@@ -1,4 +1,4 @@
-"""Messages for what pydantic refuses in an experiment file: place, key, allowed values."""
+"""Messages for pydantic's errors in an experiment file: place, key, allowed values."""
 
 from collections.abc import Iterator
 from typing import Any, get_args

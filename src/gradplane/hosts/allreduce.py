@@ -154,7 +154,7 @@ class Ring:
     def _message(self, peer: Peer, data: bytes, now: int) -> list[Action]:
         """Take a message; a wrong one of the left neighbour ends the call with RingError."""
         if peer != self._peers[self._left]:
-            raise MessageError(f"from {_text(peer)}, who is not the left neighbour")
+            raise MessageError(f"from {_text(peer)}, which is not the left neighbour")
         try:
             message = parse(data)
             if message.ticket >= self._calls:

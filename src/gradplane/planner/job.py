@@ -179,7 +179,7 @@ class Builder:
         return [slot.get(int(self.tables.mirrors[option]), -1) for option in members]
 
     def _fronts(self, sizes: Floats) -> _Fronts:
-        """The candidates of each size; of many sizes, those of the nearest one on a grid."""
+        """Return the candidates of each size; for many sizes, those of the nearest on a grid."""
         grid, of = sizes, np.arange(len(sizes))
         if len(sizes) > SIZES:
             grid = np.unique(np.rint(np.geomspace(sizes[0], sizes[-1], SIZES // 2)))

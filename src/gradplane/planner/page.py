@@ -1,4 +1,4 @@
-"""The page of a plan: times, the timeline as a figure with a lane a resource, the tensors."""
+"""The page of a plan: times, the timeline as a figure with a lane per resource, the tensors."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ class Show(AbstractContextManager["Show"], Protocol):
 
 
 def show(console: Console | None, title: str, rounds: list[int]) -> Show:
-    """Return what shows a run whose jobs have that many rounds; nothing without a console."""
+    """Return the display of a run whose jobs have these rounds; a silent one without a console."""
     if console is None:
         return Silent()
     return (
@@ -31,7 +31,7 @@ def show(console: Console | None, title: str, rounds: list[int]) -> Show:
 
 
 class Silent:
-    """Shows nothing."""
+    """A display that shows nothing."""
 
     def __enter__(self) -> "Silent":
         return self
@@ -44,7 +44,7 @@ class Silent:
 
 
 class ProgressBar:
-    """Shows one bar a job."""
+    """Shows one bar per job."""
 
     def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
         columns = (

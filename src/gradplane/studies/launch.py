@@ -33,19 +33,19 @@ class StudyFile(Section):
 
 @dataclass(frozen=True)
 class Done:
-    """A study's outcome, and the run folder with study.json, figure.svg, figure.png, report.html"""
+    """A study's outcome, and its folder (study.json, figure.svg, figure.png, report.html)."""
 
     folder: Path
     outcome: StudyOutcome
 
     @property
     def report(self) -> Path:
-        """The page with everything inside."""
+        """The path of the self-contained report page."""
         return self.folder / run_folder.REPORT
 
 
 def is_study(path: str | Path) -> bool:
-    """Return whether a file has a [study] table; ExperimentError if it is no TOML file."""
+    """Return whether a file has a [study] table; ExperimentError if it is not a TOML file."""
     return "study" in read(shipped.find(path)).values
 
 
@@ -55,7 +55,7 @@ def is_folder(folder: str | Path) -> bool:
 
 
 def kinds() -> dict[str, type[Study]]:
-    """Return every study by the name that a file gives it."""
+    """Return every study by the name that files use for it."""
     found = {}
     for name in _plugins.names(papers.__path__):
         kind: type[Study] = _plugins.find(papers.__name__, name, Study)
@@ -72,8 +72,8 @@ def run(
 ) -> Done:
     """Run the study of a file and write its run folder, `out` (default: runs/NAME-N).
 
-    settings: `KEY=VALUE` overrides, such as study.workers=8. seed: instead of the file's. Raises
-    ExperimentError before anything is written, and CodecError; then failure.txt says why."""
+    settings: `KEY=VALUE` overrides, such as study.workers=8. seed: replaces the file's. Raises
+    ExperimentError before anything is written, and CodecError, whose reason is in failure.txt."""
     file = load(path, settings, seed)
     folder = run_folder.create(out, file.name)
     (folder / run_folder.EXPERIMENT).write_text(dumps(_values(file)), "utf-8")
@@ -126,8 +126,9 @@ def _write(folder: Path, file: StudyFile, outcome: StudyOutcome) -> None:
 
 
 def write_report(folder: Path, out: Path | None = None) -> Path:
-    """Write the page of a finished study's folder, by default its report.html; FolderError if it is
-    damaged."""
+    """Write the page of a finished study's folder to `out`, by default report.html in the folder.
+
+    Raises FolderError if the folder is damaged."""
     try:
         study = json.loads((folder / STUDY).read_text("utf-8"))
         svg = (folder / f"{FIGURE}.svg").read_text("utf-8")
@@ -141,7 +142,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
 
 def _page(study: dict[str, Any], svg: str, experiment: str) -> str:
-    """From study.json and the files beside it."""
+    """Render the page from study.json and the files beside it."""
     return render(
         "study.html",
         {

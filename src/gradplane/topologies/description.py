@@ -46,7 +46,7 @@ class HostNode:
 
 @dataclass(frozen=True)
 class SwitchNode:
-    """A switch; `ip` and `mac` are its own, the destination of aggregation packets."""
+    """A switch; `ip` and `mac` are its own addresses, the destination of aggregation packets."""
 
     name: str
     ip: str = SWITCH_IP
@@ -80,7 +80,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Topology:
-    """A checked network. Raises TopologyError where names repeat or a link leads nowhere."""
+    """A checked network. Raises TopologyError if names repeat or a link's end does not exist."""
 
     kind: str
     hosts: tuple[HostNode, ...]

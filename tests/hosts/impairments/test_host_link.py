@@ -56,7 +56,7 @@ def traffic(link):
     return {key: value for key, value in asdict(link.ports[PORT].take_traffic()).items() if value}
 
 
-def test_traffic_tells_headers_from_payload_and_starts_anew_when_taken():
+def test_traffic_separates_headers_from_payload_and_restarts_when_taken():
     env, link, got = make_link()
     send(link, packet(Type.NORM))
     send(link, packet(Type.INDICES, body=bytes(512)))

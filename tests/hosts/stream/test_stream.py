@@ -232,14 +232,14 @@ def test_values_that_are_not_whole():
 @pytest.mark.parametrize(
     "datagram, message",
     [
-        (b"\xda\x01", "2 bytes are no segment"),
+        (b"\xda\x01", "2 bytes are not a segment"),
         (bytes(40), "40 bytes from 00000000 are no segment"),
         (DataSegment(1, 0, 0, 2, 2, b"").pack(), "segment 2 of a message of 2"),
         (DataSegment(1, 0, 0, 0, 2, b"short").pack(), "segment 0 of 2 has 5 bytes, not 1400"),
         (Ack(1, 1, 0, 0).pack() + b"x", "57 bytes from da020000 are no segment"),
         (ValuesSegment(1, 0, b"").pack(), "16 bytes from da030000 are no segment"),
         (ValuesSegment(1, 0, bytes(1028)).pack(), "1044 bytes from da030000 are no segment"),
-        (ValuesSegment(1, 0, bytes(7)).pack(), "7 bytes are no float32 values"),
+        (ValuesSegment(1, 0, bytes(7)).pack(), "7 bytes are not float32 values"),
         (b"\xda\x01\0\2" + bytes(24), "28 bytes from da010002 are no segment"),
         (b"\xda\x03\0\1" + bytes(16), "20 bytes from da030001 are no segment"),
     ],

@@ -26,7 +26,7 @@ _PLACE = "https://github.com/p4lang/behavioral-model"
 
 
 class Bmv2(Target):
-    """simple_switch_grpc in Mininet. binary: its command or path; compiler: one of COMPILERS."""
+    """BMv2's simple_switch_grpc in Mininet. binary: command or path; compiler: one of COMPILERS."""
 
     batch = 512
     keys = ("binary", "compiler")
@@ -39,7 +39,7 @@ class Bmv2(Target):
         self.binary, self.compiler = binary, compiler
 
     def missing(self) -> str | None:
-        """Return what is wrong with the switch's command, or that p4c is not there."""
+        """Return what is wrong with the switch's command, or that p4c is missing; None if ready."""
         path = shutil.which(self.binary)
         if path is None:
             return (
@@ -48,7 +48,7 @@ class Bmv2(Target):
             )
         version = _version(path)
         if not version:
-            return f"{path} --version says no version: is it {SWITCH}?"
+            return f"{path} --version prints no version: is it {SWITCH}?"
         if version[:2] < OLDEST:
             found, oldest = (".".join(map(str, v)) for v in (version, OLDEST))
             return f"{path} is version {found}, too old: install BMv2 {oldest} or newer ({_PLACE})"

@@ -9,7 +9,7 @@ from gradplane.controller.targets import LoadableProgram, Start, Target
 
 
 class Embedded(Target):
-    """`gradplane switch` in Mininet, the same engine in the simulated network."""
+    """The target embedded: `gradplane switch` in Mininet, its engine in the simulated network."""
 
     batch = 512
     networks = ("mininet", "sim")

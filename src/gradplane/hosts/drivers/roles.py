@@ -60,7 +60,7 @@ class RingWorkerRole(StreamHost):
     """A worker of a ring; it counts the time of its encoding and decoding itself."""
 
     def connect(self) -> None:
-        """Reduce by handing blocks on to the right neighbour."""
+        """Reduce by passing blocks to the right neighbour."""
         reducer = RingWorker(RingPlan.of(self.job), self.worker)
         self.use(reducer, RING_KINDS, reducer.timer)
 
@@ -84,7 +84,7 @@ class ParameterServerRole:
         return self._machines.ignored | {"unreachable": self._unreachable}
 
     def start(self) -> None:
-        """Do nothing: the workers speak first."""
+        """Do nothing: the workers send the first messages."""
 
     def _deliver(self, delivered: Deliver) -> None:
         raise AssertionError(f"a parameter server reduces nothing itself, but got {delivered}")

@@ -71,11 +71,11 @@ class Seeded(Protocol):
 
     @property
     def number(self) -> int:
-        """The job's."""
+        """The job's number."""
 
     @property
     def seed(self) -> int:
-        """The job's."""
+        """The job's seed."""
 
 
 def reduce_seed(job: Seeded, ticket: int, part: int = 0) -> int:

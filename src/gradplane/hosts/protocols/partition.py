@@ -54,7 +54,7 @@ class Chunk:
 
     @property
     def index(self) -> int:
-        """Its index in its partition."""
+        """The chunk's index in its partition."""
         return self.number - self.part.first
 
 
@@ -110,7 +110,7 @@ class WorkerPartition:
         self.codes, self.state = self._codec.codes(self._x, shared, self._seed, self.state, worker)
 
     def fall_silent(self) -> None:
-        """Send nothing, as the norm never came: all of x stays in the error feedback."""
+        """Send nothing, as the norm never arrived: all of x stays in the error feedback."""
         self.state = self._codec.skip(self._x, self.state)
 
     def indices(self, chunk: Chunk) -> bytes:

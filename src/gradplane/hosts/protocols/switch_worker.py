@@ -255,7 +255,7 @@ class SwitchWorker:
         self._moved_on(header, now)
 
     def _moved_on(self, header: Header, now: int) -> None:
-        """End what waits for an earlier round than the slot's, which is this header's."""
+        """Stop waiting for a round of the slot that is earlier than the header's."""
         chunk = self._current(header.slot)
         if self._exact or chunk is None or chunk.round >= header.round:
             return

@@ -60,7 +60,7 @@ class DataSegment:
 
 @dataclass(frozen=True, slots=True)
 class ValuesSegment:
-    """float32 values of a message, network order, that the network may compress."""
+    """A segment of float32 values, in network order, that the network may compress."""
 
     connection: int
     sequence: int
@@ -102,7 +102,7 @@ class Ack:
 def parse(datagram: bytes) -> DataSegment | ValuesSegment | Ack:
     """Return the segment in a datagram; SegmentError if it holds none."""
     if len(datagram) < _START.size:
-        raise SegmentError(f"{len(datagram)} bytes are no segment")
+        raise SegmentError(f"{len(datagram)} bytes are not a segment")
     magic, kind, flags = _START.unpack_from(datagram)
     if magic == _MAGIC and kind == _DATA and flags <= 1:
         if _DATA_HEADER.size <= len(datagram) <= _DATA_HEADER.size + SEGMENT:
@@ -120,7 +120,7 @@ def _values(datagram: bytes) -> ValuesSegment:
     *_, connection, sequence = _VALUES_HEADER.unpack_from(datagram)
     payload = datagram[_VALUES_HEADER.size :]
     if len(payload) % 4:
-        raise SegmentError(f"{len(payload)} bytes are no float32 values")
+        raise SegmentError(f"{len(payload)} bytes are not float32 values")
     return ValuesSegment(connection, sequence, payload)
 
 

@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class TrainingError(ValueError):
-    """Training cannot go on; the message says in which round and why."""
+    """Training cannot continue; the message says in which round and why."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class _Learner:
 
 
 def check_vector(model: str, what: str, vector: object, n: int | None = None) -> None:
-    """Raise LoadError if a model made something else than float32[n], n > 0."""
+    """Raise LoadError if a model returned anything but float32[n], n > 0."""
     if isinstance(vector, np.ndarray):
         shapes_fit = vector.ndim == 1 and vector.size == (n or max(vector.size, 1))
         if shapes_fit and vector.dtype == np.float32:

@@ -19,7 +19,7 @@ Width = Annotated[int, Field(strict=True, ge=1)]
 
 @dataclass(frozen=True)
 class Scheme:
-    """A codec of the figure, and how its trainings went."""
+    """A codec of the figure, and the results of its trainings."""
 
     group: str
     label: str
@@ -28,18 +28,19 @@ class Scheme:
 
     @property
     def ratio(self) -> float:
-        """Mean over the trainings."""
+        """The mean compression ratio of the trainings."""
         return fmean(one.ratio for one in self.trained)
 
     @property
     def accuracy(self) -> float:
-        """Mean over the trainings."""
+        """The mean accuracy of the trainings."""
         return fmean(one.accuracy for one in self.trained)
 
 
 class Fig14(Study):
-    """Whole trainings of a perceptron on handwritten digits, gradients compressed on their way to
-    the server; no error feedback, as in the paper. Means of `repetitions` seeds."""
+    """Whole trainings of a perceptron on handwritten digits, means over `repetitions` seeds.
+
+    Gradients are compressed on their way to the server, without error feedback, as in the paper."""
 
     name: Literal["inceptionn-fig14"] = "inceptionn-fig14"
     bounds: tuple[Bound, ...] = Field(default=(10, 8, 6), min_length=1, strict=False)
@@ -66,7 +67,7 @@ class Fig14(Study):
         )
 
     def _all(self) -> list[tuple[str, str, NamedModel]]:
-        """Group, label and codec of each scheme."""
+        """Return group, label and codec of each scheme."""
         cut = [
             ("truncation", f"{drop} bits cut", _named("truncation", drop=drop))
             for drop in self.drops

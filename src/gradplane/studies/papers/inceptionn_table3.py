@@ -1,4 +1,4 @@
-"""INCEPTIONN, table III: tag mix, and ratio and error beside plain truncation's."""
+"""INCEPTIONN, table III: tag mix, ratio and error, compared with plain truncation."""
 
 from typing import Annotated, Literal
 
@@ -73,11 +73,11 @@ def _notes(x: Floats, errors: list[Error]) -> tuple[str, ...]:
     return (
         "The columns are the shares of values that need 0, 8, 16 and 32 bits besides the tag's 2."
         " Table III's numbers are not in our copy of the paper, so only the shape can be compared:"
-        " the looser the bound, the more values need no bits, and the ratio goes beyond what"
-        f" cutting bits can reach (4): to {best.ratio:.1f}.",
-        "Where they would differ: a bound is absolute, so ratio and NMSE follow gradients' size."
-        f" Those here, a perceptron's on handwritten digits, are at most {size:.2g}. The accuracy"
-        " that whole trainings reach is figure 14's: experiments/inceptionn-fig14.toml.",
+        " the looser the bound, the more values need no bits, and the ratio rises above 4, the most"
+        f" that truncation can reach: to {best.ratio:.1f}.",
+        "Where they would differ: the bound is absolute, so ratio and NMSE depend on the size of"
+        f" the gradients. These, of a perceptron on handwritten digits, are at most {size:.2g}. For"
+        " the accuracy of whole trainings see figure 14: experiments/inceptionn-fig14.toml.",
     )
 
 

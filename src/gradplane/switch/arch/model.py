@@ -79,7 +79,7 @@ class Model(ABC, Generic[P]):
         self._traced: P | None = None
 
     def block_compiler(self, kind: Callable[..., Statements]) -> Statements:
-        """Make what compiles blocks, with a frame for their variables."""
+        """Return a compiler of blocks, with a frame for their variables."""
         return kind(Frame(), self.state, error_codes(self.program), self.compiler)
 
     @abstractmethod
@@ -88,7 +88,7 @@ class Model(ABC, Generic[P]):
 
     @abstractmethod
     def new_pass(self, pipeline: P, events: list[TraceEvent] | None) -> Pass[Any]:
-        """Make what takes one arrival through the blocks."""
+        """Return a new pass, which takes one arrival through the blocks."""
 
     @property
     @abstractmethod
@@ -194,8 +194,9 @@ class Pass(ABC, Generic[D]):
         self.note(Dropped, reason)
 
     def fault(self, reason: str, detail: str = "") -> None:
-        """Drop a packet whose program did what it must not: count the reason, and report it, or the
-        longer text `detail`, to the trace and the control plane."""
+        """Drop a packet because of a fault of its program; count and report the reason.
+
+        The trace and the control plane get the longer text `detail` if there is one."""
         self.state.drops[reason] += 1
         self.note(Dropped, detail or reason)
         self.state.report(Fault(f"packet dropped: {detail or reason}"))

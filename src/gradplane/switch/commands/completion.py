@@ -1,4 +1,4 @@
-"""Completion of an unfinished command's last word, by what its usage names in that place."""
+"""Completion of an unfinished command's last word, by the placeholder in the command's usage."""
 
 from __future__ import annotations
 

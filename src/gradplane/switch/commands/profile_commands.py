@@ -158,7 +158,7 @@ def table_indirect_set_default(target: CommandTarget, table: str, member: str) -
 
 @command("TABLE GROUP")
 def table_indirect_set_default_with_group(target: CommandTarget, table: str, group: str) -> None:
-    """Refused: a table's default is an action here."""
+    """Refuse the command: a table's default is an action here."""
     found = _indirect(target, table)
     raise CommandError(
         f"table {found.state.table.name}: its default is an action, not a group: take a member"

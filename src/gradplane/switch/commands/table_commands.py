@@ -75,7 +75,7 @@ def table_set_timeout(target: CommandTarget, table: str, handle: str, timeout: s
     where = target.switch.table(table)
     if not where.state.table.support_timeout:
         name = where.state.table.name
-        raise CommandError(f"table {name}: the source does not say support_timeout = true")
+        raise CommandError(f"table {name}: the source does not set support_timeout = true")
     found = entry_of(where.state, handle)
     milliseconds = command_values.natural(timeout, "timeout")
     where.state.modify(replace(found, idle_timeout_ns=milliseconds * 1_000_000))

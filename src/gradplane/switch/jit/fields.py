@@ -82,7 +82,7 @@ class FieldList:
         return parts
 
     def written(self, payload: tuple[Operand, Operand] | None = None) -> tuple[Operand, Operand]:
-        """Address and length of all bytes, those of a payload (address, length) behind them."""
+        """Return address and length of all bytes, a payload's (address, length) behind them."""
         f = self.f
         size = str(self.most + 16)
         if payload is not None:

@@ -20,7 +20,7 @@ SLACK = 1024  # choices that may be unused before all are written anew
 
 @dataclass(slots=True)
 class _Run:
-    """`users`: the entries with this target, by their id()."""
+    """The choices of a target. `users`: the entries with this target, by their id()."""
 
     actions: list[ActionData]
     first: int
@@ -32,8 +32,10 @@ class _Run:
 
 
 class Choices:
-    """The choices of one table. `encode` gives an action part of `size` bytes for an action, and
-    whether it is that of an entry; `moved` is called with entries whose numbers have changed."""
+    """The choices of one table.
+
+    encode: returns an action part of `size` bytes for an action, given whether it is an entry's.
+    moved: called with entries whose numbers have changed."""
 
     def __init__(
         self,

@@ -35,8 +35,10 @@ class LookupOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """`args`: of each action's parameters (offset, size) in the record, size 0 if it is not used;
-    `constants`: (offset, size, value) of each action's constants. `align`: of a record."""
+    """The plan of a plain table's records.
+
+    args: for each action, (offset, size) in the record of each parameter, size 0 if it is unused.
+    constants: for each action, (offset, size, value) of its constants. align: a record's."""
 
     outcomes: tuple[LookupOutcome, ...]
     args: tuple[tuple[tuple[int, int], ...], ...]

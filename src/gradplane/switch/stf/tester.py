@@ -227,7 +227,7 @@ class Tester:
     def _cell(counter: Counter, index: int) -> tuple[int, int]:
         try:
             return counter.read(index)
-        except TableError as error:  # not skipped, which would look like a check that holds
+        except TableError as error:  # not skipped: a skipped check would look like a passed one
             raise StfError(str(error)) from error
 
     def _direct(self, index: str, entries: list[Entry]) -> Count:

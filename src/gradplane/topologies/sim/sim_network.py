@@ -38,7 +38,7 @@ class _Program:
 
 
 class SimNetwork:
-    """A `gradplane.topologies.network.Network`. Its program is compiled when it is entered."""
+    """The simulated `Network`. Its program is compiled when it is entered."""
 
     def __init__(self, topology: Topology, config: SwitchConfig) -> None:
         self.topology = topology

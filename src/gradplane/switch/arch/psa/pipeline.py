@@ -5,8 +5,8 @@ After the ingress deparser: clone, then drop or resubmit or multicast or unicast
 deparser: clone, then drop or recirculate or send. (PSA specification 1.2, section 6.) Both
 deparsers run for each packet, dropped ones too: they fill in the metadata of clones.
 
-What the specification leaves undefined is zero. Times are in microseconds. Every port number is a
-port; packets sent to PSA_PORT_CPU go to the control plane.
+Values that the specification leaves undefined are zero. Times are in microseconds. Every port
+number is a port; packets sent to PSA_PORT_CPU go to the control plane.
 """
 
 from __future__ import annotations
