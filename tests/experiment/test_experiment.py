@@ -163,8 +163,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             "[topology]\ndelay = 2\n",
-            'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if it is'
-            " meant",
+            'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if'
+            " nanoseconds are meant",
         ),
         (
             '[topology]\ndelay = "2ms"\n[[job]]\ntimeout_ms = 3\n',

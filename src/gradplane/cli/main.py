@@ -39,6 +39,10 @@ Out = Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder; i
 Seed = Annotated[
     int | None, typer.Option(metavar="N", min=0, help="Replaces the experiment's seeds")
 ]
+Accuracy = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, metavar="X", help="Note when the test accuracy reaches X, as 0.95"),
+]
 Includes = Annotated[list[Path], typer.Option("-I", metavar="DIR", help="Folder of includes")]
 Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
 Externs = Annotated[
@@ -108,6 +112,7 @@ def run(
     out: Out = None,
     seed: Seed = None,
     settings: Settings = [],  # noqa: B006  (typer copies it)
+    target_accuracy: Accuracy = None,
     cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN_DIR", help="Finish a run that was stopped")
@@ -120,16 +125,21 @@ def run(
 
     _check_network(net)
     if resume is not None:
-        if experiment or out or settings or cli or seed is not None:
+        if experiment or out or settings or cli or (seed, target_accuracy) != (None, None):
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
         with _stoppable():
             summary = run_experiment.resume(resume, net=net, console=True)
     elif experiment is None:
         raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
     elif launch.is_study(experiment):
+        if target_accuracy is not None:
+            hint = "--target-accuracy"
+            raise typer.BadParameter("a study has its own result: omit it", param_hint=hint)
         _run_study(experiment, out, net, seed, settings, cli)
         return
     else:
+        if target_accuracy is not None:
+            settings = [*settings, f"output.target_accuracy={target_accuracy}"]
         with _stoppable():
             summary = run_experiment.run(
                 experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True
@@ -240,6 +250,73 @@ def replay(
         raise typer.Exit(1)
 
 
+@app.command()
+def sweep(
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+        ),
+    ] = None,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KEY=V1,V2,...", help="A key and the values it takes; may be repeated"
+        ),
+    ] = [],  # noqa: B006
+    seeds: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Runs of each point, under successive seeds"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="DIR", help="The sweep's folder; it must not exist"),
+    ] = None,
+    net: Annotated[str | None, typer.Option(metavar="mininet|sim", help="Default: sim")] = None,
+    settings: Settings = [],  # noqa: B006
+    target_accuracy: Accuracy = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler; default: this machine"),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Local processes; default: one for each core"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the sweep in the folder -o")
+    ] = False,
+) -> None:
+    """Run an experiment at every point of a grid and under several seeds; write one table."""
+    from gradplane.cli import output_tables
+    from gradplane.sweeps import sweep as sweeping
+
+    _check_network(net)
+    console = _console()
+    with _stoppable():
+        done = sweeping.carry_out(
+            experiment,
+            over,
+            out,
+            seeds=seeds,
+            net=net,
+            settings=settings,
+            target_accuracy=target_accuracy,
+            cluster_address=cluster,
+            workers=workers,
+            resume=resume,
+            console=console,
+        )
+    console.print(output_tables.sweep(done.results))
+    _say(console, f"report: {done.folder.path / 'report.html'}")
+    if done.failures:
+        runs = len(done.folder.plan.runs)
+        lines = [f"{len(done.failures)} of {runs} runs failed:"]
+        lines += [f"  {name}: {text}" for name, text in done.failures.items()]
+        lines.append(f"gradplane sweep --resume -o {done.folder.path} runs them again")
+        _fail("\n".join(lines))
+
+
 @app.command("compare-targets")
 def compare_targets(
     experiment: Annotated[
@@ -277,16 +354,25 @@ def report(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR", show_default=False)],
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="The HTML file to write")] = None,
 ) -> None:
-    """Write the report of a run or a study, or the comparison of several runs."""
+    """Write the report of a run, a study or a sweep, or the comparison of several runs."""
     from gradplane.report import page as reports
     from gradplane.studies import launch
+    from gradplane.sweeps import sweep_folder
 
     studies = [folder for folder in folders if launch.is_folder(folder)]
-    if studies and len(folders) > 1:
+    sweeps = [folder for folder in folders if sweep_folder.is_sweep(folder)]
+    if (studies or sweeps) and len(folders) > 1:
+        kind = "study" if studies else "sweep"
         raise typer.BadParameter(
-            f"{studies[0]} is a study's folder, and only runs are compared: give it alone",
+            f"{[*studies, *sweeps][0]} is a {kind}'s folder, and only runs are compared: give it"
+            " alone",
             param_hint="RUN_DIR",
         )
+    if sweeps:
+        from gradplane.sweeps.sweep import write_report
+
+        _say(_console(), f"report: {write_report(sweeps[0], out)}")
+        return
     if studies:
         _say(_console(), f"report: {launch.write_report(studies[0], out)}")
         return

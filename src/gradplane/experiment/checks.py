@@ -7,6 +7,7 @@ from gradplane import aggregations
 from gradplane.aggregations.aggregation import PlacedJob
 from gradplane.controller.plan import quorum_problem
 from gradplane.experiment import p4_programs
+from gradplane.experiment.compute_times import workers_problem
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.document import Key, nearest
 from gradplane.experiment.impairment_sections import StragglerSection
@@ -49,6 +50,8 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
             f"{job.size} workers from host {job.first_host} on do not fit the topology's {hosts}",
             ((*where, "workers"), (*where, "first_host"), ("topology", "workers")),
         )
+    if mismatch := workers_problem(job.compute_ms, job.size):
+        yield Problem(mismatch, ((*where, "compute_ms"), (*where, "workers")))
     assert job.quorum is not None, "not resolved"
     if problem := quorum_problem(job.quorum, job.size):
         keys = (*where, "quorum"), (*where, "workers"), ("topology", "workers")

@@ -15,7 +15,7 @@ from gradplane.controller.blocking import Setup
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import MAX_JOBS, JobPlan, Route
-from gradplane.experiment import checks, p4_programs
+from gradplane.experiment import checks, compute_times, p4_programs
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.experiment.document import ExperimentError, Key
@@ -94,7 +94,8 @@ def _plain(deployed: DeployedJob) -> Job:
 def baseline(deployment: Deployment) -> Deployment:
     """Return the same training without compression, losses and stragglers."""
     jobs = tuple(_plain(deployed) for deployed in deployment.jobs)
-    plain = {"job": jobs, "impairment": (), "output": Output(baseline=False)}
+    output = Output(baseline=False, target_accuracy=deployment.experiment.output.target_accuracy)
+    plain = {"job": jobs, "impairment": (), "output": output}
     return deploy(resolve(deployment.experiment.model_copy(update=plain)))
 
 
@@ -273,7 +274,7 @@ def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfi
         batch=job.batch,
         lr=job.lr,
         momentum=job.momentum,
-        compute_ns=round(job.compute_ms * 1e6),
+        compute_ns=compute_times.to_ns(job.compute_ms),
         seed=job.seed,
         sync=job.sync,
         sync_threshold=job.sync_threshold,

@@ -59,7 +59,7 @@ class JobConfig:
     batch: int
     lr: float
     momentum: float
-    compute_ns: int
+    compute_ns: Any  # of a gradient; see training/compute_times.py
     seed: int
     sync: bool
     sync_threshold: int  # synchronise when a worker missed more results than this in an epoch

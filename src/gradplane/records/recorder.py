@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from gradplane.hosts.impairments.verdict_kinds import ARRIVING
 from gradplane.records.run_folder import ARRIVALS, IMPAIRMENTS, METRICS
 
 Record = dict[str, Any]
@@ -25,6 +26,16 @@ _ARRIVALS = ("arrival", "norm", "epoch", "stall")
 
 class StallError(Exception):
     """No round ended for too long; the message names who waits for what, and who is missing."""
+
+
+@dataclass(frozen=True)
+class EpochEnd:
+    """A job at the end of an epoch: rounds so far, seconds since its start, accuracy from 0 to 1 on
+    the test rows as a mean over the workers."""
+
+    rounds: int
+    seconds: float
+    test_accuracy: float
 
 
 @dataclass
@@ -45,6 +56,7 @@ class JobTally:
     weights: dict[int, str] = field(default_factory=dict)  # by worker: the last parameters' digest
     traffic: Counter[str] = field(default_factory=Counter)
     parts: Counter[str] = field(default_factory=Counter)  # ns of PARTS, the workers' added up
+    curve: list[EpochEnd] = field(default_factory=list)  # in order
 
     def add_round(self, line: Record) -> None:
         """Take a line of metrics.jsonl."""
@@ -66,6 +78,15 @@ class JobTally:
         """Take a worker's record of an epoch's end."""
         self.accuracies[record["worker"]] = record["test_accuracy"]
         self.synchronised += record["worker"] == 0 and record["source"] is not None
+
+    def add_accuracy(self, line: Record) -> None:
+        """Take the line of an epoch's last round once it has the accuracies."""
+        seconds = (line["finished"] - (self.started or 0)) / 1e9
+        self.curve.append(EpochEnd(line["round"] + 1, seconds, line["test_accuracy"]))
+
+    def reached(self, test_accuracy: float) -> EpochEnd | None:
+        """Return the first end of an epoch with at least that accuracy; None if there is none."""
+        return next((end for end in self.curve if end.test_accuracy >= test_accuracy), None)
 
     def add_arrival(self, record: Record) -> None:
         """Take a worker's record of a result; a late one was recorded as lost before."""
@@ -139,7 +160,7 @@ class Recorder:
     @property
     def drops(self) -> int:
         """The number of packets that the impairments have lost so far."""
-        return sum(n for (verdict, _), n in self.verdicts.items() if verdict != "delay")
+        return sum(n for (verdict, _), n in self.verdicts.items() if lost(verdict))
 
     def _round(self, record: Record) -> None:
         number, training_round = record["job"], record["round"]
@@ -163,7 +184,7 @@ class Recorder:
         if len(ended) == job.workers:  # the job's last line is that of the epoch's last round
             del self._epochs[record["job"], record["epoch"]]
             means = {key: _mean(ended, key) for key in ("train_accuracy", "test_accuracy")}
-            self._rounds.amend(record["job"], means)
+            job.add_accuracy(self._rounds.amend(record["job"], means))
 
     def _arrival(self, record: Record) -> None:
         self.jobs[record["job"]].add_arrival(record)
@@ -183,7 +204,7 @@ class Recorder:
     def _verdict(self, record: Record) -> None:
         self._write(IMPAIRMENTS, record)
         self.verdicts[record["verdict"], record["direction"]] += 1
-        if record["verdict"] != "delay":
+        if lost(record["verdict"]):
             self._lost[f"{record['link']} {record['direction']}"] += 1
 
     def _stall(self, record: Record) -> None:
@@ -228,8 +249,8 @@ class _RoundLines:
         self._last[job] = self._file.seek(0, os.SEEK_END), line
         self._file.write(_line(line).encode())
 
-    def amend(self, job: int, values: Record) -> None:
-        """Add values to a job's last line."""
+    def amend(self, job: int, values: Record) -> Record:
+        """Add values to a job's last line, and return it."""
         begin, line = self._last[job]
         self._file.seek(begin)
         former, *others = self._file.readlines()
@@ -240,10 +261,16 @@ class _RoundLines:
         for other, (place, its) in self._last.items():
             if place > begin:
                 self._last[other] = place + growth, its
+        return line | values
 
 
 def _line(record: Record) -> str:
     return json.dumps(record, separators=(",", ":")) + "\n"
+
+
+def lost(verdict: str) -> bool:
+    """Return whether a packet with that verdict of the impairments did not arrive in time."""
+    return verdict not in ARRIVING
 
 
 def _waiting(record: Record) -> str:

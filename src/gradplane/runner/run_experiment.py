@@ -123,7 +123,8 @@ def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
     The records go into `folder`, which exists; net: "mininet" or "sim". Raises as `run` does.
     """
     network = choose_network(net, None)
-    plain = experiment.model_copy(update={"output": Output(baseline=False)})
+    output = Output(baseline=False, target_accuracy=experiment.output.target_accuracy)
+    plain = experiment.model_copy(update={"output": output})
     deployment = load_deployment(plain)
     check_target(deployment, network)
     return _isolated(_Task(deployment, folder.resolve(), network, False, False))
