@@ -1,6 +1,6 @@
 """BMv2's JSON (p4lang/behavioral-model, docs/JSON_format.md) from the intermediate representation.
 
-`compile_text` makes the file that simple_switch loads or, of a PSA program, psa_switch. `storage`
+`compile_text` makes the file that simple_switch loads or, for a PSA program, psa_switch. `storage`
 lays the program's variables out as headers and fields, `expressions` and `actions` translate code,
 `control_flow` cuts controls into tables, conditions and actions; `parsers`, `externs`, `sections`,
 `v1model` and `psa` do what their names say.

@@ -62,7 +62,7 @@ class Sections:
 
     def _counter(self, e: ir.ExternInstance) -> Json:
         if e.kind == "counter":
-            return {"size": e.args[0], "is_direct": False}
+            return {"size": e.number("size"), "is_direct": False}
         return {"is_direct": True} | self._owner(e)
 
     def meters(self) -> list[Json]:
@@ -71,15 +71,14 @@ class Sections:
 
     def _meter(self, e: ir.ExternInstance) -> Json:
         direct = e.kind == "direct_meter"
-        unit = str(e.args[0 if direct else 1]).lower()
-        found: Json = {"is_direct": direct, "rate_count": 2, "type": unit}
+        found: Json = {"is_direct": direct, "rate_count": 2, "type": e.word("unit")}
         if not direct:
-            return found | {"size": e.args[0]}
+            return found | {"size": e.number("size")}
         result = self._resources.meter_result(e).reference
         return found | {"result_target": result} | self._owner(e)
 
     def _owner(self, e: ir.ExternInstance) -> Json:
-        """The table of a direct counter or meter; there are as many cells as entries."""
+        """Return the table of a direct counter or meter, which has a cell per entry."""
         for table in self._program.tables:
             if e in (table.counter, table.meter):
                 return {"binding": table.name, "size": table.size}
@@ -93,9 +92,9 @@ class Sections:
         (cell,) = e.type_args[:1]
         if not isinstance(cell, Bits) and isinstance(cell, Fields):
             raise refuse(e.span, f"BMv2's registers hold numbers, no {cell}")
-        if len(e.args) > 1 and e.args[1]:
-            raise refuse(e.span, f"BMv2's registers start with 0, not with {e.args[1]}")
-        return {"size": e.args[0], "bitwidth": scalar_width(cell)}
+        if initial := e.number("initial", 0):
+            raise refuse(e.span, f"BMv2's registers start with 0, not with {initial}")
+        return {"size": e.number("size"), "bitwidth": scalar_width(cell)}
 
     # -- action profiles ------------------------------------------------------------------------
 
@@ -111,8 +110,8 @@ class Sections:
     def _profile(self, at: int, profile: ir.ExternInstance, tables: list[ir.Table]) -> Json:
         found: Json = {"name": profile.name, "id": at}
         if profile.kind != "action_selector":
-            return found | {"max_size": profile.args[0]}
-        algorithm, size = hash_name(profile.args[0]), profile.args[1]
+            return found | {"max_size": profile.number("size")}
+        algorithm, size = hash_name(profile.word("algorithm")), profile.number("size")
         inputs: list[Json] = []
         for key in tables[0].keys:
             if key.match_kind == "selector":
