@@ -139,7 +139,7 @@ class Externs:
         inputs = self._selector_inputs.get(profile.name)
         keys = []
         for item in inputs or ():
-            name = ".".join(map(str, item["value"].value)) if item.kind() == "field" else ""
+            name = ".".join(p.text for p in item["value"]) if item.kind() == "field" else ""
             keys.append(ir.Key(name, self._input(item, scope), "selector"))
         return keys
 
