@@ -54,7 +54,9 @@ class Uses:
                 actions |= dict.fromkeys(_hashables([default.get("action_id")]))
             if "action_ids" not in table:
                 names = set(_hashables(table.get("actions")))
-                actions |= {i: None for i, a in self._actions.items() if str(a.get("name")) in names}
+                actions |= {
+                    i: None for i, a in self._actions.items() if str(a.get("name")) in names
+                }
         for call in _objects(pipeline.get("action_calls")):
             actions |= dict.fromkeys(_hashables([call.get("action_id")]))
         for action in actions:
