@@ -201,6 +201,14 @@ class ControlPlane:
         index = found.index_type_name.name
         return [cell] if not index else [cell, NewType(index, Bits(32))]
 
+    def is_tuple_digest(self, name: str) -> bool:
+        """Return whether a learn list has the name that p4c gives one of a tuple.
+
+        In P4Info such digests have numbers instead."""
+        if self._info is not None:
+            return self._find("digests", name) is None
+        return name.startswith("tuple_")
+
     def digest_type(self, name: str, types: Sequence[Type]) -> list[str]:
         """Return the names of a digest's fields; none if the P4Info does not have them."""
         found = self._find("digests", name)
