@@ -143,6 +143,13 @@ class ControlPlane:
                     return (Annotation("defaultonly"),)
         return ()
 
+    def table_size(self, table: str) -> int:
+        """Return how many entries a table can have; 0 if the P4Info does not have it.
+
+        BMv2's JSON has the number of the source's entries, for a table that has some."""
+        found = self._find("tables", table)
+        return 0 if found is None else int(found.size)
+
     def has_const_entries(self, table: str) -> bool:
         """Return whether controllers may not change a table that has entries in the source."""
         found = self._find("tables", table)
