@@ -42,7 +42,7 @@ def test_all_that_is_wrong_is_said_before_anything_starts(swept_file: Path) -> N
     ]
     with pytest.raises(ExperimentError) as refused:
         planned(swept_file, "job.quorum=1,2,3")
-    assert str(refused.value).startswith("--over job.quorum=3: quorum = 3 is more than the job's 2")
+    assert str(refused.value).startswith("--over job.quorum=3: quorum = 3 of 2 workers")
 
 
 def test_defaults_follow_from_each_point(swept_file: Path) -> None:

@@ -488,7 +488,7 @@ def compile_for(
         print(warning.render(compiled.reporter.lines), file=sys.stderr)
     text = programs.compiled_for(target, compiled, arch)
     if p4info is not None:
-        p4info.write_text(programs.p4info(compiled.program), "utf-8")
+        p4info.write_text(programs.p4info(compiled.program, target), "utf-8")
     output.write_text(text, "utf-8")
 
 

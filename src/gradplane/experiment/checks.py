@@ -123,6 +123,17 @@ def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
             yield Problem(text, ((*where, "count"),))
 
 
+def traffic(experiment: Experiment, network: Topology) -> Iterator[Problem]:
+    """Yield ends of background flows that are no hosts."""
+    hosts = [host.name for host in network.hosts]
+    for index, section in enumerate(experiment.traffic):
+        for key in ("source", "destination"):
+            name = getattr(section, key)
+            if name not in hosts:
+                text = f'no host "{name}": {nearest(name, hosts)}'
+                yield Problem(text, (("traffic", index, key),))
+
+
 def _is_another(program: str, needed: str) -> bool:
     """Return whether a program is a shipped one and not the needed one.
 

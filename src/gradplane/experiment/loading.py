@@ -43,6 +43,7 @@ def load_deployment(
     with a line for each thing that is wrong: place, key, what is allowed."""
     document = _document(source)
     everywhere = [f"seed={seed}", f"job.seed={seed}", f"impairment.seed={seed}"]
+    everywhere.append(f"traffic.seed={seed}")
     changes = [*settings, *([] if seed is None else everywhere)]
     override(document, changes, partial(completed, Experiment))
     experiment = _with_program(resolve(_validated(document)), document, source)

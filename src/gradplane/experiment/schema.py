@@ -14,6 +14,7 @@ from gradplane.codecs import ErrorBound, SumWidth
 from gradplane.experiment.compute_times import ComputeTime
 from gradplane.experiment.impairment_sections import Impairment
 from gradplane.experiment.sections import OpenSection, Section
+from gradplane.experiment.traffic_section import TrafficSection
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
@@ -136,6 +137,7 @@ class Experiment(Section):
     switch: SwitchSection = SwitchSection()
     job: tuple[Job, ...] = Field(default=(Job(),), strict=False)
     impairment: tuple[Impairment, ...] = Field(default=(), strict=False)
+    traffic: tuple[TrafficSection, ...] = Field(default=(), strict=False)
     output: Output = Output()
 
     def values(self) -> dict[str, Any]:

@@ -209,6 +209,17 @@ class SwitchSummary(TypedDict):
 
 
 @with_config(ConfigDict(strict=True))
+class FlowSummary(TypedDict):
+    """A flow of background traffic in summary.json; datagrams."""
+
+    source: str
+    destination: str
+    packet: int
+    sent: int
+    received: int
+
+
+@with_config(ConfigDict(strict=True))
 class TrainingSummary(TypedDict):
     """The values of summary.json about one training: the run's, or its baseline's."""
 
@@ -222,6 +233,7 @@ class TrainingSummary(TypedDict):
     switches: dict[str, SwitchSummary]
     links: list[LinkSummary]
     link_bytes: LinkBytes
+    background: NotRequired[list[FlowSummary]]
 
 
 @with_config(ConfigDict(strict=True))

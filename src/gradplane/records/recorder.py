@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from gradplane.hosts.impairments.verdict_kinds import ARRIVING
@@ -123,6 +122,7 @@ class Recorder:
         self.jobs = [JobTally(count) for count in workers]
         self.verdicts: Counter[tuple[str, str]] = Counter()  # by (verdict, direction)
         self.stalls: dict[tuple[int, int], Record] = {}  # by (job, worker): the last
+        self.background: dict[int, Counter[str]] = {}  # by flow: datagrams sent and received
         self._on_round = on_round
         self._files: dict[str, TextIO] = {}
         self._folder = folder
@@ -137,6 +137,7 @@ class Recorder:
             "verdict": self._verdict,
             "stall": self._stall,
             "parts": self._server_parts,
+            "traffic": self._background,
         }
 
     def __enter__(self) -> "Recorder":
@@ -145,12 +146,7 @@ class Recorder:
             self._files[name] = (self._folder / name).open("w", encoding="utf-8", buffering=1)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._rounds.close()
         for file in self._files.values():
             file.close()
@@ -201,6 +197,10 @@ class Recorder:
         for part in ("codec", "reduce"):
             job.parts[part] += job.workers * record[part]
             job.parts["communication"] -= job.workers * record[part]
+
+    def _background(self, record: Record) -> None:
+        counts = self.background.setdefault(record["flow"], Counter())
+        counts.update({way: record[way] for way in ("sent", "received")})
 
     def _done(self, record: Record) -> None:
         job = self.jobs[record["job"]]

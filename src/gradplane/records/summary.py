@@ -75,6 +75,18 @@ def outcome(
     } | network
 
 
+def background(
+    experiment: Experiment, counts: Mapping[int, Mapping[str, int]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return summary.json's part about background traffic; empty if there is none."""
+    flows = [
+        {"source": flow.source, "destination": flow.destination, "packet": flow.packet}
+        | {way: counts.get(number, {}).get(way, 0) for way in ("sent", "received")}
+        for number, flow in enumerate(experiment.traffic)
+    ]
+    return {"background": flows} if flows else {}
+
+
 def _time_to_accuracy(target: float, tallies: Sequence[JobTally]) -> dict[str, float | None]:
     """Return when the last of the jobs reached the target at the end of an epoch.
 

@@ -73,7 +73,7 @@ def _flat(values: Any, key: str = "") -> dict[str, str]:
     """Return every value below, as text, by its key as --set takes it."""
     if isinstance(values, dict):
         items = [(str(name), value) for name, value in values.items()]
-    elif isinstance(values, list) and key in ("job", "impairment"):
+    elif isinstance(values, list) and key in ("job", "impairment", "traffic"):
         items = [(str(number), value) for number, value in enumerate(values)]
     else:
         return {key: _short(values)}

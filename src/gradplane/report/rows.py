@@ -78,6 +78,16 @@ def compute(lines: Sequence[dict[str, Any]], jobs: Mapping[int, str]) -> Iterato
         yield [jobs[job], str(worker), *(f"{cell:.3f}" for cell in cells)]
 
 
+BACKGROUND = ("flow", "from", "to", "bytes a datagram", "sent", "received")
+
+
+def background(summary: Summary) -> Iterator[Row]:
+    """Yield a row for each flow of background traffic, with BACKGROUND's columns."""
+    for number, flow in enumerate(summary.get("background", ())):
+        counts = (f"{flow[key]:,}" for key in ("packet", "sent", "received"))
+        yield [str(number), flow["source"], flow["destination"], *counts]
+
+
 def parts(summary: Summary) -> Iterator[Row]:
     """Yield a row for each job, then each of the baseline's, in ms per round; PARTS' columns."""
     runs = [("", summary), ("baseline", summary.get("baseline"))]

@@ -33,6 +33,10 @@ def contents(run: RunData) -> Values:
         "links": _links(summary),
         "times": {"head": report_rows.PARTS, "rows": list(report_rows.parts(summary))},
         "compute": {"head": report_rows.COMPUTE, "rows": list(_compute_rows(run))},
+        "background": {
+            "head": report_rows.BACKGROUND,
+            "rows": list(report_rows.background(summary)),
+        },
         "timeline": _timeline(run),
         "switches": _switches(summary),
         "weights": _weights(run),

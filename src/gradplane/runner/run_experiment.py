@@ -21,7 +21,7 @@ from gradplane.records.manifest import Manifest, planned_jobs, program_digest
 from gradplane.records.recorder import Recorder
 from gradplane.records.run_data import RunData
 from gradplane.records.run_folder import FolderError
-from gradplane.records.summary import Summary, link_counters, outcome, switch_counters
+from gradplane.records.summary import Summary, background, link_counters, outcome, switch_counters
 from gradplane.report import page
 from gradplane.runner import isolation
 from gradplane.runner.machine import OneBlasThread, describe
@@ -247,6 +247,7 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
         }
         links = net.link_counters()
     found = {"switches": switches} | link_counters(links, net.topology)
+    found |= background(deployment.experiment, recorder.background)
     values = outcome(deployment.experiment, recorder.jobs, recorder.verdicts, found)
     for job, deployed in zip(values["jobs"], deployment.jobs, strict=True):
         job["values"] = deployed.values

@@ -9,7 +9,7 @@ from typing import Any
 from gradplane.experiment.document import Setting, inline, parse_value
 from gradplane.sweeps.sweep_errors import SweepError
 
-_SEEDS = re.compile(r"(?:(?:job|impairment)\.(?:\d+\.)?)?seed")
+_SEEDS = re.compile(r"(?:(?:job|impairment|traffic)\.(?:\d+\.)?)?seed")
 _OPENING, _CLOSING = "[{", "]}"
 _FORM = "expected KEY=V1,V2,..., such as job.quorum=3,4"
 
