@@ -35,7 +35,7 @@ class Swept:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why runs failed, by their name."""
+        """The errors of failed runs, by the run's name."""
         return self.results.failures
 
 
