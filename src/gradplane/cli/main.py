@@ -357,10 +357,10 @@ def report(
     """Write the report of a run, a study or a sweep, or the comparison of several runs."""
     from gradplane.report import page as reports
     from gradplane.studies import launch
-    from gradplane.sweeps import sweep_folder
+    from gradplane.sweeps.plan_file import is_sweep
 
     studies = [folder for folder in folders if launch.is_folder(folder)]
-    sweeps = [folder for folder in folders if sweep_folder.is_sweep(folder)]
+    sweeps = [folder for folder in folders if is_sweep(folder)]
     if (studies or sweeps) and len(folders) > 1:
         kind = "study" if studies else "sweep"
         raise typer.BadParameter(
