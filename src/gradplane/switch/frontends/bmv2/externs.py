@@ -58,7 +58,7 @@ class Externs:
         self._known[made.kind, name] = made
 
     def _cell(self, entry: Item) -> Bits:
-        """Return the type of a register's cells; only P4Info tells whether they are signed."""
+        """Return the type of a register's cells; only P4Info says whether they are signed."""
         cell = Bits(entry["bitwidth"].number)
         declared = self._control_plane.cell_types(entry["name"].text)
         signed = Bits(cell.width, True)
