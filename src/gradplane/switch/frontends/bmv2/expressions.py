@@ -156,6 +156,8 @@ class Expressions:
 
     def _leaf(self, item: Item) -> ir.Expr:
         match item.kind():
+            case "field" if isinstance(item["value"].value, list) and _is_computed(item["value"]):
+                return self._validity(item["value"])
             case "field":
                 return self._bits(self.scope.field(item["value"]), item)
             case "hexstr":
@@ -168,6 +170,14 @@ class Expressions:
             case "stack_field" | "union_stack_field":
                 return self._bits(self.last_field(item["value"]), item)
         raise item.refuse(f"a {item.kind()} is no number that can be read here")
+
+    def _validity(self, names: Item) -> ir.Expr:
+        """Return the validity of a header with a run-time index, as p4c writes it."""
+        header, field = names.parts(2)
+        if field.value != VALID:
+            raise field.refuse(f"expected {VALID}")
+        whole = Item({"type": "expression", "value": header.value}, names.file, names, 0)
+        return ir.Cast(Bits(1), ir.IsValid(BOOL, self.header(whole)))
 
     def _bits(self, e: ir.Expr, item: Item) -> ir.Expr:
         if not isinstance(e.type, Bits):
@@ -428,6 +438,12 @@ def unwrapped(item: Item) -> Item:
     while item.kind() == "expression" and item["value"].get("op") is None:
         item = item["value"]
     return item
+
+
+def _is_computed(names: Item) -> bool:
+    """Return whether a field's header is an expression in place of a name."""
+    first = next(iter(names), None)
+    return first is not None and isinstance(first.value, dict)
 
 
 def _operands(value: Item) -> tuple[str, Item | None, Item | None]:
