@@ -231,7 +231,7 @@ class Primitives:
             ("in", self.code.index(size)),
         ]
         call = _call("hash", *args)
-        self._externs.hash_calls.append((calculation["value"].text, call))
+        call.calculation = calculation["value"].text
         return [call]
 
     # -- the packet's path ----------------------------------------------------------------------
