@@ -284,7 +284,7 @@ def sweep(
         typer.Option(metavar="N", min=1, help="Local processes; default: one for each core"),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the sweep in the folder -o")
+        bool, typer.Option("--resume", help="Continue the sweep in the folder -o")
     ] = False,
 ) -> None:
     """Run an experiment at every point of a grid and under several seeds; write one table."""
