@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
 from gradplane.hosts.impairments.verdict_kinds import ARRIVING
@@ -147,12 +146,7 @@ class Recorder:
             self._files[name] = (self._folder / name).open("w", encoding="utf-8", buffering=1)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._rounds.close()
         for file in self._files.values():
             file.close()
