@@ -31,6 +31,7 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
         device_id=3,
         cpu_port=255,
         drop_port=64,
+        priority_queues=8,
         grpc_address="0.0.0.0:50051",
         notes=(
             f"--nanolog is ignored: {tracing}",
@@ -39,7 +40,6 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
             f"--debugger is ignored: {tracing}",
             "--max-port-count is ignored: there are 512 ports",
             "--enable-swap is ignored: a pushed program replaces the one that runs",
-            "--priority-queues is ignored: the switch has no queues",
             "--grpc-server-addr 0.0.0.0:50051: other machines may control the switch, and"
             " connections are not encrypted; see --grpc-server-ssl",
         ),

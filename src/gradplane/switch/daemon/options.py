@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
+from gradplane.switch.runtime.egress_queues import PRIORITIES
 
 PORTS = 512  # of simple_switch
 DROP_PORT = 511
@@ -32,7 +33,6 @@ _IGNORED = {
     "--nanolog": (1, "gradplane trace --at ADDRESS traces packets"),
     "--max-port-count": (1, f"there are {PORTS} ports"),
     "--enable-swap": (0, "a pushed program replaces the one that runs"),
-    "--priority-queues": (1, "the switch has no queues"),
 }
 _REFUSED = {
     "--restore-state": "state that BMv2 saved cannot be read; give --commands FILE",
@@ -54,7 +54,8 @@ class SwitchOptions:
     externs. interfaces: (port, network interface). pcap: the folder for INTERFACE_in.pcap and
     INTERFACE_out.pcap. engine: None for the default. log_console, log_file: write each packet's
     trace, with its first `dump_bytes`, to stderr or a file. commands: files of commands to run at
-    the start. thrift_port: a second port for `gradplane cli`, on loopback and without TLS.
+    the start. priority_queues: the queues of each port; None: one, and a packet's priority has no
+    effect. thrift_port: a second port for `gradplane cli`, on loopback and without TLS.
     notes: a line for each ignored option, and on unprotected connections.
     """
 
@@ -76,6 +77,7 @@ class SwitchOptions:
     device_id: int = 0
     cpu_port: int | None = None
     drop_port: int = DROP_PORT
+    priority_queues: int | None = None
     grpc_address: str = DEFAULT_ADDRESS
     tls: ServerTls | None = None
     notes: tuple[str, ...] = ()
@@ -95,6 +97,9 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
             raise OptionError(f"--commands {file}: there is no such file")
     if parsed.thrift_port is not None and not 1 <= parsed.thrift_port <= 65535:
         raise OptionError(f"--thrift-port {parsed.thrift_port}: not within 1 to 65535")
+    queues = parsed.priority_queues
+    if queues is not None and not 1 <= queues <= PRIORITIES:
+        raise OptionError(f"--priority-queues {queues}: a port has 1 to {PRIORITIES}")
     logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
     check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
@@ -123,6 +128,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         device_id=parsed.device_id,
         cpu_port=parsed.cpu_port,
         drop_port=parsed.drop_port,
+        priority_queues=parsed.priority_queues,
         grpc_address=parsed.grpc_server_addr,
         tls=tls,
         notes=tuple(notes),
@@ -181,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--grpc-server-with-client-auth", action="store_true", help="require their certificates")
     add("--cpu-port", type=int, metavar="PORT", help="for packet-in and packet-out")
     add("--drop-port", type=int, default=DROP_PORT, metavar="PORT", help="of mark_to_drop")
+    add("--priority-queues", type=int, metavar="N", help="queues of each port, 1 to 8")
     return parser
 
 
