@@ -216,6 +216,11 @@ class Switch:
         """
         return self.state.links.queues
 
+    @property
+    def sees_queues(self) -> bool:
+        """Whether the program's metadata give away how long packets wait for egress."""
+        return self.architecture.implementation.sees_queues(self.program)
+
     def next_departure(self) -> int | None:
         """Return when a packet may leave a queue next, by the clock; None while none waits."""
         return self.queues.next_departure()

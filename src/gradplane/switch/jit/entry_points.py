@@ -29,8 +29,8 @@ NODE = {"data": 0, "capacity": 8, "length": 16, "kind": 24, "port": 32, "passes"
 NODE_META = 48
 WAITING = {"whole": 0, "port": 8, "priority": 16, "size": 24, "enq_timestamp": 32, "enq_qdepth": 40,
            "deq_timedelta": 48, "deq_qdepth": 56}  # fmt: skip
-"""The head of a packet that waits. `whole`: bytes of the record, `size`: of the packet. The last four
-are set when it leaves."""
+"""The head of a packet that waits. `whole`: bytes of the record, `size`: of the packet. The last
+four are set when it leaves."""
 WAITING_HEAD = 64
 ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind"),
           ("ptr", "%meta"), ("i64", "%passes")]  # fmt: skip

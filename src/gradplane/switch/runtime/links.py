@@ -1,4 +1,4 @@
-"""The links of the ports: which are down, how many packets wait for each, and queues before them."""
+"""The ports' links: which are down, how many packets wait for each, and the queues before them."""
 
 from __future__ import annotations
 
