@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from copy import copy
-from itertools import pairwise
 from typing import Any, NoReturn
 
 import pcpp
@@ -35,8 +34,8 @@ class MacroExplosion(MacroError):
 
 
 class _Token:
-    """A pcpp token that is copied fast. `made_by`: the macros that it comes from, which do not expand
-    it again."""
+    """A pcpp token that is copied fast. `made_by`: the macros that it comes from, which do not
+    expand it again."""
 
     made_by: tuple[str, ...] = ()
 
@@ -48,11 +47,13 @@ class _Token:
 
 
 class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
-    """pcpp, with an expansion of its own: pcpp scans and copies each token of an expansion once more
-    for each macro around it. Tokens other than names are shared between expansions, never changed.
+    """pcpp, with an expansion of its own: pcpp scans and copies each token of an expansion once
+    more for each macro around it. Tokens other than names are shared between expansions, never
+    changed.
     """
 
     budget = 0
+    unclosed = False  # a list of arguments did not end within the last expansion
     around: tuple[str, ...] = ()  # the macros around the use whose arguments are expanded
 
     def on_error(self, file: object, line: object, msg: str) -> NoReturn:
@@ -81,7 +82,10 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
             token = tokens[i]
             if token.type != self.t_ID:
                 i += 1
-            elif token.value in self.macros and token.value not in (*token.made_by, *expanding_from):
+            elif token.value in self.macros and token.value not in (
+                *token.made_by,
+                *expanding_from,
+            ):
                 i = self._replaced(tokens, i, (*expanding_from, token.value))
             else:
                 if token.value in BUILT_IN:
@@ -101,16 +105,19 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
                 return opening
             args, end = self._arguments(tokens, opening, macro)
             if not end:
-                return len(tokens)  # they are not closed
+                self.unclosed = True
+                return len(tokens)
             outer, self.around = self.around, expanding_from[:-1]
             body = self.macro_expand_args(macro, args)
             self.around = outer
+        self.unclosed = False
         made = self.expand_macros(body, expanding_from)
         for other in made:
             if other.type == self.t_ID:
                 other.made_by = (*other.made_by, token.value)
-        # It is expanded already, but for a name at its end whose arguments follow the use.
-        last = len(made)
+        # It is expanded already, but for a name at its end whose arguments follow the use, or one
+        # whose arguments end behind the use.
+        last = 0 if self.unclosed else len(made)
         while last and made[last - 1].type in self.t_WS:
             last -= 1
         if last and made[last - 1].type == self.t_ID:
@@ -136,7 +143,9 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
         if macro.variadic:
             if len(given) < wanted - 1:
                 plural = "s" if wanted > 2 else ""
-                self.on_error("", 0, f"Macro {macro.name} must have at least {wanted - 1} argument{plural}")
+                self.on_error(
+                    "", 0, f"Macro {macro.name} must have at least {wanted - 1} argument{plural}"
+                )
             if len(given) >= wanted:
                 given[wanted - 1 :] = [tokens[starts[wanted - 1] : end - 1]]
         elif (given != [[]] or wanted > 1) and len(given) != wanted:
@@ -145,9 +154,7 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
             )
         return given + [[] for _ in range(wanted - len(given))], end
 
-    def _listed(
-        self, tokens: list[Any], opening: int
-    ) -> tuple[list[list[Any]], int, list[int]]:
+    def _listed(self, tokens: list[Any], opening: int) -> tuple[list[list[Any]], int, list[int]]:
         """Return the parts between commas, without blanks around them, the end of the list behind
         `opening` (0 if there is none), and where the parts start."""
         parts: list[list[Any]] = [[]]
@@ -169,17 +176,38 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
 
     def macro_expand_args(self, macro: Any, args: list[list[Any]]) -> list[Any]:
         """Return a macro's body with its arguments, which are expanded, in their places."""
-        if macro.str_patch or macro.variadic or any(t.type == self.t_DPOUND for t in macro.value):
+        if not hasattr(macro, "parts"):
+            macro.parts = self._parts(macro)
+        if macro.parts is None:
             return list(super().macro_expand_args(macro, args))
-        places = {at: argument for _, argument, at in macro.patch}
-        expanded = {n: self.expand_macros([*args[n]]) for n in set(places.values())}
+        wanted = {part for part in macro.parts if isinstance(part, int)}
+        expanded = {n: self.expand_macros([*args[n]]) for n in wanted}
         body: list[Any] = []
-        for at, token in enumerate(macro.value):
-            if at in places:
-                body += expanded[places[at]]
+        for part in macro.parts:
+            if isinstance(part, int):
+                body += expanded[part]
+            elif isinstance(part, tuple):
+                body += part
             else:
-                body.append(self._used(token))
+                body.append(copy(part))
         return body
+
+    def _parts(self, macro: Any) -> list[Any] | None:
+        """Cut a macro's body into parameters (their numbers), names (tokens) and tuples of other
+        tokens. None if there is more to do: # or ##, or a variable number of arguments."""
+        if macro.str_patch or macro.variadic or any(t.type == self.t_DPOUND for t in macro.value):
+            return None
+        places = {at: argument for _, argument, at in macro.patch}
+        parts: list[Any] = []
+        others: list[Any] = []
+        for at, token in enumerate(macro.value):
+            name = token.type == self.t_ID
+            if at in places or name:
+                parts += [tuple(others), places.get(at, token)]
+                others = []
+            else:
+                others.append(token)
+        return [*parts, tuple(others)]
 
     def _joined(self, macro: Any) -> list[Any]:
         """Return the body of a macro without parameters; pcpp leaves ## in it as it is."""
@@ -251,9 +279,15 @@ class Macros:
 
     def expand(self, text: str, line: int) -> str:
         """Return the expansion of one macro use; `line` is the value of __LINE__ in it."""
-        tokens = self._engine.expand_macros(self._tokens(text, line))
-        gaps = ["" if _touch(a, b) else " " for a, b in pairwise(tokens)]
-        return "".join(t.value + gap for t, gap in zip(tokens, [*gaps, ""], strict=False))
+        parts: list[str] = []
+        before = None
+        for token in self._engine.expand_macros(self._tokens(text, line)):
+            value = token.value
+            if before is not None and value != " " != parts[-1] and not _touch(before, token):
+                parts.append(" ")
+            parts.append(value)
+            before = token
+        return "".join(parts)
 
     def holds(self, condition: str, line: int) -> bool:
         """Return whether a condition, as written after #if, is true."""
