@@ -30,3 +30,17 @@ def test_what_was_compiled_for_bmv2(tmp_path: Path) -> None:
         f"{file}: the device config is BMv2's compiled JSON, which this switch does not run: push"
         " the .p4 source instead, router.p4"
     )
+
+
+def test_a_switch_starts_with_saved_state(tmp_path: Path) -> None:
+    first, file = make_device(SwitchOptions(program=ROUTER)), tmp_path / "state.txt"
+    assert first.pipeline is not None and isinstance(first.pipeline.switch, Switch)
+    first.pipeline.switch.multicast(7, [1, 2])
+    file.write_text(first.save_state())
+    again = make_device(SwitchOptions(program=ROUTER, restore_state=file))
+    assert again.pipeline is not None
+    assert [replica.port for replica in again.pipeline.state.multicast[7]] == [1, 2]
+    file.write_text("{}")
+    what = f"--restore-state {file}: this is no saved state: "
+    with pytest.raises(SwitchError, match=re.escape(what)):
+        make_device(SwitchOptions(program=ROUTER, restore_state=file))

@@ -138,3 +138,15 @@ def test_incomplete_options_of_tls(line: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
         parse_options(line.split())
     assert str(caught.value) == message
+
+
+def test_saved_state_needs_its_file_and_a_program(tmp_path: Path) -> None:
+    state = tmp_path / "state.txt"
+    with pytest.raises(OptionError, match="--restore-state: state needs a program; give FILE.p4"):
+        parse_options(["--no-p4", "--restore-state", str(state)])
+    with pytest.raises(OptionError, match=f"--restore-state {state}: there is no such file"):
+        parse_options(["p.p4", "--restore-state", str(state)])
+    state.touch()
+    assert parse_options(["p.p4", "--restore-state", str(state)]).restore_state == state
+    with pytest.raises(OptionError, match="--priority-queues 9: a port has 1 to 8"):
+        parse_options(["p.p4", "--", "--priority-queues", "9"])

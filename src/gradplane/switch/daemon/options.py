@@ -35,7 +35,6 @@ _IGNORED = {
     "--enable-swap": (0, "a pushed program replaces the one that runs"),
 }
 _REFUSED = {
-    "--restore-state": "state that BMv2 saved cannot be read; give --commands FILE",
     "--use-files": "packets are not read from files; see gradplane stf, or replay them (tcpreplay)",
     "--packet-in": "packets come from interfaces: -i PORT@INTERFACE",
     "--packet-out": "packets go to interfaces: -i PORT@INTERFACE",
@@ -54,7 +53,7 @@ class SwitchOptions:
     externs. interfaces: (port, network interface). pcap: the folder for INTERFACE_in.pcap and
     INTERFACE_out.pcap. engine: None for the default. log_console, log_file: write each packet's
     trace, with its first `dump_bytes`, to stderr or a file. commands: files of commands to run at
-    the start. priority_queues: the queues of each port; None: one, and a packet's priority has no
+    the start. restore_state: state that serialize_state of `gradplane cli` saved, to start with. priority_queues: the queues of each port; None: one, and a packet's priority has no
     effect. thrift_port: a second port for `gradplane cli`, on loopback and without TLS.
     notes: a line for each ignored option, and on unprotected connections.
     """
@@ -73,6 +72,7 @@ class SwitchOptions:
     log_level: str = "trace"
     dump_bytes: int = 0
     commands: tuple[Path, ...] = ()
+    restore_state: Path | None = None
     thrift_port: int | None = None
     device_id: int = 0
     cpu_port: int | None = None
@@ -92,9 +92,13 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         program, pcap = pcap, Path()  # --pcap without a folder, before the program
     if parsed.commands and program is None:
         raise OptionError("--commands: commands need a program; give FILE.p4")
-    for file in parsed.commands:
-        if not file.is_file():
-            raise OptionError(f"--commands {file}: there is no such file")
+    state = parsed.restore_state
+    if state is not None and program is None:
+        raise OptionError("--restore-state: state needs a program; give FILE.p4")
+    for option, files in (("--commands", parsed.commands), ("--restore-state", [state])):
+        for file in files:
+            if file is not None and not file.is_file():
+                raise OptionError(f"{option} {file}: there is no such file")
     if parsed.thrift_port is not None and not 1 <= parsed.thrift_port <= 65535:
         raise OptionError(f"--thrift-port {parsed.thrift_port}: not within 1 to 65535")
     queues = parsed.priority_queues
@@ -124,6 +128,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         log_level=parsed.log_level,
         dump_bytes=parsed.dump_packet_data,
         commands=tuple(parsed.commands),
+        restore_state=parsed.restore_state,
         thrift_port=parsed.thrift_port,
         device_id=parsed.device_id,
         cpu_port=parsed.cpu_port,
@@ -169,6 +174,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add("--commands", action="append", default=[], type=Path, metavar="FILE",
         help="simple_switch_CLI commands, or runtime JSON, to start with")  # fmt: skip
+    add("--restore-state", type=Path, metavar="FILE", help="start with what serialize_state saved")
     add(
         "--thrift-port",
         type=int,
