@@ -33,7 +33,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, launch.Done]:
-    """Each shipped study, made small."""
+    """Run each shipped study, made small."""
     out = tmp_path_factory.mktemp("studies")
     return {
         name: launch.run(ROOT / "experiments" / f"{name}.toml", out / name, settings=settings)
@@ -63,7 +63,7 @@ def test_the_table_fits_80_columns_and_speaks(name: str, done: dict[str, launch.
     lines = printed.get().splitlines()
     assert max(map(len, lines)) <= 80 and "…" not in printed.get()
     assert " differ" in printed.get()
-    assert "paper's" in printed.get()
+    assert " paper" in printed.get()
 
 
 @pytest.mark.parametrize("name", SMALL)
@@ -128,7 +128,7 @@ def test_a_seed_changes_the_numbers(tmp_path: Path, done: dict[str, launch.Done]
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('[study]\nname = "thc-fig2"', ":2: no study 'thc-fig2': did you mean \"thc-fig2b\"?"),
+        ('[study]\nname = "thc-fig2"', ':2: no study "thc-fig2": did you mean "thc-fig2b"?'),
         (
             "[study]\nworkers = 2",
             f":1: study.name is missing: known: {', '.join(sorted(SMALL))}",
@@ -162,7 +162,7 @@ def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
         launch.run(ROOT / "experiments" / "thc-fig2b.toml", tmp_path)
 
 
-def test_a_study_is_told_from_a_run(tmp_path: Path) -> None:
+def test_a_study_is_distinguished_from_a_run(tmp_path: Path) -> None:
     assert launch.is_study(ROOT / "experiments" / "thc-fig2b.toml")
     assert not launch.is_study(ROOT / "experiments" / "thc-star.toml")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradplane.topologies import Host, Link, Switch, Topology, TopologyError, build, kinds
+from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 
 
 def test_star_follows_the_naming_rule():
@@ -12,7 +12,7 @@ def test_star_follows_the_naming_rule():
         ("h2", "10.0.0.2", "00:00:00:00:00:02"),
         ("h3", "10.0.0.3", "00:00:00:00:00:03"),
     ]
-    assert star.switches == (Switch("s1", "10.0.0.254", "00:00:00:00:00:fe"),)
+    assert star.switches == (SwitchNode("s1", "10.0.0.254", "00:00:00:00:00:fe"),)
     assert {port: link.name for port, link in star.ports("s1").items()} == {
         1: "h1-s1",
         2: "h2-s1",
@@ -23,7 +23,7 @@ def test_star_follows_the_naming_rule():
 
 
 def test_host_sixteen_has_a_hexadecimal_mac():
-    assert Host.numbered(16).mac == "00:00:00:00:00:10"
+    assert HostNode.numbered(16).mac == "00:00:00:00:00:10"
 
 
 def test_rates_delays_and_queues_for_all_or_for_each():
@@ -51,12 +51,17 @@ STAR_OPTIONS = "delay, queue, rate, servers, workers"
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("strar", {}, f"no topology 'strar': did you mean 'star'? known: {', '.join(kinds())}"),
-        ("no/way", {}, f"no topology 'no/way': known: {', '.join(kinds())}"),
+        ("strar", {}, f'no topology "strar": did you mean "star"? known: {", ".join(kinds())}'),
+        ("no/way", {}, f'no topology "no/way": known: {", ".join(kinds())}'),
+        (
+            "star",
+            {"workers": 2, "leaves": 2},
+            f'topology star has no option "leaves": it is one of leaf-spine; known: {STAR_OPTIONS}',
+        ),
         (
             "star",
             {"workers": 2, "delays": 1},
-            f"topology star has no option 'delays': did you mean 'delay'? known: {STAR_OPTIONS}",
+            f'topology star has no option "delays": did you mean "delay"? known: {STAR_OPTIONS}',
         ),
         ("star", {}, "topology star needs workers"),
         (
@@ -72,8 +77,8 @@ STAR_OPTIONS = "delay, queue, rate, servers, workers"
         (
             "star",
             {"workers": 1, "rate": "10Mb"},
-            "rate = '10Mb': expected a number with a unit (bit, kbit, mbit, gbit),"
-            " such as '100Mbit'",
+            'rate = "10Mb": expected a number with a unit (bit, kbit, mbit, gbit),'
+            ' such as "100Mbit"',
         ),
         (
             "star",
@@ -83,7 +88,7 @@ STAR_OPTIONS = "delay, queue, rate, servers, workers"
         (
             "star",
             {"workers": 2, "delay": ["1ms", -1]},
-            "delay[1] = -1: expected a number with a unit (ns, us, ms, s), such as '2ms'",
+            'delay[1] = -1: expected a number with a unit (ns, us, ms, s), such as "2ms"',
         ),
         (
             "star",
@@ -99,7 +104,7 @@ def test_what_cannot_be_is_refused(kind, options, message):
     assert str(error.value) == message
 
 
-H1, H2, S1 = Host.numbered(1), Host.numbered(2), Switch("s1")
+H1, H2, S1 = HostNode.numbered(1), HostNode.numbered(2), SwitchNode("s1")
 LINK = Link("h1", "s1", 0, 1)
 
 
@@ -108,12 +113,12 @@ LINK = Link("h1", "s1", 0, 1)
     [
         ((H1, H1), (LINK,), "name h1 is used 2 times, once is allowed"),
         (
-            (H1, Host("h2", "10.0.0.1", "00:00:00:00:00:02")),
+            (H1, HostNode("h2", "10.0.0.1", "00:00:00:00:00:02")),
             (LINK,),
             "address 10.0.0.1 is used 2 times, once is allowed",
         ),
         (
-            (H1, Host("h2", "10.0.0.2", "00:00:00:00:00:01")),
+            (H1, HostNode("h2", "10.0.0.2", "00:00:00:00:00:01")),
             (LINK,),
             "MAC address 00:00:00:00:00:01 is used 2 times, once is allowed",
         ),
@@ -126,13 +131,13 @@ LINK = Link("h1", "s1", 0, 1)
         (
             (H1,),
             (LINK, Link("s1", "s2", 2, 1)),
-            "a link leads to 's2', which does not exist: known: h1, s1",
+            'a link leads to "s2", which does not exist: known: h1, s1',
         ),
         ((H1, H2), (LINK,), "host h2 has interfaces []: a host has exactly one, numbered 0"),
         (
-            (Host("h1", "10.0.0.300", "00:00:00:00:00:01"),),
+            (HostNode("h1", "10.0.0.300", "00:00:00:00:00:01"),),
             (LINK,),
-            "host h1: '10.0.0.300' is not an IPv4 address",
+            'host h1: "10.0.0.300" is not an IPv4 address',
         ),
     ],
 )

@@ -10,7 +10,7 @@ from network_cases import switch_config
 
 from gradplane.hosts.drivers.environment import Datagram
 from gradplane.runner import isolation
-from gradplane.topologies import Host, Link, Switch, Topology, TopologyError, build, kinds
+from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 from gradplane.topologies.sim.sim_network import SimNetwork
 
 
@@ -121,12 +121,12 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
         (
             "ring",
             {"workers": 3, "fabric_delay": "1 hour"},
-            "fabric_delay = '1 hour': expected a number with a unit (ns, us, ms, s), such as '2ms'",
+            'fabric_delay = "1 hour": expected a number with a unit (ns, us, ms, s), such as "2ms"',
         ),
         (
             "leaf-spine",
             {"workers": 2, "spine": 1},
-            "topology leaf-spine has no option 'spine': did you mean 'spines'? known: delay,"
+            'topology leaf-spine has no option "spine": did you mean "spines"? known: delay,'
             " fabric_delay, fabric_queue, fabric_rate, hosts_per_leaf, leaves, queue, rate,"
             " servers, spines, workers",
         ),
@@ -150,14 +150,15 @@ def test_what_cannot_be_is_refused(kind, options, message):
 
 
 def test_a_switch_without_a_path_is_refused():
-    hosts = (Host.numbered(1),)
+    hosts = (HostNode.numbered(1),)
     with pytest.raises(TopologyError) as error:
-        Topology("mine", hosts, (Switch("s1"), Switch("s2")), (Link("h1", "s1", 0, 1),))
+        Topology("mine", hosts, (SwitchNode("s1"), SwitchNode("s2")), (Link("h1", "s1", 0, 1),))
     assert str(error.value) == "no path leads from switch s2 to host h1: link them"
 
 
 def sent_in_sim(kind, options, source, destination, count, payload):
-    """Virtual ns at which each datagram of `count` sent at once arrives, and the counters."""
+    """Return the virtual ns at which each datagram of `count` sent at once arrives, and the
+    counters."""
     with SimNetwork(build(kind, **options), switch_config()) as net:
         cases.route(net)
         arrived = []

@@ -21,8 +21,8 @@ INCLUDE = SHIPPED / "include"
 
 
 @dataclass(frozen=True)
-class Program:
-    """A program with the macros it is compiled with; a `gradplane.controller.targets.Program`."""
+class P4Program:
+    """A program with the macros that it is compiled with; a `LoadableProgram` of a target."""
 
     path: Path
     defines: Mapping[str, str]
@@ -32,9 +32,11 @@ class Program:
         """The folders that its includes are looked for in."""
         return include_dirs(self.path)
 
-    def p4info(self) -> bytes:
-        """Return its P4Info as protobuf text. Raises CompileError, with every error found."""
-        return p4info(compiled(self.path, (), self.defines).program).encode()
+    def p4info(self, switch: str = "") -> bytes:
+        """Return its P4Info as protobuf text. switch: as `switch.backends` names it; "": ours.
+
+        Raises CompileError, with every error found."""
+        return p4info(compiled(self.path, (), self.defines).program, switch).encode()
 
     def packed_source(self) -> bytes:
         """Return its source with all includes. Raises CompileError where one is missing."""
@@ -114,9 +116,13 @@ def compiled_for(target: str, compiled: Compiled, arch: str | None = None) -> st
         raise CompileError(error.diagnostics, compiled.reporter.lines) from error
 
 
-def p4info(program: ir.Program) -> str:
-    """Return the P4Info of a program, as protobuf text."""
-    return p4info_text(build_p4info(program))
+def p4info(program: ir.Program, switch: str = "") -> str:
+    """Return the P4Info of a program, as protobuf text.
+
+    switch: for which it is, a name of `switch.backends`; "": the embedded one, as p4c writes it.
+    """
+    info = build_p4info(program)
+    return p4info_text(backends.p4info_for(switch, info, program) if switch else info)
 
 
 def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 
 from gradplane.experiment.document import inline
 from gradplane.records.run_data import RunData
-from gradplane.records.summary import queue_drops, rate, undelivered
+from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.report import charts, figures
 from gradplane.report.run_page import losses, percent
 
@@ -16,7 +16,7 @@ _SHORT = 60  # characters of an experiment's value in the table of differences
 
 
 def contents(runs: Sequence[RunData]) -> Values:
-    """Everything that comparison.html shows."""
+    """Return everything that comparison.html shows."""
     head = ("", *(run.name for run in runs))
     return {
         "title": "Comparison",
@@ -46,7 +46,7 @@ def _warnings(runs: Sequence[RunData]) -> Iterator[str]:
         )
 
 
-# What differs in the experiments
+# Differences between the experiments
 
 
 def _differences(runs: Sequence[RunData]) -> Iterator[list[str]]:
@@ -73,7 +73,7 @@ def _flat(values: Any, key: str = "") -> dict[str, str]:
     """Return every value below, as text, by its key as --set takes it."""
     if isinstance(values, dict):
         items = [(str(name), value) for name, value in values.items()]
-    elif isinstance(values, list) and key in ("job", "impairment"):
+    elif isinstance(values, list) and key in ("job", "impairment", "traffic"):
         items = [(str(number), value) for number, value in enumerate(values)]
     else:
         return {key: _short(values)}
@@ -90,7 +90,7 @@ def _short(value: Any) -> str:
     return f"{len(value):,} items" if isinstance(value, list) else f"{text[:_SHORT]}…"
 
 
-# What came of them
+# Results
 
 
 def _results(runs: Sequence[RunData]) -> Iterator[list[Any]]:
@@ -98,6 +98,8 @@ def _results(runs: Sequence[RunData]) -> Iterator[list[Any]]:
     summaries = [run.summary for run in runs]
     for label, read in _OF_RUNS:
         yield from _rows(label, read, summaries)
+    if any("time_to_accuracy" in summary for summary in summaries):
+        yield from _rows("time to the target accuracy", time_to_accuracy, summaries)
     for kind, way in sorted({verdict for summary in summaries for verdict in _injected(summary)}):
         counts = (_injected(summary).get((kind, way), 0) for summary in summaries)
         yield [{"text": f"{kind}, {way}", "bad": False}, *(f"{count:,}" for count in counts)]
@@ -168,7 +170,7 @@ _OF_JOBS: tuple[tuple[str, Read], ...] = (
 
 
 def _jobs(runs: Sequence[RunData]) -> Iterator[tuple[str, RunData, int]]:
-    """Label, run and number of each job."""
+    """Yield label, run and number of each job."""
     for run in runs:
         several = len(run.summary["jobs"]) > 1
         for number, job in enumerate(run.summary["jobs"]):
@@ -206,7 +208,7 @@ def _labelled_jobs(runs: Sequence[RunData]) -> Iterator[tuple[str, Values]]:
 
 
 def _plain(runs: Sequence[RunData]) -> Iterator[tuple[str, int]]:
-    """Gradients as float32, one for each size."""
+    """Yield label and number of values of a float32 gradient, one for each size."""
     sizes = {run.summary["jobs"][number]["values"] for _, run, number in _jobs(runs)}
     for size in sorted(sizes):
         yield f"{size:,} values as float32", size

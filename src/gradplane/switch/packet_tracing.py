@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterator, Sequence
-from types import TracebackType
 from typing import Any
 
-from gradplane.switch.interp.trace_events import Event, Trace
+from gradplane.switch.interp.trace_events import Trace, TraceEvent
 
 WAITING = 1000  # traces that may wait to be read; while so many wait, none is made
 
@@ -76,12 +75,7 @@ class Tracing:
     def __enter__(self) -> Tracing:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
 
@@ -96,7 +90,9 @@ class UnfinishedTraces:
         self._waiting[id(trace.events)] = [trace, tracings, 0]
         self.went_on(trace.events, [], passes)
 
-    def went_on(self, events: list[Event], outputs: list[tuple[int, bytes]], change: int) -> None:
+    def went_on(
+        self, events: list[TraceEvent], outputs: list[tuple[int, bytes]], change: int
+    ) -> None:
         """Take note of packets that left, and of a change in the number of passes to come."""
         unfinished = self._waiting.get(id(events))
         if unfinished is None:

@@ -10,9 +10,9 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from gradplane.switch.arch.model import Model
-from gradplane.switch.interp.trace_events import Event
+from gradplane.switch.interp.trace_events import TraceEvent
 from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
-from gradplane.switch.runtime.packet_passes import Arrival, Result
+from gradplane.switch.runtime.packet_passes import Arrival, PassResult
 from gradplane.switch.runtime.state import State
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ class Departed:
     """A packet, or several in a row, after egress. `run`: runs those that are processed again;
     `events`: of the packet's trace."""
 
-    run: Callable[[Arrival], Result]
-    result: Result
-    events: list[Event] | None = None
+    run: Callable[[Arrival], PassResult]
+    result: PassResult
+    events: list[TraceEvent] | None = None
 
 
 @dataclass(frozen=True, slots=True)

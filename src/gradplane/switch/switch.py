@@ -18,7 +18,7 @@ import numpy.typing as npt
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control_handles import Profile, ReplicaSpec, Table
 from gradplane.switch.garbage_pause import collections_paused
-from gradplane.switch.interp.trace_events import Event, Trace
+from gradplane.switch.interp.trace_events import Trace, TraceEvent
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
@@ -42,7 +42,7 @@ from gradplane.switch.runtime.packet_buffers import (
     pack,
     sent,
 )
-from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, Result
+from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, PassResult
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -250,7 +250,9 @@ class Switch:
                 again += departed.result.again
         return left, again
 
-    def _left(self, events: list[Event] | None, result: Result, change: int) -> list[Output]:
+    def _left(
+        self, events: list[TraceEvent] | None, result: PassResult, change: int
+    ) -> list[Output]:
         """Return a result's packets that leave the switch, and take note of them in a trace.
 
         change: how many more passes it waits for beside those in queues.
@@ -273,7 +275,7 @@ class Switch:
 
     def _trace(self, port: int, packet: bytes, wanting: list[Tracing]) -> Trace:
         """Process a packet; deliver its trace, at once or when all of it has left the queues."""
-        events: list[Event] = []
+        events: list[TraceEvent] = []
         result = self._process(port, packet, events)
         trace = Trace(port, bytes(packet), events, self._leaving(result.outputs))
         self._unfinished.begin(trace, wanting, result.waiting)
@@ -339,12 +341,12 @@ class Switch:
 
     # -- single packets -------------------------------------------------------------------------
 
-    def _process(self, port: int, packet: bytes, events: list[Event] | None) -> Result:
+    def _process(self, port: int, packet: bytes, events: list[TraceEvent] | None) -> PassResult:
         return self._run(partial(self._model.run, events=events), Arrival(port, bytes(packet)))
 
-    def _run(self, run: Callable[[Arrival], Result], first: Arrival) -> Result:
+    def _run(self, run: Callable[[Arrival], PassResult], first: Arrival) -> PassResult:
         """Run a packet, and all that comes of it, to the end or into queues."""
-        whole, arrivals = Result(), deque([first])
+        whole, arrivals = PassResult(), deque([first])
         for _ in range(PASSES_A_PACKET):
             if not arrivals:
                 return whole

@@ -11,7 +11,7 @@ import inspect
 import ipaddress
 import pkgutil
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -31,7 +31,7 @@ Neighbours = Mapping[str, Mapping[int, str]]
 
 
 @dataclass(frozen=True)
-class Host:
+class HostNode:
     """A host with one interface, `name-eth0`."""
 
     name: str
@@ -39,14 +39,14 @@ class Host:
     mac: str
 
     @classmethod
-    def numbered(cls, number: int) -> Host:
+    def numbered(cls, number: int) -> HostNode:
         """Return host `number`, counted from 1, by the naming rule."""
         return cls(f"h{number}", f"10.0.0.{number}", f"00:00:00:00:00:{number:02x}")
 
 
 @dataclass(frozen=True)
-class Switch:
-    """A switch; `ip` and `mac` are its own, the destination of aggregation packets."""
+class SwitchNode:
+    """A switch; `ip` and `mac` are its own addresses, the destination of aggregation packets."""
 
     name: str
     ip: str = SWITCH_IP
@@ -80,11 +80,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Topology:
-    """A checked network. Raises TopologyError where names repeat or a link leads nowhere."""
+    """A checked network. Raises TopologyError if names repeat or a link's end does not exist."""
 
     kind: str
-    hosts: tuple[Host, ...]
-    switches: tuple[Switch, ...]
+    hosts: tuple[HostNode, ...]
+    switches: tuple[SwitchNode, ...]
     links: tuple[Link, ...]
 
     def __post_init__(self) -> None:
@@ -111,10 +111,10 @@ class Topology:
         known = self._names()
         if name not in known:
             raise TopologyError(
-                f"a link leads to {name!r}, which does not exist: {nearest(name, known)}"
+                f'a link leads to "{name}", which does not exist: {nearest(name, known)}'
             )
 
-    def _check_host(self, host: Host) -> None:
+    def _check_host(self, host: HostNode) -> None:
         _check_address(host)
         ports = [port for node, port in self._ends() if node == host.name]
         if ports != [0]:
@@ -131,7 +131,7 @@ class Topology:
                     )
 
     @cached_property
-    def host(self) -> dict[str, Host]:
+    def host(self) -> dict[str, HostNode]:
         """The hosts by name."""
         return {host.name: host for host in self.hosts}
 
@@ -199,12 +199,20 @@ def build(kind: str, /, **options: Any) -> Topology:
     for option in options:
         if option not in known:
             raise TopologyError(
-                f"topology {kind} has no option {option!r}: {nearest(option, known)}", option
+                f'topology {kind} has no option "{option}": {_elsewhere(option, known)}', option
             )
     missing = [name for name, p in known.items() if p.default is p.empty and name not in options]
     if missing:
         raise TopologyError(f"topology {kind} needs {', '.join(missing)}")
     return function(**options)
+
+
+def _elsewhere(option: str, known: Iterable[str]) -> str:
+    """Return the hint for an option that a kind does not have, and other kinds may."""
+    having = [kind for kind in kinds() if option in inspect.signature(_find(kind)).parameters]
+    if having:
+        return f"it is one of {' and '.join(having)}; known: {', '.join(sorted(known))}"
+    return nearest(option, known)
 
 
 def kinds() -> list[str]:
@@ -218,7 +226,7 @@ def _find(kind: str) -> Callable[..., Topology]:
     name = kind.replace("-", "_")
     function = _function(name) if name.isidentifier() else None
     if function is None:
-        raise TopologyError(f"no topology {kind!r}: {nearest(kind, kinds())}", "kind")
+        raise TopologyError(f'no topology "{kind}": {nearest(kind, kinds())}', "kind")
     return function
 
 
@@ -234,11 +242,11 @@ def _function(kind: str) -> Callable[..., Topology] | None:
     return function
 
 
-def _check_address(host: Host) -> None:
+def _check_address(host: HostNode) -> None:
     try:
         ipaddress.IPv4Address(host.ip)
     except ValueError:
-        raise TopologyError(f"host {host.name}: {host.ip!r} is not an IPv4 address") from None
+        raise TopologyError(f'host {host.name}: "{host.ip}" is not an IPv4 address') from None
 
 
 def _check_unique(what: str, values: Sequence[str]) -> None:

@@ -20,14 +20,14 @@ PATIENCE = 300  # seconds that a process may take on a busy machine
 
 @pytest.fixture
 def net():
-    """The first three bytes of loopback addresses that no other test process uses."""
+    """Return the first three bytes of loopback addresses that no other test process uses."""
     number = os.getpid() % 2**15
     return f"127.{128 + (number >> 8)}.{number & 255}"
 
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts a host's process; all are gone at the end."""
+    """Start a host's process; all are gone at the end."""
     processes = []
 
     def start_host(config):
@@ -177,7 +177,7 @@ def test_a_host_that_cannot_work_says_why_in_a_line(net, start, tmp_path):
     job = make_job(net=net, workers=2, data="mnist")
     process = start(make_hosts(job, log_folder=tmp_path)[0])
     assert failure(process) == (
-        f"gradplane.hosts {tmp_path}/h1.json: no data 'mnist': use one of blank, breast_cancer,"
+        f'gradplane.hosts {tmp_path}/h1.json: no data "mnist": use one of blank, breast_cancer,'
         " digits, wine, or your own as module:object\n"
     )
 

@@ -24,7 +24,7 @@ class Role(Protocol):
         """The number of datagrams that arrived and were ignored, by reason."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start the role."""
 
 
 class Host:
@@ -55,6 +55,12 @@ class Host:
     def ignored(self) -> dict[str, int]:
         """The number of datagrams that arrived and were ignored, by reason."""
         return {"strays": self._link.strays} | self._role.ignored
+
+    def end(self) -> None:
+        """Let the role record what it counted, if it has a method `end`; the run is over."""
+        end = getattr(self._role, "end", None)
+        if end is not None:
+            end()
 
     def start(self) -> None:
         """Begin, or be called back at the time that the configuration says."""

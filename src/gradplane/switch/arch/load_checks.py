@@ -63,8 +63,8 @@ def _instances(program: ir.Program, architecture: Architecture) -> Iterable[Diag
             if not isinstance(cell, Bits | Bool):
                 what = f"{instance.type} of {cell}: a cell must be bit<W>, int<W> or bool"
                 yield Diagnostic(instance.span, what)
-        size = instance.args[0] if instance.kind in _ARRAYS and instance.args else 0
-        if isinstance(size, int) and size > MAX_CELLS:
+        size = instance.number("size", 0) if instance.kind in _ARRAYS else 0
+        if size > MAX_CELLS:
             what = f"{instance.name} has {size} cells: {MAX_CELLS} is the most there can be"
             yield Diagnostic(instance.span, what)
 
@@ -148,7 +148,7 @@ def _method_calls(program: ir.Program) -> Iterable[tuple[str, ir.CallExtern]]:
 
 
 def _missing(call: ir.CallExtern, architecture: Architecture) -> Iterable[Diagnostic]:
-    """One error for a call that is not implemented; none if its instance has one."""
+    """Yield an error for a call that is not implemented, unless its instance has one."""
     if call.instance is None or call.instance.type in architecture.instances:
         what = f"extern {full_name(call)} is not implemented by {architecture.name}"
         yield Diagnostic(call.span, what)

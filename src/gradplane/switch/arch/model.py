@@ -12,7 +12,7 @@ from gradplane.switch.arch.extern_table import ExternCompiler
 from gradplane.switch.interp.frame_layout import Frame
 from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Abort, Statements
-from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Event, Queued, Sent
+from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Queued, Sent, TraceEvent
 from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.interp.user_externs import Implementations, UserExterns
 from gradplane.switch.ir import nodes as ir
@@ -25,7 +25,7 @@ from gradplane.switch.runtime.packet_passes import (
     TOO_MANY_CLONES,
     TOO_OFTEN,
     Arrival,
-    Result,
+    PassResult,
     no_such_group,
 )
 from gradplane.switch.runtime.replicas import CloneSession, Replica
@@ -80,7 +80,7 @@ class Model(ABC, Generic[P]):
         self._traced: P | None = None
 
     def block_compiler(self, kind: Callable[..., Statements]) -> Statements:
-        """Make what compiles blocks, with a frame for their variables."""
+        """Return a compiler of blocks, with a frame for their variables."""
         return kind(Frame(), self.state, error_codes(self.program), self.compiler)
 
     @abstractmethod
@@ -88,8 +88,8 @@ class Model(ABC, Generic[P]):
         """Compile the program's blocks."""
 
     @abstractmethod
-    def new_pass(self, pipeline: P, events: list[Event] | None) -> Pass[Any]:
-        """Make what takes one arrival through the blocks."""
+    def new_pass(self, pipeline: P, events: list[TraceEvent] | None) -> Pass[Any]:
+        """Return a new pass, which takes one arrival through the blocks."""
 
     @property
     @abstractmethod
@@ -100,18 +100,18 @@ class Model(ABC, Generic[P]):
     def parsed(self, arrival: Arrival) -> list[Any]:
         """Run the parser on a packet, without other effects; return its parameters."""
 
-    def run(self, arrival: Arrival, events: list[Event] | None = None) -> Result:
+    def run(self, arrival: Arrival, events: list[TraceEvent] | None = None) -> PassResult:
         """Process a packet to its end, its clones and replicas included.
 
         `events`, if given, gets what happens. Never raises, whatever the packet.
         """
         return self._pass(events).run(arrival)
 
-    def depart(self, item: Waiting, times: QueueTimes) -> Result:
+    def depart(self, item: Waiting, times: QueueTimes) -> PassResult:
         """Run egress of a packet that leaves a queue, and of its clones that do not wait."""
         return self._pass(item.events).leave_queue(item.departure, times)
 
-    def _pass(self, events: list[Event] | None) -> Pass[Any]:
+    def _pass(self, events: list[TraceEvent] | None) -> Pass[Any]:
         if events is None:
             return self.new_pass(self._plain, None)
         if self._traced is None:
@@ -123,12 +123,12 @@ class Pass(ABC, Generic[D]):
     """One arrival's pass: through ingress, then all that does not wait in a port's queue through
     egress. `waited`: of the packet in egress, None if it did not wait in a queue."""
 
-    def __init__(self, model: Model[Any], events: list[Event] | None) -> None:
+    def __init__(self, model: Model[Any], events: list[TraceEvent] | None) -> None:
         self.model = model
         self.state = model.state
         self.groups = model.architecture.groups
         self.events = events
-        self.result = Result()
+        self.result = PassResult()
         self.queue: deque[D] = deque()
         self.waited: QueueTimes | None = None
         self.clones = 0
@@ -139,7 +139,7 @@ class Pass(ABC, Generic[D]):
     @abstractmethod
     def egress(self, departure: D) -> None: ...
 
-    def run(self, arrival: Arrival) -> Result:
+    def run(self, arrival: Arrival) -> PassResult:
         if arrival.passes >= PASS_LIMIT:
             self.fault(TOO_OFTEN)
             return self.result
@@ -149,13 +149,13 @@ class Pass(ABC, Generic[D]):
             self.fault(str(abort), abort.detail)
         return self._empty_queue()
 
-    def leave_queue(self, departure: D, times: QueueTimes) -> Result:
+    def leave_queue(self, departure: D, times: QueueTimes) -> PassResult:
         """Run egress of a packet that waited in a port's queue."""
         self.queue.append(departure)
         self.waited = times
         return self._empty_queue()
 
-    def _empty_queue(self) -> Result:
+    def _empty_queue(self) -> PassResult:
         while self.queue:
             try:
                 self.egress(self.queue.popleft())
@@ -223,7 +223,7 @@ class Pass(ABC, Generic[D]):
     def enter(self, block: str) -> None:
         self.note(Entered, block)
 
-    def note(self, kind: Callable[[str], Event], text: str) -> None:
+    def note(self, kind: Callable[[str], TraceEvent], text: str) -> None:
         if self.events is not None:
             self.events.append(kind(text))
 
@@ -232,8 +232,9 @@ class Pass(ABC, Generic[D]):
         self.note(Dropped, reason)
 
     def fault(self, reason: str, detail: str = "") -> None:
-        """Drop a packet whose program did what it must not: count the reason, and report it, or the
-        longer text `detail`, to the trace and the control plane."""
+        """Drop a packet because of a fault of its program; count and report the reason.
+
+        The trace and the control plane get the longer text `detail` if there is one."""
         self.state.drops[reason] += 1
         self.note(Dropped, detail or reason)
         self.state.report(Fault(f"packet dropped: {detail or reason}"))

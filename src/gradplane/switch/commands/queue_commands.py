@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from gradplane.switch.commands.command_registry import Target, command
+from gradplane.switch.commands.command_registry import CommandTarget, command
 from gradplane.switch.commands.command_values import natural
 
 
 @command("PACKETS [PORT [PRIORITY]]")
 def set_queue_depth(
-    target: Target, packets: str, port: str | None = None, priority: str | None = None
+    target: CommandTarget, packets: str, port: str | None = None, priority: str | None = None
 ) -> None:
     """Set how many packets wait in a queue, in a port's queues, or in all."""
     queues = target.switch.state.links.queues
@@ -17,7 +17,7 @@ def set_queue_depth(
 
 @command("PACKETS_A_SECOND [PORT [PRIORITY]]")
 def set_queue_rate(
-    target: Target, rate: str, port: str | None = None, priority: str | None = None
+    target: CommandTarget, rate: str, port: str | None = None, priority: str | None = None
 ) -> None:
     """Set the rate of a queue, of a port's queues, or of all; 0: no limit."""
     queues = target.switch.state.links.queues
@@ -25,7 +25,7 @@ def set_queue_rate(
 
 
 @command()
-def show_queues(target: Target) -> str:
+def show_queues(target: CommandTarget) -> str:
     """Print the queues that were set or used: rate, depth, packets that wait, packets dropped."""
     header = f"{'port':>5} {'queue':>5} {'rate':>10} {'depth':>10} {'waiting':>8} {'dropped':>8}"
     rows = [

@@ -32,7 +32,12 @@ class Expressions:
 
     def __init__(self, frame: Frame, errors: dict[str, int]) -> None:
         self.frame = frame
-        self.out_of_bounds = errors.get("StackOutOfBounds", 0)
+        self.errors = errors
+        self.out_of_bounds = self.error("StackOutOfBounds")
+
+    def error(self, name: str) -> int:
+        """Return the code of an error; 0 where the program declares none of that name."""
+        return self.errors.get(name, 0)
 
     def load(self, e: ir.Expr) -> Load:
         """Return the function that evaluates an expression."""
@@ -40,7 +45,7 @@ class Expressions:
         return load
 
     def fresh(self, e: ir.Expr) -> Load:
-        """Like load, for a value that nothing else refers to."""
+        """Return the function of load(), for a value that nothing else refers to."""
         load = self.load(e)
         if not is_composite(e.type) or isinstance(e, ir.Make | ir.Zero):
             return load
@@ -48,7 +53,7 @@ class Expressions:
         return lambda env: copy(load(env))
 
     def fields(self, e: ir.Expr) -> Callable[[Env], list[Value]]:
-        """The function that gives the list holding a struct's, header's or union's fields."""
+        """Return the function that gives the list of a struct's, header's or union's fields."""
         if not isinstance(e.type, Header):
             return self.load(e)
         match e:

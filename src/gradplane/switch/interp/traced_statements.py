@@ -131,7 +131,7 @@ class TracedStatements(Statements):
         if not isinstance(e, ir.Expr):
             text = "_" if e is None else e.name
             return lambda env: text
-        convert = to_python(t, list(self.errors))
+        convert = to_python(t, list(self.expressions.errors))
         if isinstance(e, ir.Const):
             value = convert(e.value)
             return lambda env: value
@@ -149,7 +149,7 @@ class TracedStatements(Statements):
         return lambda env: plain(kind, load(env))
 
 
-def _before(code: Code, event: trace_events.Event) -> Code:
+def _before(code: Code, event: trace_events.TraceEvent) -> Code:
     def run(env: Env) -> Any:
         env[0].events.append(event)
         return code.run(env)

@@ -1,10 +1,9 @@
 """The typed intermediate representation: a program after checking, instantiation and inlining.
 
 Sub-parsers, sub-controls, functions and directly called actions are inlined; generics are gone;
-every expression is pure and has its type; calls are statements in evaluation order. What is left
-is a package of parsers and controls over variables, tables with their actions, and extern
-instances. The engines (interpreter, JIT), P4Info and the architectures read this and nothing
-earlier.
+every expression is pure and has its type; calls are statements in evaluation order. The result is
+a package of parsers and controls over variables, tables with their actions, and extern instances.
+The engines (interpreter, JIT), P4Info and the architectures read this and nothing earlier.
 
 Reading an undefined value gives zero (false, an invalid header, an empty varbit).
 """
@@ -27,7 +26,7 @@ class Expr:
 
 @dataclass(slots=True, eq=False)
 class Const(Expr):
-    """value: int for Bits (in range: int<W> may be negative), bool for Bool, str for String."""
+    """A constant: int for Bits (in range; int<W> may be negative), bool for Bool, or str."""
 
     value: int | bool | str
 
@@ -556,6 +555,21 @@ class UserExtern:
     methods: list[Method] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class InstanceKind:
+    """The instances of an architecture's extern type.
+
+    kind: see ExternInstance. roles: of the constructor's arguments, in the architecture's order, as
+    the switch's state and P4Info need them: "size" (of arrays and profiles), "initial" (a
+    register's cells), "unit" ("packets", "bytes", "packets_and_bytes"), "algorithm" (a hash's or a
+    checksum's), "width" (of a selector's hash), "low" and "high" (of random numbers). An argument
+    that nothing needs has "".
+    """
+
+    kind: str
+    roles: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, eq=False)
 class ExternInstance:
     """A register, counter, ...: constructor arguments as constants or instances, in order.
@@ -576,6 +590,23 @@ class ExternInstance:
     declared_type_args: list[Type] = field(default_factory=list)
     user_extern: UserExtern | None = None  # of a type that the architecture does not have
     kind: str = ""
+    roles: tuple[str, ...] = ()  # of the first arguments, as the architecture has them
+
+    def number(self, role: str, default: int | None = None) -> int:
+        """Return the constructor argument of a role, or the default where the program gives none.
+
+        The roles of each kind: InstanceKind."""
+        value = self._argument(role, default)
+        assert isinstance(value, int), (self.name, role, value)
+        return int(value)
+
+    def word(self, role: str) -> str:
+        """Return the name of the enum's member that is the argument of a role, in lower case."""
+        return str(self._argument(role, None)).lower()
+
+    def _argument(self, role: str, default: int | None) -> Argument | None:
+        place = self.roles.index(role) if role in self.roles else len(self.args)
+        return self.args[place] if place < len(self.args) else default
 
 
 @dataclass(slots=True, eq=False)
@@ -589,7 +620,7 @@ class ValueSet:
 
 @dataclass(slots=True, eq=False)
 class Package:
-    """`main`: the constructor arguments by parameter name.
+    """The package `main`: its constructor arguments by parameter name.
 
     In a program without main, all blocks that no other block uses, by name; the type is "".
     """

@@ -41,7 +41,7 @@ from gradplane.switch.jit.value_transfer import Read, reader
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn
 from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
-from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, Result
+from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, PassResult
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 
@@ -98,8 +98,9 @@ class Engine:
     # -- packets --------------------------------------------------------------------------------
 
     def process(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-        """Process packets and all that comes of them: data[starts[i]:ends[i]] each, which is not
-        checked. Arrays are contiguous."""
+        """Process packets, data[starts[i]:ends[i]], and all packets that they cause.
+
+        The positions are not checked. Arrays are contiguous."""
         self._prepare()
         self._process(_address(ports), _address(data), _address(starts), _address(ends), len(ports))
         return self._finish()
@@ -109,7 +110,7 @@ class Engine:
         ports, data, offsets = pack([port], [packet])
         return _outputs(self.process(ports, data, offsets, offsets[1:]))
 
-    def run(self, arrival: Arrival) -> Result:
+    def run(self, arrival: Arrival) -> PassResult:
         """Run one pass; arrivals that are resubmitted or recirculated carry native metadata."""
         self._prepare()
         meta = None if arrival.meta is None else ctypes.create_string_buffer(arrival.meta)
@@ -120,7 +121,7 @@ class Engine:
         )  # fmt: skip
         return self._result()
 
-    def depart(self, items: Sequence[tuple[Waiting, QueueTimes]]) -> Result:
+    def depart(self, items: Sequence[tuple[Waiting, QueueTimes]]) -> PassResult:
         """Run egress of packets that leave queues, and of their clones that do not wait."""
         self._prepare()
         records = bytearray()
@@ -134,11 +135,11 @@ class Engine:
         self._depart(_address(records), len(items))
         return self._result()
 
-    def _result(self) -> Result:
+    def _result(self) -> PassResult:
         again = self._again()
         before = self.state.links.queues.waiting
         outputs = _outputs(self._finish())
-        return Result(outputs, again, self.state.links.queues.waiting - before)
+        return PassResult(outputs, again, self.state.links.queues.waiting - before)
 
     def _prepare(self) -> None:
         """Update native memory from the state: time, groups, value sets, changed tables."""

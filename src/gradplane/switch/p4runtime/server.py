@@ -15,7 +15,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, NamedTuple, NoReturn
 
 import grpc
@@ -151,12 +150,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
         self.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.stop()
 
     # -- the RPCs --------------------------------------------------------------------------------
@@ -258,7 +252,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             stream.waiting.put(None)
 
     def _put_aside(self, message: Message) -> None:
-        """Queue a message, for the thread that runs packets must not wait."""
+        """Queue a message, so that the thread that runs packets does not wait."""
         if self._messages.qsize() < _WAITING:
             self._messages.put(message)
 

@@ -9,10 +9,9 @@ from functools import partial
 from gradplane.controller import targets
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.device_config import Source
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.ports.pcap import PcapWriter
-from gradplane.switch.program_cache import load_program
+from gradplane.switch.program_cache import load_program, load_source
 from gradplane.switch.runtime.egress_queues import EgressQueues
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.packet_passes import Output
@@ -20,7 +19,7 @@ from gradplane.switch.switch import Recirculated, Switch
 from gradplane.topologies.description import QUEUE, Link
 from gradplane.topologies.network import SwitchConfig
 from gradplane.topologies.sim.channel import Channel
-from gradplane.topologies.sim.events import Event, EventQueue
+from gradplane.topologies.sim.events import EventQueue, SimEvent
 
 Transmit = Callable[[int, bytes], None]
 
@@ -57,10 +56,10 @@ class SimSwitch:
         self._recirculation: Channel[Recirculated] = Channel(
             events, config.recirculation_rate, 0, QUEUE, partial(self._pass, 0)
         )
-        self._device = Device(_compile, self._start, id=targets.get(config.target).device_id)
+        self._device = Device(load_source, self._start, id=targets.get(config.target).device_id)
         self._server = P4RuntimeServer(self._device, "127.0.0.1:0")
         self._queues = EgressQueues()
-        self._departure: Event | None = None  # the next one of a frame in a queue
+        self._departure: SimEvent | None = None  # the next one of a frame in a queue
         self._captures: dict[tuple[int, str], PcapWriter] = {}
         self._exit = ExitStack()
 
@@ -157,7 +156,3 @@ class SimSwitch:
                 self._transmit(port, frame)
         for arrival in again:
             self._recirculation.send(arrival, len(arrival.packet))
-
-
-def _compile(source: Source) -> ir.Program:
-    return load_program(source.file, defines=source.defines, text=source.text)

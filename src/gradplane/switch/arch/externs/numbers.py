@@ -40,16 +40,19 @@ RANDOM_FUNCTION = Extern(_between, _between_native, numbers=(0, 1, 2), needs_pac
 """random(out result, in low, in high): a number from low to high, both included."""
 
 
+def _bounds(instance: ir.ExternInstance) -> tuple[int, int]:
+    return instance.number("low"), instance.number("high")
+
+
 def _read(call: Call) -> Run:
-    low, high = call.instance.args
-    assert isinstance(low, int) and isinstance(high, int)
+    low, high = _bounds(call.instance)
     between, store = call.state.rng.between, call.out(None)
     return lambda env: store(env, between(low, high))
 
 
 def _read_native(call: NativeCall) -> None:
     t = call.instance.type_args[0]
-    width, (low, high) = scalar_width(t), call.instance.args
+    width, (low, high) = scalar_width(t), _bounds(call.instance)
     kind, between = f"i{width}", native_rng.between(call.code, width, is_signed(t))
     call.give(call.f.call(kind, between, (kind, str(low)), (kind, str(high))), width)
 
@@ -62,7 +65,7 @@ RANDOM_READ = Extern(_read, _read_native, needs_packet=False)
 
 
 def algorithm(call: Call, name: str) -> Callable[[bytes], int]:
-    """A hash algorithm by its name; refuses the call if there is none."""
+    """Return a hash algorithm by its name; raise CompileError at the call if there is none."""
     if name not in HASHES:
         raise refuse(
             call.stmt.span,
@@ -97,7 +100,7 @@ def _hash_native(call: NativeCall) -> None:
 
 
 def _custom(call: NativeCall, name: str, fields: FieldList) -> Operand:
-    """A CRC whose parameters the control plane may change, as i64."""
+    """Return a CRC whose parameters the control plane may change, as i64."""
     f = call.f
     address, size = fields.written(None)
     args = (("ptr", address), ("i64", size), ("ptr", f.word(crc_word(name))))
@@ -110,7 +113,7 @@ HASH_FUNCTION = Extern(_hash, _hash_native, numbers=(0, 2, 4), needs_packet=Fals
 
 def _get_hash(call: Call) -> Run:
     with_bounds = len(call.stmt.args) > 1
-    compute, data = algorithm(call, algorithm_of(call.instance)), call.data(int(with_bounds))
+    compute, data = algorithm(call, call.instance.word("algorithm")), call.data(int(with_bounds))
     if with_bounds:
         return _scaled(call, None, lambda env: compute(data(env)), call.arg(0), call.arg(2))
     store = call.out(None)
@@ -120,7 +123,7 @@ def _get_hash(call: Call) -> Run:
 def _get_hash_native(call: NativeCall) -> None:
     with_bounds = len(call.args) > 1
     fields = FieldList(call.code, [call.args[int(with_bounds)]])
-    found = hashed(call.code, algorithm_of(call.instance), fields)
+    found = hashed(call.code, call.instance.word("algorithm"), fields)
     if with_bounds:
         _scaled_native(call, None, found, call.args[0], call.args[2])
     else:
@@ -131,13 +134,8 @@ GET_HASH = Extern(_get_hash, _get_hash_native, needs_packet=False)
 """Hash<T>(algorithm).get(in data), or get(in base, in data, in max): base + hash % max."""
 
 
-def algorithm_of(instance: ir.ExternInstance) -> str:
-    """Return the algorithm that an instance was made with."""
-    return str(instance.args[0]).lower()
-
-
 def _scaled(call: Call, result: int | None, compute: Load, base: Load, limit: Load) -> Run:
-    """base + hash % limit; base where the limit is 0."""
+    """Assign base + hash % limit, or base where the limit is 0."""
     store = call.out(result)
 
     def run(env: Env) -> None:
@@ -150,7 +148,7 @@ def _scaled(call: Call, result: int | None, compute: Load, base: Load, limit: Lo
 def _scaled_native(
     call: NativeCall, result: int | None, found: Operand, base: ir.Expr, most: ir.Expr
 ) -> None:
-    """The same, computed with room for all three; the hash is an i64."""
+    """Assign the same in native code, wide enough for all three; the hash is an i64."""
     f = call.f
     widths = [scalar_width(base.type), scalar_width(most.type), 64]
     width = max(widths) + 1 if max(widths) > 64 or scalar_width(base.type) > 63 else 64

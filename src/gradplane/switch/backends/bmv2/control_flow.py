@@ -72,7 +72,7 @@ class Actions:
 
 
 def _written(action: ir.Action) -> list[ir.Var]:
-    """The parameters that the body assigns: action data cannot be changed."""
+    """Return the parameters that the body assigns; BMv2 cannot change action data."""
     targets = set()
     for stmt in nested(action.body):
         if isinstance(stmt, ir.Assign):
@@ -148,7 +148,7 @@ class Pipeline:
         end = len(stmts)
         while end:
             start = end
-            while start and self._is_code(stmts[start - 1]):
+            while start and self._is_code([stmts[start - 1]]):
                 start -= 1
             if start < end:
                 after = self._call(stmts[start:end], after)
@@ -158,9 +158,9 @@ class Pipeline:
                 end -= 1
         return after
 
-    def _is_code(self, stmt: ir.Stmt) -> bool:
-        """Return whether a statement has no table and leaves no outer block: it fits an action."""
-        inside = list(nested([stmt]))
+    def _is_code(self, stmts: Sequence[ir.Stmt]) -> bool:
+        """Return whether statements have no table and leave no outer block: they fit an action."""
+        inside = list(nested(stmts))
         blocks = {s for s in inside if isinstance(s, ir.Block)}
         leaves = (s.block for s in inside if isinstance(s, ir.Leave))
         return not any(isinstance(s, ir.ApplyTable) for s in inside) and all(
@@ -247,7 +247,10 @@ class Pipeline:
             self._return_of(s.table, keys).sites.append(after)
             site = len(self._returns[s.table].sites) - 1
             code.set_field(self._returns[s.table].site, number(site))
-        return self._call_of(code, s.table.name, s.span) if code else s.table.name
+        first = self._call_of(code, s.table.name, s.span) if code else s.table.name
+        if not self._is_code(s.table.key_setup):
+            first = self._graph(s.table.key_setup, first) or first
+        return first
 
     def _next_nodes(
         self,
@@ -266,8 +269,8 @@ class Pipeline:
             for index, choice in enumerate(table.actions)
         }
 
-    # A table that is applied in several places has one node, which knows one way on: the place is
-    # noted in a field before, and a chain of conditions behind the table goes back there.
+    # A table that is applied in several places has one node with one successor: a field records the
+    # place beforehand, and a chain of conditions after the table returns to it.
 
     def _return_of(self, table: ir.Table, keys: list[Json]) -> _Return:
         if table not in self._returns:
@@ -313,7 +316,8 @@ class Pipeline:
     def _keys(self, table: ir.Table) -> tuple[list[Json], Primitives]:
         """Return the match fields, and the code that computes those that are no header fields."""
         code, keys = self._actions.code(), []
-        code.body(table.key_setup)
+        if self._is_code(table.key_setup):
+            code.body(table.key_setup)
         for key in table.keys:
             if key.match_kind == "selector":
                 continue
@@ -395,7 +399,7 @@ def _data(table: ir.Table, index: int, args: Sequence[int | bool]) -> list[str]:
 
 
 def _match(kind: str, width: int, match: tuple[int, ...] | None) -> Json:
-    """A match of an entry; None is "don't care"."""
+    """Return a match of an entry; None is "don't care"."""
 
     def text(value: int) -> str:
         return f"0x{value & ((1 << width) - 1):0{2 * ((width + 7) // 8)}x}"
