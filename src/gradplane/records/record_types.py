@@ -121,7 +121,7 @@ class Traffic(Payload):
 
 @with_config(ConfigDict(strict=True))
 class TimeToAccuracy(TypedDict):
-    """When a training first reached the target accuracy; None where it did not."""
+    """The time at which a training first reached the target accuracy; None where it did not."""
 
     test_accuracy: float
     seconds: float | None

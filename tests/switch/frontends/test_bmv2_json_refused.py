@@ -1,4 +1,4 @@
-"""What is wrong with a BMv2 JSON file is said with its place in the JSON."""
+"""Errors in a BMv2 JSON file are reported with their place in the JSON."""
 
 from __future__ import annotations
 

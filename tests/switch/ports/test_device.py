@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gradplane.experiment.p4_programs import Program
+from gradplane.experiment.p4_programs import P4Program
 from gradplane.switch import Switch, SwitchError
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
@@ -25,7 +25,7 @@ def test_the_json_that_is_pushed(tmp_path: Path) -> None:
 
 def test_what_was_compiled_for_bmv2(tmp_path: Path) -> None:
     """The P4Info beside it has the ids."""
-    file, program = tmp_path / "router.json", Program(ROUTER, {})
+    file, program = tmp_path / "router.json", P4Program(ROUTER, {})
     file.write_bytes(program.compiled_for("bmv2"))
     info = program.p4info().decode().replace("37375156", "33554439")
     (tmp_path / "router.p4.p4info.txtpb").write_text(info)

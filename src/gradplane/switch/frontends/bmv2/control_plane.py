@@ -1,4 +1,4 @@
-"""What P4Info says about a program and its JSON leaves out, as annotations and types of the IR.
+"""The facts that only P4Info has, not the JSON, as annotations and types of the IR.
 
 Ids become `@id(n)` annotations, so that the program describes itself as the P4Info does.
 """

@@ -26,7 +26,6 @@ class Externs:
         self._selector_inputs: dict[str, Item] = {}
         self.direct: dict[str, dict[str, ir.ExternInstance]] = {"counter": {}, "meter": {}}
         self.meter_results: dict[ir.ExternInstance, Item] = {}
-        self.hash_calls: list[tuple[str, ir.CallExtern]] = []
         self._calculations = {c["name"].text: c for c in root.elements("calculations")}
         self._field_lists = {f["id"].number: f for f in root.elements("field_lists")}
         self._learn_lists = {f["id"].number: f for f in root.elements("learn_lists")}
@@ -59,7 +58,7 @@ class Externs:
         self._known[made.kind, name] = made
 
     def _cell(self, entry: Item) -> Bits:
-        """Return the type of a register's cells; only P4Info tells whether they are signed."""
+        """Return the type of a register's cells; only P4Info says whether they are signed."""
         cell = Bits(entry["bitwidth"].number)
         declared = self._control_plane.cell_types(entry["name"].text)
         signed = Bits(cell.width, True)

@@ -95,7 +95,7 @@ class Primitives:
         return [self.assigned(self.code.place(target), value)]
 
     def _arithmetic(self, item: Item, name: str, parameters: list[Item]) -> list[ir.Stmt]:
-        """The primitives of P4_14: an operator's result in a field."""
+        """Assign an operator's result to a field, as the primitives of P4_14 do."""
         op = (_ARITHMETIC | _IN_PLACE)[name]
         target, *operands = parameters
         left, right = operands if name in _ARITHMETIC else (target, *operands)
@@ -231,7 +231,7 @@ class Primitives:
             ("in", self.code.index(size)),
         ]
         call = _call("hash", *args)
-        self._externs.hash_calls.append((calculation["value"].text, call))
+        call.calculation = calculation["value"].text
         return [call]
 
     # -- the packet's path ----------------------------------------------------------------------
