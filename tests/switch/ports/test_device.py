@@ -53,7 +53,7 @@ def test_a_switch_starts_with_saved_state(tmp_path: Path) -> None:
     again = make_device(SwitchOptions(program=ROUTER, restore_state=file))
     assert again.pipeline is not None
     assert [replica.port for replica in again.pipeline.state.multicast[7]] == [1, 2]
-    file.write_text("{}")
+    file.write_text("serialised by BMv2")
     what = f"--restore-state {file}: this is no saved state: "
     with pytest.raises(SwitchError, match=re.escape(what)):
         make_device(SwitchOptions(program=ROUTER, restore_state=file))
