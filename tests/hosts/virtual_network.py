@@ -7,6 +7,7 @@ from switch_model import Member, SwitchModel
 
 from gradplane import codecs
 from gradplane.hosts.drivers.host import Host
+from gradplane.hosts.wire.payloads import Payloads
 
 DELAY_NS = 10_000
 
@@ -59,7 +60,7 @@ class Network:
             return
         for host in self.hosts[to_ip]:
             if to_port in host.ports:
-                host.receive(to_port, ip, source_port, payload)
+                host.receive(to_port, ip, source_port, Payloads.of([payload]))
 
 
 class Call:
@@ -77,15 +78,10 @@ class HostEnvironment:
     def now(self):
         return self._network.time
 
-    def send(self, datagram):
-        self._network.carry(
-            self._ip,
-            datagram.source_port,
-            datagram.ip,
-            datagram.port,
-            datagram.payload,
-            datagram.tos,
-        )
+    def send(self, send):
+        for payload in send.payloads:
+            to = (send.ip, send.port)
+            self._network.carry(self._ip, send.source_port, *to, payload, send.tos)
 
     def call_at(self, at, callback):
         return self._network.at(at, callback)

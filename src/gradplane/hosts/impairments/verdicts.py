@@ -28,9 +28,11 @@ acknowledgements the next segment expected and 0; the peer belongs to the key. V
 functions of seed, link, direction and key alone, except that "nth" and "burst" count packets. Of
 several models the first drop decides, and delays add up.
 
-A left-out straggler of a lossy job loses all its norms and indices of the round; results reach it
-by multicast. Where packets are retransmitted until they are answered, it loses the first attempt
-(also of stream segments), so that it is late but can still fetch the result.
+A left-out straggler of a lossy job is too late with all its norms and indices of the round: they
+leave its host once the result that they are too late for has arrived there (`late_packets`), and
+results reach it by multicast like all others. Where packets are retransmitted until they are
+answered, it loses the first attempt (also of stream segments), so that it is late but can still
+fetch the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +44,9 @@ from gradplane.hosts.impairments.impairment_spec import AGG_TYPES, OTHER
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.payloads import Payloads
 
+_LATE_TYPES = ("norm", "indices")
 _REMEMBERED = 1 << 14  # packets whose attempts are counted
 
 _Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, round, slot
@@ -50,11 +54,22 @@ _Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, round,
 
 @dataclass(frozen=True)
 class Verdict:
-    """The fate of a packet: dropped, or passed on after delay_ns. `records` are for the log."""
+    """The fate of a packet: dropped, late, or passed on after delay_ns.
+
+    late: it must not leave before its sum is done. left_out: it was not sent at all, and so does
+    not count as traffic. `records` are for the log.
+    """
 
     drop: bool = False
     delay_ns: int = 0
+    late: bool = False
+    left_out: bool = False
     records: tuple[Record, ...] = ()
+
+    @property
+    def fate(self) -> tuple[bool, int, bool, bool]:
+        """The verdict without its records."""
+        return self.drop, self.delay_ns, self.late, self.left_out
 
 
 _PASS = Verdict()
@@ -77,7 +92,7 @@ class Impairments:
         `link` is the host's name, `worker` is None for a server, `lossy` is the job's reliability.
         Raises ConfigError that names a wrong model, key or value.
         """
-        self._link, self._job = link, job
+        self._link, self._job, self._lossy = link, job, lossy
         place = ModelPlace(link, worker, workers, lossy)
         made = [make_model(spec, place) for spec in specs]
         self._models = [model for model in made if model]
@@ -88,13 +103,18 @@ class Impairments:
         """Begin training round `round`, by which stragglers are chosen."""
         self._round = round
 
-    def up(self, ip: str, port: int, payload: bytes) -> Verdict:
-        """Return the verdict on a datagram that the host sends to (ip, port)."""
-        return self._judge("up", ip, port, payload) if self._models else _PASS
+    @property
+    def active(self) -> bool:
+        """False where every packet passes."""
+        return bool(self._models)
 
-    def down(self, ip: str, source_port: int, payload: bytes) -> Verdict:
-        """Return the verdict on a datagram that arrives from (ip, source_port)."""
-        return self._judge("down", ip, source_port, payload) if self._models else _PASS
+    def up(self, ip: str, port: int, payloads: Payloads) -> list[Verdict]:
+        """Return the verdicts on datagrams that the host sends to (ip, port)."""
+        return [self._judge("up", ip, port, payload) for payload in payloads]
+
+    def down(self, ip: str, source_port: int, payloads: Payloads) -> list[Verdict]:
+        """Return the verdicts on datagrams that arrive from (ip, source_port)."""
+        return [self._judge("down", ip, source_port, payload) for payload in payloads]
 
     def _judge(self, direction: str, ip: str, port: int, payload: bytes) -> Verdict:
         packet = self._packet((direction, *self._identify(ip, port, payload)))
@@ -106,9 +126,11 @@ class Impairments:
             verdict, delay_ns = ruling
             records.append(_record(packet, verdict, delay_ns))
             if verdict != "delay":
-                return Verdict(True, 0, (records[-1],))
+                left_out = verdict == "leave out"
+                late = left_out and self._lossy and packet.type in _LATE_TYPES
+                return Verdict(not late, 0, late, left_out and not late, (records[-1],))
             delay += delay_ns
-        return Verdict(False, delay, tuple(records)) if records else _PASS
+        return Verdict(delay_ns=delay, records=tuple(records)) if records else _PASS
 
     def _packet(self, key: _Key) -> PacketIdentity:
         attempt = self._seen.pop(key, 0)

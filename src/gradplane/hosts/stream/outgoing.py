@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gradplane.hosts.retransmission_timeout import RetransmissionTimeout
 from gradplane.hosts.stream.segments import BEYOND, SEGMENT, VALUES, Ack, Data, Values
 
 _OVERTAKEN = 3
 _FIRST_WINDOW, _LEAST_WINDOW = 16.0, 2.0
-_FIRST_RTO, _LEAST_RTO, _MOST_RTO = 200_000_000, 20_000_000, 2_000_000_000  # ns
+_FIRST_RTO, _LEAST_RTO, _MOST_RTO = 20_000_000, 5_000_000, 2_000_000_000  # ns
 
 
 @dataclass(slots=True, eq=False)
@@ -39,9 +40,7 @@ class Outgoing:
         self._lost: dict[int, Segment] = {}
         self._window, self._threshold = _FIRST_WINDOW, float(BEYOND)
         self._recovered = 0  # losses of transmissions before this one are the last loss's
-        self._smooth: float | None = None
-        self._deviation = 0.0
-        self._rto = _FIRST_RTO
+        self._timeout = RetransmissionTimeout(_FIRST_RTO, _LEAST_RTO, _MOST_RTO)
 
     @property
     def idle(self) -> bool:
@@ -77,16 +76,16 @@ class Outgoing:
     def deadline(self) -> int | None:
         """Return the time when timeout() is due, or None if nothing is in flight."""
         sent = [segment.sent_at for segment in self._flight.values()]
-        return min(sent) + self._rto if sent else None
+        return min(sent) + self._timeout.value if sent else None
 
     def timeout(self, now: int) -> Segment | None:
         """Mark overdue segments as lost; return the one sent most often, or None."""
-        overdue = [s for s in self._flight.values() if s.sent_at + self._rto <= now]
+        overdue = [s for s in self._flight.values() if s.sent_at + self._timeout.value <= now]
         if not overdue:
             return None
         self._lose(overdue)
         self._window = _LEAST_WINDOW
-        self._rto = min(2 * self._rto, _MOST_RTO)
+        self._timeout.back_off(max(segment.sent_at for segment in overdue), now)
         return max(overdue, key=lambda segment: segment.attempts)
 
     def restarted(self, ack: Ack) -> bool:
@@ -134,15 +133,10 @@ class Outgoing:
 
     def _measure(self, arrived: list[Segment], now: int) -> None:
         once = [s.sent_at for s in arrived if s.attempts == 1]
-        if not once:
-            return
-        sample = now - max(once)
-        if self._smooth is None:
-            self._smooth, self._deviation = sample, sample / 2
+        if once:
+            self._timeout.measure(max(once), now)
         else:
-            self._deviation += (abs(sample - self._smooth) - self._deviation) / 4
-            self._smooth += (sample - self._smooth) / 8
-        self._rto = min(max(int(self._smooth + 4 * self._deviation), _LEAST_RTO), _MOST_RTO)
+            self._timeout.answered(max(s.sent_at for s in arrived), now)
 
 
 def _covers(ack: Ack, sequence: int) -> bool:

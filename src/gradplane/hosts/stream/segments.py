@@ -16,6 +16,10 @@ next + 1 + i arrived; bit 0 is the last byte's lowest).
 import struct
 from dataclasses import dataclass
 
+import numpy as np
+
+from gradplane.hosts.wire.payloads import Payloads
+
 SEGMENT = 1400
 VALUES = 1024  # bytes of values a segment
 BEYOND = 256
@@ -113,6 +117,19 @@ def parse(datagram: bytes) -> Data | Values | Ack:
             *_, connection, receiver, next, beyond = _ACK_HEADER.unpack(datagram)
             return Ack(connection, receiver, next, int.from_bytes(beyond, "big"))
     raise SegmentError(f"{len(datagram)} bytes from {datagram[:4].hex()} are no segment")
+
+
+def message_bytes(packets: Payloads) -> int:
+    """Return how many bytes of messages datagrams carry; acknowledgements carry none."""
+    sizes, data = packets.sizes, packets.data
+    if data.shape[1] < _START.size:
+        return 0
+    segment = (sizes >= _START.size) & (data[:, 0] == _MAGIC)
+    headers = ((_DATA, _DATA_HEADER.size), (_VALUES, _VALUES_HEADER.size))
+    return sum(
+        int(np.maximum(sizes[segment & (data[:, 1] == kind)] - header, 0).sum())
+        for kind, header in headers
+    )
 
 
 def _values(datagram: bytes) -> Values:

@@ -21,6 +21,7 @@ from gradplane.hosts.stream import segments
 from gradplane.hosts.stream.incoming import MAX_MESSAGE, Incoming
 from gradplane.hosts.stream.outgoing import Outgoing, Segment
 from gradplane.hosts.stream.segments import HEADER_SIZE, Ack, Data, Values
+from gradplane.hosts.wire.payloads import Payloads
 
 __all__ = ["HEADER_SIZE", "Stream", "StreamError"]
 
@@ -76,8 +77,11 @@ class Stream:
         outgoing.send(data, values)
         return self._pump(peer, outgoing, now)
 
-    def receive(self, peer: Peer, payload: bytes, now: int) -> list[Action]:
-        """Take a datagram from `peer`."""
+    def receive(self, peer: Peer, payloads: Payloads, now: int) -> list[Action]:
+        """Take datagrams from `peer`."""
+        return [action for payload in payloads for action in self._receive(peer, payload, now)]
+
+    def _receive(self, peer: Peer, payload: bytes, now: int) -> list[Action]:
         try:
             segment = segments.parse(payload)
         except segments.SegmentError:
@@ -131,7 +135,7 @@ class Stream:
         return [CancelTimer(peer), Failed(peer, reason)]
 
     def _send(self, peer: Peer, segment: Data | Values | Ack) -> Send:
-        return Send(self._port, *peer, segment.pack(), segment.tos)
+        return Send(self._port, *peer, Payloads.of([segment.pack()]), segment.tos)
 
 
 def _text(peer: Peer) -> str:
