@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_cases import switch_config
 
-from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.wire.payloads import Payloads
 from gradplane.runner import isolation
-from gradplane.topologies import Host, Link, Switch, Topology, TopologyError, build, kinds
+from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 from gradplane.topologies.sim.sim_network import SimNetwork
 
 
@@ -150,21 +151,22 @@ def test_what_cannot_be_is_refused(kind, options, message):
 
 
 def test_a_switch_without_a_path_is_refused():
-    hosts = (Host.numbered(1),)
+    hosts = (HostNode.numbered(1),)
     with pytest.raises(TopologyError) as error:
-        Topology("mine", hosts, (Switch("s1"), Switch("s2")), (Link("h1", "s1", 0, 1),))
+        Topology("mine", hosts, (SwitchNode("s1"), SwitchNode("s2")), (Link("h1", "s1", 0, 1),))
     assert str(error.value) == "no path leads from switch s2 to host h1: link them"
 
 
 def sent_in_sim(kind, options, source, destination, count, payload):
-    """Virtual ns at which each datagram of `count` sent at once arrives, and the counters."""
+    """Return the virtual ns at which each datagram of `count` sent at once arrives, and the
+    counters."""
     with SimNetwork(build(kind, **options), switch_config()) as net:
         cases.route(net)
         arrived = []
         net._stacks[destination].listen(9000, lambda *_: arrived.append(net._events.now))
         ip = net.topology.host[destination].ip
         for _ in range(count):
-            net._stacks[source].send(Datagram(9000, ip, 9000, bytes(payload)))
+            net._stacks[source].send(Send(9000, ip, 9000, Payloads.of([bytes(payload)])))
         while net._events.step():
             pass
         return arrived, {c.link: c for c in net.link_counters()}
@@ -196,7 +198,7 @@ def test_every_host_reaches_every_other_in_the_simulated_network(kind):
         wanted = {(hosts[a].ip, b) for a in hosts for b in hosts if a != b}
         for ip, to in wanted:
             stack = next(net._stacks[host.name] for host in hosts.values() if host.ip == ip)
-            stack.send(Datagram(9000, hosts[to].ip, 9000, b""))
+            stack.send(Send(9000, hosts[to].ip, 9000, Payloads.of([b""])))
         while net._events.step():
             pass
         assert arrived == wanted

@@ -7,7 +7,6 @@ networks for experiments have GRO off on every link, as the switch must see each
 
 import ctypes
 import errno
-import os
 import socket
 import struct
 from collections.abc import Callable
@@ -96,10 +95,12 @@ class DatagramSocket:
         sizes = messages["length"][:count].astype(np.int64)
         names = self._names[:count, 0].copy()  # family, port and address
         cut = messages["flags"][:count] & _MSG_TRUNC != 0
+        payloads = Payloads(self._data[:count], sizes)
         if cut.any():
             self.too_long += int(cut.sum())
-            sizes[cut] = 0
-        payloads = Payloads(self._data[:count], sizes)
+            payloads, names = payloads.select(~cut), names[~cut]
+            if not len(payloads):
+                return
         if (names == names[0]).all():
             on_batch(*self._peer(int(names[0])), payloads)
             return
@@ -124,7 +125,7 @@ class DatagramSocket:
 
     def _send_one(self, ip: str, port: int, payloads: Payloads) -> None:
         try:
-            self._socket.sendto(payloads.data[0, : payloads.sizes[0]], (ip, port))
+            self._socket.sendto(payloads[0], (ip, port))
         except OSError:
             self.unsent += 1
 
@@ -136,7 +137,7 @@ class DatagramSocket:
             return False
         rows = min(_MOST_SEGMENTS, _MOST_BYTES // stride)
         control = [(socket.IPPROTO_UDP, _UDP_SEGMENT, struct.pack("=H", stride))]
-        flat = memoryview(data).cast("B")[: stride * (len(sizes) - 1) + int(sizes[-1])]
+        flat = data.reshape(-1).data[: stride * (len(sizes) - 1) + int(sizes[-1])]
         for start in range(0, len(sizes), rows):
             some = flat[start * stride : (start + rows) * stride]
             try:
@@ -190,7 +191,7 @@ def _can_segment(opened: socket.socket) -> bool:
         opened.getsockopt(socket.IPPROTO_UDP, _UDP_SEGMENT)
     except OSError:
         return False
-    return "GRADPLANE_NO_GSO" not in os.environ
+    return True
 
 
 def _enlarge(opened: socket.socket) -> None:

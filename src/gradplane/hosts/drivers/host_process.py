@@ -71,7 +71,9 @@ def _loop(
             _say(answers, "finished", config.name)
             reported = True
         env.step()
-    env.record("ignored", host=config.name, unsent=env.unsent, too_long=env.too_long, **host.ignored)
+    env.record(
+        "ignored", host=config.name, unsent=env.unsent, too_long=env.too_long, **host.ignored
+    )
 
 
 def _origin(line: str) -> int | None:

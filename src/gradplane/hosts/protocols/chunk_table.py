@@ -59,18 +59,35 @@ def _step(row, event, table):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
+def _unpack(body, sums):  # type: ignore[no-untyped-def]
+    """Unpack sums in network order, one or two bytes each; return the largest."""
+    largest = np.uint16(0)
+    if body.size == sums.size:
+        for lane in range(sums.size):
+            sums[lane] = body[lane]
+            largest = max(largest, np.uint16(body[lane]))
+    else:
+        for lane in range(sums.size):
+            total = np.uint16(body[2 * lane]) << np.uint16(8) | np.uint16(body[2 * lane + 1])
+            sums[lane] = total
+            largest = max(largest, total)
+    return np.int64(largest)
+
+
+@njit(cache=True, nogil=True)
 def accept(first, table, ends, norms, most, bodies, parsed, sums, turns, now, after, found):  # type: ignore[no-untyped-def]
     """Take results, one after the other, in the order of their packets.
 
     first: number of the reduce's first chunk. table: its rows. ends: int64[partitions], the index
     after a partition's last chunk; norms: int64[partitions], -1 where not known. most: the table's
     largest number. bodies: uint8[n, bytes], the sums in network order; parsed: int64[n, 4], their
-    chunk's number, workers, bitmap, norm. sums: uint8 or uint16[chunks, lanes]. turns: int64[window],
-    by chain the chunk whose turn it is. found: int64[n], set to one of the constants above.
-    Returns how many chunks ended, and when the last of those that were sent once was sent, -1 for
+    chunk's number, workers, bitmap, norm. sums: uint8 or uint16[chunks, lanes]. turns:
+    int64[window], by chain the chunk whose turn it is. found: int64[n], set to one of the constants
+    above. Returns how many chunks ended, and when the last of those that were sent once was sent, -1 for
     none.
     """
     ended, sent_at = 0, -1
+    unpacked = np.empty(sums.shape[1], sums.dtype)
     for i in range(len(parsed)):
         index = parsed[i, 0] - first
         if index < 0 or index >= len(table):
@@ -86,26 +103,10 @@ def accept(first, table, ends, norms, most, bodies, parsed, sums, turns, now, af
         if norms[part] >= 0 and norms[part] != parsed[i, 3]:
             found[i] = OTHER_NORM
             continue
-        largest = 0
-        lanes = sums.shape[1]
-        width = bodies.shape[1] // lanes
-        if width == 1:
-            for lane in range(lanes):
-                largest = max(largest, np.int64(bodies[i, lane]))
-        else:
-            for lane in range(lanes):
-                high, low = np.int64(bodies[i, 2 * lane]), np.int64(bodies[i, 2 * lane + 1])
-                largest = max(largest, high << 8 | low)
-        if largest > most * parsed[i, 1]:
+        if _unpack(bodies[i], unpacked) > most * parsed[i, 1]:
             found[i] = BEYOND_TABLE
             continue
-        if width == 1:
-            for lane in range(lanes):
-                sums[index, lane] = bodies[i, lane]
-        else:
-            for lane in range(lanes):
-                high, low = np.uint16(bodies[i, 2 * lane]), np.uint16(bodies[i, 2 * lane + 1])
-                sums[index, lane] = high << np.uint16(8) | low
+        sums[index] = unpacked
         found[i] = NEW
         norms[part] = parsed[i, 3]
         row.count, row.bitmap, row.at = parsed[i, 1], parsed[i, 2], now

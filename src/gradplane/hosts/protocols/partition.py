@@ -20,8 +20,8 @@ from gradplane.hosts.wire import aggregation
 Sums = npt.NDArray[np.unsignedinteger[Any]]
 
 
-class Partition:
-    """Partition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
+class WorkerPartition:
+    """WorkerPartition `index` of a reduce: values x, float32[n], in the job's chunks `first` to
     `stop` - 1.
 
     `state` is the codec's, before encode() or fall_silent() and after. `asked_at`, `deadline` and

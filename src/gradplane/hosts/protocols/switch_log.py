@@ -10,7 +10,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.packed_columns import pack
 from gradplane.hosts.protocols.actions import Record
-from gradplane.hosts.protocols.partition import Partition
+from gradplane.hosts.protocols.partition import WorkerPartition
 from gradplane.hosts.protocols.switch_packets import BITMAP, NUMBER, WORKERS, Results
 from gradplane.hosts.protocols.switch_reduce import SwitchReduce
 from gradplane.hosts.wire import aggregation
@@ -68,7 +68,7 @@ class SwitchLog:
         self,
         result: str,
         reduce: SwitchReduce,
-        part: Partition,
+        part: WorkerPartition,
         at: int,
         norm: int | None = None,
         bitmap: int = 0,

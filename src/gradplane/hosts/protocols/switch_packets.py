@@ -168,14 +168,13 @@ def _kind(row, size, job, sum_bits, slots, workers):  # type: ignore[no-untyped-
     body = 0
     if kind == _INDICES:
         body = _SUMS_SIZE // 2 if row[7] == 8 else _SUMS_SIZE // 4
-    elif kind == _SUMS or kind == _PARTIAL:
+    elif kind in (_SUMS, _PARTIAL):
         body = _SUMS_SIZE
     if size != _HEADER + body:
         return _MALFORMED
     if row[2] != job or row[7] != sum_bits:
         return _OTHER_JOB
-    results = kind == _NORM_RESULT or kind == _SUMS or kind == _STRAGGLER or kind == _STATUS
-    if not results or row[6] != 0:
+    if kind not in (_NORM_RESULT, _SUMS, _STRAGGLER, _STATUS) or row[6] != 0:
         return _NO_RESULT
     if kind == _STATUS:
         return kind if row[1] & _ANSWER else _NO_RESULT

@@ -9,7 +9,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import Ints, Table
-from gradplane.hosts.protocols.partition import Partition
+from gradplane.hosts.protocols.partition import WorkerPartition
 from gradplane.hosts.protocols.results import Floats, Reduced
 from gradplane.hosts.protocols.switch_states import PartitionState
 from gradplane.hosts.wire import aggregation
@@ -24,7 +24,7 @@ class SwitchReduce:
     """
 
     def __init__(
-        self, job: JobConfig, ticket: int, tensor: int, vector: Floats, parts: list[Partition]
+        self, job: JobConfig, ticket: int, tensor: int, vector: Floats, parts: list[WorkerPartition]
     ) -> None:
         self.ticket, self.tensor, self.vector, self.parts = ticket, tensor, vector, parts
         self.first = parts[0].first if parts else 0
@@ -36,11 +36,11 @@ class SwitchReduce:
         shape = (self.left, aggregation.LANES[job.sum_bits])
         self.sums: npt.NDArray[Any] = np.zeros(shape, f"u{job.sum_bits // 8}")
 
-    def part_of(self, index: int) -> Partition:
+    def part_of(self, index: int) -> WorkerPartition:
         """Return the partition of a chunk, by its index."""
         return self.parts[int(np.searchsorted(self.ends, index, side="right"))]
 
-    def rows_of(self, part: Partition) -> Table:
+    def rows_of(self, part: WorkerPartition) -> Table:
         """Return a partition's rows of the table."""
         return self.table[part.first - self.first : part.stop - self.first]
 

@@ -18,7 +18,8 @@ the others. The states and events are the tables of `switch_states`.
 
 Timeouts are measured (RFC 6298), with the job's `timeout_ns` as their first value and their
 ceiling: the time after which a norm, or a chunk that is retransmitted, is sent again. A lossy job
-gives a chunk up after two timeouts, together at most `timeout_ns`. Packets come and go in batches: a batch of results makes one batch of what they let out.
+gives a chunk up after two timeouts, together at most `timeout_ns`. Packets come and go in batches:
+a batch of results makes one batch of what they let out.
 """
 
 from collections import Counter
@@ -32,7 +33,7 @@ from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, SetTimer
 from gradplane.hosts.protocols.chunk_table import AFTER, Ints
 from gradplane.hosts.protocols.job_codec import summed_codec
-from gradplane.hosts.protocols.partition import Partition
+from gradplane.hosts.protocols.partition import WorkerPartition
 from gradplane.hosts.protocols.results import Floats, ReduceError, checked_vector
 from gradplane.hosts.protocols.slot_status import SlotStatus
 from gradplane.hosts.protocols.switch_log import SwitchLog
@@ -167,7 +168,7 @@ class SwitchWorker:
         states = self._states.get(tensor) or [self._codec.start(x.size) for x in pieces]
         parts = []
         for k, (x, state) in enumerate(zip(pieces, states, strict=True)):
-            part = Partition(self._job, self._codec, ticket, k, self._allocated, x, state)
+            part = WorkerPartition(self._job, self._codec, ticket, k, self._allocated, x, state)
             self._allocated = part.stop
             parts.append(part)
         return SwitchReduce(self._job, ticket, tensor, vector, parts)
@@ -318,7 +319,7 @@ class SwitchWorker:
                 self._overrun(reduce, part, now)
             self._end_all(reduce, now)
 
-    def _overrun(self, reduce: SwitchReduce, part: Partition, now: int) -> None:
+    def _overrun(self, reduce: SwitchReduce, part: WorkerPartition, now: int) -> None:
         """End the norm stage of a partition whose reduce the others have left."""
         if part.stage is PartitionState.NEW:
             self._begin(reduce, part)
@@ -352,7 +353,7 @@ class SwitchWorker:
                 opened = True
         return opened
 
-    def _begin(self, reduce: SwitchReduce, part: Partition) -> bool:
+    def _begin(self, reduce: SwitchReduce, part: WorkerPartition) -> bool:
         """Begin a partition; return whether its codec needs a common norm."""
         norm = part.local_norm()
         part.step(PartitionEvent.NO_NORM if norm is None else PartitionEvent.TURN)
@@ -362,14 +363,14 @@ class SwitchWorker:
         part.own_norm = norm
         return True
 
-    def _open(self, reduce: SwitchReduce, part: Partition, norm: int | None) -> None:
+    def _open(self, reduce: SwitchReduce, part: WorkerPartition, norm: int | None) -> None:
         """Encode a partition and let its chunks take their turns."""
         part.encode(norm, self._worker)
         reduce.norms[part.index] = norm or 0
         part.packets = self._packets.indices(part.first, part.codes, norm or 0)
         reduce.rows_of(part)["open"] = 1
 
-    def _ask_norm(self, part: Partition, now: int) -> None:
+    def _ask_norm(self, part: WorkerPartition, now: int) -> None:
         if part.attempts == 0:
             part.asked_at = now
         part.attempts += 1
@@ -377,7 +378,7 @@ class SwitchWorker:
         self._out.append(self._packets.make(Type.NORM, part.first, part.own_norm))
         self._wake(part.deadline)
 
-    def _norm_timeout(self, reduce: SwitchReduce, part: Partition, now: int) -> None:
+    def _norm_timeout(self, reduce: SwitchReduce, part: WorkerPartition, now: int) -> None:
         patience = (self._job.retries + 1) * self._job.timeout_ns
         if self._lossy and now - part.asked_at >= patience:
             part.step(PartitionEvent.EXPIRY)
@@ -387,7 +388,7 @@ class SwitchWorker:
             self._ask_norm(part, now)
         self._out += self._status.ask(part.first, now, aggregation.STATUS_NORM)
 
-    def _norm_lost(self, reduce: SwitchReduce, part: Partition, now: int) -> None:
+    def _norm_lost(self, reduce: SwitchReduce, part: WorkerPartition, now: int) -> None:
         part.fall_silent()
         reduce.rows_of(part)["open"] = 1
         self._out.append(self._log.norm("lost", reduce, part, now))
