@@ -83,8 +83,8 @@ def accept(first, table, ends, norms, most, bodies, parsed, sums, turns, now, af
     largest number. bodies: uint8[n, bytes], the sums in network order; parsed: int64[n, 4], their
     chunk's number, workers, bitmap, norm. sums: uint8 or uint16[chunks, lanes]. turns:
     int64[window], by chain the chunk whose turn it is. found: int64[n], set to one of the constants
-    above. Returns how many chunks ended, and when the last of those that were sent once was sent, -1 for
-    none.
+    above. Returns how many chunks ended, and when the last of those that were sent once was sent,
+    -1 for none.
     """
     ended, sent_at = 0, -1
     unpacked = np.empty(sums.shape[1], sums.dtype)
