@@ -101,6 +101,8 @@ def test_a_batch_of_results_lets_out_a_batch():
     worker = started()
     headers = [Header(Type.SUMS, 3, 4, slot, 1, 8, NORM, 15).pack() for slot in (1, 0, 1)]
     batch = Payloads.of([header + bytes(1024) for header in headers])
+    wide = np.pad(batch.data, ((0, 0), (0, 900)), constant_values=255)
+    batch = Payloads(wide, batch.sizes)  # as in a buffer for packets of any size
     actions = worker.receive(*AGGREGATOR, batch, 0)
     (send,) = of(actions, Send)
     assert [(h.slot, h.round) for h in sent([send])] == [(2, 1), (3, 1)]

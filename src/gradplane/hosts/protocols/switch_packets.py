@@ -108,9 +108,13 @@ class SwitchPackets:
         if len(kinds) > 1:
             edges[1:1] = (np.flatnonzero(np.diff(kinds)) + 1).tolist()
         return [
-            Results(Type(int(kinds[a])), parsed[a:b], data[a:b, HEADER_SIZE:])
+            self._results(Type(int(kinds[a])), parsed[a:b], data[a:b])
             for a, b in zip(edges, edges[1:], strict=False)
         ]
+
+    def _results(self, kind: Type, parsed: Ints, data: Bytes) -> Results:
+        size = aggregation.body_size(kind, self._job.sum_bits)
+        return Results(kind, parsed, data[:, HEADER_SIZE : HEADER_SIZE + size])
 
 
 @njit(cache=True, nogil=True)
