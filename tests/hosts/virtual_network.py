@@ -8,6 +8,7 @@ from switch_model import Member, SwitchModel
 from gradplane import codecs
 from gradplane.hosts.drivers.host import Host
 from gradplane.hosts.wire.payloads import Payloads
+from gradplane.records.arrival_columns import expanded
 
 DELAY_NS = 10_000
 
@@ -87,7 +88,8 @@ class HostEnvironment:
         return self._network.at(at, callback)
 
     def record(self, kind, **fields):
-        self._network.records.append({"kind": kind, "ip": self._ip} | fields)
+        line = {"kind": kind, "ip": self._ip} | fields
+        self._network.records += expanded([line], "records")
 
 
 def make_switch(job):
