@@ -92,7 +92,7 @@ class Found:
 
     rounds: dict[int, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     gloo: list[int] = field(default_factory=list)
-    cpu: float = 0.0  # seconds, of this process and those that it started
+    cpu: float = 0.0  # seconds of this process
     record_bytes: int = 0
 
     def take(self, record: dict[str, Any]) -> None:
@@ -171,7 +171,9 @@ def _line(row: Row, found: Found) -> str:
         return f"{head} {found.rate:8.1f} rounds a second"
     ms = statistics.median(found.times[WARM:]) / 1e6
     rounds = len(found.rounds)
-    text = f"{head} {ms:8.1f} ms a round, {1e3 * found.cpu / rounds:7.1f} ms of CPU"
+    text = f"{head} {ms:8.1f} ms a round"
+    if row.net == "sim":
+        text += f", {1e3 * found.cpu / rounds:.0f} ms of CPU"
     text += f", {found.record_bytes / rounds / 1e3:.0f} kB of records"
     if found.gloo:
         gloo = statistics.median(found.gloo[WARM:]) / 1e6
@@ -182,9 +184,8 @@ def _line(row: Row, found: Found) -> str:
 
 
 def _cpu() -> float:
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    used = [resource.getrusage(kind) for kind in kinds]
-    return sum(usage.ru_utime + usage.ru_stime for usage in used)
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
 
 
 if __name__ == "__main__":
