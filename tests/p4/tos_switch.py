@@ -59,13 +59,13 @@ class TosSwitch:
                 self.switch.table("formats").add({"dst_port": port}, "set_format", params)
 
     def send(self, port: int, packet: bytes) -> tuple[int, bytes] | None:
-        """What leaves: at most one packet."""
+        """Return the packets that leave, at most one."""
         out = self.switch.process(port, packet)
         assert len(out) <= 1 and self.switch.messages() == []
         return out[0] if out else None
 
     def events(self) -> dict[str, int]:
-        """What was counted since the last call, without zeros."""
+        """Return the counts since the last call, without zeros."""
         now = self._counters()
         new = {name: now[name] - self._before[name] for name in now}
         self._before = now
@@ -162,7 +162,7 @@ class _Ip:
 
     @property
     def sound(self) -> bool:
-        """Whether the IP checksum is right."""
+        """Return whether the IP checksum is right."""
         return ip_checksum(self.frame[14:24] + b"\0\0" + self.frame[26:34]) == self.checksum
 
     @property

@@ -62,8 +62,9 @@ def diff(
     if missing := target.missing():
         raise DiffError(missing)
     found = p4_programs.compiled(program, folders, macros)
-    config = p4_programs.compiled_for("bmv2", found).encode()
-    p4info = p4_programs.p4info(found.program).encode()
+    is_json = program.suffix == ".json"
+    config = program.read_bytes() if is_json else p4_programs.compiled_for("bmv2", found).encode()
+    p4info = p4_programs.p4info(found.program, "bmv2").encode()
     devices = [_device(found.program), _device(found.program)]  # the second one chooses packets
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
     in_source = {e.SerializeToString(deterministic=True) for e in _entities(devices[0])}

@@ -32,8 +32,8 @@ class LoadableProgram(Protocol):
     def defines(self) -> Mapping[str, str]:
         """The macros that it is compiled with."""
 
-    def p4info(self) -> bytes:
-        """Return its P4Info, as protobuf text."""
+    def p4info(self, switch: str = "") -> bytes:
+        """Return its P4Info, as protobuf text. switch: as in compiled_for; "": the embedded one."""
 
     def packed_source(self) -> bytes:
         """Return its source with all includes, as the embedded switch takes it."""

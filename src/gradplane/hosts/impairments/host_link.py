@@ -110,8 +110,7 @@ class HostLink:
                 continue
             if not fate.left_out:
                 self._count_up(some)
-            if not fate.drop:
-                self._after(fate.delay_ns, partial(self._env.send, some))
+            self._apply(fate, partial(self._env.send, some))
 
     def receive(self, port: int, ip: str, source_port: int, payloads: Payloads) -> None:
         """Take datagrams that arrived for local `port`."""
@@ -128,8 +127,7 @@ class HostLink:
                 self._leave(send)
         verdicts = self._impairments.down(ip, source_port, payloads)
         for fate, some in self._sorted(verdicts, payloads):
-            if not fate.drop:
-                self._after(fate.delay_ns, partial(local.receiver, ip, source_port, some))
+            self._apply(fate, partial(local.receiver, ip, source_port, some))
 
     def _leave(self, send: Send) -> None:
         self._count_up(send)
@@ -142,17 +140,22 @@ class HostLink:
     def _sorted(
         self, verdicts: Sequence[Verdict], payloads: Payloads
     ) -> Iterator[tuple[Verdict, Payloads]]:
-        """Record the verdicts; yield runs of packets with the same fate, held ones singly."""
+        """Record the verdicts; yield runs of packets with the same fate."""
         for verdict in verdicts:
             for record in verdict.records:
                 self._env.record(record.kind, **record.fields)
         start = 0
         for end in range(1, len(verdicts) + 1):
             fate = verdicts[start]
-            if end < len(verdicts) and verdicts[end].fate == fate.fate and not fate.late:
+            alone = fate.single or (end < len(verdicts) and verdicts[end].single)
+            if end < len(verdicts) and verdicts[end].fate == fate.fate and not alone:
                 continue
             yield fate, payloads.select(np.arange(start, end))
             start = end
+
+    def _apply(self, fate: Verdict, action: Callable[[], None]) -> None:
+        for later in () if fate.drop else (0, *fate.copies):
+            self._after(fate.delay_ns + later, action)
 
     def _after(self, delay_ns: int, action: Callable[[], None]) -> None:
         if delay_ns:

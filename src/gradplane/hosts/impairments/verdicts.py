@@ -3,7 +3,8 @@
 A spec is a table of the experiment file, whose keys and values the experiment room checks and
 completes (experiment/impairment_sections.py). Keys of all models:
 
-    model      "bernoulli" | "nth" | "burst" | "drop list" | "straggler"
+    model      "bernoulli" | "nth" | "burst" | "corruption" | "duplication" | "reordering" |
+               "jitter" | "drop list" | "straggler"
     link       a host's name, or "*" (default)
     direction  "up" (from the host) | "down" | "both" (default)
     flow       "agg" | "stream" | "all" (default), or a list of packet types: "norm", "norm result",
@@ -17,8 +18,14 @@ and of each model:
     nth        n: every n-th packet is lost
     burst      p, r, loss (default 1): Gilbert and Elliott's two states; a packet turns good to bad
                with p, bad to good with r, and is lost in the bad state with probability loss
+    corruption  rate: each packet is damaged with this probability; the other end finds that and
+               drops it
+    duplication  rate, delay_ms (default 0): with this probability a copy follows after so long
+    reordering  rate, delay_ms: with this probability a packet is held back so long
+    jitter     delay_ms (default 0), jitter_ms, distribution: each packet is delayed by
+               delay_ms ± jitter_ms, "uniform" (default) or "normal"
     drop list  packets: tables of link, direction, job, type, round, slot, attempt, peer as they are
-               recorded; a missing key matches everything; verdict = "delay" and delay_ns
+               recorded; a missing key matches everything; verdict and delay_ns
     straggler  workers: their numbers, or count: how many, drawn in each round;
                delay_ms, or leave_out = true; when: probability, every or rounds (default: always)
 
@@ -27,7 +34,8 @@ the same packet that this host's link has seen in this direction. For streams ro
 message and segment, for their values the connection's sequence number and 0, for their
 acknowledgements the next segment expected and 0; the peer belongs to the key. Verdicts are
 functions of seed, link, direction and key alone, except that "nth" and "burst" count packets. Of
-several models the first drop decides, and delays add up.
+several models the first loss decides, delays add up, and each duplication adds a copy, which is
+not judged again.
 
 A left-out straggler of a lossy job is too late with all its norms and indices of the round: they
 leave its host once the result that they are too late for has arrived there (`late_packets`), and
@@ -40,8 +48,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity, make_model
+from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity
+from gradplane.hosts.impairments.model_registry import make_model
 from gradplane.hosts.impairments.packet_types import AGG_TYPES, OTHER
+from gradplane.hosts.impairments.verdict_kinds import ARRIVING
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation
@@ -58,19 +68,26 @@ class Verdict:
     """The fate of a packet: dropped, late, or passed on after delay_ns.
 
     late: it must not leave before its sum is done. left_out: it was not sent at all, and so does
-    not count as traffic. `records` are for the log.
+    not count as traffic. copies: by how much later than the packet each further copy of it is
+    passed on, in ns. `records` are for the log.
     """
 
     drop: bool = False
     delay_ns: int = 0
     late: bool = False
     left_out: bool = False
+    copies: tuple[int, ...] = ()
     records: tuple[Record, ...] = ()
 
     @property
     def fate(self) -> tuple[bool, int, bool, bool]:
-        """The verdict without its records."""
+        """The verdict on a packet without copies, without its records."""
         return self.drop, self.delay_ns, self.late, self.left_out
+
+    @property
+    def single(self) -> bool:
+        """True for a packet that is passed on by itself."""
+        return self.late or bool(self.copies)
 
 
 _PASS = Verdict()
@@ -118,19 +135,25 @@ class Impairments:
 
     def _judge(self, direction: str, ip: str, port: int, payload: bytes) -> Verdict:
         packet = self._packet((direction, *self._identify(ip, port, payload)))
-        records, delay = [], 0
+        records, delay, copies = [], 0, []
         for model in self._models:
             ruling = model.judge(packet)
             if ruling is None:
                 continue
             verdict, delay_ns = ruling
             records.append(_record(packet, verdict, delay_ns))
-            if verdict != "delay":
+            if verdict not in ARRIVING:
                 left_out = verdict == "leave out"
                 late = left_out and self._lossy and packet.type in _LATE_TYPES
-                return Verdict(not late, 0, late, left_out and not late, (records[-1],))
-            delay += delay_ns
-        return Verdict(delay_ns=delay, records=tuple(records)) if records else _PASS
+                unsent = left_out and not late
+                return Verdict(not late, late=late, left_out=unsent, records=(records[-1],))
+            if verdict == "duplicate":
+                copies.append(delay_ns)
+            else:
+                delay += delay_ns
+        if not records:
+            return _PASS
+        return Verdict(delay_ns=delay, copies=tuple(copies), records=tuple(records))
 
     def _packet(self, key: _Key) -> PacketIdentity:
         attempt = self._seen.pop(key, 0)

@@ -61,7 +61,9 @@ class State:
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
         self.nodes = MulticastNodes(self.multicast, self.clone_sessions)
-        self.crcs = {call: CustomCrc(*crc) for call, crc in custom_crcs(program).items()}
+        crcs = custom_crcs(program)
+        named = {crc: CustomCrc(*crc) for crc in crcs.values()}
+        self.crcs = {call: named[crc] for call, crc in crcs.items()}
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason
@@ -115,22 +117,16 @@ class State:
         return self.profiles[table.implementation.name] if table.implementation else None
 
 
-def _number(instance: ir.ExternInstance, position: int) -> int:
-    value = instance.args[position]
-    assert isinstance(value, int), (instance.name, value)
-    return int(value)
-
-
 def _counter(instance: ir.ExternInstance) -> Counter:
-    return Counter(instance.name, _number(instance, 0), str(instance.args[1]).lower())
+    return Counter(instance.name, instance.number("size"), instance.word("unit"))
 
 
 def _meter(instance: ir.ExternInstance) -> Meter:
-    return Meter(instance.name, _number(instance, 0), str(instance.args[1]).lower())
+    return Meter(instance.name, instance.number("size"), instance.word("unit"))
 
 
 def _profile(instance: ir.ExternInstance, links: Links) -> ActionProfile:
     if instance.kind == "action_profile":
-        return ActionProfile(instance.name, _number(instance, 0))
-    algorithm, width = str(instance.args[0]).lower(), _number(instance, 2)
-    return ActionProfile(instance.name, _number(instance, 1), algorithm, width, links)
+        return ActionProfile(instance.name, instance.number("size"))
+    algorithm, width = instance.word("algorithm"), instance.number("width")
+    return ActionProfile(instance.name, instance.number("size"), algorithm, width, links)
