@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies import HostNode, NetworkError
 from gradplane.topologies.description import Link
 from gradplane.topologies.network import SwitchConfig
@@ -166,10 +167,10 @@ def _stack():
 
 def test_a_stack_sends_and_receives():
     sent, stack = _stack()
-    stack.send(Datagram(20000, "10.0.0.2", 18256, b"hello", 0x28))
+    stack.send(Send(20000, "10.0.0.2", 18256, Payloads.of([b"hello"]), 0x28))
     assert sent == [frames.build(H1, H2, b"hello", 0x28)]
     got = []
-    stack.listen(20000, lambda *datagram: got.append(datagram))
+    stack.listen(20000, lambda *place: got.append((*place[:-1], *place[-1])))
     stack.receive(frames.build(H2, H1, b"world"))
     assert got == [(20000, "10.0.0.2", 18256, b"world")]
 
@@ -189,7 +190,7 @@ def test_a_stack_counts_what_it_drops():
 def test_a_stack_refuses_what_cannot_be():
     _, stack = _stack()
     with pytest.raises(NetworkError) as error:
-        stack.send(Datagram(1, "10.0.0.77", 1, b""))
+        stack.send(Send(1, "10.0.0.77", 1, Payloads.of([b""])))
     assert str(error.value) == "h1 sends to 10.0.0.77, which no host has"
     stack.listen(7, print)
     with pytest.raises(NetworkError) as error:

@@ -379,6 +379,22 @@ def report(
     _say(_console(), f"report: {reports.write(folders, out)}")
 
 
+@app.command()
+def records(
+    folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
+    kind: Annotated[
+        str, typer.Option(metavar="arrival|norm|stall|epoch|verdict", help="Which records")
+    ] = "arrival",
+) -> None:
+    """Print a run's records as CSV, a line a packet."""
+    from gradplane.cli import record_lines
+
+    if kind not in record_lines.KINDS:
+        known = ", ".join(record_lines.KINDS)
+        raise typer.BadParameter(f"{kind!r}: it must be one of {known}", param_hint="--kind")
+    record_lines.write(folder, kind, sys.stdout)
+
+
 @codecs_app.callback(invoke_without_command=True)
 def codecs(context: typer.Context) -> None:
     """List the codecs with their parameters, or measure them."""
