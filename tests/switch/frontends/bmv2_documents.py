@@ -1,11 +1,16 @@
-"""A small BMv2 JSON document to fill in: one header, an action that runs for each packet."""
+"""A small BMv2 JSON document to fill in: one header, an action that runs for each packet; and the
+packet test of a program."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from gradplane.switch.frontends.bmv2 import read_program
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.stf.stf_grammar import parse
+from gradplane.switch.stf.tester import Clock, Tester
+from gradplane.switch.switch import Switch
 
 Json = dict[str, Any]
 STANDARD = [
@@ -73,3 +78,12 @@ def read(found: Json) -> ir.Program:
     from json import dumps
 
     return read_program(dumps(found, indent=1), "program.json")
+
+
+def failures(program: ir.Program, path: Path, engine: str) -> list[str]:
+    """Run the packet test beside a source; what is wrong."""
+    clock, test = Clock(), path.with_suffix(".stf")
+    tester = Tester(Switch(program, engine=engine, clock=clock), clock, str(test))
+    for statement in parse(test.read_text(), str(test)):
+        tester.run(statement)
+    return [*tester.expectations.failures(), *tester.problems, *tester.refused]

@@ -6,6 +6,7 @@ P4 source -> IR -> JSON -> IR, with the source's P4Info. What BMv2 cannot do, th
 from pathlib import Path
 
 import pytest
+from bmv2_documents import failures
 
 from gradplane.experiment import p4_programs
 from gradplane.switch.frontends.bmv2 import read_program
@@ -14,9 +15,6 @@ from gradplane.switch.ir.verify import verify
 from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.p4runtime.p4info_match import differences
 from gradplane.switch.source import CompileError
-from gradplane.switch.stf.stf_grammar import parse
-from gradplane.switch.stf.tester import Clock, Tester
-from gradplane.switch.switch import Switch
 
 STF = Path(__file__).parents[1] / "stf"
 PROGRAMS = sorted([*(STF / "exercises").glob("*.p4"), *(STF / "features").glob("*.p4")])
@@ -43,14 +41,6 @@ def through_json(path: Path, with_p4info: bool = True) -> tuple[ir.Program, ir.P
     found = read_program(text, f"{path.stem}.json", info if with_p4info else None)
     verify(found)
     return compiled.program, found
-
-
-def failures(program: ir.Program, path: Path, engine: str) -> list[str]:
-    clock, test = Clock(), path.with_suffix(".stf")
-    tester = Tester(Switch(program, engine=engine, clock=clock), clock, str(test))
-    for statement in parse(test.read_text(), str(test)):
-        tester.run(statement)
-    return [*tester.expectations.failures(), *tester.problems, *tester.refused]
 
 
 @pytest.mark.parametrize("path", PROGRAMS, ids=lambda path: path.stem)
