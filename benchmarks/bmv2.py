@@ -24,7 +24,7 @@ from switch_ports import Bench, Entries, Live
 
 from gradplane.controller import targets
 from gradplane.controller.targets import Start
-from gradplane.experiment.p4_programs import Program
+from gradplane.experiment.p4_programs import P4Program
 
 RUNS = 3
 ADDRESS = "127.0.0.1:50051"  # in a network namespace of its own
@@ -84,7 +84,7 @@ def simple_switch() -> Iterator[Live]:
 
 async def install(program: Path, entries: Entries) -> None:
     """Push the program and insert the entries."""
-    info, config = targets.get("bmv2").pipeline(Program(program, {}))
+    info, config = targets.get("bmv2").pipeline(P4Program(program, {}))
     with tempfile.TemporaryDirectory() as folder:
         p4info, blob = Path(folder) / "p4info.txt", Path(folder) / "program.json"
         p4info.write_bytes(info)

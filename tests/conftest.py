@@ -40,7 +40,8 @@ baseline = false
 
 @pytest.fixture(scope="session")
 def experiment_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three workers, 2 epochs of 3 rounds, 1,510 values: 2 packets a round."""
+    """Write an experiment of three workers and 2 epochs of 3 rounds, 1,510 values: 2 packets a
+    round."""
     path = tmp_path_factory.mktemp("experiments") / "small.toml"
     path.write_text(SMALL)
     return path
@@ -51,7 +52,7 @@ Runs = Callable[..., Summary]
 
 @pytest.fixture(scope="session")
 def small_run(experiment_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """A run of the small experiment with these settings; equal settings give the same folder."""
+    """Return a run of the small experiment with these settings; equal settings share a folder."""
     made: dict[tuple[str, ...], Summary] = {}
 
     def get(*settings: str) -> Summary:
@@ -65,7 +66,7 @@ def small_run(experiment_file: Path, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="session")
 def lossy_run(small_run: Runs) -> Summary:
-    """Losses both ways, a straggler, quorum 2, synchronisation: results in time, late and lost."""
+    """Return a run with losses both ways, a straggler, quorum 2 and synchronisation."""
     return small_run(
         "job.quorum=2",
         "job.sync=true",

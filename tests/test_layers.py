@@ -37,7 +37,8 @@ ENTRY_POINTS = {"__init__.py", "__main__.py"}  # of the package: they import the
 
 
 def imports(node: ast.AST) -> Iterator[str]:
-    """The parts of gradplane that code imports when it runs, not only when types are checked."""
+    """Yield the parts of gradplane that code imports when it runs, not only when types are
+    checked."""
     if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
         children: list[ast.AST] = [*node.orelse]
     else:
@@ -52,13 +53,14 @@ def imports(node: ast.AST) -> Iterator[str]:
 
 
 def _part(name: str) -> str:
-    """The room, or the module at the package's top, of an imported name; "" if it is not ours."""
+    """Return the room, or the module at the package's top, of an imported name; "" if it is not
+    ours."""
     package, _, rest = name.partition(".")
     return rest.partition(".")[0] if package == "gradplane" else ""
 
 
 def outside(module: Path) -> set[str]:
-    """The rooms that a module imports and that it may not import."""
+    """Return the rooms that a module imports and that it may not import."""
     inside = module.relative_to(SOURCE)
     room = inside.parts[0]
     allowed = MAY_IMPORT.get(room, set()) | {room}

@@ -48,7 +48,7 @@ def _run(command: Sequence[str | Path], cwd: Path, **variables: str) -> str:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """A copy of the tree, and the sdist and the wheel (made from the sdist) of it."""
+    """Return a copy of the tree, and the sdist and the wheel (made from the sdist) of it."""
     folder: Path = tmp_path_factory.mktemp("packaging")
     tree = folder / "tree"
     shutil.copytree(ROOT, tree, symlinks=True, ignore=NOT_COPIED)
@@ -60,7 +60,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
 
 @pytest.fixture(scope="module")
 def sources(built: Built) -> set[str]:
-    """The package's files, as paths from src/."""
+    """Return the package's files, as paths from src/."""
     source = built.tree / "src"
     files = (file for file in (source / "gradplane").rglob("*") if file.is_file())
     found = {file.relative_to(source).as_posix() for file in files if file.suffix != ".pyc"}
@@ -90,7 +90,8 @@ def test_the_sdist_holds_the_package_once(built: Built, sources: set[str]) -> No
 
 @pytest.fixture(params=["wheel", "editable"])
 def installed(request: pytest.FixtureRequest, built: Built, tmp_path: Path) -> Path:
-    """The bin/ of a new environment with gradplane in it; the dependencies are this one's."""
+    """Return the bin/ of a new environment with gradplane in it; the dependencies are this
+    one's."""
     environment = tmp_path / "venv"
     venv.create(environment, symlinks=True)
     python = environment / "bin" / "python"
@@ -103,7 +104,7 @@ def installed(request: pytest.FixtureRequest, built: Built, tmp_path: Path) -> P
 
 
 def _dependencies() -> str:
-    """The folders that this environment imports packages from, as lines of a .pth file."""
+    """Return the folders that this environment imports packages from, as lines of a .pth file."""
     own = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     others = {path for path in sys.path if path.endswith("site-packages")}
     return "\n".join(sorted(own | others)) + "\n"

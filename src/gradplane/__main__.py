@@ -1,4 +1,4 @@
-"""python -m gradplane"""
+"""The entry point of `python -m gradplane`."""
 
 from gradplane.cli.main import main
 

@@ -1,4 +1,4 @@
-"""Plug-ins: a module of a folder is one, by its name, and defines one class with a given base."""
+"""Plug-ins: each module of a folder is one, found by its name, with one class of a given base."""
 
 import importlib
 import pkgutil
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def names(path: Iterable[str], *shared: str) -> list[str]:
-    """Return the sorted names of the modules in a package's `__path__` but the `shared` ones."""
+    """Return the sorted names of the modules in a `__path__`, except the `shared` ones."""
     return sorted(module.name for module in pkgutil.iter_modules(path) if module.name not in shared)
 
 

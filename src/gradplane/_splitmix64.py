@@ -1,12 +1,12 @@
 """SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), the generator of all counter-based random values.
 
-Its users compute it in Python, NumPy, Numba and LLVM; the constants are here once. Every room may
+It is computed in Python, NumPy, Numba and LLVM; its constants are defined here only. Every room may
 import this module; it imports none.
 """
 
-GOLDEN = 0x9E3779B97F4A7C15  # from one word's argument to the next one's
+GOLDEN = 0x9E3779B97F4A7C15  # the difference of two successive words' arguments
 STEPS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))  # z = (z ^ z >> shift) * factor
-LAST_SHIFT = 31  # z ^ z >> 31 is the word
+LAST_SHIFT = 31  # the word is z ^ z >> 31
 MASK = (1 << 64) - 1
 
 

@@ -1,4 +1,4 @@
-"""Hints for a name that is not known. Every room may import this module; it imports none."""
+"""Hints for an unknown name. Every room may import this module; it imports none."""
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches

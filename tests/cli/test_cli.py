@@ -46,7 +46,7 @@ def test_version(command: Command) -> None:
 
 
 def test_help_loads_nothing_heavy() -> None:
-    """What takes long to import is imported by the command that needs it."""
+    """Modules that take long to import are imported by the command that needs them."""
     heavy = "{'numpy', 'pydantic', 'matplotlib', 'grpc', 'numba', 'finsy', 'scapy'}"
     code = f"import sys, gradplane.cli.main; print(sorted(set(sys.modules) & {heavy}))"
     found = subprocess.run(
@@ -227,7 +227,7 @@ def test_p4_ir_prints_a_line_a_statement(command: Command, tmp_path: Path) -> No
     assert "verify_checksum(in (h.a.isValid() && true), in tuple" in prepared
 
 
-def test_p4_check_finds_what_p4info_cannot_tell(command: Command, tmp_path: Path) -> None:
+def test_p4_check_finds_what_p4info_cannot_describe(command: Command, tmp_path: Path) -> None:
     psa = (ROOT / "tests" / "switch" / "p4runtime" / "programs" / "psa_switch.p4").read_text()
     program = tmp_path / "wrong.p4"
     program.write_text(psa.replace("@max_group_size(4)", "@max_group_size(few)"))
@@ -293,7 +293,7 @@ def test_p4_errors_come_with_place_and_caret(command: Command, tmp_path: Path) -
     assert caret == " " * 26 + "^"
 
 
-def test_trace_tells_what_happens_to_a_packet(command: Command) -> None:
+def test_trace_shows_what_happens_to_a_packet(command: Command) -> None:
     status, output, _ = command("trace", ROOT / "p4" / "thc.p4", "--packet", PACKET, "--port", 2)
     assert status == 0
     assert "extract hdr.ethernet (112 bits at 0)" in output

@@ -57,7 +57,7 @@ ACCEPTED = re.compile(r"^accepted: .*--p4runtime-files .*--Werror\[=KIND\]$", re
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current folder: bridge.p4, and include/macs.p4."""
+    """Change to a folder with bridge.p4 and include/macs.p4."""
     (tmp_path / "bridge.p4").write_text(PROGRAM)
     (tmp_path / "include").mkdir()
     (tmp_path / "include" / "macs.p4").write_text(MACS)
@@ -66,7 +66,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def ports_of(config: Path) -> list[tuple[int, bytes]]:
-    """Where a switch that runs a device config sends the packet."""
+    """Return the ports to which a switch with this device config sends the packet."""
     source = parse_device_config(config.read_bytes())
     program = config.with_suffix(".packed.p4")
     program.write_text(source.text)
@@ -132,7 +132,7 @@ def test_p4info_in_each_format(folder: Path) -> None:
 def test_other_options_are_refused(
     folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
 ) -> None:
-    """With the options that are accepted."""
+    """The message lists the options that are accepted."""
     assert p4c_command.main("p4c-bm2-ss", arguments) == 2
     errors = capsys.readouterr().err
     assert errors.startswith(message)
@@ -209,7 +209,7 @@ def on_path(tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 @pytest.fixture
 def thrift_port(on_path: None, folder: Path) -> Iterator[int]:
-    """The port for commands of a switch that the stand-ins compiled for and started."""
+    """Compile for a switch with the stand-ins, start it, and return its port for commands."""
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     subprocess.run(["p4c", *OPTIONS, "bridge.p4"], check=True)
@@ -239,7 +239,7 @@ def test_the_switch_and_its_command_line(thrift_port: int) -> None:
 def test_the_options_that_mininet_scripts_pass(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They replace what the original does by default."""
+    """They replace the original's defaults."""
     from gradplane.switch.daemon import live_switch
     from gradplane.switch.daemon.options import parse_options
 

@@ -19,7 +19,7 @@ def floats(values: list[float]) -> bytes:
 
 
 def fields(codes: list[int], width: int) -> bytes:
-    """One big number whose lowest bits are the first code."""
+    """Return one big number whose lowest bits are the first code."""
     number = sum(code << (i * width) for i, code in enumerate(codes))
     return number.to_bytes((len(codes) * width + 7) // 8, "little")
 

@@ -15,7 +15,7 @@ LENGTHS = (0, 1, 7, 8, 37, 300)
 
 
 def small(n: int) -> list[float]:
-    """Values over many binary orders of magnitude, powers of two and their neighbours."""
+    """Return values over many binary orders of magnitude, powers of two and their neighbours."""
     chance = random.Random(n)
     x = [f32(chance.choice((-1, 1)) * 2 ** chance.uniform(-14, 2)) for _ in range(n)]
     for i in range(4, n, 9):
@@ -32,7 +32,7 @@ def mostly_zero(n: int) -> list[float]:
 
 
 def halves(n: int) -> list[float]:
-    """Ties of round(x / m) and their neighbours, m = 1."""
+    """Return ties of round(x / m) and their neighbours, m = 1."""
     steps = (1, 0.5, -0.5, 0.5 + 2**-24, 0.5 - 2**-25, -0.5 - 2**-24, -1, 1e-45)
     return [steps[i % len(steps)] for i in range(n)]
 

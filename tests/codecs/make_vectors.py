@@ -25,7 +25,7 @@ TABLES = {
 
 
 def vector(n: int) -> list[float]:
-    """Normal values, with a zero, a denormal and a large one among them."""
+    """Return normal values, with a zero, a denormal and a large one among them."""
     chance = random.Random(n)
     x = [f32(chance.gauss(0, 1)) for _ in range(n)]
     for i, special in enumerate((0.0, 1e-40, -50.0)):

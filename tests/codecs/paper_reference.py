@@ -81,7 +81,7 @@ class Bytes:
 
 
 def to_groups(digits: list[int]) -> list[int]:
-    """Base-3^5, five partitions."""
+    """Encode in base 3^5, in five partitions."""
     digits = digits + [0] * (-len(digits) % 5)
     size = len(digits) // 5
     return [int("".join(str(digits[p * size + i]) for p in range(5)), 3) for i in range(size)]
@@ -95,7 +95,7 @@ def to_digits(groups: list[int], n: int) -> list[int]:
 
 
 def to_runs(groups: list[int]) -> bytes:
-    """Zero-run encoding, by looking ahead."""
+    """Encode runs of zeros, by looking ahead."""
     out = []
     while groups:
         run = 0

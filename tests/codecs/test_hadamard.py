@@ -18,7 +18,7 @@ def sylvester(d: int) -> np.ndarray:
 
 
 def plain(a: np.ndarray) -> np.ndarray:
-    """One stage after the other, without blocks."""
+    """Transform one stage after the other, without blocks."""
     h = 1
     while h < a.size:
         pairs = a.reshape(-1, 2, h)

@@ -23,7 +23,7 @@ def message(call: Any, *args: Any, **kwargs: Any) -> str:
 
 
 def wide(n: int, seed: int = 0) -> np.ndarray:
-    """Magnitudes over 40 powers of two about 1, of both signs."""
+    """Return magnitudes over 40 powers of two around 1, of both signs."""
     chance = np.random.default_rng([n, seed])
     signs = chance.choice((-1, 1), n)
     return (signs * 2.0 ** chance.uniform(-30, 10, n)).astype(np.float32)

@@ -17,7 +17,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def weight(x: float, y: float) -> float:
-    """Integral of (a - x)(y - a) phi(a) from x to y, by antiderivatives."""
+    """Integrate (a - x)(y - a) phi(a) from x to y by antiderivatives."""
 
     def antiderivative(a: float) -> float:
         phi = math.exp(-a * a / 2) / math.sqrt(2 * math.pi)

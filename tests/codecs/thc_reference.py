@@ -34,7 +34,7 @@ def sign(spin: int, position: int) -> int:
 
 
 def hadamard(values: list[float]) -> list[float]:
-    """Sylvester order, every sum rounded to float32."""
+    """Transform in Sylvester order, every sum rounded to float32."""
     if len(values) == 1:
         return values
     pairs = list(zip(values[0::2], values[1::2], strict=True))
@@ -61,7 +61,7 @@ class Grid:
         return -NormalDist().inv_cdf(self.p / 2) if self.p else 1.0
 
     def parts(self, n: int) -> list[tuple[int, int, int]]:
-        """(start, stop, lanes)"""
+        """Return (start, stop, lanes) of each partition."""
         cuts = [(a, min(a + self.size, n)) for a in range(0, n, self.size)]
         return [(a, b, 2 ** math.ceil(math.log2(b - a)) if self.p else b - a) for a, b in cuts]
 

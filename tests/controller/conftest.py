@@ -17,6 +17,7 @@ def pipeline():
 
 @pytest.fixture
 def server():
-    """A switch without a program, as `gradplane switch -- --grpc-server-addr ...` starts it."""
+    """Provide a switch without a program, as `gradplane switch -- --grpc-server-addr ...` starts
+    it."""
     with Server() as running:
         yield running

@@ -1,4 +1,4 @@
-"""What the controller's tests share: a switch, the program, job plans."""
+"""Helpers of the controller's tests: a switch, the program, job plans."""
 
 import asyncio
 from pathlib import Path
@@ -52,14 +52,14 @@ class Server:
         self._server.stop()
 
     def entries(self, table):
-        """matches -> (action's position, arguments)"""
+        """Return matches -> (action's position, arguments)."""
         entries = self.state.tables[table].entries()
         return {
             tuple(m[0] for m in e.matches): (e.action.index, tuple(e.action.args)) for e in entries
         }
 
     def lookup_entries(self, job):
-        """value set by each lookup table for each index of a job; they are all the same."""
+        """Return the value for each index of a job; all lookup tables have the same ones."""
         found = []
         for name in self.state.tables:
             if ".lookup" in name:
@@ -88,7 +88,7 @@ def plan(number=0, workers=4, quorum=None, **fields):
 
 
 def session(server, steps, **options):
-    """Runs `steps(controller)` in a session of its own."""
+    """Run `steps(controller)` in a session of its own."""
 
     async def run():
         async with Controller(server.address, **options) as controller:

@@ -10,14 +10,14 @@ from gradplane.controller.targets import Start
 
 
 def fake(folder: Path, output: str) -> str:
-    """A program that prints a version."""
+    """Return a program that prints a version."""
     path = folder / "simple_switch_grpc"
     path.write_text(f"#!/bin/sh\necho '{output}'\n")
     path.chmod(0o755)
     return str(path)
 
 
-def test_a_missing_switch_is_told_with_the_way_out() -> None:
+def test_a_missing_switch_is_reported_with_the_remedy() -> None:
     missing = targets.get("bmv2", binary="/nowhere/simple_switch_grpc").missing()
     assert missing == (
         "/nowhere/simple_switch_grpc is not on PATH: install BMv2"
@@ -40,13 +40,13 @@ def test_a_new_enough_switch_is_described_with_its_version(tmp_path: Path) -> No
     assert target.description() == "bmv2 (simple_switch_grpc 1.15.5, compiled by gradplane)"
 
 
-def test_another_program_is_told(tmp_path: Path) -> None:
+def test_another_program_is_refused(tmp_path: Path) -> None:
     path = fake(tmp_path, "no number")
-    expected = f"{path} --version says no version: is it simple_switch_grpc?"
+    expected = f"{path} --version prints no version: is it simple_switch_grpc?"
     assert targets.get("bmv2", binary=path).missing() == expected
 
 
-def test_a_missing_p4c_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_p4c_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     target = targets.get("bmv2", binary=fake(tmp_path, "1.15.5"), compiler="p4c")
     monkeypatch.setenv("PATH", "/bin")
     expected = 'p4c-bm2-ss is not on PATH: install p4c, or use compiler = "gradplane"'

@@ -1,4 +1,4 @@
-"""What an edge switch is told about compression, and what it answers, on p4/tos_compress.p4."""
+"""The configuration of compression on an edge switch, and its counters, with p4/tos_compress.p4."""
 
 import re
 
@@ -38,7 +38,7 @@ def setup(plan=PLAN):
     return Setup("10.0.0.254", "00:00:00:00:00:fe", [ROUTE], [], plan)
 
 
-def test_an_edge_switch_is_told_all(server, tos):
+def test_an_edge_switch_gets_everything(server, tos):
     configure(server.address, tos, setup())
     assert server.entries("TosIngress.routes") == {(H1,): (0, (1, 1))}
     for table in ("TosIngress.host_ports", "TosEgress.to_host_ports"):

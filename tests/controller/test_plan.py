@@ -1,4 +1,4 @@
-"""What cannot work is refused before anything starts, with the numbers and the way out."""
+"""Plans that cannot work are refused before anything starts, with numbers and remedy."""
 
 import pytest
 from controller_cases import TABLE, member, plan
@@ -32,21 +32,19 @@ CAPACITY = Capacity(slots=256, sum_bits=8, workers=64)
             {"workers": 300, "sum_bits": 8},
             "job 0: granularity 30 × 300 workers = 9000 does not fit 8-bit sums: use sum_bits = 16",
         ),
-        ({"quorum": 5}, "job 0: quorum 5 of 4 workers: choose 1 to 4"),
-        ({"quorum": 0}, "job 0: quorum 0 of 4 workers: choose 1 to 4"),
+        ({"quorum": 5}, "job 0: quorum = 5 of 4 workers: use 1 to 4"),
+        ({"quorum": 0}, "job 0: quorum = 0 of 4 workers: use 1 to 4"),
         ({"number": 256}, "job 256: a job's number is 0 to 255"),
         ({"number": -1}, "job -1: a job's number is 0 to 255"),
         ({"sum_bits": 32}, "job 0: sum_bits = 32: sums have 8 or 16 bits"),
         ({"workers": 0, "quorum": 1}, "job 0: worker numbers []: expected 0 to 0, each once"),
         (
             {"table": tuple(range(17)), "granularity": 16},
-            "job 0: a lookup table of 17 values: four-bit indices reach 16,"
-            " use a codec of 4 bits or fewer",
+            "job 0: 17 codes do not fit the packets' 4-bit fields: use a codec of 4 bits or fewer",
         ),
         (
             {"table": (), "granularity": 0},
-            "job 0: a lookup table of 0 values: four-bit indices reach 16,"
-            " use a codec of 4 bits or fewer",
+            "job 0: an empty lookup table: it has a value for each code",
         ),
         (
             {"table": (0, 3), "granularity": 4},
@@ -79,7 +77,7 @@ def test_a_plan_that_no_program_could_do(fields, message):
         ),
     ],
 )
-def test_workers_are_told_apart(members, message):
+def test_workers_must_be_distinct(members, message):
     good = plan(workers=2)
     fields = {name: getattr(good, name) for name in good.__dataclass_fields__}
     with pytest.raises(PlanError) as error:

@@ -18,7 +18,7 @@ PINS = ("ptf==0.12.0", "scapy==2.6.1", "six==1.17.0")
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """PTF and what it needs, beside the environment of the old clients."""
+    """Install PTF and its dependencies beside the environment of the old clients."""
     folder = tmp_path_factory.mktemp("ptf")
     python = p4runtime_shell.ensure_environment() / "bin" / "python"
     pip = [python, "-I", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]

@@ -12,7 +12,7 @@ from gradplane.cli import p4runtime_shell
 
 @pytest.fixture
 def made(monkeypatch):
-    """Environments are made without pip: the folders in which that happened."""
+    """Make environments without pip; return the folders in which that happened."""
     folders = []
 
     def make(folder):

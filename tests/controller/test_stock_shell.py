@@ -25,7 +25,7 @@ for name in [table.name for table in tables]:
 
 @pytest.fixture
 def run(tmp_path, server):
-    """Runs a script with the shell's names, as `gradplane shell --script` does."""
+    """Run a script with the shell's names, as `gradplane shell --script` does."""
 
     def run_script(text, **options):
         script = tmp_path / "script.py"
@@ -62,7 +62,7 @@ def test_a_script_that_fails_says_so(run, server, pipeline, capfd):
 
 
 def test_the_prompt(server, pipeline):
-    """What a user types, on the stock shell's own prompt."""
+    """A user's input works at the stock shell's own prompt."""
     configure(server.address, pipeline, Setup("10.0.0.254", "00:00:00:00:00:fe", (), ()))
     call = f"from gradplane.cli import p4runtime_shell as p; p.open_shell({server.address!r})"
     typed = "print([t.name for t in tables][:1])\nexit\n"

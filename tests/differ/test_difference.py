@@ -35,7 +35,7 @@ def test_packets_hit_and_miss_the_entries() -> None:
     assert {event.hit for event in events if isinstance(event, Applied)} == {True, False}
 
 
-def test_a_missing_switch_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_switch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(DiffError) as error:
         difference.diff(ROUTER)

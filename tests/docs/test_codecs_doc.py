@@ -51,7 +51,7 @@ assert message(lambda: codecs.get("int16", limit=0)) == "limit must be from 1 to
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of gradplane in it, and the document's codec added."""
+    """Return a folder with a copy of gradplane in it, and the document's codec added."""
     folder: Path = tmp_path_factory.mktemp("package")
     copy = folder / "gradplane"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))

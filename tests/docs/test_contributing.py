@@ -44,7 +44,7 @@ baseline = false
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of gradplane in it, and the document's topology added."""
+    """Return a folder with a copy of gradplane in it, and the document's topology added."""
     folder: Path = tmp_path_factory.mktemp("package")
     shutil.copytree(ROOT / "src" / "gradplane", folder / "gradplane")
     (folder / "gradplane" / "topologies" / "dumbbell.py").write_text(DUMBBELL)

@@ -24,7 +24,7 @@ def block(kind: str, text: str) -> str:
 
 
 def rows(text: str, columns: int) -> list[list[str]]:
-    """The rows of a chapter's tables of so many columns that begin with a number."""
+    """Return the rows of a chapter's tables of so many columns that begin with a number."""
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return [cells for cells in lines if len(cells) == columns and cells[0][0].isdigit()]
 

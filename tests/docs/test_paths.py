@@ -26,7 +26,7 @@ MADE = {
 
 
 def prose(document: str) -> str:
-    """A document without its code blocks."""
+    """Return a document without its code blocks."""
     return FENCED.sub("", (ROOT / document).read_text())
 
 

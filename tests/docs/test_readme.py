@@ -15,7 +15,7 @@ BLOCKS = BLOCK.findall((ROOT / "README.md").read_text())
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An empty folder with the repository's programs in it."""
+    """Return an empty folder with the repository's programs in it."""
     path: Path = tmp_path_factory.mktemp("readme")
     for name in ("p4", "tests"):
         (path / name).symlink_to(ROOT / name)
@@ -25,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def commands() -> list[str]:
-    """Lines after `$ ` that a reader types, but those that install or run everything."""
+    """Return the lines after `$ `, except those that install or run everything."""
     lines = [line for kind, text in BLOCKS if kind == "console" for line in text.splitlines()]
     typed = [line[2:] for line in lines if line.startswith("$ ")]
     return [line for line in typed if not line.startswith("make ")]

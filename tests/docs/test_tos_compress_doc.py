@@ -54,7 +54,7 @@ def test_a_program_that_knows_nothing_of_it(folder: Path) -> None:
 
 @pytest.mark.skipif(not isolation.can_isolate()[0], reason=isolation.can_isolate()[1])
 def test_sums_over_all_hosts(folder: Path) -> None:
-    """total.py on both hosts of line.py's network, in place of sender and receiver."""
+    """total.py runs on both hosts of line.py's network, in place of sender and receiver."""
     network, _, rest = SCRIPTS["line"].partition("receiver = net")
     counters = rest.partition('end="")\n')[2]
     hosts = """

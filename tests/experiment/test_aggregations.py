@@ -1,4 +1,4 @@
-"""What each aggregation scheme refuses, with the key that it is about."""
+"""The refusals of each aggregation scheme, with the key that each is about."""
 
 import pickle
 from pathlib import Path
@@ -34,7 +34,7 @@ def test_schemes_are_found_by_file_name() -> None:
             f"{RING}quorum = 3\n",
             5,
             'aggregation = "ring" with quorum = 3 of 4 workers: every partial sum passes through'
-            " all workers, so nobody can be left out: use quorum = 4, or"
+            " all workers, so no worker can be left out: use quorum = 4, or"
             ' aggregation = "switch" or "ps"',
         ),
         (

@@ -87,7 +87,7 @@ baseline = false
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of gradplane in it that has the scheme and the target."""
+    """Return a folder with a copy of gradplane in it that has the scheme and the target."""
     folder: Path = tmp_path_factory.mktemp("package")
     copy = folder / "gradplane"
     shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))

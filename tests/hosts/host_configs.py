@@ -1,17 +1,21 @@
 """Configurations for tests: a small job, quick to train."""
 
+from pydantic import TypeAdapter
+
+from gradplane.experiment.impairment_sections import Impairment
 from gradplane.hosts.config import HostConfig, JobConfig
 
 ROLES = {
-    "switch": "gradplane.hosts.drivers.roles:SwitchWorker",
-    "ps": "gradplane.hosts.drivers.roles:ServedWorker",
-    "ring": "gradplane.hosts.drivers.roles:RingWorker",
+    "switch": "gradplane.hosts.drivers.roles:SwitchWorkerRole",
+    "ps": "gradplane.hosts.drivers.roles:ServedWorkerRole",
+    "ring": "gradplane.hosts.drivers.roles:RingWorkerRole",
 }
-SERVER = "gradplane.hosts.drivers.roles:ParameterServer"
+SERVER = "gradplane.hosts.drivers.roles:ParameterServerRole"
 
 
 def make_job(**changes):
-    """A job of `workers` on addresses `net`.1, ...; the server is the host after the last."""
+    """Return a job of `workers` on addresses `net`.1, ...; the server is the host after the
+    last."""
     net = changes.pop("net", "10.0.0")
     workers = changes.get("workers", 4)
     settings = {
@@ -52,8 +56,15 @@ def make_job(**changes):
     return JobConfig(**settings | changes)
 
 
+def complete(impairment):
+    """An impairment as an experiment gives it to hosts: with all defaults."""
+    section = TypeAdapter(Impairment).validate_python(impairment)
+    return {"seed": 0} | section.model_dump(mode="json", exclude_none=True)
+
+
 def make_hosts(job, impairments=(), log_folder=None):
-    """The configurations of a job's hosts, the server last; `impairments` are for the workers."""
+    """Return the configurations of a job's hosts, the server last; `impairments` are for the
+    workers."""
     hosts = []
     addresses = [ip for ip, _ in job.worker_addresses]
     if job.server_address:
@@ -67,7 +78,7 @@ def make_hosts(job, impairments=(), log_folder=None):
                 role=ROLES[job.aggregation] if is_worker else SERVER,
                 worker=number if is_worker else None,
                 job=job,
-                impairments=tuple(impairments) if is_worker else (),
+                impairments=tuple(map(complete, impairments)) if is_worker else (),
                 log=str(log_folder / f"h{number + 1}.jsonl") if log_folder else "",
                 start_at=None,
             )

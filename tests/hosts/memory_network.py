@@ -50,7 +50,7 @@ JOB = JobConfig(
 
 
 def make_job(**changes: Any) -> JobConfig:
-    """JOB with changes; addresses and quorum follow the number of workers."""
+    """Return JOB with changes; addresses and quorum follow the number of workers."""
     workers = changes.get("workers", JOB.workers)
     addresses = tuple((f"10.0.0.{w + 1}", 20003) for w in range(workers))
     return replace(JOB, **{"quorum": workers, "worker_addresses": addresses} | changes)
@@ -61,7 +61,7 @@ Fate = Callable[[str, int, bytes], list[int]]
 
 
 def perfect(direction: str, worker: int, payload: bytes) -> list[int]:
-    """Every packet arrives once, after HOP."""
+    """Deliver every packet once, after HOP."""
     return [HOP]
 
 
@@ -92,12 +92,13 @@ class MemoryNetwork:
         self._timers: dict[tuple[int, Hashable], int] = {}
 
     def reduce(self, ticket: int, vectors: list[Any], at: int = 0, tensor: int = 0) -> None:
-        """Every worker starts a reduce at `at`."""
+        """Let every worker start a reduce at `at`."""
         for w, vector in enumerate(vectors):
             self.call_at(at, self._starter(w, ticket, vector, tensor))
 
     def train(self, rounds: list[list[list[Any]]]) -> None:
-        """Each worker by itself: reduce a round's vectors, then the next (round, tensor, worker).
+        """Train each worker by itself: reduce a round's vectors, then the next (round, tensor,
+        worker).
 
         Tickets count up: round * tensors + tensor."""
         self._rounds = rounds
@@ -115,7 +116,7 @@ class MemoryNetwork:
             self._start_round(w, round)
 
     def run(self, limit: int = 200_000) -> None:
-        """Events in order of time until there are none."""
+        """Run events in order of time until there are none."""
         for _ in range(limit):
             if not self._queue:
                 return
@@ -129,7 +130,7 @@ class MemoryNetwork:
         heapq.heappush(self._queue, (at, self._count, call))
 
     def of_kind(self, kind: str) -> list[dict[str, Any]]:
-        """The fields of the records of one kind."""
+        """Return the fields of the records of one kind."""
         return [record.fields for record in self.records if record.kind == kind]
 
     def _starter(self, w: int, ticket: int, vector: Any, tensor: int) -> Callable[[], None]:

@@ -13,11 +13,11 @@ from gradplane.hosts.protocols.actions import Deliver, Received, Record, SendMes
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.stream import segments
-from gradplane.hosts.stream.segments import Values
+from gradplane.hosts.stream.segments import ValuesSegment
 
 
 def ring_job(**changes):
-    """A job of a ring; exact float32 unless changed."""
+    """Return a job of a ring; exact float32 unless changed."""
     given = {"aggregation": "ring", "codec": ("float32", {}), "error_feedback": False}
     return make_job(**given | changes)
 
@@ -30,7 +30,7 @@ def network_codec(bound):
 def compressed(payload, bound):
     """Return a marked segment as it arrives after compression; unchanged if that is not shorter."""
     segment = segments.parse(payload)
-    if not isinstance(segment, Values):
+    if not isinstance(segment, ValuesSegment):
         return payload
     codec = network_codec(bound)
     x = np.frombuffer(segment.payload, ">f4").astype(np.float32)
@@ -38,7 +38,7 @@ def compressed(payload, bound):
     if 4 + len(data) >= len(segment.payload):  # the shim
         return payload
     back = codec.decode(data, x.size).astype(">f4").tobytes()
-    return Values(segment.connection, segment.sequence, back).pack()
+    return ValuesSegment(segment.connection, segment.sequence, back).pack()
 
 
 class Mail:
@@ -123,7 +123,7 @@ class RingNetwork(StreamNetwork):
                     super().perform(here, [action])
 
     def _arrival(self, source, to, payload):
-        is_marked = isinstance(segments.parse(payload), Values)
+        is_marked = isinstance(segments.parse(payload), ValuesSegment)
         self.marked.append(is_marked)
         if is_marked and self.compress(payload):
             payload = compressed(payload, self.job.bound)

@@ -44,7 +44,7 @@ class StreamNetwork:
         self.perform(source, self.streams[source].send_message(to, data, self.now))
 
     def run(self, limit: int = 100_000) -> None:
-        """Until nothing happens any more."""
+        """Run until nothing happens any more."""
         for _ in range(limit):
             if not self._queue:
                 return
@@ -90,7 +90,7 @@ class StreamNetwork:
 
 
 def chaos(seed: int, loss: float, repeats: float, jitter: float) -> Callable[[bytes], list[int]]:
-    """A fate: loses, repeats, delays by up to `jitter` ms."""
+    """Return a fate that loses, repeats, and delays by up to `jitter` ms."""
     random = Random(seed)
 
     def fate(payload: bytes) -> list[int]:

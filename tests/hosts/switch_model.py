@@ -48,7 +48,7 @@ class Stage:
     sums: list[int] = field(default_factory=lambda: [0] * LANES_A_PASS)
 
     def enter(self, round: int, norm: int) -> None:
-        """A higher round starts anew, with this norm."""
+        """Start a higher round, with this norm."""
         if round > self.round:
             self.round, self.bitmap, self.count, self.closed = round, 0, 0, False
             self.norm, self.sums = norm, [0] * LANES_A_PASS
@@ -84,14 +84,16 @@ class SwitchModel:
         self.lose_pass = lose_pass
 
     def receive(self, port: int, payload: bytes) -> Out:
-        """A UDP payload for port 18256 that came in on `port`: what leaves because of it."""
+        """Take a UDP payload for port 18256 that came in on `port`; return the packets that
+        leave."""
         flight = self.begin(port, payload)
         while isinstance(flight, Flight):
             flight = self.step(flight)
         return flight
 
     def begin(self, port: int, payload: bytes) -> Flight | Out:
-        """The start of receive(): a packet that is to make passes, or what leaves at once."""
+        """Begin receive(): return a packet that is to make passes, or the packets that leave at
+        once."""
         try:
             header, body = aggregation.parse(payload)
         except aggregation.WireError:
@@ -111,7 +113,7 @@ class SwitchModel:
         return []
 
     def step(self, flight: Flight) -> Flight | Out:
-        """One pass over 128 lanes."""
+        """Return one pass over 128 lanes."""
         member, header, number = flight.member, flight.header, flight.number
         if number and self.lose_pass(member.worker, header, number):
             return []

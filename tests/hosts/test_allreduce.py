@@ -21,13 +21,13 @@ _nets = count(1)
 
 
 def addresses(n):
-    """n loopback addresses that no other test uses, in this process or another."""
+    """Return n loopback addresses that no other test uses, in this process or another."""
     pid, net = os.getpid(), next(_nets)
     return [f"127.{pid >> 8 & 255}.{pid & 255}.{net * 8 + k}" for k in range(n)]
 
 
 def together(n, program, kind=Ring, timeout=120.0):
-    """program(ring) for each rank of n, in threads; the results by rank."""
+    """Run program(ring) for each rank of n, in threads; return the results by rank."""
     peers = addresses(n)
 
     def run(rank):
@@ -91,7 +91,7 @@ def test_marked_values_have_the_type_of_service_and_the_port_that_switches_know(
         with pytest.raises(RingTimeout):
             ring.allreduce_compressed(np.ones(1000, np.float32))
         head, values = (right.recvmsg(2048, 64) for _ in range(2))
-    assert isinstance(segments.parse(head[0]), segments.Data)
+    assert isinstance(segments.parse(head[0]), segments.DataSegment)
     assert values[0][16:] == np.ones(256, ">f4").tobytes()
     assert [message[1][0][2][0] for message in (head, values)] == [0, 0x28]
 
@@ -123,7 +123,7 @@ def test_who_fell_silent_is_named():
     together(2, program, timeout=4)
 
 
-def test_calls_that_differ_are_told_apart():
+def test_differing_calls_are_refused():
     def program(ring, rank):
         x = np.ones(4, np.float32)
         with pytest.raises(RingError) as caught:
@@ -138,7 +138,7 @@ def test_calls_that_differ_are_told_apart():
     assert second == f"allreduce, call 0: {said}{way_out}"
 
 
-def test_sizes_that_differ_are_told_apart():
+def test_differing_sizes_are_refused():
     def program(ring, rank):
         text = (
             rf"call 0: rank {1 - rank} sums {5 - rank} values, rank {rank} {4 + rank} values: all"

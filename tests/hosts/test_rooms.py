@@ -19,7 +19,7 @@ MAY_IMPORT = {
 
 
 def imported(module: Path) -> set[str]:
-    """The rooms of hosts that a module imports."""
+    """Return the rooms of hosts that a module imports."""
     nodes = ast.walk(ast.parse(module.read_text()))
     names = [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
     parts = [name.split(".") for name in names]

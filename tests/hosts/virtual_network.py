@@ -28,7 +28,7 @@ class Network:
         return host
 
     def run(self, limit_ns=10**15):
-        """Until all hosts are finished."""
+        """Run until all hosts are finished."""
         hosts = [host for group in self.hosts.values() for host in group]
         for host in hosts:
             host.start()
@@ -95,7 +95,7 @@ class HostEnvironment:
 
 
 def make_switch(job):
-    """The model, by addresses: worker w is on the switch's port w + 1."""
+    """Return the model, by addresses: worker w is on the switch's port w + 1."""
     name, params = job.codec
     members = [Member(worker, worker + 1) for worker in range(job.workers)]
     table = codecs.get(name, **params).table

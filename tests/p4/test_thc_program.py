@@ -21,7 +21,7 @@ NORMS = [aggregation.norm_bits(1.0), aggregation.norm_bits(2.5)]
 
 @functools.cache
 def codes(worker: int, slot: int, round: int, lanes: int = 1024) -> np.ndarray:
-    """What a worker sends in a slot's round: uint8[lanes]."""
+    """Return the codes that a worker sends in a slot's round: uint8[lanes]."""
     rng = np.random.default_rng([worker, slot, round])
     return rng.integers(0, 16, lanes, dtype=np.uint8)
 
@@ -55,7 +55,7 @@ packets = st.tuples(
 
 
 def lossy_send(switch: ThcSwitch, port: int, payload: bytes, lost: int | None) -> list:
-    """Sends a payload that does not come back for pass `lost`."""
+    """Send a payload that does not come back for pass `lost`."""
     if lost is None:
         return switch.send(port, payload)
     arrival: object = frame(port - 1, payload)
@@ -139,7 +139,8 @@ class Interleaved:
                 self.results[header.slot, header.round].add(payload)
 
     def check(self) -> None:
-        """All copies of a result are the same, and the sums those of the workers counted."""
+        """Check that all copies of a result are equal, and the sums those of the workers
+        counted."""
         for (slot, round), copies in self.results.items():
             assert len(copies) == 1
             header, body = aggregation.parse(copies.pop())

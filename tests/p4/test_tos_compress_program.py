@@ -43,7 +43,7 @@ def edge(engine: str) -> TosSwitch:
 
 
 def check(port: int, frame: bytes, engine: str = "jit") -> bytes | None:
-    """The switch does with a frame what the rules say; what left."""
+    """Check that the switch treats a frame by the rules; return the frames that left."""
     switch = edge(engine)
     switch.events()
     out = switch.send(port, frame)
@@ -52,7 +52,7 @@ def check(port: int, frame: bytes, engine: str = "jit") -> bytes | None:
 
 
 def back(compressed: bytes, to: str = NEAR) -> bytes:
-    """A compressed frame as if it were on its way to a host of the switch."""
+    """Return a compressed frame as if it were on its way to a host of the switch."""
     packet = Ether(compressed)
     packet[IP].dst = to
     del packet[IP].chksum
@@ -109,7 +109,7 @@ def test_any_values(engine, values, repeat, port, to, tos, checked, trailer) -> 
 
 @pytest.mark.parametrize("bound", [6, 8, 10])
 def test_every_number_of_values(bound: int) -> None:
-    """Each format with last bursts of every length."""
+    """Each format is tried with last bursts of every length."""
     codec = codecs.get("inceptionn", bound=bound)
     formats = [(PLAIN_PORT, (0, 0)), *((p, f) for p, f in FORMATS.items() if f[0] != 8)]
     for n in range(1, MAX_WORDS - 3):
@@ -145,7 +145,7 @@ def test_scapy_finds_lengths_and_checksums_right() -> None:
 
 
 def test_a_udp_checksum_that_would_be_zero_is_all_ones() -> None:
-    """And the other way: no checksum stays none."""
+    """The reverse holds too: no checksum stays none."""
     seen = set()
     x = gradients(16)
     for number in range(200000):
@@ -214,7 +214,7 @@ def test_marked_packets_from_elsewhere_are_forwarded(port: int) -> None:
 
 
 def test_a_core_switch_only_forwards() -> None:
-    """The compressed packet too, though it is parsed."""
+    """It forwards the compressed packet too, though it parses it."""
     core = Switch(program())
     core.table("routes").add({"dst_addr": ("10.0.0.0", 8)}, "forward", {"mac": 3, "port": 3})
     marked = Datagram(FLOATS).frame()
@@ -243,7 +243,7 @@ def test_frames_that_are_not_ipv4_go_by_address() -> None:
 
 @functools.cache
 def whole_payload() -> bytes:
-    """Shim and bursts of 61 values."""
+    """Return shim and bursts of 61 values."""
     out = check(HOSTS[0], Datagram(packed(gradients(61))).frame())
     assert out is not None
     return out[OVERHEAD:]
@@ -286,7 +286,7 @@ def test_lying_lengths_are_malformed(lies: dict) -> None:
 
 
 def test_the_most_values_and_the_least_bytes() -> None:
-    """A packet that grows elevenfold: 368 zeros."""
+    """A packet of 368 zeros grows elevenfold."""
     for header, flags in ((b"", 0), (HEADER, 3)):
         n = MAX_WORDS - len(header) // 4
         payload = struct.pack(">HBB", n, 6, flags) + header + bytes(2 * -(-n // 8))
@@ -325,7 +325,7 @@ def mutated(frame: bytes, changes: list, fix: bool) -> bytes:
     noise=st.binary(max_size=80),
 )
 def test_damaged_packets(engine, way, port, n, udp_port, changes, fix, noise) -> None:
-    """Whatever comes, the switch does what the rules say."""
+    """The switch follows the rules, whatever arrives."""
     header = FORMATS.get(udp_port, (0, 0))[0]
     frame = Datagram(HEADER[:header] + packed(gradients(n, scale=0.01)), port=udp_port).frame()
     if way == "decompress":

@@ -24,7 +24,7 @@ def checksum(header: bytes) -> int:
 
 
 def frame(worker: int, payload: bytes, to: str = "10.0.0.254", port: int = 18256) -> bytes:
-    """A worker's datagram as an Ethernet frame."""
+    """Return a worker's datagram as an Ethernet frame."""
     source, target = (bytes(map(int, ip.split("."))) for ip in (f"10.0.0.{worker + 1}", to))
     udp = struct.pack(">HHHH", 20000 + JOB, port, 8 + len(payload), 0) + payload
     ip = struct.pack(">BBHHHBBH", 0x45, 0, 20 + len(udp), worker, 0, 64, 17, 0) + source + target
@@ -93,11 +93,11 @@ class ThcSwitch:
         )
 
     def send(self, port: int, payload: bytes) -> Out:
-        """All that comes of a payload: (worker, UDP payload), addressed as it should be."""
+        """Return all results of a payload: (worker, UDP payload), addressed as they should be."""
         return self._open(self.switch.process(port, frame(port - 1, payload)))
 
     def step(self, port: int, packet: bytes | Recirculated) -> tuple[Out, list[Recirculated]]:
-        """One pass of a frame, or of what an earlier pass left."""
+        """Run one pass of a frame, or of the result of an earlier pass."""
         outputs, again = self.switch.run_once(port, packet)
         return self._open(outputs), again
 

@@ -122,13 +122,13 @@ def ip_checksum(header: bytes) -> int:
 
 
 def udp_checksum(addresses: bytes, udp: bytes) -> int:
-    """As it should be: never 0."""
+    """Return the checksum that UDP requires, which is never 0."""
     sum_ = _sum(addresses + struct.pack(">HH", 17, len(udp)) + udp[:6] + b"\0\0" + udp[8:])
     return ~sum_ & 0xFFFF or 0xFFFF
 
 
 def _sum(data: bytes) -> int:
-    """Of 16-bit words with end-around carry."""
+    """Sum 16-bit words with end-around carry."""
     data += b"\0" * (len(data) % 2)
     total = sum(struct.unpack(f">{len(data) // 2}H", data))
     return (total - 1) % 0xFFFF + 1 if total else 0
@@ -170,7 +170,7 @@ class _Ip:
         return self.frame[OVERHEAD : 14 + self.total]
 
     def changed(self, tos: int, payload: bytes) -> bytes:
-        """The frame with another mark and payload; an error in the UDP checksum stays."""
+        """Return the frame with another mark and payload; an error in the UDP checksum stays."""
         before, addresses = self.frame, self.frame[26:34]
         head = struct.pack(">IHH", self.ports, 8 + len(payload), 0)
         sum_ = 0
@@ -185,7 +185,7 @@ class _Ip:
 
 
 def expected(port: int, frame: bytes) -> Expected:
-    """What a TosSwitch does with a frame."""
+    """Return the frames that a TosSwitch sends for a frame."""
     if len(frame) < 34 or frame[12:14] != b"\x08\x00":
         return None, {}
     ip = _Ip(frame)
@@ -257,7 +257,7 @@ def _decompress(ip: _Ip) -> tuple[bytes | None, dict[str, int]]:
 
 
 def tag_counts(bursts: bytes, n: int) -> dict[str, int]:
-    """How often each class occurs in the bursts of n values."""
+    """Count each class in the bursts of n values."""
     tags, at = [], 0
     for first in range(0, n, 8):
         (vector,) = struct.unpack(">H", bursts[at : at + 2])

@@ -6,7 +6,8 @@ from gradplane.planner.job import MIXED, ON_GPU, PLAIN, Job, Step, job
 
 
 def random_job(rng: random.Random, tensors: int) -> Job:
-    """A job whose tensors may stay as they are, or be compressed on the GPU, the CPU or both."""
+    """Return a job whose tensors may stay as they are, or be compressed on the GPU, the CPU or
+    both."""
     sizes = [rng.randint(1, 3) for _ in range(tensors)]
     by_size = {size: _candidates(rng, size) for size in sizes}
     return job(

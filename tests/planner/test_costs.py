@@ -1,4 +1,4 @@
-"""What tasks cost: by hand on a small system, and what the network's limits do."""
+"""The cost of tasks: computed by hand on a small system, and under the network's limits."""
 
 import pytest
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.planner.architectures import ARCHITECTURES, text
-from gradplane.planner.inputs import Compression, Model, PlanError, System, load, shipped
+from gradplane.planner.inputs import Compression, Model, PlannerError, System, load, shipped
 
 PAPER = {  # Espresso's Tables 4 and 5: MB (2^20 bytes), tensors
     "vgg16": (528, 32), "resnet101": (170, 314), "ugatit": (2559, 148),
@@ -52,10 +52,10 @@ def test_everything_shipped_loads() -> None:
 def test_a_wrong_file_is_refused_with_its_key(tmp_path: Path, content: str, message: str) -> None:
     file = tmp_path / "model.toml"
     file.write_text(content)
-    with pytest.raises(PlanError, match=message):
+    with pytest.raises(PlannerError, match=message):
         load(Model, file)
 
 
 def test_an_unknown_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(PlanError, match='no shipped system: did you mean "pcie-25g"'):
+    with pytest.raises(PlannerError, match='no shipped system: did you mean "pcie-25g"'):
         load(System, "pcie-25")

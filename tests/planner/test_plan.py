@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gradplane.cli.main import app
-from gradplane.planner.inputs import Compression, Gradient, Model, PlanError, System, load
+from gradplane.planner.inputs import Compression, Gradient, Model, PlannerError, System, load
 from gradplane.planner.page import page
 from gradplane.planner.plan import FP32, make, plan
 
@@ -82,7 +82,7 @@ def test_the_command_draws_the_tree() -> None:
 
 
 def test_an_unknown_file_is_refused() -> None:
-    with pytest.raises(PlanError, match='no shipped model: did you mean "lstm"'):
+    with pytest.raises(PlannerError, match='no shipped model: did you mean "lstm"'):
         make("lsmt", "dgc", "pcie-25g")
 
 

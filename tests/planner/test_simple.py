@@ -87,7 +87,7 @@ def test_algorithm1_keeps_a_tensor_uncompressed_on_a_tie() -> None:
 
 
 def test_algorithm1_prefers_the_tensor_nearer_to_the_output_layer() -> None:
-    """Of two equal tensors compressing either one is enough; the last one is visited first."""
+    """Compressing either of two equal tensors is enough; the last one is visited first."""
     job = [Tensor(4, 2, 2, 1, 1, 1), Tensor(4, 0, 2, 1, 1, 1)]
     assert iteration_time(job, "NG") <= iteration_time(job, "GN")
     assert algorithm1(job)[0] == "N"

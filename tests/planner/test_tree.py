@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradplane.planner.inputs import Compression, PlanError, System, load
+from gradplane.planner.inputs import Compression, PlannerError, System, load
 from gradplane.planner.job import build
 from gradplane.planner.options import COMPRESSED_PAIRS, PAIRS, constraint, draw, tree
 
@@ -43,7 +43,7 @@ def test_constraints_prune(text: str, left: int | None) -> None:
 
 
 def test_an_unknown_constraint_says_what_there_is() -> None:
-    with pytest.raises(PlanError, match='constraint devise=gpu: did you mean "device=gpu"?'):
+    with pytest.raises(PlannerError, match='constraint devise=gpu: did you mean "device=gpu"?'):
         constraint("devise=gpu")
 
 
@@ -64,5 +64,5 @@ def test_constraints_that_leave_nothing_are_refused() -> None:
     from gradplane.planner.inputs import Model
 
     model, codec, system = load(Model, "lstm"), load(Compression, "dgc"), load(System, "pcie-25g")
-    with pytest.raises(PlanError, match="no option is left"):
+    with pytest.raises(PlannerError, match="no option is left"):
         build(model, codec, system, ["compress=all", "compressions<=0"])

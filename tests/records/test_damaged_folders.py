@@ -55,7 +55,7 @@ def garbage(path: Path) -> None:
 
 
 def shorten(path: Path) -> None:
-    """The second line is gone."""
+    """Return the second line is gone."""
     lines = path.read_text().splitlines(keepends=True)
     path.write_text("".join([lines[0], *lines[2:]]))
 

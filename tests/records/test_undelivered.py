@@ -1,4 +1,4 @@
-"""What was not delivered does not count as compression, and is seen."""
+"""Undelivered data does not count as compression, and is shown."""
 
 from pathlib import Path
 from typing import Any
@@ -49,13 +49,14 @@ def finished(text: str, folder: Path) -> Summary:
 
 @pytest.fixture(scope="module")
 def congested(tmp_path_factory: pytest.TempPathFactory) -> Summary:
-    """Eight packets a round, all at once through queues of two."""
+    """Return a run with eight packets a round, all at once through queues of two."""
     return finished(QUEUES, tmp_path_factory.mktemp("congested"))
 
 
 @pytest.fixture(scope="module")
 def left_out(tmp_path_factory: pytest.TempPathFactory) -> Summary:
-    """One of three workers sends nothing in each round: two packets of three leave."""
+    """Return a run in which one of three workers sends nothing in each round: two packets of three
+    leave."""
     return finished(LEFT_OUT, tmp_path_factory.mktemp("left_out"))
 
 

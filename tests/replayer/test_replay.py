@@ -50,7 +50,7 @@ SCHEMES = {
 
 @functools.cache
 def replayed(folder: Path) -> ReplayResult:
-    """Folders are not changed once they are replayed."""
+    """Replay a run once; folders are not changed afterwards."""
     result = replay(folder)
     assert isinstance(result, ReplayResult)
     return result
@@ -80,7 +80,7 @@ def test_what_is_said_of_an_equal_replay(small_run: Runs) -> None:
     )
 
 
-def test_workers_that_drifted_apart_are_told_one_by_one(small_run: Runs) -> None:
+def test_workers_that_drifted_apart_are_listed_one_by_one(small_run: Runs) -> None:
     run = small_run(*SCHEMES["lossy, two slots"])
     weights = run.weights["small"]
     last = replayed(run.folder).text().splitlines()[-1]
@@ -89,7 +89,7 @@ def test_workers_that_drifted_apart_are_told_one_by_one(small_run: Runs) -> None
 
 
 def editable(folder: Path, to: Path) -> Path:
-    """A copy without digests, so that its records may be changed."""
+    """Return a copy without digests, so that its records may be changed."""
     shutil.copytree(folder, to)
     (to / "manifest.json").unlink()
     return to
@@ -111,13 +111,14 @@ def change(path: Path, which: Callable[[dict[str, Any]], bool], how: dict[str, A
 
 UNCHECKED = "No manifest.json, as in folders of older versions: no digest was checked."
 REASONS = {
-    "gradient": "A gradient is computed before anything is sent: it is the machine (or the model or"
-    " data), not the network.",
-    "codes": "The gradients are equal and their codes are not: it is the codec, or (partial sums"
-    " of a ring) the P4 program.",
-    "sums": "The codes are equal and their sums are not: it is the P4 program, its tables, or the"
-    " recorded outcome.",
-    "weights": "The sums are equal and the weights are not: it is the decoding or the update.",
+    "gradient": "A gradient is computed before anything is sent: the cause is the machine (or the"
+    " model or data), not the network.",
+    "codes": "The gradients are equal and their codes are not: the cause is the codec, or (partial"
+    " sums of a ring) the P4 program.",
+    "sums": "The codes are equal and their sums are not: the cause is the P4 program, its tables,"
+    " or the recorded outcome.",
+    "weights": "The sums are equal and the weights are not: the cause is the decoding or the"
+    " update.",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the report's pages show of figures, of links, and of several runs."""
+"""The report's pages: figures, links, and several runs."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ Folder = Callable[..., Path]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
-    """Folders of runs of nine workers and one round, by name and settings."""
+    """Return folders of runs of nine workers and one round, by name and settings."""
     place = tmp_path_factory.mktemp("runs")
     (place / "e.toml").write_text(EXPERIMENT)
 
@@ -38,12 +38,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
 
 def ticks(svg: str, unit: str) -> list[str]:
-    """The labels of an axis that end with the unit."""
+    """Return the labels of an axis that end with the unit."""
     return re.findall(rf">([^<>]*{re.escape(unit)})</text>", svg)
 
 
 def cells(text: str, label: str) -> list[str]:
-    """The cells of the table row with that label."""
+    """Return the cells of the table row with that label."""
     row = re.search(rf"<td>{re.escape(label)}</td>(.*?)</tr>", text, re.DOTALL)
     assert row, label
     return re.findall(r"<td[^>]*>([^<]*)</td>", row[1])

@@ -24,7 +24,7 @@ def page(folder: Path) -> str:
 
 
 def figures_in(text: str) -> int:
-    """How many figures a page has, besides the lines of their keys."""
+    """Count the figures of a page, without the lines of their keys."""
     return text.count("<svg") - text.count('<svg viewBox="0 0 22 10">')
 
 
@@ -84,7 +84,7 @@ def test_comparison(small_run: Runs, lossy_run: Summary, tmp_path: Path) -> None
     assert figures_in(text) == 5
 
 
-def test_runs_of_different_machines_are_told_apart(small_run: Runs, tmp_path: Path) -> None:
+def test_runs_of_different_machines_are_distinguished(small_run: Runs, tmp_path: Path) -> None:
     other = Path(shutil.copytree(small_run().folder, tmp_path / "other"))
     (other / "manifest.json").unlink()
     summary = json.loads((other / "summary.json").read_text())

@@ -50,7 +50,7 @@ Jobs = dict[str, tuple[dict[str, Any], JobConfig]]
 
 
 def ran(jobs: dict[str, str], folder: Path) -> Jobs:
-    """All jobs at once, on the same three hosts: the P4 program is compiled once."""
+    """Run all jobs at once, on the same three hosts: the P4 program is compiled once."""
     path = folder / "x.toml"
     path.write_text(HEAD + "".join(JOB % name + text + "\n" for name, text in jobs.items()))
     summary, deployment = run(path, folder / "run", net="sim"), load_deployment(path)
@@ -110,7 +110,7 @@ def test_local_steps_halve_the_pushes(pushed: Jobs) -> None:
 
 
 def summed_by_hand(job: JobConfig) -> str:
-    """The weights of a training whose codes are looked up and added here."""
+    """Return the weights of a training whose codes are looked up and added here."""
     codec, states = summed_codec(job), {}
     workers = [train(job, worker) for worker in range(job.workers)]
     answer: Reduced | None = None

@@ -57,7 +57,7 @@ def ring_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def ring_run(ring_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Runs:
-    """A run of RING with these settings, made once."""
+    """Return a run of RING with these settings, made once."""
     made: dict[tuple[str, ...], Summary] = {}
 
     def get(*settings: str) -> Summary:
@@ -246,7 +246,7 @@ REFUSED = {
         'kind = "ring"',
         'hosts_per_switch = 3\nkind = "ring"',
         "marked = true on one switch (ring): packets are compressed between switches: use"
-        ' kind = "ring" or "leaf-spine" with fewer hosts a switch',
+        ' kind = "ring" or "leaf-spine" with fewer hosts per switch',
     ),
     "lossy": (
         "retransmit",
@@ -258,13 +258,13 @@ REFUSED = {
         "marked = true",
         "marked = true\nquorum = 2",
         'aggregation = "ring" with quorum = 2 of 3 workers: every partial sum passes through all'
-        ' workers, so nobody can be left out: use quorum = 3, or aggregation = "switch" or "ps"',
+        ' workers, so no worker can be left out: use quorum = 3, or aggregation = "switch" or "ps"',
     ),
     "a codec beside the mark": (
         'push = "float32"',
         'push = "inceptionn"',
-        "marked = true with codec inceptionn: the network compresses float32 values only: use codec"
-        " float32, or marked = false",
+        'marked = true with push = "inceptionn": the network compresses float32 values only: use'
+        ' push = "float32", or marked = false',
     ),
     "a pull codec": (
         'push = "float32"',
@@ -297,7 +297,8 @@ def test_two_bounds_for_one_host_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ExperimentError) as error:
         load(path)
     assert str(error.value).endswith(
-        ": bound = 8 beside 10 of job job0 for 10.0.0.1: a switch has one error bound a destination"
+        ": bound = 8 beside 10 of job job0 for 10.0.0.1: a switch has one error bound per"
+        " destination"
     )
 
 

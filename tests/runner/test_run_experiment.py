@@ -22,7 +22,7 @@ MININET, WHY_NOT = run_experiment.mininet_possible()
 
 @pytest.fixture(scope="module")
 def whole(experiment_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Summary:
-    """With a baseline and packet captures."""
+    """Return a run with a baseline and packet captures."""
     out = tmp_path_factory.mktemp("whole") / "run"
     settings = ("output.baseline=true", "output.pcap=true", "job.epochs=1")
     return gradplane.run(experiment_file, out, net="sim", settings=settings)
@@ -36,7 +36,7 @@ def test_summary_says_the_accuracies_first(whole: Summary) -> None:
     assert whole.test_accuracy == summary["test_accuracy"]
 
 
-def test_summary_tells_seed_network_and_machine(whole: Summary) -> None:
+def test_summary_has_seed_network_and_machine(whole: Summary) -> None:
     values = whole.values
     assert (values["name"], values["network"], values["seed"]) == ("small", "sim", 1)
     assert values["versions"]["gradplane"] == gradplane.__version__

@@ -81,7 +81,7 @@ def stopped(
 def stopped_in(
     experiment_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[str], Path]:
-    """A folder of a run that was interrupted in the "run" or in the "baseline"."""
+    """Return a folder of a run that was interrupted in the "run" or in the "baseline"."""
     made: dict[str, Path] = {}
 
     def get(where: str) -> Path:
@@ -156,7 +156,7 @@ def test_a_stopped_run_replays_under_other_settings(
 
 
 def kept(folder: Path) -> dict[str, bytes]:
-    """The records of the training, as they are on disk."""
+    """Return the records of the training, as they are on disk."""
     names = ("metrics.jsonl", "arrivals.jsonl", "impairments.jsonl")
     return {name: (folder / name).read_bytes() for name in names}
 
@@ -195,7 +195,7 @@ def test_resume_leaves_a_running_run_alone(
 
 @pytest.fixture
 def long_run(experiment_file: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
-    """A process that trains for long, once its first round is over."""
+    """Provide a process that trains for long, once its first round is over."""
     out = ["--out", str(tmp_path / "run"), "--net", "sim", "--set", "job.epochs=100000"]
     command = [sys.executable, "-m", "gradplane", "run", str(experiment_file), *out]
     with subprocess.Popen(

@@ -33,7 +33,7 @@ SMALL = {
 
 @pytest.fixture(scope="module")
 def done(tmp_path_factory: pytest.TempPathFactory) -> dict[str, launch.Done]:
-    """Each shipped study, made small."""
+    """Run each shipped study, made small."""
     out = tmp_path_factory.mktemp("studies")
     return {
         name: launch.run(ROOT / "experiments" / f"{name}.toml", out / name, settings=settings)
@@ -162,7 +162,7 @@ def test_a_folder_is_never_overwritten(tmp_path: Path) -> None:
         launch.run(ROOT / "experiments" / "thc-fig2b.toml", tmp_path)
 
 
-def test_a_study_is_told_from_a_run(tmp_path: Path) -> None:
+def test_a_study_is_distinguished_from_a_run(tmp_path: Path) -> None:
     assert launch.is_study(ROOT / "experiments" / "thc-fig2b.toml")
     assert not launch.is_study(ROOT / "experiments" / "thc-star.toml")
 

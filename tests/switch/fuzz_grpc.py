@@ -87,7 +87,7 @@ class Maker:
         return bytes(data)
 
     def trace(self) -> bytes:
-        """A request for traces; now and then as it should be."""
+        """Return a request for traces, sometimes a valid one."""
         chance = self._chance
         if chance.random() < 0.1:
             return chance.randbytes(chance.randrange(60))
@@ -102,7 +102,7 @@ class Maker:
         return json.dumps(wanted).encode()
 
     def commands(self) -> bytes:
-        """A request for commands; now and then a runtime JSON file, and some JSON or none."""
+        """Return a request for commands; sometimes a runtime JSON file, some other JSON or none."""
         chance = self._chance
         if chance.random() < 0.1:
             return chance.randbytes(chance.randrange(60))
@@ -121,14 +121,14 @@ class Maker:
         return json.dumps({"text": text, chance.choice(["file", "file", "x"]): "f"}).encode()
 
     def _device_config(self) -> bytes:
-        """Ours, damaged."""
+        """Return our device config, damaged."""
         data = bytearray(device_config(ROUTER))
         for _ in range(self._chance.randrange(1, 4)):
             data[self._chance.randrange(len(data))] = self._chance.randrange(256)
         return bytes(data)
 
     def _fill(self, message: Message, depth: int) -> None:
-        """Some of the fields, with anything in them."""
+        """Fill some of the fields with random values."""
         for field in message.DESCRIPTOR.fields:
             if self._chance.random() < 0.4 or depth > 6:
                 continue
@@ -187,7 +187,7 @@ class Client:
         }
 
     def send(self, rpc: str, requests: list[bytes]) -> str:
-        """The name of the status it ends with."""
+        """Return the name of the status that the request ends with."""
         try:
             if rpc == "StreamChannel":
                 list(self._calls[rpc](iter(requests), timeout=PATIENCE))
@@ -200,7 +200,7 @@ class Client:
         return "OK"
 
     def commands(self, request: bytes) -> str:
-        """The status of a request for commands."""
+        """Return the status of a request for commands."""
         try:
             for answer in self._commands(request, timeout=PATIENCE):
                 assert json.loads(answer).keys() in ({"where", "output", "error"}, {"choices"})
@@ -209,7 +209,7 @@ class Client:
         return "OK"
 
     def trace(self, request: bytes, packet: Callable[[], object]) -> str:
-        """The status of a request for traces, which is ended after a packet."""
+        """Return the status of a request for traces, which is ended after a packet."""
         call = self._trace(request, timeout=PATIENCE)
         try:
             if ACCEPTED not in call.initial_metadata():
@@ -234,7 +234,7 @@ def parses(rpc: str, data: bytes) -> bool:
 
 
 def primary(stub: p4r_grpc.P4RuntimeStub) -> Iterator[p4r.StreamMessageResponse]:
-    """A stream of the controller that may write, for as long as it is kept."""
+    """Yield a stream of the controller that may write, for as long as it is kept."""
 
     def requests() -> Iterator[p4r.StreamMessageRequest]:
         update = p4r.MasterArbitrationUpdate(device_id=1, election_id=U128.encode(1))
@@ -248,7 +248,7 @@ def primary(stub: p4r_grpc.P4RuntimeStub) -> Iterator[p4r.StreamMessageResponse]
 
 
 def run(seconds: float, seed: int) -> None:
-    """Until the time is over; AssertionError for an answer that may not be."""
+    """Run until the time is over; AssertionError for an answer that is not allowed."""
     chance = random.Random(seed)
     device = make_device(SwitchOptions(program=ROUTER, device_id=1, cpu_port=510))
     others = [TraceService(device).handler(), CommandService(device, commands.NoPorts()).handler()]
@@ -279,8 +279,8 @@ def run(seconds: float, seed: int) -> None:
         client.stub.Capabilities(p4r.CapabilitiesRequest(), timeout=PATIENCE)
         assert stream.is_active(), "the primary controller was cut off"  # type: ignore[attr-defined]
         stream.cancel()  # type: ignore[attr-defined]
-    told = ", ".join(f"{name} {count}" for name, count in statuses.most_common())
-    print(f"\r{statuses.total()} requests, every answer in order: {told}")
+    counts = ", ".join(f"{name} {count}" for name, count in statuses.most_common())
+    print(f"\r{statuses.total()} requests, every answer in order: {counts}")
 
 
 def main() -> None:

@@ -87,7 +87,7 @@ def mutated(text: bytes, other: bytes, chance: random.Random) -> bytes:
 
 
 def kind(token: bytes) -> str:
-    """Number, name, space or the rest."""
+    """Classify a character: number, name, space or other."""
     first = token[:1]
     if first.isdigit():
         return "number"
@@ -95,7 +95,7 @@ def kind(token: bytes) -> str:
 
 
 def number(chance: random.Random) -> bytes:
-    """A literal at an edge."""
+    """Return a literal at the edge of its range."""
     bits = chance.choice([0, 1, 7, 8, 9, 31, 32, 33, 64, 128, 2048, 5000])
     width = chance.choice(["", "", f"{bits}w", f"{bits}s"])
     return f"{width}{chance.choice([0, 1, (1 << bits) - 1, 1 << bits])}".encode()

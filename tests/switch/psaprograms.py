@@ -65,12 +65,12 @@ DEFAULTS = {
 
 
 def source(**parts: str) -> str:
-    """The program's text; parts are those of DEFAULTS."""
+    """Return the program's text; parts are those of DEFAULTS."""
     return FRAME.format(**{**DEFAULTS, **parts})
 
 
 def switch(engine: str = "jit", clock: Any = lambda: 0, seed: int = 0, **parts: str) -> Switch:
-    """A switch that runs the program, whose IR was verified."""
+    """Return a switch that runs the program, whose IR was verified."""
     sw = Switch("test.p4", text=source(**parts), engine=engine, clock=clock, seed=seed)
     verify(sw.program)
     return sw

@@ -27,7 +27,8 @@ ANYWHERE = {"source", "naming", "match_values", "disk_cache", "_suggestions", "_
 
 
 def imported(module: Path) -> set[str]:
-    """The parts of gradplane.switch that a module imports; type-checking imports do not count."""
+    """Return the parts of gradplane.switch that a module imports; type-checking imports do not
+    count."""
     found = set()
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
@@ -58,7 +59,7 @@ def test_imports_point_one_way(package: str) -> None:
 
 
 def modules(folder: Path) -> dict[str, Path]:
-    """The modules in a folder and the folders within, by their full names."""
+    """Return the modules in a folder and the folders within, by their full names."""
     found = {}
     for path in folder.rglob("*.py"):
         parts = ("gradplane", "switch", *path.relative_to(SWITCH).with_suffix("").parts)
@@ -67,7 +68,7 @@ def modules(folder: Path) -> dict[str, Path]:
 
 
 def all_imports(module: Path) -> set[str]:
-    """The modules that a module imports by name, for types only or within functions, too."""
+    """Return the modules that a module imports by name, for types only or within functions, too."""
     found = set()
     for node in ast.walk(ast.parse(module.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:

@@ -119,7 +119,7 @@ def test_a_damaged_file_is_compiled_again(compilations: Callable[[], int]) -> No
     assert (value(), compilations()) == (7, 1)
 
 
-def test_errors_are_told_each_time() -> None:
+def test_errors_are_reported_each_time() -> None:
     Path("part.p4").unlink()
     for _ in range(2):
         with pytest.raises(CompileError, match='cannot find "part.p4"'):

@@ -64,7 +64,7 @@ else:
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a copy of gradplane in it, to which the toy's folder is added."""
+    """Return a folder with a copy of gradplane in it, to which the toy's folder is added."""
     folder: Path = tmp_path_factory.mktemp("package")
     copy = folder / "gradplane"
     ignored = shutil.ignore_patterns("__pycache__")

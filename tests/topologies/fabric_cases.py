@@ -1,4 +1,4 @@
-"""What the tests of several switches share: their routes installed, and traffic over real links."""
+"""Helpers of the tests of several switches: routes, and traffic over real links."""
 
 import subprocess
 import sys
@@ -33,7 +33,7 @@ for _ in range(int(sys.argv[3])):
 
 
 def route(net):
-    """Every switch knows the way to every host."""
+    """Install routes to every host in every switch."""
     topology = net.topology
     for switch in topology.switches:
         routes = [
@@ -45,7 +45,8 @@ def route(net):
 
 
 def pings(kind, options):
-    """Whether every host reaches every other; and what each link between switches carried."""
+    """Return whether every host reaches every other, and the traffic of each link between
+    switches."""
     with MininetNetwork(build(kind, **options), switch_config()) as net:
         route(net)
         hosts = net._net.hosts
@@ -60,7 +61,7 @@ def pings(kind, options):
 
 
 def transfer(kind, options, source, destination, count, payload):
-    """Seconds from the first to the last of `count` datagrams sent at once."""
+    """Return the seconds from the first to the last of `count` datagrams sent at once."""
     with MininetNetwork(build(kind, **options), switch_config()) as net:
         route(net)
         a, b = net._net[source], net._net[destination]

@@ -1,4 +1,4 @@
-"""What the Mininet tests do inside namespaces of their own (gradplane.runner.isolation.call)."""
+"""The parts of the Mininet tests that run inside namespaces (gradplane.runner.isolation.call)."""
 
 import contextlib
 import os
@@ -20,7 +20,8 @@ def network(config=None, **star):
 
 
 def train(pcap, *jobs):
-    """The jobs on one network after the other: records and link counters of each."""
+    """Train the jobs on one network one after the other; return records and link counters of
+    each."""
     found = []
     for current in jobs:
         with network(switch_config(pcap=pcap)) as net:
@@ -30,7 +31,7 @@ def train(pcap, *jobs):
 
 
 def inspect():
-    """What the kernel and Mininet's nodes say of a running network."""
+    """Return what the kernel and Mininet's nodes show of a running network."""
     with network(servers=1) as net:
         set_up(net)
         node = net._net["h1"]
@@ -50,14 +51,15 @@ def inspect_isolated():
 
 
 def left_after():
-    """Processes and interfaces that a network leaves behind."""
+    """Return processes and interfaces that a network leaves behind."""
     inspect()
     children = subprocess.getoutput("ps -e -o args=").split("\n")
     return children, subprocess.getoutput("ip -br link").split("\n")
 
 
 def burst(count, **star):
-    """`count` datagrams of 1000 bytes from h1 at once; h1's link when its queue is empty."""
+    """Send `count` datagrams of 1000 bytes from h1 at once; return h1's link when its queue is
+    empty."""
     with network(**star) as net:
         set_up(net)
         h1 = net._net["h1"]
@@ -73,7 +75,7 @@ def burst(count, **star):
 
 
 def enter(**star):
-    """Enters a network that cannot be; its error's text."""
+    """Enter a network that cannot be built; return the error's text."""
     try:
         with network(**star):
             return "it could be"
@@ -82,7 +84,7 @@ def enter(**star):
 
 
 def enter_program(path):
-    """The same for a P4 program."""
+    """Enter a network with a P4 program that cannot be compiled; return the error's text."""
     try:
         with MininetNetwork(build("star", workers=1), SwitchConfig(Path(path))):
             return "it could be"
@@ -91,7 +93,7 @@ def enter_program(path):
 
 
 def host_that_fails():
-    """A job whose data do not exist."""
+    """Run a job whose data does not exist."""
     with network() as net:
         try:
             run(net, job(data="nothing-of-the-kind"))
@@ -101,7 +103,7 @@ def host_that_fails():
 
 
 def host_killed():
-    """A host that dies in the middle."""
+    """Kill a host in the middle of a run."""
     with network() as net:
         set_up(net, job())
 
@@ -118,7 +120,7 @@ def host_killed():
 
 
 def switch_killed():
-    """A switch that dies in the middle."""
+    """Kill a switch in the middle of a run."""
     with network() as net:
         set_up(net, job())
         try:
@@ -149,17 +151,17 @@ def prompt():
 
 
 def stay():
-    """A network that trains for long; for somebody to kill."""
+    """Run a network that trains for long, to be killed from outside."""
     with network() as net:
         set_up(net, job())
         namespaces = [os.readlink(f"/proc/{n.pid}/ns/net") for n in net._net.hosts]
         print(os.readlink("/proc/self/ns/net"), os.readlink("/proc/self/ns/pid"), *namespaces)
         print(os.environ["TMPDIR"], flush=True)
-        told = []
+        printed = []
 
         def once(record):
-            if not told:
-                told.append(print("training", flush=True))
+            if not printed:
+                printed.append(print("training", flush=True))
 
         net.run(hosts(job(epochs=10**6)), once)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def await_gone(namespaces: set[str]) -> None:
-    """The kernel reaps what it killed in its own time: wait for that, not for a clock."""
+    """Wait until the kernel has reaped the processes that it killed, however long that takes."""
     for pid in processes_in(namespaces):
         try:
             process = os.pidfd_open(pid)
@@ -22,7 +22,7 @@ def processes_in(namespaces: set[str]) -> list[int]:
 
 
 def _is_in(process: Path, namespaces: set[str]) -> bool:
-    """Zombies do not count: nothing is left of them but a number to be read."""
+    """Return whether a process is in a namespace; zombies do not count."""
     try:
         state = (process / "stat").read_text().rpartition(")")[2].split()[0]
         inside = {os.readlink(process / "ns" / kind) for kind in ("net", "pid")} & namespaces

@@ -1,4 +1,4 @@
-"""What the networks' tests share: p4/thc.p4, a job of a few rounds, its switch's set-up."""
+"""Helpers of the networks' tests: p4/thc.p4, a job of a few rounds, its switch's set-up."""
 
 from functools import cache
 from pathlib import Path
@@ -23,7 +23,7 @@ def pipeline():
     return Pipeline(info.encode(), device_config(program, FOLDERS, {}))
 
 
-ROLE = "gradplane.hosts.drivers.roles:SwitchWorker"
+ROLE = "gradplane.hosts.drivers.roles:SwitchWorkerRole"
 
 
 def switch_config(**options):
@@ -79,7 +79,7 @@ def plan(job, topology, slot_base=0):
 
 
 def set_up(net, *jobs):
-    """The switch of a star, told of the jobs."""
+    """Set up the switch of a star for the jobs."""
     topology = net.topology
     routes = [Route(h.ip, 32, topology.attachment(h.name)[1], h.mac) for h in topology.hosts]
     plans = [plan(job, topology, 8 * index) for index, job in enumerate(jobs)]
@@ -88,7 +88,7 @@ def set_up(net, *jobs):
 
 
 def run(net, *jobs, deadline=300.0):
-    """All records of the jobs' run."""
+    """Return all records of the jobs' run."""
     records = []
     net.run([host for job in jobs for host in hosts(job)], records.append, deadline)
     return records
@@ -99,7 +99,8 @@ def of_kind(records, kind):
 
 
 def results(records):
-    """What does not depend on timing: digests of each worker's rounds, and the final weights."""
+    """Return everything that does not depend on timing: digests of each worker's rounds, and the
+    final weights."""
     digests = ("gradient", "codes", "sums", "weights")
     rounds = of_kind(records, "round")
     return (

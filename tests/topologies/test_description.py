@@ -2,7 +2,7 @@
 
 import pytest
 
-from gradplane.topologies import Host, Link, Switch, Topology, TopologyError, build, kinds
+from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 
 
 def test_star_follows_the_naming_rule():
@@ -12,7 +12,7 @@ def test_star_follows_the_naming_rule():
         ("h2", "10.0.0.2", "00:00:00:00:00:02"),
         ("h3", "10.0.0.3", "00:00:00:00:00:03"),
     ]
-    assert star.switches == (Switch("s1", "10.0.0.254", "00:00:00:00:00:fe"),)
+    assert star.switches == (SwitchNode("s1", "10.0.0.254", "00:00:00:00:00:fe"),)
     assert {port: link.name for port, link in star.ports("s1").items()} == {
         1: "h1-s1",
         2: "h2-s1",
@@ -23,7 +23,7 @@ def test_star_follows_the_naming_rule():
 
 
 def test_host_sixteen_has_a_hexadecimal_mac():
-    assert Host.numbered(16).mac == "00:00:00:00:00:10"
+    assert HostNode.numbered(16).mac == "00:00:00:00:00:10"
 
 
 def test_rates_delays_and_queues_for_all_or_for_each():
@@ -99,7 +99,7 @@ def test_what_cannot_be_is_refused(kind, options, message):
     assert str(error.value) == message
 
 
-H1, H2, S1 = Host.numbered(1), Host.numbered(2), Switch("s1")
+H1, H2, S1 = HostNode.numbered(1), HostNode.numbered(2), SwitchNode("s1")
 LINK = Link("h1", "s1", 0, 1)
 
 
@@ -108,12 +108,12 @@ LINK = Link("h1", "s1", 0, 1)
     [
         ((H1, H1), (LINK,), "name h1 is used 2 times, once is allowed"),
         (
-            (H1, Host("h2", "10.0.0.1", "00:00:00:00:00:02")),
+            (H1, HostNode("h2", "10.0.0.1", "00:00:00:00:00:02")),
             (LINK,),
             "address 10.0.0.1 is used 2 times, once is allowed",
         ),
         (
-            (H1, Host("h2", "10.0.0.2", "00:00:00:00:00:01")),
+            (H1, HostNode("h2", "10.0.0.2", "00:00:00:00:00:01")),
             (LINK,),
             "MAC address 00:00:00:00:00:01 is used 2 times, once is allowed",
         ),
@@ -130,7 +130,7 @@ LINK = Link("h1", "s1", 0, 1)
         ),
         ((H1, H2), (LINK,), "host h2 has interfaces []: a host has exactly one, numbered 0"),
         (
-            (Host("h1", "10.0.0.300", "00:00:00:00:00:01"),),
+            (HostNode("h1", "10.0.0.300", "00:00:00:00:00:01"),),
             (LINK,),
             "host h1: '10.0.0.300' is not an IPv4 address",
         ),

@@ -10,7 +10,7 @@ from network_cases import switch_config
 
 from gradplane.hosts.drivers.environment import Datagram
 from gradplane.runner import isolation
-from gradplane.topologies import Host, Link, Switch, Topology, TopologyError, build, kinds
+from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 from gradplane.topologies.sim.sim_network import SimNetwork
 
 
@@ -150,14 +150,15 @@ def test_what_cannot_be_is_refused(kind, options, message):
 
 
 def test_a_switch_without_a_path_is_refused():
-    hosts = (Host.numbered(1),)
+    hosts = (HostNode.numbered(1),)
     with pytest.raises(TopologyError) as error:
-        Topology("mine", hosts, (Switch("s1"), Switch("s2")), (Link("h1", "s1", 0, 1),))
+        Topology("mine", hosts, (SwitchNode("s1"), SwitchNode("s2")), (Link("h1", "s1", 0, 1),))
     assert str(error.value) == "no path leads from switch s2 to host h1: link them"
 
 
 def sent_in_sim(kind, options, source, destination, count, payload):
-    """Virtual ns at which each datagram of `count` sent at once arrives, and the counters."""
+    """Return the virtual ns at which each datagram of `count` sent at once arrives, and the
+    counters."""
     with SimNetwork(build(kind, **options), switch_config()) as net:
         cases.route(net)
         arrived = []

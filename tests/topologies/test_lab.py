@@ -148,7 +148,7 @@ def test_mininets_prompt_and_ctrl_c(folder):
 
 
 class Screen:
-    """What a terminal shows, read until a text comes."""
+    """The text that a terminal shows, read until an expected one arrives."""
 
     def __init__(self, terminal):
         self.terminal = terminal

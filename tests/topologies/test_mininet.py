@@ -151,7 +151,7 @@ def test_missing_programs_are_named(monkeypatch):
 
 
 def test_a_kill_in_the_middle_of_a_run_leaves_nothing():
-    """No process, no namespace (hence no veth link), no temporary file."""
+    """No process, no namespace (hence no veth link) and no temporary file is left."""
     code = "import mininet_cases as cases; from gradplane.runner import isolation; "
     code += "isolation.call(cases.stay)"
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}

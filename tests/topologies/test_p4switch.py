@@ -76,14 +76,14 @@ def test_one_line_in_a_script(tmp_path):
     assert lines[2:] == ["same True", "stopped None"]
 
 
-def test_a_misspelled_parameter_is_told(tmp_path: Path) -> None:
+def test_a_misspelled_parameter_is_reported(tmp_path: Path) -> None:
     assert run(tmp_path, MISSPELLED) == [
         "P4Switch has no parameter comands; did you mean commands?"
     ]
 
 
 def run(folder: Path, script: str) -> list[str]:
-    """What a script prints, with the machine's network out of its reach."""
+    """Return the output of a script, with the machine's network out of its reach."""
     (folder / "script.py").write_text(script)
     argv = isolation.command([sys.executable, "script.py"], keep=[folder])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(os.path.abspath, sys.path))}

@@ -124,7 +124,7 @@ def test_the_deadline_is_virtual():
 
 
 def test_hosts_that_wait_for_nothing():
-    """A host alone of two, which has no timer that would end it."""
+    """One host of two runs alone, without a timer that would end it."""
     silent = dataclasses.replace(job(), timeout_ns=10**6, retries=0, reliability="retransmit")
     with SimNetwork(build("star", workers=2), switch_config()) as net:
         set_up(net, silent)

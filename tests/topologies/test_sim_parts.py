@@ -10,11 +10,11 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
 from gradplane.hosts.drivers.environment import Datagram
-from gradplane.topologies import Host, NetworkError
+from gradplane.topologies import HostNode, NetworkError
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.channel import Channel
 from gradplane.topologies.sim.events import EventQueue
-from gradplane.topologies.sim.sim_host import SimEnvironment, Stack
+from gradplane.topologies.sim.sim_host import HostStack, SimEnvironment
 
 H1 = frames.Address("00:00:00:00:00:01", "10.0.0.1", 20000)
 H2 = frames.Address("00:00:00:00:00:02", "10.0.0.2", 18256)
@@ -25,7 +25,7 @@ def test_a_frame_comes_apart_as_it_was_built(payload, port, tos):
     source = frames.Address(H1.mac, H1.ip, port)
     frame = frames.build(source, H2, payload, tos)
     assert len(frame) == frames.HEADERS + len(payload)
-    assert frames.parse(frame, H2.mac) == frames.Received(H1.ip, port, H2.ip, H2.port, payload)
+    assert frames.parse(frame, H2.mac) == frames.UdpDatagram(H1.ip, port, H2.ip, H2.port, payload)
 
 
 def test_scapy_agrees_on_every_byte():
@@ -41,7 +41,8 @@ def test_scapy_agrees_on_every_byte():
 
 @given(st.binary(min_size=1, max_size=60), st.data())
 def test_a_changed_bit_is_never_taken(payload, data):
-    """Every header field is checked; only TOS, addresses' swap and the like are under checksums."""
+    """Every header field is checked; only TOS, swapped addresses and the like are left to
+    checksums."""
     frame = bytearray(frames.build(H1, H2, payload))
     bit = data.draw(st.integers(14 * 8, len(frame) * 8 - 1))
     frame[bit // 8] ^= 1 << bit % 8
@@ -157,7 +158,7 @@ def test_a_duration_is_rounded_up():
 def _stack():
     sent = []
     arp = {"10.0.0.1": H1.mac, "10.0.0.2": H2.mac}
-    return sent, Stack(Host.numbered(1), arp, sent.append)
+    return sent, HostStack(HostNode.numbered(1), arp, sent.append)
 
 
 def test_a_stack_sends_and_receives():

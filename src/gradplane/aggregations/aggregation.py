@@ -4,15 +4,21 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from gradplane.controller.plan import JobPlan
-from gradplane.hosts.config import JobConfig
+from gradplane.hosts.config import (
+    STREAM_PORT_OFFSET,
+    ConfigError,
+    JobConfig,
+    UnsuitableCodecError,
+)
 from gradplane.hosts.protocols.actions import Peer, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec
 from gradplane.hosts.wire.aggregation import UDP_PORT
-from gradplane.topologies.description import SWITCH_IP, Host, Topology
+from gradplane.topologies.description import SWITCH_IP, HostNode, Topology
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
@@ -22,7 +28,7 @@ if TYPE_CHECKING:
 
 WORKER_PORT = 20_000
 """The UDP port of a worker's aggregation packets is this plus the job's number."""
-STREAM_PORT = 21_000
+STREAM_PORT = WORKER_PORT + STREAM_PORT_OFFSET
 """The UDP port of a host's stream is this plus the job's number."""
 
 Keyed = tuple[str, str]
@@ -38,8 +44,8 @@ class PlacedJob:
 
     number: int
     job: Job
-    members: tuple[Host, ...]
-    server: Host | None
+    members: tuple[HostNode, ...]
+    server: HostNode | None
     network: Topology
 
     @property
@@ -54,7 +60,7 @@ class ReplayError(Exception):
 
 @dataclass(frozen=True)
 class WrongSum:
-    """The place of sums that are not the recorded ones."""
+    """The place where sums differ from the recorded ones."""
 
     slot: int
     round: int  # the slot's
@@ -66,7 +72,7 @@ class ReplayedJob:
     """A job that is replayed: its workers train in step.
 
     `hosts` are the names of the workers' hosts. A reduce sets `wrong_sum` at the first sums that
-    are not the recorded ones.
+    differ from the recorded ones.
     """
 
     config: JobConfig
@@ -79,7 +85,7 @@ class ReplayedJob:
     def arrived(self, source: Peer, message: SendMessage) -> bytes:
         """Return a stream's message as its receiver gets it.
 
-        Every message arrives; what the network compresses of it goes through the P4 program.
+        Every message arrives; values that the network compresses pass through the P4 program.
         """
         if not message.values:
             return message.data
@@ -87,7 +93,7 @@ class ReplayedJob:
 
 
 class Aggregation(ABC):
-    """A scheme. Frozen and without state: equal jobs are deployed equally."""
+    """An aggregation scheme, frozen and without state: equal jobs are deployed equally."""
 
     worker_role: ClassVar[str]
     """Return the role of a worker's host as "module:object" (gradplane.hosts.drivers.host)."""
@@ -115,7 +121,7 @@ class Aggregation(ABC):
         return {}
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield what cannot work, by key. `others` are the experiment's jobs before this one."""
+        """Yield problems that prevent a run, by key. `others`: the jobs before this one."""
         job = placed.job
         if job.pull is not None and self.no_pull is not None:
             yield "pull", f'{self.no_pull}: pull is for aggregation = "ps"'
@@ -130,7 +136,7 @@ class Aggregation(ABC):
             yield (
                 "local_steps",
                 f"local_steps = {job.local_steps} with {how}: only a parameter server's workers"
-                ' may have nothing to say in a round: use aggregation = "ps" without marked, or'
+                ' may send nothing in a round: use aggregation = "ps" without marked, or'
                 " local_steps = 1",
             )
         if job.push.name == "per_tensor" and not self.sums_by_tensor:
@@ -140,12 +146,15 @@ class Aggregation(ABC):
                 ' under one codec: use aggregation = "ps", or one codec',
             )
 
-    def advise(self, placed: PlacedJob) -> Iterator[Keyed]:
-        """Yield what works and can hardly be meant, by key. Recorded runs are not asked."""
+    def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
+        """Yield warnings about probable mistakes, by key. Recorded runs are not checked.
+
+        latency_ns: the time of a packet's pass through a switch.
+        """
         yield from ()
 
     def check_hosts(self, config: JobConfig) -> None:
-        """Raise ConfigError for what the scheme's hosts refuse."""
+        """Raise ConfigError if the scheme's hosts cannot run the job."""
         push_codec(config)
 
     def addresses(self, placed: PlacedJob) -> dict[str, Any]:
@@ -162,7 +171,7 @@ class Aggregation(ABC):
             "server_address": server,
         }
 
-    def marked_receivers(self, placed: PlacedJob) -> tuple[Host, ...]:
+    def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:
         """Return the hosts that marked transfers go to."""
         return placed.members
 
@@ -190,6 +199,15 @@ class Aggregation(ABC):
         Each worker's step is a Reduce when it is called, and `take` has been called on each worker
         when it returns.
         """
+
+
+@contextmanager
+def suggesting(scheme: str) -> Iterator[None]:
+    """Add another scheme to the ways out of a codec that a protocol refuses inside."""
+    try:
+        yield
+    except UnsuitableCodecError as error:
+        raise ConfigError(f'{error}, or aggregation = "{scheme}"', error.key) from None
 
 
 def reference(kind: type[object]) -> str:

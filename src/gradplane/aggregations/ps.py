@@ -1,6 +1,6 @@
 """A software parameter server on the job's last host adds the gradients.
 
-The class `ParameterServer` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+The class `ServerScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
 
 from collections import deque
@@ -13,21 +13,21 @@ from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.messages import Kind, parse
 from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
 from gradplane.hosts.training.train import Reduce
-from gradplane.topologies.description import Host
+from gradplane.topologies.description import HostNode
 
 
-class ParameterServer(Aggregation):
+class ServerScheme(Aggregation):
     """Workers push to the server and pull the mean, each with a codec."""
 
-    worker_role = reference(roles.ServedWorker)
-    server_role = reference(roles.ParameterServer)
+    worker_role = reference(roles.ServedWorkerRole)
+    server_role = reference(roles.ParameterServerRole)
     marks = skips_rounds = sums_by_tensor = True
 
     def defaults(self) -> dict[str, Any]:
-        """Return the codec of the answers."""
+        """Return the default codec of the answers."""
         return {"pull": {"name": "float32"}}
 
-    def marked_receivers(self, placed: PlacedJob) -> tuple[Host, ...]:
+    def marked_receivers(self, placed: PlacedJob) -> tuple[HostNode, ...]:
         """Return the server: its answers are never marked."""
         assert placed.server is not None
         return (placed.server,)

@@ -1,6 +1,6 @@
 """The workers add the gradients themselves, block by block round a ring (INCEPTIONN).
 
-The class `Ring` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+The class `RingScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
 
 from collections import deque
@@ -12,6 +12,7 @@ from gradplane.aggregations.aggregation import (
     PlacedJob,
     ReplayedJob,
     reference,
+    suggesting,
 )
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.drivers import roles
@@ -21,24 +22,24 @@ from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.training.train import Reduce
 
 
-class Ring(Aggregation):
-    """Each worker adds its values to a block and hands it on to its right neighbour."""
+class RingScheme(Aggregation):
+    """Each worker adds its values to a block and passes it to its right neighbour."""
 
-    worker_role = reference(roles.RingWorker)
+    worker_role = reference(roles.RingWorkerRole)
     baseline = "ring"
     marks = True
     no_pull = "a ring has no server that answers"
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield what cannot work, by key."""
+        """Yield problems that prevent a run, each with its key."""
         yield from super().check(placed, others)
         job = placed.job
         if job.quorum is not None and job.quorum < job.size:
             yield (
                 "quorum",
                 f'aggregation = "ring" with quorum = {job.quorum} of {job.size} workers: every'
-                " partial sum passes through all workers, so nobody can be left out: use quorum ="
-                f' {job.size}, or aggregation = "switch" or "ps"',
+                " partial sum passes through all workers, so no worker can be left out: use"
+                f' quorum = {job.size}, or aggregation = "switch" or "ps"',
             )
         if job.reliability != "retransmit":
             yield (
@@ -50,7 +51,8 @@ class Ring(Aggregation):
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec that does not encode partial sums."""
-        RingPlan.of(config)
+        with suggesting("ps"):
+            RingPlan.of(config)
 
     def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
         """Return a function that re-enacts one reduce."""

@@ -1,6 +1,6 @@
 """A P4 program in the switch that all workers are attached to adds the gradients' codes (THC).
 
-The class `InSwitch` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+The class `SwitchScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gradplane.aggregations.aggregation import (
     ReplayError,
     WrongSum,
     reference,
+    suggesting,
 )
 from gradplane.controller.plan import JobPlan, Member
 from gradplane.hosts.config import JobConfig
@@ -31,7 +32,7 @@ from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
-from gradplane.topologies.description import Host
+from gradplane.topologies.description import HostNode
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
@@ -39,15 +40,15 @@ if TYPE_CHECKING:
     from gradplane.replayer.reenactment import Timer, Worker
 
 
-class InSwitch(Aggregation):
+class SwitchScheme(Aggregation):
     """Workers send codes; the switch sums them and multicasts the sums at the quorum."""
 
-    worker_role = reference(roles.SwitchWorker)
+    worker_role = reference(roles.SwitchWorkerRole)
     program = "thc.p4"
     no_pull = "a switch answers with the sums as they are"
 
     def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
-        """Yield what cannot work, by key."""
+        """Yield problems that prevent a run, each with its key."""
         yield from super().check(placed, others)
         job, switches = placed.job, placed.switches
         if len(switches) > 1:
@@ -65,21 +66,24 @@ class InSwitch(Aggregation):
                 " switch's program has one width for all jobs",
             )
 
-    def advise(self, placed: PlacedJob) -> Iterator[Keyed]:
-        """Yield a timeout that ends before any result can arrive."""
+    def advise(self, placed: PlacedJob, latency_ns: float) -> Iterator[Keyed]:
+        """Yield a warning about a timeout that ends before any result can arrive."""
         job = placed.job
-        slowest, host = max((_round_trip_ns(placed, host), host.name) for host in placed.members)
+        passes = aggregation.passes(job.sum_bits)
+        trips = ((_round_trip_ns(placed, host), host.name) for host in placed.members)
+        slowest, host = max((trip + passes * latency_ns, name) for trip, name in trips)
         if job.timeout_ms * 1e6 <= slowest:
             yield (
                 "timeout_ms",
                 f"timeout_ms = {job.timeout_ms:g} is not above {slowest / 1e6:.3g} ms, the least"
-                f" time from {host} to the switch and back: no result would ever be in time: use"
-                f" timeout_ms = {2 * slowest / 1e6:.3g} or more",
+                f" time from {host} to the switch, {passes} times through its pipeline and back: no"
+                f" result would ever be in time: use timeout_ms = {2 * slowest / 1e6:.3g} or more",
             )
 
     def check_hosts(self, config: JobConfig) -> None:
         """Raise ConfigError for a codec whose codes the switch cannot sum."""
-        summed_codec(config)
+        with suggesting("ps"):
+            summed_codec(config)
 
     def plan(self, placed: PlacedJob, slot_base: int) -> JobPlan:
         """Return what the workers' switch installs for the job."""
@@ -116,7 +120,7 @@ class InSwitch(Aggregation):
         return _ReplayedReduces(replayed).reduce
 
 
-def _round_trip_ns(placed: PlacedJob, host: Host) -> float:
+def _round_trip_ns(placed: PlacedJob, host: HostNode) -> float:
     """Return the time that a packet of indices up and its sums down take on a host's link."""
     (link,) = (link for link in placed.network.links if host.name in (link.a, link.b))
     lanes, sum_bits = aggregation.LANES[placed.job.sum_bits], placed.job.sum_bits
@@ -128,9 +132,9 @@ class _ReplayedReduces:
     """Reduces through the P4 program.
 
     The switch gets, slot by slot, the packets of the recorded bitmap, then those that came late;
-    workers get the results that they had in time. What they wait for and never got ends by its
-    timer, or, where results leave at a quorum and are asked for again until they come, by the
-    notice that the slot is used anew.
+    workers get the results that they had in time. A wait for a result that never arrived ends as
+    in the run: by its timer or, with retransmission and a quorum, by the notice that the slot is
+    in a later round.
     """
 
     def __init__(self, replayed: ReplayedJob) -> None:

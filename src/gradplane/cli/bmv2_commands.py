@@ -1,8 +1,8 @@
-"""BMv2's programs and p4c, as this package runs them: `python -m ... NAME ARGUMENTS`.
+"""BMv2's programs and p4c, run by this package: `python -m ... NAME ARGUMENTS`.
 
-The scripts that `gradplane shims` writes call this module with the name they stand for. What an
-original does by default and this package does not, is added here: the port 9090 for commands, the
-format of the log, and that a simple_switch has no P4Runtime server on a fixed port.
+The scripts that `gradplane shims` writes call this module with the name they stand for. It adds the
+original programs' defaults: the port 9090 for commands, the format of the log, and a simple_switch
+without a P4Runtime server on a fixed port.
 """
 
 from __future__ import annotations

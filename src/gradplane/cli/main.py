@@ -138,7 +138,7 @@ def run(
 
 @contextmanager
 def _stoppable() -> Iterator[None]:
-    """Say where the records are when the run inside is stopped by Ctrl-C or SIGTERM."""
+    """Print where the records are if the run inside is stopped by Ctrl-C or SIGTERM."""
 
     def stop(number: int, frame: object) -> None:
         raise SystemExit(128 + number)

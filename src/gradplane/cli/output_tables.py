@@ -19,7 +19,7 @@ from gradplane.studies.nmse import Floats, nmse
 from gradplane.switch.ir import nodes as ir
 
 if TYPE_CHECKING:
-    from gradplane.studies.study import Outcome
+    from gradplane.studies.study import StudyOutcome
 
 
 def results(summary: Summary) -> Group:
@@ -127,7 +127,7 @@ def _speed(call: Callable[[], object], size: int) -> str:
     return f"{size / 1e9 / min(seconds):.2f}"
 
 
-def study(outcome: "Outcome") -> Group:
+def study(outcome: "StudyOutcome") -> Group:
     """Return a study's numbers beside the paper's, and notes where and why they differ."""
     table = _table(*outcome.head)
     for row in outcome.rows:
@@ -149,7 +149,7 @@ def program(compiled: ir.Program) -> Table:
         table.add_row("table", entry.preamble.name, f"{keys}\n{names}; size {entry.size}")
     for kind in ("registers", "counters", "meters", "direct_counters", "direct_meters"):
         for entry in getattr(info, kind):
-            size = f"size {entry.size}" if hasattr(entry, "size") else "one an entry"
+            size = f"size {entry.size}" if hasattr(entry, "size") else "one per entry"
             table.add_row(kind[:-1].replace("_", " "), entry.preamble.name, size)
     return table
 

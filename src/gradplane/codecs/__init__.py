@@ -1,4 +1,4 @@
-"""Gradient compression: one file a codec, found by its name.
+"""Gradient compression: one file per codec, found by its name.
 
     from gradplane import codecs
     c = codecs.get("thc", bits=4, granularity=30, p=1 / 32)
@@ -12,20 +12,32 @@ with a leading underscore are shared parts; every other module is a codec.
 from gradplane.codecs._base import Codec, CodecError, Context, Partition
 from gradplane.codecs._feedback import ErrorFeedback
 from gradplane.codecs._local_steps import LocalSteps
+from gradplane.codecs._network_limits import (
+    ERROR_BOUNDS,
+    SUM_WIDTHS,
+    ErrorBound,
+    SumWidth,
+    code_overflow,
+    sum_overflow,
+)
 from gradplane.codecs._per_tensor import PerTensor
 from gradplane.codecs._random import key
 from gradplane.codecs._registry import get, names
-from gradplane.codecs._sum_width import sum_overflow
 from gradplane.codecs._table import optimal_table
 
 __all__ = [
+    "ERROR_BOUNDS",
+    "SUM_WIDTHS",
     "Codec",
     "CodecError",
     "Context",
+    "ErrorBound",
     "ErrorFeedback",
     "LocalSteps",
     "Partition",
     "PerTensor",
+    "SumWidth",
+    "code_overflow",
     "get",
     "key",
     "names",

@@ -57,18 +57,18 @@ class Codec(ABC):
 
     @property
     def name(self) -> str:
-        """The codec's name, which is its file's."""
+        """The codec's name, which is the name of its file."""
         return type(self).__module__.rpartition(".")[2]
 
     @property
     def config(self) -> dict[str, Any]:
-        """Name and parameters, ready for JSON; `codecs.get(**config)` makes an equal codec."""
+        """The name and parameters, ready for JSON; `codecs.get(**config)` makes an equal codec."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]
         return {"name": self.name} | {f.name: getattr(self, f.name) for f in fields}
 
     @property
     def memoryless(self) -> "Codec":
-        """This codec without its residual, for ErrorFeedback to wrap."""
+        """The codec without its residual, for ErrorFeedback to wrap."""
         return self
 
     def start(self, n: int) -> State:
@@ -130,7 +130,7 @@ class Codec(ABC):
 
     @abstractmethod
     def max_size(self, n: int) -> int:
-        """Return the most bytes that encode() makes of n values."""
+        """Return the largest number of bytes that encode() makes of n values."""
 
     @abstractmethod
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, State]: ...

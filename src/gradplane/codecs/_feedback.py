@@ -70,20 +70,20 @@ class ErrorFeedback(Codec):
 
     @property
     def summable(self) -> bool:
-        """The wrapped codec's."""
+        """True if the wrapped codec's codes may be summed."""
         return self.codec.summable
 
     @property
     def table(self) -> Table:
-        """The wrapped codec's."""
+        """The wrapped codec's table."""
         return self.codec.table
 
     def sum_bits(self, workers: int) -> int:
-        """Return the wrapped codec's."""
+        """Return the wrapped codec's sum_bits()."""
         return self.codec.sum_bits(workers)
 
     def partitions(self, n: int) -> tuple[Partition, ...]:
-        """Return the wrapped codec's."""
+        """Return the wrapped codec's partitions()."""
         return self.codec.partitions(n)
 
     def decode_sum(

@@ -29,9 +29,9 @@ from gradplane.codecs._base import (
     check_int,
     check_vector,
 )
+from gradplane.codecs._network_limits import sum_bits
 from gradplane.codecs._random import key
 from gradplane.codecs._reader import Reader
-from gradplane.codecs._sum_width import sum_bits
 
 Sums = npt.NDArray[np.integer[Any]]
 MAX_GRANULARITY = 4095
@@ -63,7 +63,7 @@ class GridCodec(Codec):
     @property
     @abstractmethod
     def granularity(self) -> int:
-        """g: the grid has g + 1 values."""
+        """The number of steps of the grid, g: it has g + 1 values."""
 
     @property
     @abstractmethod
@@ -73,11 +73,11 @@ class GridCodec(Codec):
     @property
     @abstractmethod
     def threshold(self) -> float:
-        """t: half the grid's width, in units of the statistic (rotated: of l / sqrt(d))."""
+        """Half the grid's width, t, in units of the statistic (rotated: of l / sqrt(d))."""
 
     @property
     def summable(self) -> bool:
-        """True."""
+        """True: the sum of the codes' table values decodes to the mean."""
         return True
 
     def sum_bits(self, workers: int) -> int:

@@ -1,4 +1,4 @@
-"""One codec for a vector of tensors, each with its codec."""
+"""A codec for a vector of tensors, each with a codec of its own."""
 
 import dataclasses
 import functools
@@ -17,7 +17,7 @@ NAME = "per_tensor"
 
 @dataclass(frozen=True)
 class PerTensor(Codec):
-    """Cuts a vector into consecutive tensors, each with its codec and state.
+    """Cuts a vector into consecutive tensors, each with its own codec and state.
 
     parts: the size (at least 1) and codec of each tensor; n is the sum of the sizes. Bytes, for
     each tensor: the length of what follows (uint32), its codec's bytes. Error and bias are each
@@ -34,7 +34,7 @@ class PerTensor(Codec):
 
     @property
     def name(self) -> str:
-        """per_tensor."""
+        """The name "per_tensor"."""
         return NAME
 
     @property
@@ -44,7 +44,7 @@ class PerTensor(Codec):
 
     @property
     def size(self) -> int:
-        """n, the only length of vectors that this takes."""
+        """The only length of vectors that this codec takes, n."""
         return sum(size for size, _ in self.parts)
 
     def each(self, change: Callable[[Codec], Codec]) -> "PerTensor":
@@ -69,7 +69,7 @@ class PerTensor(Codec):
         return np.concatenate(known) if known else None
 
     def max_size(self, n: int) -> int:
-        """Return 4 bytes a tensor, and the most that each makes."""
+        """Return 4 bytes per tensor, plus the largest size of each tensor's encoding."""
         self._check(n)
         return sum(4 + codec.max_size(size) for size, codec in self.parts)
 

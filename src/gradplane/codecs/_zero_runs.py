@@ -51,7 +51,7 @@ def _length(coded):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _decode(coded, out):  # type: ignore[no-untyped-def]
-    """Fill `out`; return the number of bytes that took, and of the groups they stand for."""
+    """Fill `out`; return the number of bytes read, and of the groups they stand for."""
     at, i = 0, 0
     while at < out.size and i < coded.size:
         run = int(coded[i]) - _RUN

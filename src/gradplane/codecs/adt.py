@@ -15,7 +15,7 @@ from gradplane.codecs._base import Codec, CodecError, Codes, Context, Floats, St
 
 @dataclass(frozen=True)
 class ADT(Codec):
-    """`keep` bytes a value, 1 to 4: truncation towards zero, so biased.
+    """Truncation to the 1 to 4 most significant bytes (`keep`) of a value; towards zero, so biased.
 
     Relative error of normal values below 2^-15 (3 bytes) and 2^-7 (2); one byte keeps sign and 7
     exponent bits, and decodes to more than a quarter of the value. 4 bytes are lossless.

@@ -16,7 +16,7 @@ _INFINITY = 0x7F80
 
 @njit(cache=True, nogil=True)
 def _round(bits, out):  # type: ignore[no-untyped-def]
-    """Round; return the greatest magnitude's bits."""
+    """Round each value; return the greatest magnitude's bits."""
     greatest = np.uint16(0)
     for i in range(bits.size):
         odd = (bits[i] >> np.uint32(16)) & np.uint32(1)

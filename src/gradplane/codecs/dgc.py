@@ -68,7 +68,7 @@ class DGC(Codec):
 
     @property
     def memoryless(self) -> Codec:
-        """Without momentum and unsent sum."""
+        """The codec without momentum and unsent sum."""
         return dataclasses.replace(self, accumulate=False)
 
     def start(self, n: int) -> Memory:

@@ -14,7 +14,7 @@ from gradplane.codecs.signsgd import SignSGD
 
 @dataclass(frozen=True)
 class EFSignSGD(Codec):
-    """1 bit a value, and a scale for each worker. State: the residual, float32[n].
+    """Signs of 1 bit per value and a scale per worker. State: the residual, float32[n].
 
     Bytes, per 2^20 values: mean magnitude (float32), signs of 1 bit, 1 for p >= 0, the first in the
     lowest. Biased in a round; over rounds everything but the last residual is sent, and a
@@ -30,7 +30,7 @@ class EFSignSGD(Codec):
 
     @property
     def memoryless(self) -> Codec:
-        """Signs of x alone."""
+        """The codec without residual, which sends the signs of x alone."""
         return dataclasses.replace(self, accumulate=False)
 
     @property

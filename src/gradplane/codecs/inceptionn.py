@@ -26,13 +26,12 @@ from gradplane.codecs._base import (
     check_vector,
 )
 from gradplane.codecs._buffers import to_bytes
-
-_BOUNDS = (6, 8, 10)
+from gradplane.codecs._network_limits import ERROR_BOUNDS
 
 
 @dataclass(frozen=True)
 class Inceptionn(Codec):
-    """Absolute error below 2^-bound for every value, of magnitude 1 or more none; bound 6, 8 or 10.
+    """Absolute error below 2^-bound (6, 8 or 10) per value; none for magnitudes of 1 or more.
 
     Magnitudes are truncated, never raised, so the error is towards zero: biased. The error below 1
     is under 2^-15 for tag 2, and for tag 1 under 2^-10, 2^-11 and 2^-12 at bounds 6, 8 and 10. From
@@ -44,7 +43,7 @@ class Inceptionn(Codec):
     nonfinite: bool = False
 
     def __post_init__(self) -> None:
-        if check_int("bound", self.bound, 6, 10) not in _BOUNDS:
+        if check_int("bound", self.bound, 6, 10) not in ERROR_BOUNDS:
             raise CodecError(f"bound must be 6, 8 or 10, got {self.bound}")
         if not isinstance(self.nonfinite, bool):
             raise CodecError(f"nonfinite must be True or False, got {self.nonfinite!r}")

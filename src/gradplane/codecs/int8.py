@@ -1,4 +1,4 @@
-"""8-bit integers on [-127, 127], as 3LC compares itself with ("8-bit int", section 4.2)."""
+"""8-bit integers on [-127, 127], which 3LC is compared with ("8-bit int", section 4.2)."""
 
 from dataclasses import dataclass
 

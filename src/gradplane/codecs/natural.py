@@ -32,7 +32,7 @@ def _level(magnitude, u):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _round(x, bits, lowest, key, negative, out):  # type: ignore[no-untyped-def]
-    """Round; level l stands for 2^(lowest - 1 + l), 0 for 0; negative ones have a bit set."""
+    """Round; level l stands for 2^(lowest - 1 + l), level 0 for 0; a bit marks negative values."""
     for i in range(x.size):
         word = _mix(key + np.uint64(i + 1) * _GOLDEN)
         level = np.int64(bits[i] >> 23 & 255) - 126 - lowest
@@ -47,7 +47,7 @@ def _round(x, bits, lowest, key, negative, out):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class Natural(Codec):
-    """`bits` a value, 2 to 9: a sign and the exponent's distance from the greatest, or zero.
+    """2 to 9 `bits` per value: a sign and the exponent's distance from the greatest, or zero.
 
     The paper's 9 bits are a float32's sign and exponent; 8 are enough for 127 powers of two below
     the largest value, and 9 for 255. Values below the lowest power go to it or to 0, unbiased.

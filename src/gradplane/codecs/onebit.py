@@ -27,7 +27,7 @@ def _sums(x):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class OneBit(Codec):
-    """A bit a value, 1 for those below 0; each side decodes to its mean.
+    """One bit per value, 1 for those below 0; each side decodes to its mean.
 
     No other two levels give that split a smaller squared error, which is at most ||x||^2.
     Biased: the paper wraps it in error feedback, here ErrorFeedback. Bytes: mean of the values not

@@ -84,7 +84,7 @@ def _product(p, q, out):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class Warm:
-    """The Q of the round before, float32[rank, columns], zeros before the first; for n values."""
+    """The previous round's Q, float32[rank, columns], zeros before the first; for n values."""
 
     q: Floats
     n: int
@@ -92,8 +92,9 @@ class Warm:
 
 @dataclass(frozen=True)
 class PowerSGD(Codec):
-    """1 <= rank <= 64; `columns` >= 1 of the matrix, or None: ceil(sqrt(n)), nearly square.
+    """Sends two factors of the vector as a matrix M with so many columns: P Q^T of low rank.
 
+    1 <= rank <= 64; columns >= 1, or None for ceil(sqrt(n)): nearly square.
     The last row is padded with zeros; the rank is at most the number of rows or columns. Columns of
     Q that are 0, as all are at the start, are drawn from the seed, uniform in [-1/2, 1/2): the
     same for all workers (the paper draws normal ones).

@@ -51,8 +51,9 @@ def _values(codes, norms, bucket, levels, out):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class QSGD(Codec):
-    """1 <= levels <= 32767 (s; besides 0), 1 <= bucket <= 2^31 values that share a norm.
+    """Rounds each value to one of s levels (besides 0) of its bucket's norm, stochastically.
 
+    1 <= levels <= 32767 (s), 1 <= bucket <= 2^31 values that share a norm.
     Bytes: the buckets' norms (float32), then for each value a field of 1 + ceil(log2(s + 1)) bits,
     no bits between them, the first in the lowest bits: sign in the lowest bit, then the level. The
     width is fixed where the paper has Elias codes, which are shorter only while most levels are 0.
@@ -68,7 +69,7 @@ class QSGD(Codec):
 
     @property
     def bits(self) -> int:
-        """Bits a value."""
+        """The number of bits per value."""
         return 1 + self.levels.bit_length()
 
     def max_size(self, n: int) -> int:

@@ -39,8 +39,9 @@ _Integers = npt.NDArray[np.integer]
 
 @dataclass(frozen=True)
 class SwitchML(GridCodec):
-    """1 <= workers <= 65536: the number over which a sum of integers stays within 32 bits.
+    """Quantisation to integers, scaled so that sums over `workers` workers stay within 32 bits.
 
+    1 <= workers <= 65536.
     Shared statistic: for each 2^20 values the power of two 2^e at or below the largest magnitude.
     x becomes q = round(x (2^31 - 1) / workers / 2^(e + 1)), ties to even.
     Bytes, per partition: 2^e (float32), q (int32). Lanes: the hexadecimal digits of q + 2^31, the

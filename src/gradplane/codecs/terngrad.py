@@ -17,9 +17,10 @@ from gradplane.codecs._params import check_positive
 
 @dataclass(frozen=True)
 class TernGrad(GridCodec):
-    """2-bit codes. `clip`: values are held within clip x sigma, the paper's c = 2.5; None: not.
+    """2-bit codes for -s, 0 and s, chosen stochastically; large values are clipped first.
 
-    clip > 0 or None. sigma is the root mean square: the paper takes gradients' mean to be 0. Shared
+    clip > 0: values are limited to clip x sigma, by default the paper's 2.5; None: no clipping.
+    sigma is the root mean square: the paper takes gradients' mean to be 0. Shared
     statistic: s, one for each 2^20 values (the paper: one a layer).
     Bytes, per partition: s (float32), codes of 2 bits, the first in the lowest bits. 3 is no code.
     Unbiased but for clipping, to 2^-23 s by float32 rounding; the variance of a value is

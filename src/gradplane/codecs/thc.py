@@ -36,10 +36,10 @@ class THC(GridCodec):
 
     @functools.cached_property
     def threshold(self) -> float:
-        """t_p."""
+        """The threshold t_p: a standard normal value exceeds it in magnitude with probability p."""
         return threshold(self.p)
 
     @functools.cached_property
     def table(self) -> Table:
-        """T_{b,g,p}."""
+        """The optimal lookup table T_{b,g,p}."""
         return optimal_table(self.bits, self.granularity, self.p)

@@ -50,8 +50,9 @@ def _quantise_and_subtract(v, m, digits):  # type: ignore[no-untyped-def]
 
 @dataclass(frozen=True)
 class ThreeLC(Codec):
-    """1 <= s < 2, the sparsity multiplier; a larger s makes more zeros and so fewer bytes.
+    """3-value quantisation with error accumulation, then base-3^5 and zero-run encoding.
 
+    1 <= s < 2 is the sparsity multiplier: a larger s makes more zeros and so fewer bytes.
     |x + e - decoded| <= m / 2, exactly, and m / 2 < max |x + e|; biased, for which the
     state, e, compensates. Without `accumulate` this is the stateless quantiser. At most 1.6 bits a
     value, down to 0.114, and m. `parts` (1 to 64) threads encode or decode the runs of zeros: the

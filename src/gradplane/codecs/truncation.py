@@ -13,7 +13,7 @@ _DROPS = (8, 16, 24)
 
 @dataclass(frozen=True)
 class Truncation(Codec):
-    """`drop` low bits, 8, 16 or 24; 32 - drop bits a value. Towards zero, so biased.
+    """Drops 8, 16 or 24 low bits of each value and sends the others; towards zero, so biased.
 
     Relative error of normal values below 2^-15 (8) and 2^-7 (16). 24 drops the lowest bit of the
     exponent, too, and leaves more than a quarter of the value.

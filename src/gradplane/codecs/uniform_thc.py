@@ -16,7 +16,7 @@ from gradplane.codecs._table import check_fraction, threshold
 
 @dataclass(frozen=True)
 class UniformTHC(GridCodec):
-    """1 <= bits <= 8; the table is the identity on 2^bits values. p counts only when rotated.
+    """Codes of 1 to 8 bits on evenly spaced values; the table is the identity. p counts if rotated.
 
     Bytes, per partition: M (float32) or, rotated, l (float32) and rotation seed (uint32); codes.
     """
@@ -33,15 +33,15 @@ class UniformTHC(GridCodec):
 
     @property
     def granularity(self) -> int:
-        """2^bits - 1."""
+        """The number of steps of the grid, 2^bits - 1."""
         return (1 << self.bits) - 1
 
     @functools.cached_property
     def threshold(self) -> float:
-        """t_p if rotated, else 1: the range ends at the largest magnitude."""
+        """The threshold: t_p if rotated, else 1, as the range ends at the largest magnitude."""
         return threshold(self.p) if self.rotate else 1.0
 
     @functools.cached_property
     def table(self) -> Table:
-        """0, 1, ..., 2^bits - 1."""
+        """The identity: 0, 1, ..., 2^bits - 1."""
         return tuple(range(2**self.bits))

@@ -8,6 +8,7 @@ from typing import Any
 
 import finsy
 
+from gradplane import codecs
 from gradplane.controller.controller_errors import PlanError
 
 HOST_PORTS = "TosIngress.host_ports"
@@ -36,8 +37,6 @@ TAG_BITS = (0, 8, 16, 32)
 _TAG_VECTORS = 4  # the cell of `tags` after the classes'
 _SHIM_BYTES = 4
 
-EXPONENTS = (6, 8, 10)
-"""The supported error bounds: 2^-6, 2^-8, 2^-10."""
 
 HEADER_BYTES = (0, 16)
 """The lengths of a message's header, which is never compressed."""
@@ -55,8 +54,8 @@ class Bound:
     k: int
 
     def __post_init__(self) -> None:
-        if self.k not in EXPONENTS:
-            allowed = ", ".join(map(str, EXPONENTS))
+        if self.k not in codecs.ERROR_BOUNDS:
+            allowed = ", ".join(map(str, codecs.ERROR_BOUNDS))
             raise PlanError(
                 f"bound {self.k} for {self.prefix}/{self.length}: an error bound is 2^-k with k ="
                 f" {allowed}"

@@ -19,7 +19,7 @@ from gradplane.controller.plan import check
 
 
 def missing(schema: finsy.P4Schema, setup: Setup) -> list[str]:
-    """Return, in words, what the program lacks or has otherwise; empty if the setup fits it."""
+    """Describe what the program lacks or declares differently; empty if the setup fits it."""
     found: dict[str, None] = {}
     try:
         routes = forwarding.table(schema)

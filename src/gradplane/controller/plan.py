@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from gradplane import codecs
 from gradplane.controller.controller_errors import PlanError
 
-TABLE_SIZE = 16
-"""An index has four bits on the wire."""
-
 MAX_JOBS = 256
 """A job number has eight bits on the wire."""
 
@@ -106,21 +103,18 @@ class JobPlan:
             raise self._error(
                 f"worker numbers {numbers}: expected 0 to {max(len(numbers) - 1, 0)}, each once"
             )
-        if not 1 <= self.quorum <= len(numbers):
-            raise self._error(
-                f"quorum {self.quorum} of {len(numbers)} workers: choose 1 to {len(numbers)}"
-            )
+        if problem := quorum_problem(self.quorum, len(numbers)):
+            raise self._error(problem)
         addresses = [(member.ip, member.udp_port) for member in self.workers]
         for ip, udp_port in addresses:
             if addresses.count((ip, udp_port)) > 1:
                 raise self._error(f"two workers receive at {ip} port {udp_port}: give each its own")
 
     def _check_table(self) -> None:
-        if not 1 <= len(self.table) <= TABLE_SIZE:
-            raise self._error(
-                f"a lookup table of {len(self.table)} values: four-bit indices reach {TABLE_SIZE},"
-                " use a codec of 4 bits or fewer"
-            )
+        if not self.table:
+            raise self._error("an empty lookup table: it has a value for each code")
+        if overflow := codecs.code_overflow(len(self.table)):
+            raise self._error(overflow)
         if min(self.table) < 0 or max(self.table) != self.granularity:
             raise self._error(
                 f"lookup table {list(self.table)} for granularity {self.granularity}: its values"
@@ -128,13 +122,21 @@ class JobPlan:
             )
 
     def _check_sums(self) -> None:
-        if self.sum_bits not in (8, 16):
-            raise self._error(f"sum_bits = {self.sum_bits}: sums have 8 or 16 bits")
+        if self.sum_bits not in codecs.SUM_WIDTHS:
+            widths = " or ".join(map(str, codecs.SUM_WIDTHS))
+            raise self._error(f"sum_bits = {self.sum_bits}: sums have {widths} bits")
         if overflow := codecs.sum_overflow(self.granularity, self.quorum, self.sum_bits):
             raise self._error(overflow)
 
     def _error(self, what: str) -> PlanError:
         return PlanError(f"job {self.number}: {what}")
+
+
+def quorum_problem(quorum: int, workers: int) -> str | None:
+    """Return None if a slot of so many workers can close at the quorum, else a message."""
+    if 1 <= quorum <= workers:
+        return None
+    return f"quorum = {quorum} of {workers} workers: use 1 to {workers}"
 
 
 def check(plans: Sequence[JobPlan], capacity: Capacity) -> None:

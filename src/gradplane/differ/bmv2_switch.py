@@ -139,7 +139,7 @@ class Bmv2Switch:
         call(request, timeout=seconds)
 
     def insert(self, entity: Any) -> str:
-        """Insert an entity; return what the switch says where it refuses, else nothing."""
+        """Insert an entity; return the switch's message if it refuses, else ""."""
         request = p4r.WriteRequest()
         request.election_id.low = 1
         request.updates.add(type=p4r.Update.INSERT, entity=entity)

@@ -24,8 +24,8 @@ Outputs = list[tuple[int, bytes]]
 
 
 @dataclass(frozen=True)
-class Result:
-    """packets: how many were equal. refused: what BMv2 said of entries that it does not take."""
+class DiffResult:
+    """The result. packets: how many were equal. refused: BMv2's messages about refused entries."""
 
     packets: int
     entries: int
@@ -50,7 +50,7 @@ def diff(
     seed: int = 0,
     folders: Sequence[Path] = (),
     macros: Mapping[str, str] | Sequence[str] = (),
-) -> Result:
+) -> DiffResult:
     """Give random packets to the embedded switch and to simple_switch_grpc; both have the same
     entries: those of a file of commands (or runtime JSON), else random ones.
 
@@ -80,8 +80,8 @@ def diff(
             got = theirs.process(port, packet, len(expected))
             if got is None or sorted(got) != sorted(expected):
                 text = _difference(ours, port, packet, expected, got)
-                return Result(number, count, refused, text)
-    return Result(packets, count, refused)
+                return DiffResult(number, count, refused, text)
+    return DiffResult(packets, count, refused)
 
 
 def _device(program: Any) -> Device:

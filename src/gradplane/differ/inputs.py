@@ -61,7 +61,7 @@ class Inputs:
     # -- values ---------------------------------------------------------------------------------
 
     def _value(self, width: int) -> int:
-        """Return a value that occurs elsewhere, too, or now and then any other."""
+        """Return a value that occurs elsewhere in program or entries, or sometimes any other."""
         rng, known = self._rng, self._values[width]
         if not known or len(known) < _NEW_VALUES or (len(known) < 40 and rng.random() < 0.05):
             known.append(rng.choice((rng.getrandbits(width), rng.randrange(9) % (1 << width))))
@@ -172,7 +172,7 @@ def _with_checksum(packet: bytes, start: int) -> bytes:
     return packet[:place] + struct.pack("!H", ~total & 0xFFFF) + packet[place + 2 :]
 
 
-def _reached(events: list[trace_events.Event]) -> set[object]:
+def _reached(events: list[trace_events.TraceEvent]) -> set[object]:
     """Return the parser states and table actions of a packet."""
     found: set[object] = set()
     for event in events:

@@ -5,10 +5,13 @@ from dataclasses import dataclass
 
 from gradplane import aggregations
 from gradplane.aggregations.aggregation import PlacedJob
+from gradplane.controller.plan import quorum_problem
 from gradplane.experiment import p4_programs
 from gradplane.experiment.deployment import DeployedJob
-from gradplane.experiment.document import Key
+from gradplane.experiment.document import Key, nearest
+from gradplane.experiment.impairment_sections import StragglerSection
 from gradplane.experiment.schema import Experiment
+from gradplane.topologies.description import Topology
 
 COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
 _LEAST_DELAY = 1000  # ns; below it, a number without a unit is refused
@@ -31,14 +34,14 @@ def delays(experiment: Experiment) -> Iterator[Problem]:
             if type(delay) is int and 0 < delay < _LEAST_DELAY:
                 yield Problem(
                     f"{option} = {delay} is {delay} ns: write the unit, such as"
-                    f' {option} = "{delay}ms", or "{delay}ns" if it is meant',
+                    f' {option} = "{delay}ms", or "{delay}ns" if nanoseconds are meant',
                     (("topology", option),),
                 )
                 break
 
 
 def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
-    """Yield what cannot work in a job under any scheme."""
+    """Yield the problems of a job that do not depend on its scheme."""
     job, program = placed.job, experiment.switch.program
     where, hosts = ("job", placed.number), experiment.topology.workers
     if job.first_host + job.size - 1 > hosts:
@@ -46,11 +49,10 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
             f"{job.size} workers from host {job.first_host} on do not fit the topology's {hosts}",
             ((*where, "workers"), (*where, "first_host"), ("topology", "workers")),
         )
-    if job.quorum is not None and job.quorum > job.size:
-        yield Problem(
-            f"quorum = {job.quorum} is more than the job's {job.size} workers",
-            ((*where, "quorum"), (*where, "workers"), ("topology", "workers")),
-        )
+    assert job.quorum is not None, "not resolved"
+    if problem := quorum_problem(job.quorum, job.size):
+        keys = (*where, "quorum"), (*where, "workers"), ("topology", "workers")
+        yield Problem(problem, keys)
     needed = aggregations.get(job.aggregation).program
     if needed is not None and _is_another(program, needed):
         yield Problem(
@@ -69,10 +71,16 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
             "bound is missing: marked transfers need 6, 8 or 10, for 2^-bound",
             ((*where, "bound"), (*where, "marked")),
         )
+    if job.marked and job.push.name != "float32":
+        yield Problem(
+            f'marked = true with push = "{job.push.name}": the network compresses float32 values'
+            ' only: use push = "float32", or marked = false',
+            ((*where, "push"), (*where, "marked")),
+        )
 
 
 def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Problem]:
-    """Yield where marked packets do not cross from one switch to another, under one bound."""
+    """Yield the problems of marked transfers: only one switch, or two bounds for a destination."""
     job, network = deployed.job, deployed.placed.network
     if not job.marked:
         return
@@ -80,7 +88,7 @@ def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Pro
     if len({network.attachment(host)[0] for host in deployed.marked_hosts}) == 1:
         yield Problem(
             f"marked = true on one switch ({network.kind}): packets are compressed between"
-            ' switches: use kind = "ring" or "leaf-spine" with fewer hosts a switch',
+            ' switches: use kind = "ring" or "leaf-spine" with fewer hosts per switch',
             ((*where, "marked"), ("topology", "kind")),
         )
     for other in others:
@@ -88,13 +96,32 @@ def marked(deployed: DeployedJob, others: Sequence[DeployedJob]) -> Iterator[Pro
         if other.job.marked and other.job.bound != job.bound and both:
             yield Problem(
                 f"bound = {job.bound} beside {other.job.bound} of job {other.job.name} for"
-                f" {min(both)}: a switch has one error bound a destination",
+                f" {min(both)}: a switch has one error bound per destination",
                 ((*where, "bound"),),
             )
+
+
+def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
+    """Yield links that do not exist, and stragglers that are no workers of some job."""
+    hosts, least = [host.name for host in network.hosts], min(job.size for job in experiment.job)
+    for index, spec in enumerate(experiment.impairment):
+        where = ("impairment", index)
+        if spec.link not in ("*", *hosts):
+            text = f'no link "{spec.link}": {nearest(spec.link, hosts)}, or "*" for all'
+            yield Problem(text, ((*where, "link"),))
+        if not isinstance(spec, StragglerSection):
+            continue
+        for worker in spec.workers or ():
+            if worker >= least:
+                text = f"impairment straggler: worker {worker}: the job's are 0 to {least - 1}"
+                yield Problem(text, ((*where, "workers"),))
+        if spec.count is not None and spec.count > least:
+            text = f"impairment straggler: count = {spec.count}: the job has {least} workers"
+            yield Problem(text, ((*where, "count"),))
 
 
 def _is_another(program: str, needed: str) -> bool:
     """Return whether a program is a shipped one and not the needed one.
 
-    What a user's program can do is known once it is compiled."""
+    A user's program is only known once it is compiled."""
     return program in p4_programs.shipped() and program != needed

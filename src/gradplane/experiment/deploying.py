@@ -14,34 +14,25 @@ from gradplane.controller import targets
 from gradplane.controller.blocking import Setup
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.plan import JobPlan, Route
+from gradplane.controller.plan import MAX_JOBS, JobPlan, Route
 from gradplane.experiment import checks, p4_programs
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
-from gradplane.experiment.document import ExperimentError, Key, nearest
+from gradplane.experiment.document import ExperimentError, Key
 from gradplane.experiment.schema import Experiment, Job, NamedModel, Output
 from gradplane.experiment.tensor_codecs import Named, host_codec
 from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
-from gradplane.hosts.impairments.verdicts import Impairments
 from gradplane.hosts.stream.segments import VALUES_HEADER_SIZE
 from gradplane.hosts.training import datasets, models
 from gradplane.hosts.training.train import check_vector
 from gradplane.hosts.training.user_objects import LoadError
 from gradplane.topologies import description
-from gradplane.topologies.description import Host, Topology
+from gradplane.topologies.description import HostNode, Topology
 from gradplane.topologies.topology_errors import TopologyError
 
-MAX_JOBS = 255  # a job's number is one byte, and its multicast group is the number above it
 _KEYS = {
     "codec": "push",
     "pull_codec": "pull",
-    "timeout_ns": "timeout_ms",
-    "compute_ns": "compute_ms",
-    "codec_ns": "codec_ns_per_value",
-    "reduce_ns": "reduce_ns_per_value",
-    "model_args": "model",
-    "data_args": "data",
-    "worker_addresses": "workers",
 }
 """The keys of a [[job]] that fields of JobConfig with another name come from."""
 
@@ -60,7 +51,11 @@ class DeploymentError(Exception):
 def resolve(experiment: Experiment) -> Experiment:
     """Return the experiment with every default that depends on another key filled in."""
     jobs = tuple(_resolved(experiment, n, job) for n, job in enumerate(experiment.job))
-    impairments = tuple({"seed": experiment.seed} | spec for spec in experiment.impairment)
+    seed = {"seed": experiment.seed}
+    impairments = tuple(
+        spec.model_copy(update=seed) if spec.seed is None else spec
+        for spec in experiment.impairment
+    )
     return experiment.model_copy(update={"job": jobs, "impairment": impairments})
 
 
@@ -106,7 +101,7 @@ def baseline(deployment: Deployment) -> Deployment:
 def deploy(experiment: Experiment, advise: bool = True) -> Deployment:
     """Deploy a resolved experiment. Raises DeploymentError with everything that cannot work.
 
-    advise: also with what works and can hardly be meant."""
+    advise: also for warnings about probable mistakes."""
     return _Deploying(experiment, advise).deployment()
 
 
@@ -138,11 +133,11 @@ class _Deploying:
             if job := self._job(one, placed[: one.number]):
                 self._problems += checks.marked(job, jobs)
                 jobs.append(job)
-        self._impairments(network)
+        self._problems += checks.impairments(experiment, network)
         self._stop()
         setups = self._setups(network, jobs)
         self._stop()
-        program = p4_programs.Program(path, _defines(experiment))
+        program = p4_programs.P4Program(path, _defines(experiment))
         hosts = tuple(config for job in jobs for config in _hosts(experiment, job))
         return Deployment(experiment, target, network, program, tuple(jobs), hosts, setups)
 
@@ -155,9 +150,9 @@ class _Deploying:
 
     @contextmanager
     def _about(self, *key: str | int, also: Sequence[Key] = ()) -> Iterator[None]:
-        """Turn what is refused inside into a problem of the key, or of the error's own key in it.
+        """Turn an error raised inside into a problem of this key, or of the error's key below it.
 
-        What follows in the block is skipped. also: further keys that it is about."""
+        The rest of the block is skipped. also: further keys that the problem is about."""
         try:
             yield
         except (TopologyError, ConfigError) as error:
@@ -167,10 +162,10 @@ class _Deploying:
             self._add(str(error), key, *also)
 
     def _topology(self) -> Topology:
-        """Build the network, with a host for servers where a job or its baseline needs one."""
+        """Build the network, with a host for servers if a job or its baseline needs one."""
         section, names = self._experiment.topology, set()
         if "servers" in section.args:
-            text = "servers is no key: there is a host for servers where a job needs one"
+            text = "servers is not a key: a host for servers is added where a job needs one"
             raise TopologyError(text, "servers")
         for job in self._experiment.job:
             names |= {job.aggregation, aggregations.get(job.aggregation).baseline}
@@ -192,7 +187,8 @@ class _Deploying:
         with self._about("job", number, "pull"):
             pull_codec = host_codec(pull, job)
         if len(self._problems) == checked:
-            advice = scheme.advise(placed) if self._advise else ()
+            latency_ns = self._experiment.switch.latency_us * 1000
+            advice = scheme.advise(placed, latency_ns) if self._advise else ()
             for key, text in (*scheme.check(placed, others), *advice):
                 self._add(text, ("job", number, key), ("job", number, "aggregation"))
         if len(self._problems) > found:
@@ -220,21 +216,6 @@ class _Deploying:
                     batches = datasets.batches(rows, job.workers, 0, job.batch, job.seed, 0)
                     return job.epochs * len(batches), parameters.size
         return 0, 0
-
-    def _impairments(self, network: Topology) -> None:
-        experiment = self._experiment
-        hosts = [host.name for host in network.hosts]
-        for index, spec in enumerate(experiment.impairment):
-            where = ("impairment", index)
-            if spec.get("link", "*") not in ("*", *hosts):
-                text = f"no link {spec['link']!r}: {nearest(str(spec['link']), hosts)}"
-                self._add(f'{text}, or "*" for all', (*where, "link"))
-            for size in {job.size for job in experiment.job}:
-                found = len(self._problems)
-                with self._about(*where):
-                    Impairments([spec], "h1", 0, size, 0)
-                if len(self._problems) > found:
-                    break
 
     def _setups(self, network: Topology, jobs: Sequence[DeployedJob]) -> dict[str, Setup]:
         """Return what each switch installs: routes to all hosts, the jobs that it aggregates, each
@@ -266,7 +247,7 @@ def _placed(network: Topology, number: int, job: Job) -> PlacedJob:
 
 
 def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfig:
-    """Return what the hosts of a job share. Raises ConfigError for what they refuse."""
+    """Return what the hosts of a job share."""
     job = placed.job
     assert job.quorum is not None and job.seed is not None, "the experiment is not resolved"
     return JobConfig(
@@ -307,7 +288,7 @@ def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfi
 def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig]:
     """Yield a configuration for each worker of the job, and for its server if it has one."""
     scheme, placed = deployed.scheme, deployed.placed
-    roles: list[tuple[Host, str, int | None]]
+    roles: list[tuple[HostNode, str, int | None]]
     roles = [(host, scheme.worker_role, worker) for worker, host in enumerate(placed.members)]
     if scheme.server_role is not None and placed.server is not None:
         roles.append((placed.server, scheme.server_role, None))
@@ -318,7 +299,9 @@ def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig
             role=role,
             worker=worker,
             job=deployed.config,
-            impairments=experiment.impairment,
+            impairments=tuple(
+                spec.model_dump(mode="json", exclude_none=True) for spec in experiment.impairment
+            ),
             log="",
             start_at=None,
         )

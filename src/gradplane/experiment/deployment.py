@@ -13,7 +13,7 @@ from gradplane.aggregations.aggregation import Aggregation, PlacedJob
 from gradplane.controller.blocking import Setup
 from gradplane.controller.connection import Pipeline
 from gradplane.controller.targets import Target
-from gradplane.experiment.p4_programs import Program
+from gradplane.experiment.p4_programs import P4Program
 from gradplane.experiment.schema import Experiment, Job
 from gradplane.hosts.config import HostConfig, JobConfig
 from gradplane.topologies.description import Topology
@@ -61,7 +61,7 @@ class Deployment:
     experiment: Experiment
     target: Target
     topology: Topology
-    program: Program
+    program: P4Program
     jobs: tuple[DeployedJob, ...]
     hosts: tuple[HostConfig, ...]
     setups: Mapping[str, Setup]

@@ -41,7 +41,7 @@ class Document:
     def place(self, *keys: Key) -> str:
         """Return the place of the first key that a setting changed, else of the first one.
 
-        Where it has none, the place of what is nearest around it."""
+        If that key has no line of its own, return the place of the nearest table around it."""
         places = [self._place(key) for key in keys]
         return next((place for place in places if place.startswith("--set ")), places[0])
 
@@ -203,7 +203,7 @@ def _table(values: dict[str, Any], path: tuple[str, ...]) -> list[str]:
 
 
 def _stands_inline(value: Any, path: tuple[str, ...]) -> bool:
-    """Return whether a value stands behind its key: all but tables at the top level do."""
+    """Return whether a value is written inline, as all but tables at the top level are."""
     tables = isinstance(value, dict) or (isinstance(value, list) and _all_tables(value))
     return value is not None and not (tables and not path)
 
@@ -213,7 +213,7 @@ def _all_tables(value: list[Any]) -> bool:
 
 
 def inline(value: Any) -> str:
-    """Return the value as it stands behind `key =`."""
+    """Return the value as it is written after `key =`."""
     if isinstance(value, dict):
         items = (f"{_name(k)} = {inline(v)}" for k, v in value.items() if v is not None)
         return "{ " + ", ".join(items) + " }"

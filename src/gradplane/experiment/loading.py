@@ -32,7 +32,7 @@ def load_deployment(
     """Deploy the experiment of a file (or an Experiment), with `KEY=VALUE` settings and a seed.
 
     The seed replaces the experiment's, every job's and every impairment's own. recorded: the file
-    is a run folder's, so what works and can hardly be meant is not refused. Raises ExperimentError,
+    is a run folder's, so probable mistakes are not refused. Raises ExperimentError,
     with a line for each thing that is wrong: place, key, what is allowed."""
     document = _document(source)
     everywhere = [f"seed={seed}", f"job.seed={seed}", f"impairment.seed={seed}"]

@@ -21,8 +21,8 @@ INCLUDE = SHIPPED / "include"
 
 
 @dataclass(frozen=True)
-class Program:
-    """A program with the macros it is compiled with; a `gradplane.controller.targets.Program`."""
+class P4Program:
+    """A program with the macros that it is compiled with; a `LoadableProgram` of a target."""
 
     path: Path
     defines: Mapping[str, str]

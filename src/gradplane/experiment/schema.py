@@ -6,32 +6,18 @@ taken from another key when the experiment is resolved (deploying.py).
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
 from gradplane import aggregations
+from gradplane.codecs import ErrorBound, SumWidth
+from gradplane.experiment.impairment_sections import Impairment
+from gradplane.experiment.sections import OpenSection, Section
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
-class Section(BaseModel):
-    """A table with the declared keys and no others; values are of the declared kind."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
-
-
-class Open(BaseModel):
-    """A table whose further keys are parameters of what its declared keys name."""
-
-    model_config = ConfigDict(extra="allow", frozen=True, strict=True)
-
-    @property
-    def args(self) -> dict[str, Any]:
-        """The keys beside the declared ones."""
-        return dict(self.__pydantic_extra__ or {})
-
-
-class NamedModel(Open):
-    """Something found by name, with its parameters beside the name."""
+class NamedModel(OpenSection):
+    """An object that is found by its name, with its parameters as further keys."""
 
     name: str
 
@@ -54,15 +40,15 @@ NamedCodec = Annotated[NamedModel, BeforeValidator(_by_tensor)]
 """Like Named, or `[["*.weights", "threelc"], ["*", "float32"]]`: the first match counts."""
 
 
-class TopologySection(Open):
-    """[topology]: `kind` is a file in topologies/, the other keys are its function's arguments."""
+class TopologySection(OpenSection):
+    """The table [topology]: `kind` names a file in topologies/; other keys are its arguments."""
 
     kind: str = "star"
     workers: int = Field(default=4, ge=1, le=253)
 
 
 class SwitchSection(Section):
-    """[switch]; `binary` and `compiler` are keys of some targets."""
+    """The table [switch]; `binary` and `compiler` are keys of some targets."""
 
     program: str = "thc.p4"
     target: str = "embedded"
@@ -89,7 +75,7 @@ def _scheme(name: str) -> str:
 
 
 class Job(Section):
-    """[[job]]"""
+    """A table [[job]]."""
 
     name: str = ""
     first_host: int = Field(default=1, ge=1, le=253)
@@ -99,13 +85,13 @@ class Job(Section):
     local_steps: int = Field(default=1, ge=1)
     aggregation: Annotated[str, AfterValidator(_scheme)] = "switch"
     marked: bool = False
-    bound: Literal[6, 8, 10] | None = None
+    bound: ErrorBound | None = None
     quorum: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
     reliability: Literal["lossy", "retransmit"] = "lossy"
     error_feedback: bool = True
     slots: int = Field(default=8, ge=2, le=65534, multiple_of=2)
-    sum_bits: Literal[8, 16] = 8
-    timeout_ms: float = Field(default=2000.0, gt=0)
+    sum_bits: SumWidth = 8
+    timeout_ms: float = Field(default=2000.0, ge=1e-6)
     retries: int = Field(default=10, ge=0)
     model: Named = NamedModel(name="mlp")
     data: Named = NamedModel(name="digits")
@@ -132,7 +118,7 @@ class Job(Section):
 
 
 class Output(Section):
-    """[output]"""
+    """The table [output]."""
 
     baseline: bool = True
     pcap: bool = False
@@ -147,7 +133,7 @@ class Experiment(Section):
     topology: TopologySection = TopologySection()
     switch: SwitchSection = SwitchSection()
     job: tuple[Job, ...] = Field(default=(Job(),), strict=False)
-    impairment: tuple[dict[str, Any], ...] = Field(default=(), strict=False)
+    impairment: tuple[Impairment, ...] = Field(default=(), strict=False)
     output: Output = Output()
 
     def values(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from gradplane.hosts.config import BOUNDS
+from gradplane.codecs import ERROR_BOUNDS
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Datagram
 from gradplane.hosts.drivers.socket_thread import SocketThread
@@ -66,7 +66,8 @@ class Ring:
         self._result: Future[Floats] = Future()
         self._result.set_result(np.zeros(0, np.float32))
         plans = {
-            bound: RingPlan(self._peers, Marked(), bound or None) for bound in (_EXACT, *BOUNDS)
+            bound: RingPlan(self._peers, Marked(), bound or None)
+            for bound in (_EXACT, *ERROR_BOUNDS)
         }
         self._workers = {bound: RingWorker(plan, rank) for bound, plan in plans.items()}
         ip, port = self._peers[rank]
@@ -90,7 +91,7 @@ class Ring:
         use this bound too: 6, 8 or 10. Transfers carry ToS 0x28. All processes get equal bits,
         whatever the network does.
         """
-        if bound not in BOUNDS:
+        if bound not in ERROR_BOUNDS:
             raise RingError(f"bound = {bound!r}: it must be 6, 8 or 10")
         return self._call(f"allreduce_compressed(bound={bound})", x, bound)
 
@@ -153,7 +154,7 @@ class Ring:
     def _message(self, peer: Peer, data: bytes, now: int) -> list[Action]:
         """Take a message; a wrong one of the left neighbour ends the call with RingError."""
         if peer != self._peers[self._left]:
-            raise MessageError(f"from {_text(peer)}, who is not the left neighbour")
+            raise MessageError(f"from {_text(peer)}, which is not the left neighbour")
         try:
             message = parse(data)
             if message.ticket >= self._calls:

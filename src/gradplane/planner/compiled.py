@@ -1,9 +1,9 @@
 """The timeline in machine code, with a checkpoint before each tensor's computation.
 
-What a resource completes becomes ready in ascending order, so what waits is four queues, one for
-each resource it comes from, and the next computation; the next step is the earliest of five heads.
-A queue only grows, hence a checkpoint is where its head and tail were. To try another option of
-tensor j, the timeline goes on from j's checkpoint, on copies of what waited there.
+A resource completes steps in ascending order of time, so the waiting steps form four queues, one
+for each resource that they come from, and the next computation; the next step is the earliest of
+these five heads. A queue only grows, so a checkpoint is the positions of its head and tail. To try
+another option of tensor j, the timeline continues from j's checkpoint, on copies of the queues.
 
 A trial ends early when it cannot beat the time to beat: no resource ends before the sum of its
 steps and of its idle time so far.
@@ -275,7 +275,7 @@ def _best_slot(  # type: ignore[no-untyped-def]
     tensor, mask, time, strategy, group, count, kind, first, compute, resource, seconds, totals,
     base, scratch, checkpoints, events,
 ):  # fmt: skip
-    """The best slot of a tensor, among the kinds in `mask`, and its time."""
+    """Return the best slot of a tensor, among the kinds in `mask`, and its time."""
     g, present = group[tensor], strategy[tensor]
     best = present
     for slot in range(count[g]):
@@ -297,7 +297,7 @@ def _improve(  # type: ignore[no-untyped-def]
     limit, time, strategy, group, count, kind, first, compute, resource, seconds, totals, base,
     scratch, checkpoints, events,
 ):  # fmt: skip
-    """Change single tensors as long as that helps; the time in the end."""
+    """Change single tensors as long as that helps; return the final time."""
     unchanged, tensor = 0, compute.size
     while unchanged < compute.size and events[0] < limit:
         tensor = tensor - 1 if tensor > 0 else compute.size - 1

@@ -32,7 +32,7 @@ def _curve(curves: Floats, row: int, size: float) -> float:
 
 @njit(cache=True, nogil=True)
 def _switched(up: float, down: float, members: float, rate: float, link: Floats) -> float:
-    """The time in which a switch adds `up` bytes of each machine, and sends `down` to each."""
+    """Return the time in which a switch adds `up` bytes per machine and sends `down` to each."""
     window, recirculation, passes, payload = link[10], link[11], link[12], link[18]
     most = max(up, down)
     large = most * (1 + HEADERS / payload) / min(rate, window)
@@ -127,7 +127,7 @@ def task_times(
 
 @njit(cache=True, nogil=True)
 def loads(codes: Ints, sizes: Floats, link: Floats, curves: Floats) -> Floats:
-    """[size, option, 5]: the time on each resource, and the sum."""
+    """Return [size, option, 5]: the time on each resource, and the sum."""
     found = np.zeros((sizes.size, codes.shape[0], 5))
     resources, seconds = np.empty(codes.shape[1], np.int64), np.empty(codes.shape[1])
     for at in range(sizes.size):
@@ -163,7 +163,7 @@ def cheapest(times: Floats, kinds: Ints, weights: Floats) -> Ints:
 def compile_steps(
     chosen: Ints, codes: Ints, sizes: Floats, link: Floats, curves: Floats
 ) -> tuple[Ints, Ints, Floats]:
-    """Where the steps of each candidate begin, and all steps; neighbours on a resource as one."""
+    """Return where each candidate's steps begin, and all steps; neighbours on a resource merged."""
     longest = codes.shape[1] + 1
     first = np.zeros(chosen.shape, np.int64)
     resource = np.empty(chosen.size * longest, np.int64)

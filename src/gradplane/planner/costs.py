@@ -5,10 +5,10 @@ p - 1 messages, a tree all of them in log2 p. A machine's GPUs share its network
 CPUs serve all its GPUs; a GPU or CPU that holds m compressed pieces decompresses m times. Adding
 decompressed values is part of the decompression. A flat collective runs on the slower network.
 
-What a switch adds travels in packets of `payload` bytes, which go round its pipeline `passes` times
-over the recirculation ports that all machines share, or in packets of one pass, with more headers:
-the quicker of both. `slots` packets are in flight at most. The conversion to int32 is free. Values
-that the edge switches compress (ToS) cross the host's link as they are.
+Values that a switch adds travel in packets of `payload` bytes, which take `passes` passes
+through the recirculation ports that all machines share, or in packets of one pass, with more
+headers: the quicker of both. `slots` packets are in flight at most. The conversion to int32 is
+free. Values that the edge switches compress (ToS) cross the host's link as they are.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def offered(compression: Compression, system: System) -> tuple[tuple[str, ...], 
 
 
 def _links(compression: Compression, system: System) -> Floats:
-    """The numbers of the cost model, in the order in which `task_times` unpacks them."""
+    """Return the numbers of the cost model, in the order in which `task_times` unpacks them."""
     switch = system.switch
     inter = system.inter if system.machines > 1 else system.intra
     host = inter.gbit
@@ -107,7 +107,7 @@ def _links(compression: Compression, system: System) -> Floats:
 
 
 def _curves(compression: Compression) -> Floats:
-    """Rows: sizes, compression, decompression of the GPU, then of the CPU, of one length."""
+    """Return rows of one length: sizes, compression, decompression of the GPU, then of the CPU."""
     sizes = sorted({0.0, *compression.gpu.values, *compression.cpu.values})
     rows: list[Floats] = []
     for curve in (compression.gpu, compression.cpu):
@@ -117,7 +117,7 @@ def _curves(compression: Compression) -> Floats:
 
 
 def _at(curve: Curve, times: Sequence[float], sizes: Sequence[float]) -> Floats:
-    """The times at sizes: interpolated, and beyond either end on the line of the last two."""
+    """Interpolate the times at sizes; beyond either end, extend the line of the last two points."""
     result = np.interp(sizes, curve.values, times)
     for index, size in enumerate(sizes):
         low = size < curve.values[0]

@@ -20,7 +20,7 @@ Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class PlanError(Exception):
+class PlannerError(Exception):
     """A plan that cannot be made; the message has a line for each thing that is wrong."""
 
 
@@ -127,23 +127,23 @@ def shipped(kind: type[Input]) -> list[str]:
 def load(kind: type[Input], source: str | Path) -> Input:
     """Read an input file, or a shipped one by its name.
 
-    Raises PlanError, with the file and the key, for what is not there or not valid.
+    Raises PlannerError, with the file and the key, for what is not there or not valid.
     """
     file: Path | Traversable = Path(source)
     if not Path(source).is_file():
         names = shipped(kind)
         if str(source) not in names:
             hint = _suggestions.hint(str(source), names, lambda near: f'"{near}"')
-            raise PlanError(
+            raise PlannerError(
                 f"{source}: no such file, and no shipped {kind.__name__.lower()}: {hint}"
             )
         file = _folder(kind) / f"{source}.toml"
     try:
         return kind.model_validate(tomllib.loads(file.read_text("utf-8")))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise PlanError(f"{source}: no valid TOML: {error}") from None
+        raise PlannerError(f"{source}: no valid TOML: {error}") from None
     except ValidationError as error:
-        raise PlanError("\n".join(_line(source, item) for item in error.errors())) from None
+        raise PlannerError("\n".join(_line(source, item) for item in error.errors())) from None
 
 
 def _folder(kind: type[Table]) -> Traversable:

@@ -18,7 +18,7 @@ import numpy as np
 
 from gradplane.planner.cost_kernels import Floats, Ints, cheapest, compile_steps, loads
 from gradplane.planner.costs import CPU, GPU, CostModel, encode, offered
-from gradplane.planner.inputs import Compression, Model, PlanError, System
+from gradplane.planner.inputs import Compression, Model, PlannerError, System
 from gradplane.planner.options import Option, constraint, tree
 
 Step = tuple[int, float]
@@ -107,7 +107,7 @@ def build(
 ) -> Job:
     """Return the job of a model with a codec on a system, under the user's constraints.
 
-    Raises PlanError for an unknown constraint, and for constraints that leave no option.
+    Raises PlannerError for an unknown constraint, and for constraints that leave no option.
     """
     return Builder(compression, system, constraints).job(
         [t.compute for t in model.tensors], [t.values for t in model.tensors]
@@ -131,7 +131,7 @@ def _tables(
     tests = [constraint(text) for text in constraints]
     options = [option for option in tree(network, shapes) if all(test(option) for test in tests)]
     if not options:
-        raise PlanError(f"no option is left by the constraints {', '.join(constraints)}")
+        raise PlannerError(f"no option is left by the constraints {', '.join(constraints)}")
     options.sort(key=lambda option: option.compressions > 0)
     index = {option: number for number, option in enumerate(options)}
     used = [option.devices for option in options]
@@ -179,7 +179,7 @@ class Builder:
         return [slot.get(int(self.tables.mirrors[option]), -1) for option in members]
 
     def _fronts(self, sizes: Floats) -> _Fronts:
-        """The candidates of each size; of many sizes, those of the nearest one on a grid."""
+        """Return the candidates of each size; for many sizes, those of the nearest on a grid."""
         grid, of = sizes, np.arange(len(sizes))
         if len(sizes) > SIZES:
             grid = np.unique(np.rint(np.geomspace(sizes[0], sizes[-1], SIZES // 2)))

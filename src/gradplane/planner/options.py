@@ -2,7 +2,7 @@
 
 An option is a path through the tree, a sequence of action tasks: whether to compress (dimension 1),
 with the GPU or the CPU (2), by which collective routines (3), and where (4). The paper's three
-pruning rules are the shape of the functions here: what may follow a task, which tasks are a first
+pruning rules determine the functions here: which tasks may follow a task, which are a first
 or second step, and that the routines of both steps pair.
 
     >>> from gradplane.planner.options import tree
@@ -12,8 +12,8 @@ or second step, and that the routines of both steps pair.
     >>> print(options[0])
     allreduce@flat
 
-4,341 is the number that the paper states for its tree. What a system's network offers besides
-(`network`) comes on top.
+4,341 is the number that the paper states for its tree. The further options of a system's network
+(`network`) are additional.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from gradplane import _suggestions
-from gradplane.planner.inputs import PlanError
+from gradplane.planner.inputs import PlannerError
 
 DEVICES = ("gpu", "cpu")
 PAIRS = {"reduce-scatter": "allgather", "reduce": "broadcast"}  # routines of uncompressed tensors
@@ -93,7 +93,7 @@ def tree(
 
 
 def _done(compressed: bool, phase: str) -> Iterator[Path]:
-    """The end: a compressed tensor is decompressed."""
+    """Yield the end of a path: a compressed tensor is decompressed."""
     yield from _on_devices("decomp", phase) if compressed else iter([()])
 
 
@@ -116,7 +116,7 @@ def _hierarchical(network: tuple[str, ...]) -> Iterator[Path]:
 
 
 def _between(network: tuple[str, ...], second: str, compressed: bool) -> Iterator[Path]:
-    """The communication between machines and what follows: the paper's sub-trees T3 and T4."""
+    """Yield the communication between machines and all after it: the sub-trees T3 and T4."""
 
     def after(still: bool) -> Iterator[Path]:
         return _second_inside(second, still)
@@ -128,7 +128,7 @@ def _between(network: tuple[str, ...], second: str, compressed: bool) -> Iterato
 
 
 def _second_inside(routine: str, compressed: bool) -> Iterator[Path]:
-    """The second step inside the machine: T1 (uncompressed) and T2 (compressed)."""
+    """Yield the second step inside the machine: T1 (uncompressed) and T2 (compressed)."""
     last = (Task("comm2_comp", routine, "intra2"),)
     if compressed:
         yield from (last + end for end in _done(True, "intra2"))
@@ -144,7 +144,7 @@ After = Callable[[bool], Iterator[Path]]
 
 
 def _scheme(phase: str, network: tuple[str, ...], after: After) -> Iterator[Path]:
-    """A phase whose input is not compressed (T3 without the second step inside)."""
+    """Yield a phase whose input is not compressed (T3 without the second step inside)."""
     for choice in ("allreduce", *(name for name in network if name in UNCOMPRESSED_NETWORK)):
         yield from ((Task("comm", choice, phase), *rest) for rest in after(False))
     for routine, second in PAIRS.items():
@@ -155,7 +155,7 @@ def _scheme(phase: str, network: tuple[str, ...], after: After) -> Iterator[Path
 
 
 def _compressed(phase: str, network: tuple[str, ...], after: After) -> Iterator[Path]:
-    """A phase whose input is compressed (T4 without the second step inside)."""
+    """Yield a phase whose input is compressed (T4 without the second step inside)."""
     for choice in ("allgather", *(name for name in network if name in COMPRESSED_NETWORK)):
         yield from ((Task("comm_comp", choice, phase), *rest) for rest in after(True))
     for routine, second in COMPRESSED_PAIRS.items():
@@ -167,7 +167,7 @@ def _compressed(phase: str, network: tuple[str, ...], after: After) -> Iterator[
 
 
 def _second(phase: str, routine: str, after: After) -> Iterator[Path]:
-    """The second step of a divisible scheme; its input is not compressed (T5)."""
+    """Yield the second step of a divisible scheme; its input is not compressed (T5)."""
     yield from ((Task("comm2", routine, phase), *rest) for rest in after(False))
     for comp in _on_devices("comp", phase):
         step = (*comp, Task("comm2_comp", routine, phase))
@@ -180,7 +180,7 @@ Constraint = Callable[[Option], bool]
 
 
 def constraint(text: str) -> Constraint:
-    """Return the test that a constraint's text stands for; PlanError for an unknown one.
+    """Return the test that a constraint's text stands for; PlannerError for an unknown one.
 
     compressions<=N   at most N compressions a tensor
     device=gpu|cpu    compression and decompression on this device only
@@ -210,7 +210,7 @@ def constraint(text: str) -> Constraint:
     known = ["compressions<=1", "device=gpu", "device=cpu", "compress=all", "compress=inter"]
     known += ["shape=flat", "shape=hierarchical", *(f"without={routine}" for routine in _ROUTINES)]
     hint = _suggestions.hint(text, known, lambda near: f'"{near}"')
-    raise PlanError(f"constraint {text}: {hint}")
+    raise PlannerError(f"constraint {text}: {hint}")
 
 
 _ROUTINES = sorted(

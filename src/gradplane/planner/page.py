@@ -1,4 +1,4 @@
-"""The page of a plan: times, the timeline as a figure with a lane a resource, the tensors."""
+"""The page of a plan: times, the timeline as a figure with a lane per resource, the tensors."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from jinja2 import Environment, PackageLoader, select_autoescape
 
 from gradplane.planner.costs import INTRA, RESOURCES
 from gradplane.planner.plan import Plan
-from gradplane.planner.timeline import Event
+from gradplane.planner.timeline import TimelineEvent
 
 WIDTH, LANE, LEFT = 1100, 44, 75  # pixels
 _TITLES = {"gpu": "GPU", "cpu": "CPU", "intra": "in machine", "inter": "between"}
@@ -36,7 +36,7 @@ def page(plan: Plan) -> str:
     )
 
 
-def _box(plan: Plan, event: Event, scale: float) -> dict[str, object]:
+def _box(plan: Plan, event: TimelineEvent, scale: float) -> dict[str, object]:
     tensor = plan.rows[event.tensor]
     kind = "compute" if event.step < 0 else "codec" if event.resource < INTRA else "link"
     milliseconds = f"{event.start * 1e3:.3f} to {event.end * 1e3:.3f} ms"

@@ -23,10 +23,10 @@ from gradplane.planner import search
 from gradplane.planner.balance import lower_bound, slot_loads
 from gradplane.planner.compiled import Timeline, evaluate
 from gradplane.planner.costs import RESOURCES
-from gradplane.planner.inputs import Compression, Model, PlanError, System, load
+from gradplane.planner.inputs import Compression, Model, PlannerError, System, load
 from gradplane.planner.job import Builder, Job
 from gradplane.planner.options import Option, draw
-from gradplane.planner.timeline import Event, bubbles, events
+from gradplane.planner.timeline import TimelineEvent, bubbles, events
 
 FP32 = "FP32 (no compression)"
 EXPLAINED = 1000  # tensors up to which each row says what its next best option would cost
@@ -78,7 +78,7 @@ class Plan:
     references: dict[str, float | None]
     options: int
     rows: tuple[Row, ...]
-    events: tuple[Event, ...]
+    events: tuple[TimelineEvent, ...]
 
     def to_json(self) -> str:
         """Return the plan as JSON: times, and each tensor's tasks in their order."""
@@ -124,7 +124,7 @@ def make(
 ) -> Plan:
     """Return the plan for a model with a codec on a system, each a file or a shipped one's name.
 
-    Raises PlanError, which says what is wrong.
+    Raises PlannerError, which says what is wrong.
     """
     return plan(
         load(Model, model), load(Compression, codec), load(System, system), tuple(constraints)
@@ -141,7 +141,7 @@ def options(codec: str | Path, system: str | Path, constraints: Sequence[str] = 
 def plan(
     model: Model, compression: Compression, system: System, constraints: tuple[str, ...] = ()
 ) -> Plan:
-    """Return the plan for read inputs; PlanError for constraints that cannot be met."""
+    """Return the plan for read inputs; PlannerError for constraints that cannot be met."""
     compute, sizes = [t.compute for t in model.tensors], [t.values for t in model.tensors]
     builder = Builder(compression, system, constraints)
     job = builder.job(compute, sizes)
@@ -150,7 +150,7 @@ def plan(
     def restricted(*names: str, myopic: bool = True) -> float | None:
         try:
             other = Builder(compression, system, names).job(compute, sizes)
-        except PlanError:
+        except PlannerError:
             return None
         chosen = quickest_alone(other) if myopic else search.search(other)
         return model.forward + evaluate(other, chosen)

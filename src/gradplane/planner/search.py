@@ -116,7 +116,7 @@ def optimum(job: Job) -> Strategy:
 
 
 def _offloadable(job: Job, strategy: Sequence[int]) -> list[list[int]]:
-    """Groups of tensors of one size and option, with a mirror, farthest from the output first."""
+    """Group tensors of one size and option that have a mirror, farthest from the output first."""
     groups = defaultdict(list)
     for tensor, slot in enumerate(strategy):
         group = job.group[tensor]
@@ -160,7 +160,7 @@ def _offload(job: Job, strategy: Ints, members: Sequence[int]) -> None:
 
 
 def _starts(job: Job, timeline: Timeline) -> list[Strategy]:
-    """The best few strategies that balance the load of the resources, or that price it."""
+    """Return the best few strategies that balance the load of the resources, or that price it."""
     loads = slot_loads(job)
     compute = float(job.compute.sum())
     found = [balanced(loads, job.group, compute, power) for power in _POWERS]

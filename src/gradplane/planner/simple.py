@@ -1,4 +1,4 @@
-"""Compression on one link with three options a tensor: the model of Espresso's figures 2 and 9.
+"""Compression on one link with three options per tensor: the model of Espresso's figures 2 and 9.
 
 A job is a sequence of tensors in backward order. A strategy is a string with a letter for each:
 
@@ -153,7 +153,7 @@ def best(tensors: Sequence[Tensor]) -> str:
 
 
 def _planners_job(tensors: Sequence[Tensor]) -> Job:
-    """The same tensors for the planner: three candidates each, and one of its two links."""
+    """Return the tensors as a planner's job: three candidates each, on one of its two links."""
     candidates = [
         [
             [(INTER, t.communicate)],
@@ -178,10 +178,10 @@ def _planners_job(tensors: Sequence[Tensor]) -> Job:
 def _requests(
     tensors: Sequence[Tensor], strategy: Sequence[str]
 ) -> Iterator[tuple[float, int, float]]:
-    """When each tensor is ready for the link, its index, and how long it takes there.
+    """Yield when each tensor is ready for the link, its index, and how long it takes there.
 
-    The letter "?" stands for a compression that takes no time, or none if that is shorter: the
-    bound of what is still undecided.
+    The letter "?" is an undecided option; it takes the shorter of both communications and no time
+    to compress, a lower bound.
     """
     gpu: float = 0
     cpu: float = 0
@@ -207,7 +207,7 @@ def _time(tensors: Sequence[Tensor], strategy: Sequence[str]) -> float:
 
 
 def _before_bubbles(tensors: Sequence[Tensor], strategy: str) -> set[int]:
-    """The uncompressed tensors that are communicated before some bubble (Remove in Algorithm 1)."""
+    """Return the uncompressed tensors communicated before some bubble (Remove in Algorithm 1)."""
     link = communications(tensors, strategy)
     bubbles = [at for at in range(1, len(link)) if link[at].start > link[at - 1].end]
     before = link[: bubbles[-1]] if bubbles else []

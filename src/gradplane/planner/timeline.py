@@ -24,7 +24,7 @@ from gradplane.planner.costs import GPU, INTRA
 from gradplane.planner.job import Job
 
 
-class Event(NamedTuple):
+class TimelineEvent(NamedTuple):
     """A task of a resource for a tensor; step: its number in the option, -1 for the computation."""
 
     resource: int
@@ -34,21 +34,21 @@ class Event(NamedTuple):
     end: float
 
 
-def events(job: Job, strategy: Sequence[int]) -> list[Event]:
+def events(job: Job, strategy: Sequence[int]) -> list[TimelineEvent]:
     """Return all events of a strategy (the slot of each tensor), in the order of their beginning.
 
     Raises ValueError if the strategy is not a slot for each tensor.
     """
     check(job, strategy)
     free = [0.0] * 4
-    found: list[Event] = []
+    found: list[TimelineEvent] = []
     waiting: list[tuple[float, int, int]] = [(0.0, 0, -1)]  # ready, tensor, step
     steps = [job.steps(tensor, slot) for tensor, slot in enumerate(strategy)]
 
     def serve(resource: int, tensor: int, step: int, ready: float, duration: float) -> float:
         start = max(ready, free[resource])
         free[resource] = start + duration
-        found.append(Event(resource, tensor, step, start, free[resource]))
+        found.append(TimelineEvent(resource, tensor, step, start, free[resource]))
         return free[resource]
 
     while waiting:
@@ -74,7 +74,7 @@ def backward_time(job: Job, strategy: Sequence[int]) -> float:
     return max(event.end for event in events(job, strategy))
 
 
-def bubbles(timeline: Sequence[Event]) -> list[tuple[float, float]]:
+def bubbles(timeline: Sequence[TimelineEvent]) -> list[tuple[float, float]]:
     """Return the positive gaps between communications, from the first bubble to the last.
 
     In a bubble the links wait for tensors: neither link is busy, and no tensor has communicated and

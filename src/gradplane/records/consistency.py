@@ -1,6 +1,6 @@
 """Checks of a run folder's records against each other; FolderError names file and line.
 
-They find what is damaged in folders that have no digests, and say what in those that have.
+They find damage in folders without digests, and describe it in folders with digests.
 """
 
 from collections import Counter
@@ -160,7 +160,9 @@ def check_verdicts(path: Path, lines: Sequence[Line], summary: Line | None) -> N
                     " counts: lines are missing or were added"
                 )
     for verdict, direction in found:
-        raise FolderError(f"{path}: verdicts {verdict!r}, {direction}, that {SUMMARY} has none of")
+        raise FolderError(
+            f"{path}: verdicts {verdict!r}, {direction}, which {SUMMARY} does not count"
+        )
 
 
 def _require(found: object, kind: type[Any], place: str) -> None:

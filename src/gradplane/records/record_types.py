@@ -215,7 +215,7 @@ class TrainingSummary(TypedDict):
 
 @with_config(ConfigDict(strict=True))
 class RunSummary(TrainingSummary):
-    """summary.json."""
+    """The contents of summary.json."""
 
     baseline: NotRequired[TrainingSummary]
     name: str

@@ -73,13 +73,13 @@ class JobTally:
 
     @property
     def test_accuracy(self) -> float | None:
-        """The mean over the workers, from 0 to 1; None before the first epoch's end."""
+        """The workers' mean test accuracy, from 0 to 1; None before the first epoch's end."""
         known = self.accuracies.values()
         return sum(known) / len(known) if known else None
 
     @property
     def seconds(self) -> float:
-        """From the first round's start to the last one's end, in the experiment's time."""
+        """The time from the first round's start to the last one's end, in experiment time."""
         return (self.finished - (self.started or 0)) / 1e9
 
 
@@ -143,7 +143,7 @@ class Recorder:
 
     @property
     def drops(self) -> int:
-        """Packets that the impairments lost so far."""
+        """The number of packets that the impairments have lost so far."""
         return sum(n for (verdict, _), n in self.verdicts.items() if verdict != "delay")
 
     def _round(self, record: Record) -> None:
@@ -206,7 +206,7 @@ class Recorder:
         return "\n".join(lines)
 
     def _release(self, job: int) -> None:
-        """The job's last line is complete."""
+        """Write the job's last line, which is complete now."""
         line = self._held.pop(job, None)
         if line is not None:
             self._write(METRICS, line)
@@ -225,7 +225,7 @@ def _waiting(record: Record) -> str:
 
 
 def merge(records: list[Record]) -> Record:
-    """One line from the `round` records of all workers of a job, in worker order."""
+    """Merge the `round` records of a job's workers into one line, in worker order."""
     records = sorted(records, key=lambda record: record["worker"])
     first = records[0]
     own = ("kind", "job", "round", "epoch")

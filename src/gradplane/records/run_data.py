@@ -1,7 +1,7 @@
 """A run folder read back for reports, replays and `run --resume`.
 
-A run that was stopped is read as far as it was recorded. Every file is held against the manifest's
-digests; every line that is used, and what must be true of the lines together, is checked.
+A run that was stopped is read as far as it was recorded. Every file is compared with the manifest's
+digests; every line that is used is checked, by itself and together with the others.
 """
 
 from collections import Counter, defaultdict
@@ -99,10 +99,10 @@ class RunData:
 
     @property
     def name(self) -> str:
-        """The run's name where several are shown."""
+        """The run's name for places that show several runs."""
         return self.folder.resolve().name
 
-    # How far it went
+    # Progress
 
     @property
     def finished(self) -> bool:
@@ -161,11 +161,11 @@ class RunData:
         """Notes for the reader of the records: missing parts, missing digests."""
         return [note for note in (self.unfinished, self.unchecked) if note]
 
-    # Its records
+    # Records
 
     @cached_property
     def summary(self) -> dict[str, Any]:
-        """summary.json; of a stopped training, the same made of what was recorded."""
+        """The contents of summary.json; for a stopped training, computed from what was recorded."""
         if self.stored is None:
             return self._so_far()
         for job, planned in zip(self.stored["jobs"], self._needed(), strict=True):
@@ -174,7 +174,7 @@ class RunData:
 
     @property
     def machine(self) -> dict[str, Any]:
-        """Processor, BLAS, platform and versions of what the run ran on; empty if not known."""
+        """Processor, BLAS, platform and versions of the run's machine; empty if not known."""
         if self.manifest is not None:
             return self.manifest.machine
         return {key: self.stored[key] for key in _MACHINE} if self.stored else {}
@@ -188,12 +188,12 @@ class RunData:
 
     @cached_property
     def experiment_text(self) -> str:
-        """experiment.toml."""
+        """The text of experiment.toml."""
         return (self.folder / EXPERIMENT).read_text("utf-8")
 
     @cached_property
     def metrics(self) -> list[Line]:
-        """A line a round."""
+        """The lines of metrics.jsonl, one per round."""
         path = self.folder / METRICS
         lines = list(read_lines(path, unfinished=not self.finished))
         consistency.check_rounds(path, lines, self.experiment, self.stored)
@@ -201,7 +201,7 @@ class RunData:
 
     @cached_property
     def baseline_metrics(self) -> list[Line]:
-        """The baseline's lines, one a round; empty if there is no finished baseline."""
+        """The baseline's lines, one per round; empty if there is no finished baseline."""
         if self.stored is None or "baseline" not in self.stored:
             return []
         path = self.folder / BASELINE / METRICS
@@ -230,13 +230,13 @@ class RunData:
         _ = self.metrics, self.baseline_metrics, self.arrivals, self.verdicts
 
     def rounds_of_slots(self) -> dict[tuple[int, int, int], int]:
-        """(job, slot, round of the slot) to the training round that used it."""
+        """Return the training round that used each (job, slot, round of the slot)."""
         kinds = ("arrival", "norm")
         lines = (line for line in self.arrivals if line["kind"] in kinds)
         return {(line["job"], line["slot"], line["round"]): line["ticket"] for line in lines}
 
     def verdicts_by_round(self) -> dict[tuple[str, str], Counter[int]]:
-        """By (verdict, direction): how many in each recorded round, of packets with a slot."""
+        """Count packets with a slot in each recorded round, by (verdict, direction)."""
         rounds = self.rounds_of_slots()
         recorded = Counter(line["job"] for line in self.metrics)
         found: dict[tuple[str, str], Counter[int]] = defaultdict(Counter)
@@ -259,7 +259,7 @@ class RunData:
         return values | about | {"seed": self.experiment.seed} | self.machine
 
     def _tallies(self) -> list[JobTally]:
-        """Return the sums of the recorded lines, a job each."""
+        """Return the sums of the recorded lines, one per job."""
         jobs = [JobTally(job.size) for job in self.experiment.job]
         for line in self.metrics:
             jobs[line["job"]].add_round(line)
@@ -282,8 +282,9 @@ class RunData:
 
 
 def _damage(folder: Path, manifest: Manifest, wrong: Sequence[str]) -> str:
-    """Say for each of the wrong files what is wrong with it, with the first damaged line's number
-    where the records do not fit together, and what to do."""
+    """Describe what is wrong with each of these files, and what to do.
+
+    Names the first damaged line where the records do not fit together."""
     try:
         RunData._parsed(folder, None).check()
         found = []
@@ -297,7 +298,7 @@ def _damage(folder: Path, manifest: Manifest, wrong: Sequence[str]) -> str:
 
 
 def _difference(path: Path, recorded: FileDigest) -> str:
-    """Say how the file differs from what the run wrote."""
+    """Describe how the file differs from what the run wrote."""
     if not path.exists():
         return f"{path}: missing ({recorded.lines:,} lines, {recorded.bytes:,} bytes)"
     lines = FileDigest.of(path).lines

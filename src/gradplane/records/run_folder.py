@@ -1,4 +1,4 @@
-"""The run folder: created once, never overwritten, honest about runs that did not finish.
+"""The run folder: created once, never overwritten; it shows if a run did not finish.
 
 A run adds to its folder as it goes: experiment.toml and manifest.json at its start, the .jsonl
 files line by line, summary.json when its training is finished and again when the baseline is.

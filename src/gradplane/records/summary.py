@@ -21,14 +21,14 @@ _WAYS = ("in", "out")
 
 @dataclass(frozen=True)
 class Summary:
-    """A finished run. `values` is summary.json; `folder` is where it lies."""
+    """A finished run. `values` is the contents of summary.json in `folder`."""
 
     folder: Path
     values: dict[str, Any] = field(repr=False)
 
     @property
     def test_accuracy(self) -> float:
-        """On the test rows at the end, from 0 to 1: the mean over workers, then over jobs."""
+        """The final test accuracy, from 0 to 1: the mean over workers, then over jobs."""
         accuracy: float = self.values["test_accuracy"]
         return accuracy
 
@@ -39,7 +39,7 @@ class Summary:
 
     @property
     def weights(self) -> dict[str, dict[str, str]]:
-        """By job and worker: the digest of the final parameters."""
+        """The digest of the final parameters, by job and worker."""
         return {job["name"]: job["weights"] for job in self.values["jobs"]}
 
     @property

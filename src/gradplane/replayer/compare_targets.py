@@ -31,7 +31,7 @@ class TargetDifference:
     arrivals: bool
 
     def text(self) -> str:
-        """Return where it is, for people."""
+        """Describe where the difference is."""
         where = f"job {self.job}, round {self.round}, worker {self.worker}"
         found = ", ".join(f"{digest} on {target}" for target, digest in self.found.items())
         lines = [f"first difference: {where}: {self.what} {found}"]

@@ -24,7 +24,7 @@ class Outcome:
 
 @dataclass
 class JobOutcomes:
-    """The outcomes of one job. One that is missing had no effect: nobody waited for it."""
+    """The outcomes of one job. A missing outcome had no effect: no worker waited for it."""
 
     norms: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))
     chunks: dict[Place, Outcome] = field(default_factory=lambda: defaultdict(Outcome))

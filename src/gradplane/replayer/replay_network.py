@@ -88,10 +88,10 @@ class ReplayNetwork:
         """
         arrived = []
         for start in range(0, len(values), segments.VALUES):
-            piece = segments.Values(1, 0, values[start : start + segments.VALUES])
+            piece = segments.ValuesSegment(1, 0, values[start : start + segments.VALUES])
             ((_, _, payload),) = self.send(source, to, piece.pack(), piece.tos)
             segment = segments.parse(payload)
-            assert isinstance(segment, segments.Values), segment
+            assert isinstance(segment, segments.ValuesSegment), segment
             arrived.append(segment.payload)
         return b"".join(arrived)
 

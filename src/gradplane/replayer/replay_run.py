@@ -12,6 +12,7 @@ from rich.console import Console
 
 from gradplane.aggregations.aggregation import WrongSum
 from gradplane.experiment.deployment import DeployedJob
+from gradplane.experiment.impairment_sections import DropListSection
 from gradplane.experiment.loading import Experiment, load
 from gradplane.records.run_data import RunData
 from gradplane.records.summary import Summary
@@ -23,13 +24,14 @@ from gradplane.runner.run_experiment import run
 
 COMPARED = ("gradient", "codes", "sums", "weights")
 _REASONS = {
-    "gradient": "A gradient is computed before anything is sent: it is the machine (or the model or"
-    " data), not the network.",
-    "codes": "The gradients are equal and their codes are not: it is the codec, or (partial sums"
-    " of a ring) the P4 program.",
-    "sums": "The codes are equal and their sums are not: it is the P4 program, its tables, or the"
-    " recorded outcome.",
-    "weights": "The sums are equal and the weights are not: it is the decoding or the update.",
+    "gradient": "A gradient is computed before anything is sent: the cause is the machine (or the"
+    " model or data), not the network.",
+    "codes": "The gradients are equal and their codes are not: the cause is the codec, or (partial"
+    " sums of a ring) the P4 program.",
+    "sums": "The codes are equal and their sums are not: the cause is the P4 program, its tables,"
+    " or the recorded outcome.",
+    "weights": "The sums are equal and the weights are not: the cause is the decoding or the"
+    " update.",
     "source": "The epoch's synchronisation copied another worker's parameters.",
 }
 
@@ -47,7 +49,7 @@ class Difference:
     place: WrongSum | None = None
 
     def text(self) -> str:
-        """Return where it is and what it means, for people."""
+        """Describe where the difference is and what it means."""
         where = f"job {self.job}, round {self.round}, "
         if self.place is not None:
             where += f"slot {self.place.slot} (round {self.place.round}), "
@@ -114,10 +116,10 @@ def replay(
 
     With settings (`KEY=VALUE`): run the changed experiment under the recorded losses instead, into
     a run folder of its own, `out`; returns its summary. net: "sim", the default, or "mininet"; with
-    `console` a line says where the recorded run was on another network. `on_round` is called with
-    the number of rounds found equal so far. Of a run that was stopped, the rounds that it recorded
-    are replayed. Raises FolderError if there are none, or files are damaged,
-    ExperimentError for wrong settings, ReplayError for records that cannot be re-enacted.
+    `console`, a line says if the recorded run was on another network. `on_round` is called with
+    the number of rounds found equal so far. The recorded rounds of a stopped run are replayed.
+    Raises FolderError if there are none or files are damaged, ExperimentError for wrong settings,
+    ReplayError for records that cannot be re-enacted.
     """
     recorded = RunData.read(folder)
     if settings:
@@ -142,7 +144,8 @@ def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experim
     experiment = recorded.experiment
     keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict")
     packets = [{key: line[key] for key in (*keys, "delay_ns")} for line in recorded.verdicts]
-    listed = ({"model": "drop list", "packets": packets},) if packets else ()
+    spec = {"model": "drop list", "packets": packets}
+    listed = (DropListSection.model_validate(spec),) if packets else ()
     name = f"{experiment.name}-replay"
     base = experiment.model_copy(update={"impairment": listed, "name": name})
     return load(base, settings)
@@ -220,7 +223,7 @@ class _Replay:
     def _round(
         self, lines: list[dict[str, Any]], job: int, wrong: WrongSum | None
     ) -> Difference | None:
-        """Report what comes first in a round first: gradients before codes, and so on."""
+        """Return the first difference in a round: gradients before codes, and so on."""
         for what in COMPARED:
             for line in lines:
                 recorded = self._lines[job, line["round"], line["worker"]][what]

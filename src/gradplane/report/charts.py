@@ -21,7 +21,7 @@ class Training:
 
 
 def curves(trainings: Iterable[Training]) -> dict[str, Any]:
-    """Accuracy over rounds, accuracy over time, and loss over rounds, with a key."""
+    """Draw accuracy over rounds, accuracy over time, and loss over rounds, with a key."""
     shown = [training for training in trainings if training.lines]
     by_round, by_time, loss = [], [], []
     for training in shown:
@@ -51,7 +51,7 @@ def curves(trainings: Iterable[Training]) -> dict[str, Any]:
 
 
 def traffic(jobs: Iterable[tuple[str, Line]], plain: Iterable[tuple[str, int]]) -> dict[str, Any]:
-    """Bars of each labelled job's traffic, and of so many values as float32, with a key."""
+    """Draw bars of each labelled job's traffic, and of so many float32 values, with a key."""
     labelled = list(jobs)
     values = [figures.Bar(label, 4.0 * count) for label, count in plain]
     ups, downs = ([_bar(label, job, way) for label, job in labelled] for way in ("up", "down"))

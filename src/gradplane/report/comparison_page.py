@@ -16,7 +16,7 @@ _SHORT = 60  # characters of an experiment's value in the table of differences
 
 
 def contents(runs: Sequence[RunData]) -> Values:
-    """Everything that comparison.html shows."""
+    """Return everything that comparison.html shows."""
     head = ("", *(run.name for run in runs))
     return {
         "title": "Comparison",
@@ -46,7 +46,7 @@ def _warnings(runs: Sequence[RunData]) -> Iterator[str]:
         )
 
 
-# What differs in the experiments
+# Differences between the experiments
 
 
 def _differences(runs: Sequence[RunData]) -> Iterator[list[str]]:
@@ -90,7 +90,7 @@ def _short(value: Any) -> str:
     return f"{len(value):,} items" if isinstance(value, list) else f"{text[:_SHORT]}…"
 
 
-# What came of them
+# Results
 
 
 def _results(runs: Sequence[RunData]) -> Iterator[list[Any]]:
@@ -168,7 +168,7 @@ _OF_JOBS: tuple[tuple[str, Read], ...] = (
 
 
 def _jobs(runs: Sequence[RunData]) -> Iterator[tuple[str, RunData, int]]:
-    """Label, run and number of each job."""
+    """Yield label, run and number of each job."""
     for run in runs:
         several = len(run.summary["jobs"]) > 1
         for number, job in enumerate(run.summary["jobs"]):
@@ -206,7 +206,7 @@ def _labelled_jobs(runs: Sequence[RunData]) -> Iterator[tuple[str, Values]]:
 
 
 def _plain(runs: Sequence[RunData]) -> Iterator[tuple[str, int]]:
-    """Gradients as float32, one for each size."""
+    """Yield label and number of values of a float32 gradient, one for each size."""
     sizes = {run.summary["jobs"][number]["values"] for _, run, number in _jobs(runs)}
     for size in sorted(sizes):
         yield f"{size:,} values as float32", size

@@ -18,8 +18,8 @@ from gradplane.report import comparison_page, run_page
 def write(folders: Sequence[str | Path], out: str | Path | None = None) -> Path:
     """Write the report of one run folder, or the comparison of several, and return its path.
 
-    `out` defaults to report.html in the folder, or comparison.html in the first one. Of a run that
-    was stopped, the report shows what was recorded. Raises FolderError if a folder is not a run's,
+    `out` defaults to report.html in the folder, or comparison.html in the first one. The report of
+    a stopped run shows what was recorded. Raises FolderError if a folder is not a run's,
     or damaged, or has no round."""
     runs = [RunData.read(folder) for folder in folders]
     one = len(runs) == 1

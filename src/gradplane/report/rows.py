@@ -62,7 +62,7 @@ def ratio(summary: Summary) -> float | None:
 
 
 def parts(summary: Summary) -> Iterator[Row]:
-    """Yield a row for each job, then each of the baseline, in ms a round; PARTS' columns."""
+    """Yield a row for each job, then each of the baseline's, in ms per round; PARTS' columns."""
     runs = [("", summary), ("baseline", summary.get("baseline"))]
     for label, run in runs:
         for job in run["jobs"] if run else ():

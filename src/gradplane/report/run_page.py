@@ -17,7 +17,7 @@ _FEW = 8  # rows that are shown without a click
 
 
 def contents(run: RunData) -> Values:
-    """Everything that run.html shows."""
+    """Return everything that run.html shows."""
     summary = run.summary
     where = {"mininet": " on Mininet", "sim": " on the simulated network"}.get(run.network, "")
     switch = f", switch {summary['target']}" if "target" in summary else ""
@@ -63,7 +63,7 @@ def _card(title: str, value: str, note: str, bad: bool = False) -> Values:
 def _saving(jobs: list[Values], way: str, carried: str) -> tuple[str, str]:
     """Compare a worker's payload of a round with the same values as float32, job by job.
 
-    What was not delivered was needed all the same, so it is no saving."""
+    Undelivered bytes were needed too, so they do not count as saved."""
     payload = sum(job["traffic"][f"payload_{way}"] for job in jobs)
     needed = payload + sum(undelivered(job, way) for job in jobs)
     plain = 4 * sum(job["values"] for job in jobs)

@@ -139,7 +139,7 @@ def _run(data: bytes) -> bytes:
         text = traceback.format_exc()
         with contextlib.suppress(Exception):
             pickled = pickle.dumps((None, error))
-            pickle.loads(pickled)  # some exceptions go in and never come out again
+            pickle.loads(pickled)  # some exceptions can be pickled and not unpickled
             return pickled
         return pickle.dumps((None, IsolationError(f"in the isolated process:\n{text}")))
 
@@ -197,7 +197,7 @@ def _mount_point(keep: Sequence[Path | str]) -> str:
 
 
 def _init(mount_point: str, argv: Sequence[str]) -> NoReturn:
-    """Be PID 1 inside: set up, run `argv`, end with its status; all other processes end too."""
+    """Act as PID 1 inside: set up, run `argv`, end with its status; other processes end too."""
     subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
     tmpfs = ["mount", "-t", "tmpfs", "-o", "mode=1777", "gradplane", mount_point]
     subprocess.run(tmpfs, check=True)

@@ -20,14 +20,18 @@ class Show(AbstractContextManager["Show"], Protocol):
 
 
 def show(console: Console | None, title: str, rounds: list[int]) -> Show:
-    """Return what shows a run whose jobs have that many rounds; nothing without a console."""
+    """Return the display of a run whose jobs have these rounds; a silent one without a console."""
     if console is None:
         return Silent()
-    return Bar(console, title, rounds) if console.is_terminal else Lines(console, title, rounds)
+    return (
+        ProgressBar(console, title, rounds)
+        if console.is_terminal
+        else Lines(console, title, rounds)
+    )
 
 
 class Silent:
-    """Shows nothing."""
+    """A display that shows nothing."""
 
     def __enter__(self) -> "Silent":
         return self
@@ -39,8 +43,8 @@ class Silent:
         pass
 
 
-class Bar:
-    """Shows one bar a job."""
+class ProgressBar:
+    """Shows one bar per job."""
 
     def __init__(self, console: Console, title: str, rounds: list[int]) -> None:
         columns = (
@@ -57,7 +61,7 @@ class Bar:
         ]
         self._recorder: Recorder | None = None
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> "ProgressBar":
         self._progress.start()
         return self
 

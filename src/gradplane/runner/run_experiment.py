@@ -81,7 +81,7 @@ def resume(folder: str | Path, *, net: str | None = None, console: bool = False)
 
 
 def _carry_out(task: "_Task", folder: Path) -> Summary:
-    """Run what the task has left to do; `folder` is how the user calls its folder."""
+    """Run what the task has left to do; `folder` is the path as the user gave it."""
     with run_folder.in_use(folder):
         run_folder.clear(folder, training=task.trained is None)
         if task.trained is None:

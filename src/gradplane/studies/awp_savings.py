@@ -1,7 +1,8 @@
 """AWP's precision over a training and the bytes it saves ADT (A2DTWP, Algorithm 1, section V-G).
 
-The training is as the paper's: the host keeps float32 weights and, before each batch, sends them
-through ADT at each layer's precision to where the gradients are computed. Biases travel whole.
+The training follows the paper: the host keeps float32 weights and, before each batch, sends them
+through ADT at each layer's precision to where the gradients are computed. Biases are not
+compressed.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from gradplane.codecs.policies.awp import AWP
 from gradplane.studies import gradients
 
 PAPER_WEIGHT_RATIO = 3.0  # "close to 3x reduction in terms of weights size", section V-G
-TEST = 0.2  # the share of images kept out of the training
+TEST = 0.2  # the share of images held out of the training
 NEVER = -1e9  # a threshold that no change rate falls below: the precision never changes
 
 
@@ -22,9 +23,9 @@ NEVER = -1e9  # a threshold that no change rate falls below: the precision never
 class Training:
     """A whole training under a policy.
 
-    bits: each batch's bits per layer, as sent before it. sizes: each layer's weights, without
-    biases. sent: bytes of weights over all batches, as ADT made them. rates: the mean change rate
-    of each layer's l2-norm. accuracy: on images kept out, with the weights as sent in the end."""
+    bits: each layer's bits, as sent before each batch. sizes: each layer's weights, without
+    biases. sent: bytes of weights over all batches after ADT. rates: the mean change rate
+    of each layer's l2-norm. accuracy: on held-out images, with the final weights as sent."""
 
     bits: tuple[tuple[int, ...], ...]
     sizes: tuple[int, ...]
@@ -34,11 +35,11 @@ class Training:
 
     @property
     def ratio(self) -> float:
-        """Bytes of float32 weights over those sent."""
+        """The compression ratio: bytes of the weights as float32 over bytes sent."""
         return 4 * sum(self.sizes) * len(self.bits) / self.sent
 
     def since(self, layer: int, bits: int) -> int | None:
-        """Return the first batch before which the layer had that many bits, or None."""
+        """Return the first batch before which the layer had at least `bits` bits, or None."""
         return next((n for n, now in enumerate(self.bits) if now[layer] >= bits), None)
 
 
@@ -85,7 +86,7 @@ def train(
 ) -> Training:
     """Train a perceptron on handwritten digits while the policy chooses precisions.
 
-    Each `block` neighbouring layers share one."""
+    Groups of `block` neighbouring layers share a precision."""
     layers = range(len(hidden) + 1)
     sender = _Sender(policy, [layers[i : i + block] for i in layers[::block]])
     bits, norms, weights = [], [], []

@@ -1,7 +1,7 @@
 """INCEPTIONN's four ways to exchange gradients, packet by packet, and the parts of their time.
 
-Every host is alone on a P4 switch that stands for its NIC, so the link between them stands for its
-bus and has no rate limit; a spine switch joins the switches.
+Every host is alone on a P4 switch that stands for its NIC, so the link between the two stands for
+its bus and has no rate limit; a spine switch connects the switches.
 """
 
 import tempfile
@@ -25,8 +25,8 @@ SCHEMES: dict[str, dict[str, Any]] = {
     "INC": {"aggregation": "ring"},
     "INC+C": {"aggregation": "ring", "marked": True},
 }
-"""Worker-aggregator and INCEPTIONN's ring; with C, the network compresses gradients: WA's on their
-way to the aggregator only."""
+"""Worker-aggregator (WA) and INCEPTIONN's ring (INC). With C, the network compresses the gradients;
+in WA+C only those on their way to the aggregator."""
 
 Network = Literal["sim", "mininet"]
 _REAL_ROUNDS = 5
@@ -37,7 +37,7 @@ _QUEUE = 10_000  # packets: what all workers send to one aggregator at once is n
 class Setting:
     """The settings that all schemes share.
 
-    rate: of the links between switches. reduce_ns: time of adding a value."""
+    rate: of the links between switches. reduce_ns: the time to add a value."""
 
     rate: str
     bound: int
@@ -79,14 +79,14 @@ class Exchange:
 
     @property
     def seconds(self) -> float:
-        """All of it."""
+        """The time of the whole exchange."""
         return self.reduce + self.communication
 
 
 def exchange(setting: Setting, scheme: str, workers: int, gradient: Floats) -> Exchange:
-    """Every worker has this gradient, float32[n], rotated by another number of places.
+    """Exchange a gradient, float32[n], of which every worker has a copy, each rotated differently.
 
-    On real links it is the last of several rounds: the first ones wait for code to be loaded.
+    On real links the last of several rounds counts: the first ones wait for code to be loaded.
     """
     rounds = 1 if setting.network == "sim" else _REAL_ROUNDS
     with tempfile.TemporaryDirectory() as folder:

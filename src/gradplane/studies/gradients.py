@@ -16,7 +16,7 @@ KINDS = ("laplace", "lognormal", "normal")
 
 
 def drawn(kind: str, n: int, seed: int = 0) -> Floats:
-    """float32[n] of the standard laplace, lognormal (mu 0, sigma 1) or normal distribution."""
+    """Draw float32[n] from the standard laplace, lognormal (mu 0, sigma 1) or normal one."""
     if kind not in KINDS:
         raise CodecError(f"no distribution {kind!r}; there are {', '.join(KINDS)}")
     draw = getattr(np.random.default_rng(seed), kind)
@@ -44,11 +44,11 @@ def training(
     test: float = 0.0,
     send: Callable[[list[Floats]], list[Floats]] = list,
 ) -> Iterator[Step]:
-    """A perceptron learns scikit-learn's handwritten digits: momentum 0.9, cosine decay from lr.
+    """Train a perceptron on scikit-learn's digits (momentum 0.9, cosine decay); yield each step.
 
-    The tensors are a weight matrix (inputs + 1 by outputs, the last row the biases) per layer.
-    decay: the weight decay's multiplier. test: the share of images that are kept out, for
-    accuracy(). send: returns the weights as they arrive where gradients are computed.
+    The tensors are one weight matrix per layer (inputs + 1 by outputs, the last row the biases).
+    lr: the initial rate. decay: the factor of the weight decay. test: the share of images held out
+    for accuracy(). send: returns the weights as they arrive where the gradients are computed.
     """
     (images, labels), _ = _split(test)
     chance = np.random.default_rng(seed)
@@ -66,7 +66,7 @@ def training(
 
 
 def accuracy(weights: list[Floats], test: float) -> float:
-    """Return the share of the images kept out by training(test=test) that the weights get right."""
+    """Return the share of the images held out by training(test=test) that the weights get right."""
     _, (images, labels) = _split(test)
     guesses = _forward(weights, images)[1].argmax(1)
     return float(np.mean(guesses == labels))
@@ -78,7 +78,7 @@ def flat(tensors: list[Floats]) -> Floats:
 
 
 def _split(test: float) -> tuple[Images, Images]:
-    """Return the images to learn and those kept out, every time the same."""
+    """Return the images to learn and the held-out ones; the split is always the same."""
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)
@@ -100,7 +100,7 @@ def _with_one(rows: Floats) -> Floats:
 
 
 def _forward(weights: list[Floats], images: Floats) -> tuple[list[Floats], Floats]:
-    """Each layer's inputs, and the scores."""
+    """Return each layer's inputs, and the scores."""
     inputs = [_with_one(images)]
     for w in weights[:-1]:
         inputs.append(_with_one(np.maximum(inputs[-1] @ w, 0)))
@@ -110,7 +110,7 @@ def _forward(weights: list[Floats], images: Floats) -> tuple[list[Floats], Float
 def _backward(
     weights: list[Floats], images: Floats, labels: npt.NDArray[np.int64]
 ) -> tuple[float, list[Floats]]:
-    """Cross entropy and its gradient in each tensor."""
+    """Return the cross entropy and its gradient with respect to each tensor."""
     inputs, scores = _forward(weights, images)
     scores -= scores.max(1, keepdims=True)
     chances = np.exp(scores) / np.exp(scores).sum(1, keepdims=True)

@@ -1,4 +1,4 @@
-"""INCEPTIONN's tag mix (Table III), and its ratio and error against plain truncation's.
+"""INCEPTIONN's tag mix (Table III), and its ratio and error compared with plain truncation.
 
 Table III's numbers are not in our copy of the paper.
 """
@@ -15,24 +15,24 @@ from gradplane.codecs.truncation import Truncation
 
 BOUNDS = (10, 8, 6)
 DROPS = (8, 16, 24)
-WIDTHS = (2, 10, 18, 34)  # bits of a value with tag 0, 1, 2, 3, its tag among them
+WIDTHS = (2, 10, 18, 34)  # bits of a value with tag 0, 1, 2, 3, including the tag
 
 
 @dataclass(frozen=True)
 class Mix:
-    """Shares of the values with tag 0, 1, 2, 3; they add up to 1."""
+    """The shares of the values with tag 0, 1, 2 and 3, which add up to 1."""
 
     bound: int
     shares: tuple[float, ...]
 
     @property
     def bits(self) -> float:
-        """Mean bits a value, tags included."""
+        """The mean number of bits per value, tags included."""
         return float(np.dot(self.shares, WIDTHS))
 
     @property
     def ratio(self) -> float:
-        """32 bits over ours."""
+        """The compression ratio: 32 bits over `bits`."""
         return 32 / self.bits
 
 
@@ -62,7 +62,7 @@ def table3(gradient: Floats, bounds: Sequence[int] = BOUNDS) -> list[Mix]:
 def against_truncation(
     gradient: Floats, bounds: Sequence[int] = BOUNDS, drops: Sequence[int] = DROPS
 ) -> list[Error]:
-    """Ratio and error of float32[n], n > 0: truncation of each number of bits, then each bound."""
+    """Return ratio and error on float32[n], n > 0, of each truncation, then of each bound."""
     truncated = [_error(Truncation(drop), drop, gradient) for drop in drops]
     return truncated + [_error(Inceptionn(bound), bound, gradient) for bound in bounds]
 

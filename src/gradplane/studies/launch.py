@@ -11,13 +11,14 @@ from pydantic import Field, ValidationError, create_model
 from gradplane import _plugins
 from gradplane.experiment import shipped
 from gradplane.experiment.document import Document, ExperimentError, dumps, nearest, override, read
-from gradplane.experiment.schema import Experiment, Section
+from gradplane.experiment.schema import Experiment
+from gradplane.experiment.sections import Section
 from gradplane.experiment.validation_text import explain
 from gradplane.records import run_folder
 from gradplane.report.page import render
 from gradplane.runner.machine import OneBlasThread, describe
 from gradplane.studies import papers, plot
-from gradplane.studies.study import Outcome, Study
+from gradplane.studies.study import Study, StudyOutcome
 
 STUDY, FIGURE = "study.json", "figure"
 
@@ -32,19 +33,19 @@ class StudyFile(Section):
 
 @dataclass(frozen=True)
 class Done:
-    """A study's outcome, and the run folder with study.json, figure.svg, figure.png, report.html"""
+    """A study's outcome, and its folder (study.json, figure.svg, figure.png, report.html)."""
 
     folder: Path
-    outcome: Outcome
+    outcome: StudyOutcome
 
     @property
     def report(self) -> Path:
-        """The page with everything inside."""
+        """The path of the self-contained report page."""
         return self.folder / run_folder.REPORT
 
 
 def is_study(path: str | Path) -> bool:
-    """Return whether a file has a [study] table; ExperimentError if it is no TOML file."""
+    """Return whether a file has a [study] table; ExperimentError if it is not a TOML file."""
     return "study" in read(shipped.find(path)).values
 
 
@@ -54,7 +55,7 @@ def is_folder(folder: str | Path) -> bool:
 
 
 def kinds() -> dict[str, type[Study]]:
-    """Return every study by the name that a file gives it."""
+    """Return every study by the name that files use for it."""
     found = {}
     for name in _plugins.names(papers.__path__):
         kind: type[Study] = _plugins.find(papers.__name__, name, Study)
@@ -71,8 +72,8 @@ def run(
 ) -> Done:
     """Run the study of a file and write its run folder, `out` (default: runs/NAME-N).
 
-    settings: `KEY=VALUE` overrides, such as study.workers=8. seed: instead of the file's. Raises
-    ExperimentError before anything is written, and CodecError; then failure.txt says why."""
+    settings: `KEY=VALUE` overrides, such as study.workers=8. seed: replaces the file's. Raises
+    ExperimentError before anything is written, and CodecError, whose reason is in failure.txt."""
     file = load(path, settings, seed)
     folder = run_folder.create(out, file.name)
     (folder / run_folder.EXPERIMENT).write_text(dumps(_values(file)), "utf-8")
@@ -114,7 +115,7 @@ def _values(file: StudyFile) -> dict[str, Any]:
     return file.model_dump(mode="json") | {"study": file.study.model_dump(mode="json")}
 
 
-def _write(folder: Path, file: StudyFile, outcome: Outcome) -> None:
+def _write(folder: Path, file: StudyFile, outcome: StudyOutcome) -> None:
     about = {"title": outcome.title, "rows": outcome.values, "notes": outcome.notes}
     shown = {"head": outcome.head, "cells": outcome.rows}
     text = json.dumps(about | shown | _values(file) | describe(), indent=1, ensure_ascii=False)
@@ -125,8 +126,9 @@ def _write(folder: Path, file: StudyFile, outcome: Outcome) -> None:
 
 
 def write_report(folder: Path, out: Path | None = None) -> Path:
-    """Write the page of a finished study's folder, by default its report.html; FolderError if it is
-    damaged."""
+    """Write the page of a finished study's folder to `out`, by default report.html in the folder.
+
+    Raises FolderError if the folder is damaged."""
     try:
         study = json.loads((folder / STUDY).read_text("utf-8"))
         svg = (folder / f"{FIGURE}.svg").read_text("utf-8")
@@ -140,7 +142,7 @@ def write_report(folder: Path, out: Path | None = None) -> Path:
 
 
 def _page(study: dict[str, Any], svg: str, experiment: str) -> str:
-    """From study.json and the files beside it."""
+    """Render the page from study.json and the files beside it."""
     return render(
         "study.html",
         {

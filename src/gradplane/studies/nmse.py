@@ -1,6 +1,6 @@
 """The error of the workers' mean after compression (THC, figures 2b and 15).
 
-The paper does not say all about its gradients. Here, as in its appendix D.4, a gradient is drawn
+The paper does not fully describe its gradients. Here, as in its appendix D.4, a gradient is drawn
 from lognormal(0, 1) and every worker has a copy of it; workers round independently. NMSE(x, y) =
 |x - y|^2 / |x|^2 with y the mean of what the workers sent.
 """
@@ -19,7 +19,7 @@ from gradplane.codecs import Codec
 Floats = npt.NDArray[np.float32]
 
 # Figure 2b's schemes: label, codec and parameters, the paper's number (None: not in our copy).
-# TernGrad is without clipping: with it, the error would be well below the paper's.
+# TernGrad does not clip here: with clipping, the error would be well below the paper's.
 FIGURE_2B: tuple[tuple[str, dict[str, Any], float | None], ...] = (
     ("TernGrad", {"name": "terngrad", "clip": None}, 6.95),
     ("TopK 10%", {"name": "topk", "fraction": 0.1}, 0.46),
@@ -31,7 +31,7 @@ FIGURE_15_GRANULARITIES = (7, 10, 15, 20, 25, 30, 35, 40, 45)
 
 @dataclass(frozen=True)
 class SchemeRow:
-    """A bar of figure 2b: NMSE here, and the paper's, None where our copy has none."""
+    """A bar of figure 2b: our NMSE, and the paper's, None where our copy lacks it."""
 
     label: str
     config: dict[str, Any]
@@ -55,7 +55,7 @@ def lognormal(n: int, seed: int, repetition: int = 0) -> Floats:
 
 
 def nmse(x: Floats, y: Floats) -> float:
-    """|x - y|^2 / |x|^2 in float64; 0 if both are 0."""
+    """Return |x - y|^2 / |x|^2 in float64, or |x - y|^2 if x is 0."""
     wide = x.astype(np.float64)
     error = wide - y
     size = float(wide @ wide)
@@ -91,8 +91,8 @@ def figure_2b(
 ) -> list[SchemeRow]:
     """Return a row for each of FIGURE_2B's schemes, on the same gradients.
 
-    TernGrad's error grows with the largest value, so slowly with n: 7 is reached near 2^20. DGC in
-    its first round, with nothing kept from before, sends what TopK sends.
+    TernGrad's error grows with the largest value, and so slowly with n: it reaches 7 near 2^20. In
+    its first round, with nothing accumulated, DGC sends the same values as TopK.
     """
     rows = []
     for label, config, paper in FIGURE_2B:

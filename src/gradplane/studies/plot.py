@@ -14,9 +14,9 @@ from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFor
 from gradplane.report.figures import BASELINE, PALETTE, RUN, dress, legend, new_axes
 
 Point = tuple[str, float, float]
-"""Label, x, y."""
+"""A labelled point: label, x, y."""
 
-_MARGIN = 1.6  # of a logarithmic axis beyond the largest bar
+_MARGIN = 1.6  # the factor by which a logarithmic axis extends beyond the largest bar
 
 
 def pairs(
@@ -26,7 +26,7 @@ def pairs(
     y: str,
     log: bool = False,
 ) -> Figure:
-    """Our bar and the paper's for each label; no bar where the paper's number is None."""
+    """Draw our bar and the paper's for each label; no bar where the paper's number is None."""
     figure, axes = new_axes(6.4, 3.2)
     places = np.arange(len(labels))
     known = [0.0 if value is None else value for value in paper]
@@ -51,11 +51,11 @@ def _present(
 
 
 Lines = Mapping[str, tuple[Sequence[float], Sequence[float]]]
-"""By label: x and y."""
+"""x and y values by label."""
 
 
 def curves(lines: Lines, x: str, y: str) -> Figure:
-    """Return a line for each label, over a logarithmic y axis."""
+    """Draw a line for each label, with a logarithmic y axis."""
     figure, axes = new_axes(6.4, 3.2)
     for (label, (xs, ys)), colour in zip(lines.items(), _colours(len(lines)), strict=True):
         axes.plot(xs, ys, color=colour, label=label, linewidth=1.8, marker="o", markersize=3.5)
@@ -67,8 +67,9 @@ def curves(lines: Lines, x: str, y: str) -> Figure:
 
 
 def stairs(lines: Lines, x: str, y: str, ticks: Sequence[float]) -> Figure:
-    """A line for each label that keeps its value until the next, and marks y at `ticks`; lines that
-    would hide each other are drawn a little apart."""
+    """Draw a step line for each label, with y ticks at `ticks`.
+
+    Lines that would hide each other are shifted slightly apart."""
     figure, axes = new_axes(6.4, 3.2)
     apart = (ticks[-1] - ticks[0]) / 60 if len(ticks) > 1 else 0.0
     for n, ((label, (xs, ys)), colour) in enumerate(
@@ -84,8 +85,9 @@ def stairs(lines: Lines, x: str, y: str, ticks: Sequence[float]) -> Figure:
 
 
 def points(groups: Mapping[str, Sequence[Point]], x: str, y: str) -> Figure:
-    """A colour for each group, its points joined and each with its label; x logarithmic, y in per
-    cent. The first group's labels are below their points, so that they do not meet the others'."""
+    """Draw labelled points, joined within each group; x is logarithmic, y in per cent.
+
+    The first group's labels are below their points, so that they do not overlap the others'."""
     figure, axes = new_axes(6.4, 3.4)
     for (group, members), colour in zip(groups.items(), _colours(len(groups)), strict=True):
         xs, ys = [point[1] for point in members], [point[2] for point in members]
@@ -110,7 +112,7 @@ def points(groups: Mapping[str, Sequence[Point]], x: str, y: str) -> Figure:
 
 
 def stacks(labels: Sequence[str], parts: Mapping[str, Sequence[float]], y: str) -> Figure:
-    """One bar for each label, its parts on top of each other."""
+    """Draw a bar for each label, its parts stacked."""
     figure, axes = new_axes(6.4, 3.2)
     floor = np.zeros(len(labels))
     for (label, heights), colour in zip(parts.items(), _colours(len(parts)), strict=True):
@@ -123,7 +125,7 @@ def stacks(labels: Sequence[str], parts: Mapping[str, Sequence[float]], y: str) 
 
 
 def linear(lines: Lines, x: str, y: str, from_zero: bool = True) -> Figure:
-    """Return a line for each label, over a linear y axis; `from_zero` with a tick at each x."""
+    """Draw a line for each label; with `from_zero`, y starts at 0 and every x has a tick."""
     figure, axes = new_axes(6.4, 3.2)
     for (label, (xs, ys)), colour in zip(lines.items(), _colours(len(lines)), strict=True):
         axes.plot(xs, ys, color=colour, label=label, linewidth=1.8, marker="o", markersize=3.5)
@@ -139,7 +141,7 @@ def linear(lines: Lines, x: str, y: str, from_zero: bool = True) -> Figure:
 def panels(
     groups: Mapping[str, Mapping[str, Sequence[float]]], labels: Sequence[str], y: str
 ) -> Figure:
-    """A panel a group, side by side, with a bar for each label, its parts on top of each other."""
+    """Draw a panel for each group, side by side, with a bar for each label, its parts stacked."""
     figure = Figure(figsize=(2.4 * len(groups), 3.2), layout="constrained")
     all_axes = figure.subplots(1, len(groups), sharey=True, squeeze=False)[0]
     for axes, (title, parts) in zip(all_axes, groups.items(), strict=True):
@@ -158,7 +160,7 @@ def panels(
 
 
 def render(figure: Figure, kind: Literal["svg", "png"]) -> bytes:
-    """Return the figure as a file, on white; equal figures give equal SVG."""
+    """Return the figure as a file with a white background; equal figures give equal SVG."""
     buffer = io.BytesIO()
     metadata = {"Date": None} if kind == "svg" else {}
     with rc_context(
@@ -173,7 +175,7 @@ def _colours(count: int) -> list[str]:
 
 
 def _log(axes: Axes) -> None:
-    """A logarithmic y axis with plain numbers at 1, 2, 5, 10, ..."""
+    """Make the y axis logarithmic, with plain numbers at 1, 2, 5, 10, ..."""
     axes.set_yscale("log")
     axes.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))

@@ -1,7 +1,7 @@
 """The interface of a study: parameters from a [study] table, and a function to an outcome.
 
-A study is one file in papers/: a class deriving from `Study` whose `name` is what experiment files
-call it by. Its other fields are its parameters, with kinds, ranges and defaults.
+A study is one file in papers/: a class derived from `Study` whose `name` is the one that experiment
+files use. Its other fields are its parameters, with kinds, ranges and defaults.
 """
 
 from abc import ABC, abstractmethod
@@ -10,17 +10,17 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from gradplane.experiment.schema import Section
+from gradplane.experiment.sections import Section
 
 NOT_IN_OUR_COPY = "not in our copy"
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """A table of text cells that fits 80 columns, what to say about it, a figure, and the numbers.
+class StudyOutcome:
+    """The result of a study: a table of text cells that fits 80 columns, notes, numbers, a figure.
 
-    `notes` are whole sentences: where we differ from the paper, and why. `values` are plain and go
-    into study.json: a list of rows, unrounded."""
+    `notes` are full sentences that say where and why the result differs from the paper's. `values`
+    are the unrounded rows, as plain values for study.json."""
 
     title: str
     head: tuple[str, ...]
@@ -31,15 +31,15 @@ class Outcome:
 
 
 class Study(Section, ABC):
-    """Parameters, frozen and checked; equal parameters and seed give an equal outcome."""
+    """A study's parameters, frozen and checked; equal parameters and seed give equal outcomes."""
 
     name: str
 
     @abstractmethod
-    def run(self, seed: int) -> Outcome:
-        """Compute everything; CodecError if parameters do not fit each other."""
+    def run(self, seed: int) -> StudyOutcome:
+        """Compute the outcome; CodecError if parameters do not fit each other."""
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a paper's number or ours as a cell; None is what our copy of the paper lacks."""
+    """Format a number, ours or the paper's, as a cell; None means that our copy lacks it."""
     return NOT_IN_OUR_COPY if value is None else f"{value:.{digits}g}"

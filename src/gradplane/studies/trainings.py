@@ -1,4 +1,4 @@
-"""A job's whole training as a software parameter server gives it, without the packets.
+"""A job's whole training through a software parameter server, without the packets.
 
 Workers train in step; each vector is encoded and decoded, and the mean is taken in worker order, as
 hosts/protocols/parameter_server.py does it. A run in which everything arrives ends with the same
@@ -23,8 +23,8 @@ from gradplane.hosts.training.train import Reduce, Report, train
 class Trained:
     """The result of a training.
 
-    accuracies: on the test rows after each epoch, worker 0's, as all have the same weights.
-    weights: digest of the final ones. ratio: bytes of the gradients as float32 over those sent."""
+    accuracies: worker 0's, on the test rows after each epoch; all workers have the same weights.
+    weights: the final ones' digest. ratio: bytes of the gradients as float32 over bytes sent."""
 
     accuracies: tuple[float, ...]
     weights: str
@@ -32,7 +32,7 @@ class Trained:
 
     @property
     def accuracy(self) -> float:
-        """In the end."""
+        """The test accuracy after the last epoch."""
         return self.accuracies[-1]
 
 

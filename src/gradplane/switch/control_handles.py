@@ -12,7 +12,7 @@ from gradplane.switch.match_values import match_of, number
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.control_errors import SwitchError, TableError
-from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, Target
+from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, GroupRef, MemberRef
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.profiles import ActionProfile, Weighted
@@ -96,7 +96,7 @@ class Table:
         """Return all entries, oldest first."""
         return list(self.state.entries())
 
-    def _entry(self, match: Mapping[str, Any], priority: int | None, target: Target) -> Entry:
+    def _entry(self, match: Mapping[str, Any], priority: int | None, target: EntryAction) -> Entry:
         if priority is None:
             priority = int(self.state.with_priority)
         return Entry(self._matches(match), target, priority)
@@ -115,7 +115,7 @@ class Table:
         params: Mapping[str, Any] | None,
         member: int | None,
         group: int | None,
-    ) -> Target:
+    ) -> EntryAction:
         given = [x for x in (action, member, group) if x is not None]
         if len(given) != 1:
             raise SwitchError(f"{self._where}: give one of action, member and group")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control_handles import Profile, ReplicaSpec, Table
 from gradplane.switch.garbage_pause import collections_paused
-from gradplane.switch.interp.trace_events import Event, Trace
+from gradplane.switch.interp.trace_events import Trace, TraceEvent
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
@@ -204,7 +204,7 @@ class Switch:
     def trace(self, port: int, packet: bytes) -> Trace:
         """Process a packet, with all its effects, and trace everything that happens to it."""
         self._check_port(port)
-        events: list[Event] = []
+        events: list[TraceEvent] = []
         with self.lock:
             leaving = self._process(port, packet, events)
         return Trace(port, bytes(packet), events, leaving)
@@ -272,7 +272,7 @@ class Switch:
 
     # -- single packets -------------------------------------------------------------------------
 
-    def _process(self, port: int, packet: bytes, events: list[Event] | None) -> list[Output]:
+    def _process(self, port: int, packet: bytes, events: list[TraceEvent] | None) -> list[Output]:
         left: list[Output] = []
         waiting = deque([Arrival(port, bytes(packet))])
         for _ in range(PASSES_A_PACKET):

@@ -11,18 +11,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gradplane.topologies.description import Host, Link, Switch, Topology, build, kinds
+from gradplane.topologies.description import HostNode, Link, SwitchNode, Topology, build, kinds
 from gradplane.topologies.topology_errors import NetworkError, TopologyError
 
 if TYPE_CHECKING:
     from gradplane.topologies.mininet.p4switch import P4Switch
 
 __all__ = [
-    "Host",
+    "HostNode",
     "Link",
     "NetworkError",
     "P4Switch",
-    "Switch",
+    "SwitchNode",
     "Topology",
     "TopologyError",
     "build",

@@ -31,7 +31,7 @@ Neighbours = Mapping[str, Mapping[int, str]]
 
 
 @dataclass(frozen=True)
-class Host:
+class HostNode:
     """A host with one interface, `name-eth0`."""
 
     name: str
@@ -39,14 +39,14 @@ class Host:
     mac: str
 
     @classmethod
-    def numbered(cls, number: int) -> Host:
+    def numbered(cls, number: int) -> HostNode:
         """Return host `number`, counted from 1, by the naming rule."""
         return cls(f"h{number}", f"10.0.0.{number}", f"00:00:00:00:00:{number:02x}")
 
 
 @dataclass(frozen=True)
-class Switch:
-    """A switch; `ip` and `mac` are its own, the destination of aggregation packets."""
+class SwitchNode:
+    """A switch; `ip` and `mac` are its own addresses, the destination of aggregation packets."""
 
     name: str
     ip: str = SWITCH_IP
@@ -80,11 +80,11 @@ class Link:
 
 @dataclass(frozen=True)
 class Topology:
-    """A checked network. Raises TopologyError where names repeat or a link leads nowhere."""
+    """A checked network. Raises TopologyError if names repeat or a link's end does not exist."""
 
     kind: str
-    hosts: tuple[Host, ...]
-    switches: tuple[Switch, ...]
+    hosts: tuple[HostNode, ...]
+    switches: tuple[SwitchNode, ...]
     links: tuple[Link, ...]
 
     def __post_init__(self) -> None:
@@ -114,7 +114,7 @@ class Topology:
                 f"a link leads to {name!r}, which does not exist: {nearest(name, known)}"
             )
 
-    def _check_host(self, host: Host) -> None:
+    def _check_host(self, host: HostNode) -> None:
         _check_address(host)
         ports = [port for node, port in self._ends() if node == host.name]
         if ports != [0]:
@@ -131,7 +131,7 @@ class Topology:
                     )
 
     @cached_property
-    def host(self) -> dict[str, Host]:
+    def host(self) -> dict[str, HostNode]:
         """The hosts by name."""
         return {host.name: host for host in self.hosts}
 
@@ -234,7 +234,7 @@ def _function(kind: str) -> Callable[..., Topology] | None:
     return function
 
 
-def _check_address(host: Host) -> None:
+def _check_address(host: HostNode) -> None:
     try:
         ipaddress.IPv4Address(host.ip)
     except ValueError:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
+from gradplane.topologies.description import QUEUE, HostNode, Link, SwitchNode, Topology
 from gradplane.topologies.link_options import LinkOptions, Quantity, check_count, check_hosts
 from gradplane.topologies.topology_errors import TopologyError
 
@@ -51,8 +51,8 @@ def leaf_spine(
     for n, (leaf, spine) in enumerate(pairs):
         name, port = f"s{len(on_leaf) + spine + 1}", len(on_leaf[leaf]) + spine + 1
         links.append(Link(f"s{leaf + 1}", name, port, leaf + 1, *fabric.of(n)))
-    switches = tuple(Switch(f"s{n}") for n in range(1, len(on_leaf) + spines + 1))
-    hosts = tuple(Host.numbered(n) for n in range(1, count + 1))
+    switches = tuple(SwitchNode(f"s{n}") for n in range(1, len(on_leaf) + spines + 1))
+    hosts = tuple(HostNode.numbered(n) for n in range(1, count + 1))
     return Topology("leaf-spine", hosts, switches, tuple(links))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
+from gradplane.topologies.description import QUEUE, HostNode, Link, SwitchNode, Topology
 from gradplane.topologies.link_options import LinkOptions, Quantity, check_count, check_hosts
 
 
@@ -46,7 +46,7 @@ def ring(
     for n in range(around):
         after = (n + 1) % switches
         links.append(Link(f"s{n + 1}", f"s{after + 1}", each + 1, each + 2, *fabric.of(n)))
-    hosts = tuple(Host.numbered(n) for n in range(1, count + 1))
+    hosts = tuple(HostNode.numbered(n) for n in range(1, count + 1))
     return Topology(
-        "ring", hosts, tuple(Switch(f"s{n}") for n in range(1, switches + 1)), tuple(links)
+        "ring", hosts, tuple(SwitchNode(f"s{n}") for n in range(1, switches + 1)), tuple(links)
     )

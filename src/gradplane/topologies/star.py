@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.topologies.description import QUEUE, Host, Link, Switch, Topology
+from gradplane.topologies.description import QUEUE, HostNode, Link, SwitchNode, Topology
 from gradplane.topologies.link_options import LinkOptions, Quantity, check_hosts
 
 
@@ -29,5 +29,5 @@ def star(
     count = check_hosts(workers, servers, "star")
     options = LinkOptions.parse(count, "hosts", rate, delay, queue)
     links = tuple(Link(f"h{n}", "s1", 0, n, *options.of(n - 1)) for n in range(1, count + 1))
-    hosts = tuple(Host.numbered(n) for n in range(1, count + 1))
-    return Topology("star", hosts, (Switch("s1"),), links)
+    hosts = tuple(HostNode.numbered(n) for n in range(1, count + 1))
+    return Topology("star", hosts, (SwitchNode("s1"),), links)

@@ -1,4 +1,4 @@
-"""What PTF's P4Runtime tests commonly stand on: a stream, a pushed pipeline, entities by name.
+"""The usual base of PTF's P4Runtime tests: a stream, a pushed pipeline, entities by name.
 
 It runs in the environment of the old clients: no import of ours.
 """
@@ -56,7 +56,7 @@ class P4RuntimeTest(BaseTest):
             pass  # the channel was closed
 
     def next_message(self, kind):
-        """The next message of a kind from the stream; others are dropped."""
+        """Return the next message of a kind from the stream; others are dropped."""
         end = time.monotonic() + 60
         while True:
             message = self.received.get(timeout=max(0, end - time.monotonic()))
@@ -73,7 +73,7 @@ class P4RuntimeTest(BaseTest):
         self.stub.SetForwardingPipelineConfig(request)
 
     def write(self, *updates, atomicity=p4r.WriteRequest.CONTINUE_ON_ERROR):
-        """Each update is (type, entity)."""
+        """Write updates, each (type, entity)."""
         request = p4r.WriteRequest(device_id=1, atomicity=atomicity)
         request.election_id.low = 1
         for kind, entity in updates:
@@ -85,7 +85,7 @@ class P4RuntimeTest(BaseTest):
         return [found for answer in self.stub.Read(request) for found in answer.entities]
 
     def refused(self, *updates, **options):
-        """The name of each update's code, and the texts."""
+        """Return the name of each update's code, and the texts."""
         with self.assertRaises(grpc.RpcError) as failed:
             self.write(*updates, **options)
         details = dict(failed.exception.trailing_metadata())["grpc-status-details-bin"]
@@ -102,7 +102,8 @@ class P4RuntimeTest(BaseTest):
         return next(o for o in getattr(self.p4info, kind) if o.preamble.alias == alias)
 
     def entry(self, table, match=None, action=None, **fields):
-        """match: {field: bytes, (bytes, prefix length) or (bytes, mask)}; action: (name, params).
+        """Return an entry; match: {field: bytes, (bytes, prefix length) or (bytes, mask)}; action:
+        (name, params).
 
         `fields` are the entry's own: priority, idle_timeout_ns, ...
         """

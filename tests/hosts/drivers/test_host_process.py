@@ -20,14 +20,14 @@ PATIENCE = 300  # seconds that a process may take on a busy machine
 
 @pytest.fixture
 def net():
-    """The first three bytes of loopback addresses that no other test process uses."""
+    """Return the first three bytes of loopback addresses that no other test process uses."""
     number = os.getpid() % 2**15
     return f"127.{128 + (number >> 8)}.{number & 255}"
 
 
 @pytest.fixture
 def start(tmp_path):
-    """Starts a host's process; all are gone at the end."""
+    """Start a host's process; all are gone at the end."""
     processes = []
 
     def start_host(config):

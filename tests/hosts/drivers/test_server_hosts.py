@@ -50,7 +50,7 @@ def test_a_rounds_traffic_is_its_messages():
         assert record["wire_up"] >= least
 
 
-def test_an_epochs_record_tells_of_the_synchronisation(plain):
+def test_an_epochs_record_shows_the_synchronisation(plain):
     epochs = of(plain, "epoch", 2)
     assert [(e["epoch"], e["missed"], e["source"], e["bytes"]) for e in epochs] == [
         (epoch, 0, None, 0) for epoch in range(4)

@@ -29,7 +29,7 @@ def of(records, kind, worker=0):
 
 
 def weights(records, kind="round"):
-    """Each worker's weights over the rounds."""
+    """Return each worker's weights over the rounds."""
     return [[r["weights"] for r in of(records, kind, worker)] for worker in range(4)]
 
 

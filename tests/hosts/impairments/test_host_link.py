@@ -12,7 +12,7 @@ from gradplane.hosts.impairments.host_link import (
     stream_payload,
 )
 from gradplane.hosts.protocols.actions import Send
-from gradplane.hosts.stream.segments import Ack, Data
+from gradplane.hosts.stream.segments import Ack, DataSegment
 from gradplane.hosts.wire.aggregation import Header, Type
 
 PORT = 20001
@@ -56,7 +56,7 @@ def traffic(link):
     return {key: value for key, value in asdict(link.ports[PORT].take_traffic()).items() if value}
 
 
-def test_traffic_tells_headers_from_payload_and_starts_anew_when_taken():
+def test_traffic_separates_headers_from_payload_and_restarts_when_taken():
     env, link, got = make_link()
     send(link, packet(Type.NORM))
     send(link, packet(Type.INDICES, body=bytes(512)))
@@ -115,7 +115,7 @@ def test_datagrams_for_a_port_that_is_not_open_are_counted():
 @pytest.mark.parametrize(
     ("payload", "size"),
     [
-        (Data(1, 0, 0, 0, 1, b"x" * 40).pack(), 40),
+        (DataSegment(1, 0, 0, 0, 1, b"x" * 40).pack(), 40),
         (Ack(1, 1, 3, 0).pack(), 0),
         (b"", 0),
         (bytes(60), 0),

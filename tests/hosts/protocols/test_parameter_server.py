@@ -17,7 +17,7 @@ N = 3000
 
 
 def make(**changes):
-    """Server and workers of a job."""
+    """Return the server and the workers of a job."""
     given = {"aggregation": "ps", "server_address": SERVER, "codec": ("float32", {})}
     job = make_job(**given | {"error_feedback": False} | changes)
     return job, PsServer(job), [PsWorker(job, w) for w in range(job.workers)]
@@ -212,7 +212,7 @@ PUSH = Message(Kind.PUSH, 0, n=2, body=bytes(8)).pack()
 @pytest.mark.parametrize(
     "peer, data, message",
     [
-        (("10.0.0.7", 1), PUSH, "PUSH from ('10.0.0.7', 1), who is no worker of this job"),
+        (("10.0.0.7", 1), PUSH, "PUSH from ('10.0.0.7', 1), which is not a worker of this job"),
         (
             ("10.0.0.2", 21003),
             Message(Kind.PUSH, 0, n=3, body=bytes(12)).pack(),
@@ -226,7 +226,7 @@ PUSH = Message(Kind.PUSH, 0, n=2, body=bytes(8)).pack()
         (
             ("10.0.0.2", 21003),
             Message(Kind.STAT, 0, n=2, body=bytes(7)).pack(),
-            "STAT: 7 bytes are no float32 values",
+            "STAT: 7 bytes are not float32 values",
         ),
         (("10.0.0.2", 21003), PUSH[:19], "message of 19 bytes, the header alone takes 20"),
         (("10.0.0.2", 21003), b"\x0a" + PUSH[1:], "message of kind 10, known are 1 to 9"),

@@ -10,7 +10,7 @@ from ring_network import RingNetwork, ring_job, ring_sums
 from stream_network import MS, chaos
 
 from gradplane.hosts.stream import segments
-from gradplane.hosts.stream.segments import Values
+from gradplane.hosts.stream.segments import ValuesSegment
 from gradplane.hosts.wire.marked_values import truncated
 
 
@@ -75,10 +75,10 @@ def test_a_marked_job_marks_its_values_and_nothing_else():
     network.reduce(0, vectors(2, 2000, 1))
     network.run()
     kinds = [type(segments.parse(payload)).__name__ for payload in network.datagrams]
-    marked = [isinstance(segments.parse(payload), Values) for payload in network.datagrams]
+    marked = [isinstance(segments.parse(payload), ValuesSegment) for payload in network.datagrams]
     assert network.marked == marked
     # Two workers, two transfers of 1000 values each: a head, and 4 segments of up to 256.
-    assert (kinds.count("Data"), kinds.count("Values")) == (4, 16)
+    assert (kinds.count("DataSegment"), kinds.count("ValuesSegment")) == (4, 16)
     assert network.tos == [0x28 if mark else 0 for mark in marked]
 
 

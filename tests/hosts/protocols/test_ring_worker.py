@@ -123,7 +123,7 @@ def test_error_feedback_is_kept_by_block():
 def test_with_a_statistic_a_codec_is_refused():
     text = (
         "codec thc: its workers agree on a statistic before they encode, partial sums have none: "
-        'use another codec, such as float16 or inceptionn, or aggregation = "ps"'
+        "use another codec, such as float16 or inceptionn"
     )
     with pytest.raises(ConfigError, match=f"^{re.escape(text)}$"):
         RingPlan.of(ring_job(codec=("thc", {})))
@@ -133,7 +133,7 @@ def test_with_a_statistic_a_codec_is_refused():
 
 
 def partial(**changes):
-    """Worker 0's first message to worker 1 of 3, for a vector of 4 values."""
+    """Return worker 0's first message to worker 1 of 3, for a vector of 4 values."""
     given = {"n": 4, "count": 0, "bitmap": 1, "body": np.ones(2, "<f4").tobytes()}
     return Message(**{"kind": Kind.PARTIAL_BLOCK, "ticket": 0} | given | changes).pack()
 
@@ -183,7 +183,7 @@ LEFT = ("10.0.0.1", 21003)
         (
             LEFT,
             partial(kind=Kind.WHOLE_BLOCK, ticket=1),
-            "ticket 1, WHOLE_BLOCK 0: not without this worker, who has not begun",
+            "ticket 1, WHOLE_BLOCK 0: not without this worker, which has not begun",
         ),
         (LEFT, b"\x08", "message of 1 bytes, the header alone takes 20"),
     ],

@@ -11,7 +11,7 @@ TABLE = [0, 2, 3, 5, 7, 9, 11, 13, 17, 19, 21, 23, 25, 27, 28, 30]
 
 
 def make(quorum=2, **options):
-    """Two workers on ports 1 and 2, four slots."""
+    """Return a model with two workers on ports 1 and 2, and four slots."""
     return SwitchModel(3, [Member(0, 1), Member(1, 2)], quorum, 4, TABLE, **options)
 
 
@@ -27,7 +27,7 @@ def send(model, worker, kind=Type.INDICES, index=1, port=None, norm=5, **fields)
 
 
 def summary(out):
-    """Receiver, type, round, count, bitmap."""
+    """Return receiver, type, round, count and bitmap."""
     return [(to, h.type, h.round, h.worker, h.bitmap) for to, h, _ in out]
 
 
@@ -60,7 +60,7 @@ def test_beyond_the_quorum_nothing_is_added():
     assert late[0][2] == first[0][2]
 
 
-def test_a_higher_round_starts_anew_and_a_lower_is_told_so():
+def test_a_higher_round_resets_the_slot_and_a_lower_gets_a_notice():
     model = make()
     send(model, 0)
     assert send(model, 0, round=2) == []

@@ -92,7 +92,8 @@ def expected(job, rows, tensor, tensors):
 
 
 def check_sums(network, exact_bitmaps=True):
-    """Replicas of a result are equal, and the sum of the codes of the workers in its bitmap."""
+    """Check that the replicas of a result are equal, and the sum of the codes of the workers in its
+    bitmap."""
     table = np.array(push_codec(network.job).table)
     copies = defaultdict(set)
     for payload in network.sums_sent:
@@ -127,7 +128,7 @@ def test_retransmission_with_a_full_quorum_is_exact(changes, chaos, sizes):
 
 
 def rebuilt(network, worker, ticket, n):
-    """A worker's result from its log and the packets: what came in time, decoded."""
+    """Return a worker's result from its log and the packets: what came in time, decoded."""
     job, codec = network.job, codecs.get("thc")
     width = aggregation.LANES[job.sum_bits]
     sent = {}
@@ -171,7 +172,7 @@ def test_every_reduce_ends_and_is_what_its_packets_say(changes, chaos, sizes, re
 @settings(max_examples=20)
 @given(CHAOS, st.integers(0, 3))
 def test_a_worker_that_never_speaks(chaos, mute):
-    """Left out at a quorum of all others, it follows them; the sums are theirs."""
+    """A worker that the quorum leaves out follows the others; the sums are theirs."""
 
     def fate(direction, worker, payload):
         fates = chaos(direction, worker, payload)
@@ -237,7 +238,7 @@ EVENTS = st.one_of(
 @settings(max_examples=150)
 @given(st.sampled_from(["lossy", "retransmit"]), st.integers(1, 4), st.lists(EVENTS, max_size=40))
 def test_no_event_harms_a_worker(reliability, quorum, events):
-    """It delivers finite values once, whatever packets arrive and timers fire."""
+    """A worker delivers finite values once, whatever packets arrive and timers fire."""
     worker = SwitchWorker(make_job(reliability=reliability, quorum=quorum), 1)
     actions = worker.reduce(0, gradients([3000], 4, 1)[0][0][1], 0)
     for what, value in events:

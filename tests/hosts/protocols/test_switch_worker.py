@@ -38,7 +38,7 @@ def sums(worker, slot, round, value=0, **fields):
 
 
 def started(**changes):
-    """A worker whose norm is answered: chunks 0 and 1 are in flight."""
+    """Return a worker whose norm is answered: chunks 0 and 1 are in flight."""
     worker = SwitchWorker(make_job(**changes), 1)
     worker.reduce(0, X, 0)
     answer(worker, Type.NORM_RESULT, 0, 1)

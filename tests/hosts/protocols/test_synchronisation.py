@@ -14,7 +14,7 @@ N = 50
 
 
 def synchronise(missed, threshold=2, start=None, epoch=0):
-    """Results by worker; the workers start in the order `start`, messages in between."""
+    """Return results by worker; the workers start in the order `start`, messages in between."""
     job = make_job(workers=len(missed), sync_threshold=threshold)
     syncs = [Synchronisation(job, w) for w in range(job.workers)]
     addresses = [job.stream_address(w) for w in range(job.workers)]
@@ -81,7 +81,7 @@ def test_an_epoch_synchronises_once():
         (
             ("10.0.0.7", 1),
             Message(Kind.REPORT, 0),
-            "synchronisation message from ('10.0.0.7', 1), who is no worker of this job",
+            "synchronisation message from ('10.0.0.7', 1), which is not a worker of this job",
         ),
         (
             ("10.0.0.2", 21003),

@@ -9,7 +9,7 @@ from stream_network import MS, A, B, StreamNetwork, chaos
 from gradplane.hosts.protocols.actions import Received
 from gradplane.hosts.stream import segments
 from gradplane.hosts.stream.incoming import MAX_MESSAGE
-from gradplane.hosts.stream.segments import SEGMENT, Ack, Data, Values
+from gradplane.hosts.stream.segments import SEGMENT, Ack, DataSegment, ValuesSegment
 from gradplane.hosts.stream.stream import Stream, StreamError
 
 
@@ -50,14 +50,14 @@ def test_values_arrive_behind_their_messages_bytes(seed, loss, jitter, sizes):
     net.run()
     assert net.received[A, B] == [data + values for data, values in sent]
     kinds = [(type(segments.parse(d)), len(d)) for d in net.datagrams]
-    assert net.tos == [0x28 if kind is Values else 0 for kind, _ in kinds]
-    assert all(size <= 1040 for kind, size in kinds if kind is Values)
+    assert net.tos == [0x28 if kind is ValuesSegment else 0 for kind, _ in kinds]
+    assert all(size <= 1040 for kind, size in kinds if kind is ValuesSegment)
 
 
 def test_values_may_change_on_the_way_but_not_their_number():
     net = StreamNetwork()
     net.perform(A, net.streams[A].send_message(B, b"head", 0, bytes(1028)))
-    first, second = (d for d in net.datagrams[:3] if isinstance(segments.parse(d), Values))
+    first, second = (d for d in net.datagrams[:3] if isinstance(segments.parse(d), ValuesSegment))
     assert (len(first), len(second)) == (16 + 1024, 16 + 4)
     stream = Stream(B[1])
     for datagram in (net.datagrams[0], first, second[:16] + b"\xff\x00\xff\x00"):
@@ -68,9 +68,9 @@ def test_values_may_change_on_the_way_but_not_their_number():
 @pytest.mark.parametrize("flags, place", [(False, (0, 3)), (True, (0, 1)), (True, (1, 3))])
 def test_values_that_no_message_announced_make_none(flags, place):
     stream = Stream(B[1])
-    stream.receive(A, Data(1, 0, 0, *place, bytes(SEGMENT), flags).pack(), 0)
+    stream.receive(A, DataSegment(1, 0, 0, *place, bytes(SEGMENT), flags).pack(), 0)
     for sequence in (1, 2):
-        actions = stream.receive(A, Values(1, sequence, bytes(8)).pack(), 0)
+        actions = stream.receive(A, ValuesSegment(1, sequence, bytes(8)).pack(), 0)
         assert not [action for action in actions if isinstance(action, Received)]
 
 
@@ -89,7 +89,7 @@ def test_nothing_is_sent_twice_without_loss():
     net = StreamNetwork()
     net.send(A, B, bytes(100 * SEGMENT))
     net.run()
-    data = [d for d in net.datagrams if isinstance(segments.parse(d), Data)]
+    data = [d for d in net.datagrams if isinstance(segments.parse(d), DataSegment)]
     assert len(data) == 100
     assert 50 <= len(net.datagrams) - len(data) <= 60, "every second segment is acknowledged"
 
@@ -111,7 +111,7 @@ def test_a_lost_segment_is_sent_again_when_it_is_overtaken():
 
     def fate(payload):
         segment = segments.parse(payload)
-        if isinstance(segment, Data) and segment.sequence == 3 and not dropped:
+        if isinstance(segment, DataSegment) and segment.sequence == 3 and not dropped:
             dropped.append(payload)
             return []
         return [MS]
@@ -169,8 +169,8 @@ def test_a_restarted_receiver_is_reported():
 def test_a_receiver_holds_no_more_than_its_window():
     stream = Stream(1)
     for sequence in range(1, 2000):
-        stream.receive(A, Data(1, sequence, 0, sequence, 3000, bytes(SEGMENT)).pack(), 0)
-    (action,) = stream.receive(A, Data(1, 5000, 0, 5000, 9000, bytes(SEGMENT)).pack(), 0)
+        stream.receive(A, DataSegment(1, sequence, 0, sequence, 3000, bytes(SEGMENT)).pack(), 0)
+    (action,) = stream.receive(A, DataSegment(1, 5000, 0, 5000, 9000, bytes(SEGMENT)).pack(), 0)
     ack = segments.parse(action.payload)
     assert (ack.next, ack.beyond.bit_count()) == (0, 256)
 
@@ -178,10 +178,13 @@ def test_a_receiver_holds_no_more_than_its_window():
 @pytest.mark.parametrize(
     "first, second",
     [
-        (Data(1, 0, 0, 0, 2, bytes(SEGMENT)), Data(1, 1, 0, 0, 2, bytes(SEGMENT))),
-        (Data(1, 0, 0, 1, 2, b"x"), Data(1, 1, 0, 1, 2, b"x")),
-        (Data(1, 0, 0, 0, 2, bytes(SEGMENT)), Data(1, 1, 1, 1, 2, b"x")),
-        (Data(1, 0, 0, 0, 2**31, bytes(SEGMENT)), Data(1, 1, 0, 1, 2**31, bytes(SEGMENT))),
+        (DataSegment(1, 0, 0, 0, 2, bytes(SEGMENT)), DataSegment(1, 1, 0, 0, 2, bytes(SEGMENT))),
+        (DataSegment(1, 0, 0, 1, 2, b"x"), DataSegment(1, 1, 0, 1, 2, b"x")),
+        (DataSegment(1, 0, 0, 0, 2, bytes(SEGMENT)), DataSegment(1, 1, 1, 1, 2, b"x")),
+        (
+            DataSegment(1, 0, 0, 0, 2**31, bytes(SEGMENT)),
+            DataSegment(1, 1, 0, 1, 2**31, bytes(SEGMENT)),
+        ),
     ],
 )
 def test_pieces_that_do_not_fit_make_no_message(first, second):
@@ -229,14 +232,14 @@ def test_values_that_are_not_whole():
 @pytest.mark.parametrize(
     "datagram, message",
     [
-        (b"\xda\x01", "2 bytes are no segment"),
+        (b"\xda\x01", "2 bytes are not a segment"),
         (bytes(40), "40 bytes from 00000000 are no segment"),
-        (Data(1, 0, 0, 2, 2, b"").pack(), "segment 2 of a message of 2"),
-        (Data(1, 0, 0, 0, 2, b"short").pack(), "segment 0 of 2 has 5 bytes, not 1400"),
+        (DataSegment(1, 0, 0, 2, 2, b"").pack(), "segment 2 of a message of 2"),
+        (DataSegment(1, 0, 0, 0, 2, b"short").pack(), "segment 0 of 2 has 5 bytes, not 1400"),
         (Ack(1, 1, 0, 0).pack() + b"x", "57 bytes from da020000 are no segment"),
-        (Values(1, 0, b"").pack(), "16 bytes from da030000 are no segment"),
-        (Values(1, 0, bytes(1028)).pack(), "1044 bytes from da030000 are no segment"),
-        (Values(1, 0, bytes(7)).pack(), "7 bytes are no float32 values"),
+        (ValuesSegment(1, 0, b"").pack(), "16 bytes from da030000 are no segment"),
+        (ValuesSegment(1, 0, bytes(1028)).pack(), "1044 bytes from da030000 are no segment"),
+        (ValuesSegment(1, 0, bytes(7)).pack(), "7 bytes are not float32 values"),
         (b"\xda\x01\0\2" + bytes(24), "28 bytes from da010002 are no segment"),
         (b"\xda\x03\0\1" + bytes(16), "20 bytes from da030001 are no segment"),
     ],
@@ -248,9 +251,9 @@ def test_what_is_no_segment(datagram, message):
 
 def test_segments_round_trip():
     for segment in (
-        Data(2**64 - 1, 5, 6, 7, 8, bytes(SEGMENT)),
-        Data(1, 5, 6, 0, 2, b"short", values=True),
-        Values(2**64 - 1, 2**32 - 1, bytes(1024)),
+        DataSegment(2**64 - 1, 5, 6, 7, 8, bytes(SEGMENT)),
+        DataSegment(1, 5, 6, 0, 2, b"short", values=True),
+        ValuesSegment(2**64 - 1, 2**32 - 1, bytes(1024)),
         Ack(3, 4, 5, 2**256 - 1),
     ):
         assert segments.parse(segment.pack()) == segment

@@ -62,22 +62,22 @@ def test_epochs_differ_and_repeat_with_the_seed():
 
 OWN = """
 import numpy as np
-from gradplane.hosts.training.datasets import Data
+from gradplane.hosts.training.datasets import Dataset
 
 def good(seed, rows=6):
     x = np.full((rows, 3), seed, np.float32)
-    return Data(x, np.arange(rows), x, np.arange(rows))
+    return Dataset(x, np.arange(rows), x, np.arange(rows))
 
 x, y = np.zeros((4, 3), np.float32), np.array([0, 1, 0, 1])
 def none(seed): return None
-def wide(seed): return Data(x.astype(np.float64), y, x, y)
-def labels(seed): return Data(x, y.astype(np.int32), x, y)
-def listed(seed): return Data(x, y, x.tolist(), y)
-def uneven(seed): return Data(x, y[:3], x, y)
-def nan(seed): return Data(x + np.float32("nan"), y, x, y)
-def negative(seed): return Data(x, y - 1, x, y)
-def other(seed): return Data(x, y, x[:, :2], y)
-def takes(seed, *, path): return Data(x, y, x, y)
+def wide(seed): return Dataset(x.astype(np.float64), y, x, y)
+def labels(seed): return Dataset(x, y.astype(np.int32), x, y)
+def listed(seed): return Dataset(x, y, x.tolist(), y)
+def uneven(seed): return Dataset(x, y[:3], x, y)
+def nan(seed): return Dataset(x + np.float32("nan"), y, x, y)
+def negative(seed): return Dataset(x, y - 1, x, y)
+def other(seed): return Dataset(x, y, x[:, :2], y)
+def takes(seed, *, path): return Dataset(x, y, x, y)
 """
 
 
@@ -109,12 +109,13 @@ def test_ones_own_data():
             "digits",
             {"split": 1},
             "data digits: called with seed, split, but it takes (seed: int, test: float = 0.2) ->"
-            " gradplane.hosts.training.datasets.Data (got an unexpected keyword argument 'split')",
+            " gradplane.hosts.training.datasets.Dataset (got an unexpected keyword argument"
+            " 'split')",
         ),
         (
             "own_data_file:none",
             {},
-            "data own_data_file:none: expected a gradplane.hosts.training.datasets.Data"
+            "data own_data_file:none: expected a gradplane.hosts.training.datasets.Dataset"
             "(train_x, train_y, test_x, test_y), got NoneType",
         ),
         (

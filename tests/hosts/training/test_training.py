@@ -22,7 +22,7 @@ def job(**changes):
 
 
 def answer_together(trainings, steps):
-    """The answers to one step of all workers."""
+    """Return the answers to one step of all workers."""
     first = steps[0]
     if isinstance(first, Reduce):
         mean = np.mean([step.vector for step in steps], axis=0)
@@ -35,7 +35,7 @@ def answer_together(trainings, steps):
 
 
 def run(config):
-    """All steps of all workers, in lockstep: a list of one list for each step."""
+    """Return all steps of all workers, in lockstep: a list of one list for each step."""
     trainings = [train(config, worker) for worker in range(config.workers)]
     steps = [[next(training) for training in trainings]]
     while True:

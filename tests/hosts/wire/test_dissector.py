@@ -77,7 +77,8 @@ def compressed_frames():
 
 
 def tshark(folder, *options, lua=LUA, packets=None):
-    """The lines that tshark prints about packets, or frames(). It runs no Lua scripts for root."""
+    """Return the lines that tshark prints about packets, or frames(). It runs no Lua scripts for
+    root."""
     folder.chmod(0o755)
     shutil.copy(lua, folder / "gradplane.lua")
     wrpcap(str(folder / "frames.pcap"), packets or frames())

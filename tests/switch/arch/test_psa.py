@@ -68,15 +68,15 @@ def refused(**parts: str) -> str:
 
 
 def test_digests_are_of_the_ingress_deparser() -> None:
-    told = refused(ingress_locals="Digest<a_t>() d;", ingress=TO_1 + "d.pack(h.a);")
-    assert "Digest.pack may be called in the ingress deparser only, not in the ingress" in told
+    message = refused(ingress_locals="Digest<a_t>() d;", ingress=TO_1 + "d.pack(h.a);")
+    assert "Digest.pack may be called in the ingress deparser only, not in the ingress" in message
 
 
 def test_questions_about_the_packet_are_for_its_deparser() -> None:
-    told = refused(ingress="if (psa_normal(o)) { h.a.x = 1; }")
-    assert "psa_normal may be called in the ingress deparser only" in told
-    told = refused(egress="if (psa_clone_e2e(o)) { h.a.x = 1; }")
-    assert "psa_clone_e2e may be called in the egress deparser only" in told
+    message = refused(ingress="if (psa_normal(o)) { h.a.x = 1; }")
+    assert "psa_normal may be called in the ingress deparser only" in message
+    message = refused(egress="if (psa_clone_e2e(o)) { h.a.x = 1; }")
+    assert "psa_clone_e2e may be called in the egress deparser only" in message
 
 
 TABLE = "table t { key = { h.a.x : exact; } actions = { act; } default_action = act(); %s }"
@@ -85,34 +85,34 @@ TABLE = "table t { key = { h.a.x : exact; } actions = { act; } default_action = 
 def test_direct_counters_and_meters_are_for_their_tables_actions() -> None:
     counter = "DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) dc;"
     owned = counter + "action act() { dc.count(); }" + TABLE % "psa_direct_counter = dc;"
-    told = refused(ingress_locals=owned, ingress="t.apply(); dc.count();")
-    assert "DirectCounter.count may be called in an action of the table that owns" in told
-    assert "psa_direct_counter = ingress.dc" in told
-    told = refused(ingress_locals=counter + "action act() { dc.count(); }" + TABLE % "",
+    message = refused(ingress_locals=owned, ingress="t.apply(); dc.count();")
+    assert "DirectCounter.count may be called in an action of the table that owns" in message
+    assert "psa_direct_counter = ingress.dc" in message
+    message = refused(ingress_locals=counter + "action act() { dc.count(); }" + TABLE % "",
                    ingress="t.apply();")  # fmt: skip
-    assert "DirectCounter.count may be called in an action" in told
+    assert "DirectCounter.count may be called in an action" in message
     other = TABLE.replace(" t ", " u ") % "psa_direct_counter = dc;"
-    told = refused(ingress_locals=owned + other, ingress="t.apply(); u.apply();")
-    assert "psa_direct_counter: this direct_counter belongs to table ingress.t" in told
+    message = refused(ingress_locals=owned + other, ingress="t.apply(); u.apply();")
+    assert "psa_direct_counter: this direct_counter belongs to table ingress.t" in message
     meter = "DirectMeter(PSA_MeterType_t.BYTES) dm; PSA_MeterColor_t c;"
-    told = refused(ingress_locals=meter, ingress="c = dm.execute();")
-    assert "DirectMeter.execute may be called in an action" in told
+    message = refused(ingress_locals=meter, ingress="c = dm.execute();")
+    assert "DirectMeter.execute may be called in an action" in message
 
 
 def test_a_checksum_belongs_to_one_block() -> None:
-    told = refused(types="InternetChecksum() ck;", ingress=TO_1 + "ck.clear();",
+    message = refused(types="InternetChecksum() ck;", ingress=TO_1 + "ck.clear();",
                    egress="ck.clear();")  # fmt: skip
-    assert "InternetChecksum ck is used in more than one block" in told
+    assert "InternetChecksum ck is used in more than one block" in message
 
 
 def test_internet_checksums_are_of_16_bit_words() -> None:
-    told = refused(egress_locals="InternetChecksum() ck;", egress="ck.add({ h.a.x, h.a });")
-    assert "InternetChecksum.add: the data have 40 bits, which is no multiple of 16" in told
+    message = refused(egress_locals="InternetChecksum() ck;", egress="ck.add({ h.a.x, h.a });")
+    assert "InternetChecksum.add: the data has 40 bits, which is no multiple of 16" in message
 
 
 def test_v1models_externs_are_not_psas() -> None:
-    told = refused(types="extern void clone(in bit<32> session);", ingress="clone(1);")
-    assert "extern clone has no implementation" in told
+    message = refused(types="extern void clone(in bit<32> session);", ingress="clone(1);")
+    assert "extern clone has no implementation" in message
 
 
 def test_bmv2s_name_of_the_include_is_known() -> None:
@@ -133,20 +133,20 @@ def test_the_pipelines_may_be_made_in_place() -> None:
 
 
 def test_registers_hold_numbers() -> None:
-    told = refused(ingress_locals="Register<a_t, bit<8>>(4) r;")
-    assert "Register of header a_t" in told or "a cell must be bit<W>, int<W> or bool" in told
+    message = refused(ingress_locals="Register<a_t, bit<8>>(4) r;")
+    assert "Register of header a_t" in message or "a cell must be bit<W>, int<W> or bool" in message
 
 
 def test_indices_bounds_and_results_are_numbers() -> None:
-    told = refused(ingress_locals="Counter<bit<32>, a_t>(4, PSA_CounterType_t.BYTES) c;",
+    message = refused(ingress_locals="Counter<bit<32>, a_t>(4, PSA_CounterType_t.BYTES) c;",
                    ingress="c.count(h.a);")  # fmt: skip
-    assert "argument 1 of Counter.count must be bit<W>, int<W> or bool, not" in told
-    told = refused(ingress_locals="Hash<bit<8>>(PSA_HashAlgorithm_t.CRC16) c;",
+    assert "argument 1 of Counter.count must be bit<W>, int<W> or bool, not" in message
+    message = refused(ingress_locals="Hash<bit<8>>(PSA_HashAlgorithm_t.CRC16) c;",
                    ingress="h.a.x = c.get_hash(h.a, h.a.y, h.a);")  # fmt: skip
-    assert "argument 3 of Hash.get_hash must be bit<W>" in told
-    told = refused(ingress_locals="Hash<a_t>(PSA_HashAlgorithm_t.CRC16) c;",
+    assert "argument 3 of Hash.get_hash must be bit<W>" in message
+    message = refused(ingress_locals="Hash<a_t>(PSA_HashAlgorithm_t.CRC16) c;",
                    ingress="h.a = c.get_hash(h.a.y);")  # fmt: skip
-    assert "Hash of a_t: it must be bit<W> or int<W>" in told
+    assert "Hash of a_t: it must be bit<W> or int<W>" in message
 
 
 # -- messages -----------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ def test_clones_are_cut_before_egress_and_have_their_sessions_class(engine: str)
 def test_what_never_ends_is_ended(engine: str) -> None:
     sw = switch(engine, ingress=TO_1 + "o.resubmit = true;")
     assert sw.process(0, packet()) == []
-    assert sw.state.drops == {f"a packet came round {PASS_LIMIT} times": 1}
+    assert sw.state.drops == {f"a packet was resubmitted or recirculated {PASS_LIMIT} times": 1}
     sw = switch(engine, egress="o.clone = true; o.clone_session_id = (CloneSessionId_t) 2;")
     sw.clone_session(2, [8])
     assert len(sw.process(0, packet())) == PASS_LIMIT
@@ -349,7 +349,7 @@ def test_action_selectors_and_empty_groups(engine: str) -> None:
 
 
 def test_an_empty_group_without_an_action_of_its_own_has_no_action() -> None:
-    """Whatever the default action is, where the table has NoAction (PSA, action selectors)."""
+    """This holds for any default action, where the table has NoAction (PSA, action selectors)."""
     kind = "ActionSelector(PSA_HashAlgorithm_t.CRC16, 8, 16)"
     locals_ = PROFILED.format(kind=kind, selector="", more="default_action = set(3);")
     for listed, y in (("NoAction;", 0), ("", 3)):
@@ -389,43 +389,47 @@ def test_tables_share_a_profile_whatever_the_order_of_their_actions(engine: str)
 
 
 def test_tables_that_share_a_profile_list_the_same_actions_and_selector_keys() -> None:
-    told = refused(ingress_locals=SHARED.format(key="h.a.kind", actions="add;"),
+    message = refused(ingress_locals=SHARED.format(key="h.a.kind", actions="add;"),
                    ingress=TO_1 + "t.apply(); u.apply();")  # fmt: skip
-    assert "table ingress.u shares ingress.impl with table ingress.t, but not its actions" in told
-    told = refused(ingress_locals=SHARED.format(key="h.a.z", actions="add; mark;"),
+    assert (
+        "table ingress.u shares ingress.impl with table ingress.t, but not its actions" in message
+    )
+    message = refused(ingress_locals=SHARED.format(key="h.a.z", actions="add; mark;"),
                    ingress=TO_1 + "t.apply(); u.apply();")  # fmt: skip
-    assert "but not its keys of kind selector\n    table ingress.t has h.a.kind" in told
+    assert "but not its keys of kind selector\n    table ingress.t has h.a.kind" in message
 
 
 def test_selector_keys_are_for_selectors() -> None:
     locals_ = PROFILED.format(kind="ActionProfile(4)", selector="h.a.z : selector;", more="")
-    told = refused(ingress_locals=locals_)
-    assert "has a key of kind selector and no action selector" in told
+    message = refused(ingress_locals=locals_)
+    assert "has a key of kind selector and no action selector" in message
 
 
 def test_entries_of_a_table_with_an_action_profile_are_the_control_planes() -> None:
     more = "const entries = { 1 : set(3); }"
-    told = refused(ingress_locals=PROFILED.format(kind="ActionProfile(4)", selector="", more=more))
-    assert "table ingress.t has entries and the action profile ingress.impl" in told
+    message = refused(
+        ingress_locals=PROFILED.format(kind="ActionProfile(4)", selector="", more=more)
+    )
+    assert "table ingress.t has entries and the action profile ingress.impl" in message
 
 
 def test_an_idle_timeout_is_of_its_enum() -> None:
-    told = refused(ingress_locals="action act() { }" + TABLE % "psa_idle_timeout = true;")
-    assert "property psa_idle_timeout must be a member of PSA_IdleTimeout_t" in told
+    message = refused(ingress_locals="action act() { }" + TABLE % "psa_idle_timeout = true;")
+    assert "property psa_idle_timeout must be a member of PSA_IdleTimeout_t" in message
 
 
 def test_an_action_for_empty_groups_must_be_the_tables() -> None:
     locals_ = PROFILED.format(kind="ActionProfile(4)", selector="",
                               more="psa_empty_group_action = other();")  # fmt: skip
-    told = refused(ingress_locals="action other() { }" + locals_)
-    assert "action other is not in the list of table t" in told
+    message = refused(ingress_locals="action other() { }" + locals_)
+    assert "action other is not in the list of table t" in message
 
 
 @engines
-def test_idle_entries_are_told_of(engine: str) -> None:
+def test_idle_entries_are_reported(engine: str) -> None:
     now = [0]
     idle = "psa_idle_timeout = PSA_IdleTimeout_t.%s;"
-    for wanted, told in (("NOTIFY_CONTROL", 1), ("NO_TIMEOUT", 0)):
+    for wanted, expected in (("NOTIFY_CONTROL", 1), ("NO_TIMEOUT", 0)):
         sw = switch(engine, clock=lambda: now[0], ingress=TO_1 + "t.apply();",
                     ingress_locals="action act() { }" + TABLE % (idle % wanted))  # fmt: skip
         entry = sw.table("t").add({"h.a.x": 1}, "act")
@@ -436,7 +440,7 @@ def test_idle_entries_are_told_of(engine: str) -> None:
         assert sw.messages() == []
         now[0] += 900
         notices = [m for m in sw.messages() if isinstance(m, IdleNotice)]
-        assert len(notices) == told
+        assert len(notices) == expected
 
 
 def test_the_direct_counter_of_misses_counts_where_the_default_action_does() -> None:
@@ -457,7 +461,7 @@ def test_types_in_registers_are_the_programs() -> None:
 # -- traces -------------------------------------------------------------------------------------
 
 
-def test_a_trace_tells_of_all_blocks_and_copies() -> None:
+def test_a_trace_shows_all_blocks_and_copies() -> None:
     sw = switch(
         ingress=TO_1 + "o.clone = true; o.clone_session_id = (CloneSessionId_t) (bit<16>) h.a.x;"
     )

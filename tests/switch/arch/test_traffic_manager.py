@@ -147,8 +147,10 @@ def test_run_once_hands_recirculation_to_the_caller() -> None:
 def test_endless_recirculation_ends() -> None:
     sw = switch(egress="recirculate_preserving_field_list(0);")
     assert sw.process(1, packet()) == []
-    assert sw.messages() == [Fault("packet dropped: a packet came round 1000 times")]
-    assert sw.state.drops == {"a packet came round 1000 times": 1}
+    assert sw.messages() == [
+        Fault("packet dropped: a packet was resubmitted or recirculated 1000 times")
+    ]
+    assert sw.state.drops == {"a packet was resubmitted or recirculated 1000 times": 1}
 
 
 def test_a_storm_of_recirculated_copies_ends() -> None:
@@ -248,7 +250,7 @@ def test_truncate_cuts_what_leaves() -> None:
 # -- several packets ----------------------------------------------------------------------------
 
 
-def test_batches_and_buffers_tell_each_output_its_cause() -> None:
+def test_batches_and_buffers_give_the_cause_of_each_output() -> None:
     import numpy as np
 
     sw = switch(ingress="s.mcast_grp = (bit<16>) h.a.kind;")

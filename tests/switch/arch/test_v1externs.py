@@ -232,7 +232,7 @@ def test_digests_have_the_values_of_the_call() -> None:
     assert (digest.name, digest.data) == ("seen_t", [3, 0x0102])
 
 
-def test_idle_entries_are_told_of_each_time_their_timeout_passes() -> None:
+def test_idle_entries_are_reported_each_time_their_timeout_passes() -> None:
     now = 0
     sw = switch(
         clock=lambda: now,

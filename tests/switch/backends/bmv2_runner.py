@@ -36,7 +36,7 @@ QUIET, LONGEST = 0.25, 5.0  # seconds without a packet that end a test; for anyt
 
 
 def available() -> bool:
-    """Whether simple_switch and its command line are on PATH."""
+    """Return whether simple_switch and its command line are on PATH."""
     return all(shutil.which(name) for name in (SWITCH, CLI))
 
 
@@ -121,7 +121,7 @@ class _Bmv2Tester(Tester):
         self.command(" ".join(map(_word, words)))
 
     def check_counter(self, line: int, name: str, index: str, **rest: str) -> None:  # type: ignore[override]
-        """Not asked: counters are compared over P4Runtime."""
+        """Do nothing: counters are compared over P4Runtime."""
 
     def _add(self, table: MatchTable, entry: Entry) -> None:
         if not isinstance(entry.action, ActionData):
@@ -183,7 +183,7 @@ def _match(kind: str, width: int, match: Any) -> str:
 
 
 def _word(word: str) -> str:
-    """A word of a command, with numbers as simple_switch_CLI reads them."""
+    """Return a word of a command, with numbers as simple_switch_CLI reads them."""
     try:
         return str(int(word, 0))
     except ValueError:
@@ -198,7 +198,7 @@ def _free_port() -> int:
 
 @contextmanager
 def _cli(thrift: str, switch: subprocess.Popen[bytes], log: Path) -> Iterator[Any]:
-    """A function that gives a line to simple_switch_CLI and returns its answer."""
+    """Provide a function that gives a line to simple_switch_CLI and returns its answer."""
     _wait_for(int(thrift), switch, log)
     pipe = subprocess.PIPE
     command = [CLI, "--thrift-port", thrift]

@@ -39,7 +39,7 @@ def compiled(program: str | Path, arch: str | None = None) -> dict[str, Any]:
 
 
 def test_names_are_those_of_the_control_plane() -> None:
-    """What a controller finds in P4Info it finds in the JSON, by the same name."""
+    """The objects that a controller finds in P4Info are in the JSON, by the same names."""
     found = compiled(STF / "exercises" / "router.p4")
     assert [table["name"] for table in found["pipelines"][0]["tables"]] == ["I.routes"]
     assert found["pipelines"][0]["tables"][0]["key"][0]["name"] == "h.ipv4.dst"

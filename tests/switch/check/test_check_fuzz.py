@@ -19,7 +19,7 @@ OTHERS = "0 -1 true {} {1,2} ... {#} _ error.NoError m hdr hdr.h sm exact bit<8>
 
 
 def mutated(text: str, chance: random.Random) -> str:
-    """The program with one to three of its words replaced, mostly by other words in it."""
+    """Return the program with one to three of its words replaced, mostly by other words in it."""
     tokens = TOKEN.findall(text)
     words = [i for i, token in enumerate(tokens) if WORD.fullmatch(token)]
     for at in chance.sample(words, chance.choice([1, 1, 2, 3])):

@@ -76,12 +76,12 @@ def sized(t: Kind) -> bool:
 
 
 def number(t: Kind) -> Kind:
-    """What an enum with a type is in an expression."""
+    """Return the type that an enum with a type has in an expression."""
     return t[1] if t[0] in ("S", "SI") else t  # type: ignore[return-value]
 
 
 def common(a: Kind, b: Kind) -> Kind | None:
-    """The type both operands get, where they are numbers."""
+    """Return the type both operands get, where they are numbers."""
     a, b = number(a), number(b)
     if a == b and (sized(a) or a == LITERAL):
         return a

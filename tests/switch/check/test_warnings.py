@@ -36,7 +36,7 @@ def warnings(body: str = "", kind: str = "", **parts: str) -> list[str]:
     return [w.message for w in found if (w.kind == kind if kind else w.kind != "unused")]
 
 
-def test_the_place_is_told() -> None:
+def test_the_place_is_reported() -> None:
     text = TEMPLATE.format(
         top="", locals="", states="", transition="accept;", body="bit<8> n; m.x = n;"
     )
@@ -163,19 +163,19 @@ def test_empty_range() -> None:
     ],
 )
 def test_cases_that_an_earlier_one_takes(cases: str, said: int) -> None:
-    told = ["this case is never reached: an earlier case matches all its values"]
-    assert warnings(transition=f"select(hdr.h.a) {{ {cases} }}") == told * said
+    expected = ["this case is never reached: an earlier case matches all its values"]
+    assert warnings(transition=f"select(hdr.h.a) {{ {cases} }}") == expected * said
 
 
 def test_entries_that_an_earlier_one_takes() -> None:
     table = """table t {{ key = {{ m.x : {}; }} actions = {{ NoAction; }}
                const entries = {{ {} }} }}"""
-    told = ["this entry is never matched"]
+    expected = ["this entry is never matched"]
     some, apply = "1 &&& 1 : NoAction; 3 : NoAction; 2 : NoAction;", "t.apply();"
-    assert warnings(apply, locals=table.format("ternary", some)) == told
+    assert warnings(apply, locals=table.format("ternary", some)) == expected
     assert warnings(apply, locals=table.format("ternary", some).replace("const", "")) == []
     prefixes = "0x10 &&& 0xf0 : NoAction; 0x12 : NoAction; 0x1f &&& 0xf0 : NoAction;"
-    assert warnings(apply, locals=table.format("lpm", prefixes)) == told
+    assert warnings(apply, locals=table.format("lpm", prefixes)) == expected
 
 
 def test_priorities_of_entries() -> None:
@@ -230,8 +230,8 @@ def test_right(body: str) -> None:
 
 def test_out_parameter_never_set() -> None:
     top = "void f(out bit<8> a, out h_t h) { if (h.isValid()) { a = 1; } } void g(out bit<8> b) { }"
-    told = ["b is an out parameter and is never given a value"]
-    assert warnings("f(m.x, hdr.h); g(m.x);", top=top) == told
+    expected = ["b is an out parameter and is never given a value"]
+    assert warnings("f(m.x, hdr.h); g(m.x);", top=top) == expected
 
 
 def test_key_that_is_constant() -> None:
@@ -245,8 +245,8 @@ def test_local_that_hides_a_parameter() -> None:
 
 def test_property_of_no_meaning() -> None:
     table = "table t { key = { m.x : exact; } actions = { NoAction; } counter = 3; }"
-    told = ["the architecture's tables have no property counter: it is ignored"]
-    assert warnings("t.apply();", locals=table) == told
+    expected = ["the architecture's tables have no property counter: it is ignored"]
+    assert warnings("t.apply();", locals=table) == expected
 
 
 def test_an_int_where_a_new_type_is_wanted() -> None:

@@ -8,7 +8,14 @@ import pytest
 from one_of_each import SOURCE, packet
 
 from gradplane.switch import Switch
-from gradplane.switch.commands import COMMANDS, CommandError, NoPorts, PortStatus, Target, run_words
+from gradplane.switch.commands import (
+    COMMANDS,
+    CommandError,
+    CommandTarget,
+    NoPorts,
+    PortStatus,
+    run_words,
+)
 
 
 def out(sw: Switch, port: int, data: bytes) -> list[tuple[int, bytes]]:
@@ -344,9 +351,9 @@ def test_each_command_is_explained(sw: Switch) -> None:
     assert "table_add" in listed
     assert "load_new_config_file" not in listed
     for name in COMMANDS:
-        usage, told = sw.run_commands(f"help {name}").splitlines()
+        usage, summary = sw.run_commands(f"help {name}").splitlines()
         assert usage.split()[0] == name
-        assert told.endswith(".")
+        assert summary.endswith(".")
 
 
 def test_ports_are_those_of_the_running_switch(sw: Switch) -> None:
@@ -354,7 +361,7 @@ def test_ports_are_those_of_the_running_switch(sw: Switch) -> None:
         def status(self) -> list[PortStatus]:
             return [PortStatus(1, "s1-eth1", True), PortStatus(2, "s1-eth2", False)]
 
-    target = Target(sw, Ports())
+    target = CommandTarget(sw, Ports())
     rows = run_words(target, ["show_ports"]).splitlines()[2:]
     assert [row.split() for row in rows] == [["1", "s1-eth1", "UP"], ["2", "s1-eth2", "DOWN"]]
 
@@ -369,7 +376,7 @@ def test_a_switch_in_a_program_has_no_interfaces(sw: Switch) -> None:
 # -- what is refused -----------------------------------------------------------------------------
 
 
-def test_all_that_failed_is_told_with_its_line_and_the_rest_is_done(sw: Switch) -> None:
+def test_failed_lines_are_reported_and_the_others_are_run(sw: Switch) -> None:
     said = refusal(
         sw,
         "# comment\n\ntable_ad hosts\ntable_add hosts forward 1 => 1 // comment\n"
@@ -421,7 +428,7 @@ def test_all_that_failed_is_told_with_its_line_and_the_rest_is_done(sw: Switch) 
          " members: none"),
         ("table_indirect_add paths 1 =>", "table I.paths: after => expected a member's number and"
          " nothing else, got nothing"),
-        ("table_set_timeout hosts 0 1", "table I.hosts: the source does not say support_timeout ="
+        ("table_set_timeout hosts 0 1", "table I.hosts: the source does not set support_timeout ="
          " true"),
         ("register_read cells 3", "register I.cells: index 3 is not within 0 to 2"),
         ("register_write cells 0 0x100000000", "register I.cells: value 4294967296 does not fit"
@@ -455,7 +462,7 @@ def test_all_that_failed_is_told_with_its_line_and_the_rest_is_done(sw: Switch) 
          " (SetForwardingPipelineConfig)"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told(sw: Switch, line: str, message: str) -> None:
+def test_errors_are_reported(sw: Switch, line: str, message: str) -> None:
     assert refusal(sw, line) == f"s1.txt:1: {message}"
 
 

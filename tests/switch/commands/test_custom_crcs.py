@@ -92,7 +92,7 @@ def test_each_call_has_parameters_of_its_own(engine: str) -> None:
          " REFLECT_REMAINDER"),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told(line: str, message: str) -> None:
+def test_errors_are_reported(line: str, message: str) -> None:
     with pytest.raises(CommandError) as caught:
         Switch("crc.p4", text=SOURCE).run_commands(line, "f")
     assert str(caught.value) == f"f:1: {message}"

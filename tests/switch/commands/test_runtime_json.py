@@ -96,7 +96,7 @@ GROUP = WHOLE["multicast_group_entries"][0]
          ' replicas: expected [{"egress_port": 1, "instance": 1}, ...]'),
     ],
 )  # fmt: skip
-def test_what_is_wrong_is_told_with_its_place(
+def test_errors_are_reported_with_their_place(
     sw: Switch, change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(CommandError) as caught:

@@ -90,7 +90,7 @@ def raw(interface: str) -> socket.socket:
 
 
 def exchange(host1: socket.socket, host2: socket.socket, x: int) -> int | None:
-    """Field y of the packet when it comes out; None: it does not."""
+    """Return field y of the packet when it comes out; None if it does not."""
     host1.send(packet(x=x, z=0x77, payload=bytes(60)))
     try:
         while True:

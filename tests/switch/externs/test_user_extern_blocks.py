@@ -39,7 +39,7 @@ def test_every_type_in_every_block_is_alike_in_both_engines() -> None:
         assert pair[0].register(register).read(0) == pair[1].register(register).read(0)
 
 
-def test_a_trace_tells_arguments_and_results_as_python_has_them() -> None:
+def test_a_trace_shows_arguments_and_results_as_python_values() -> None:
     text = everything("jit").trace(0, bytes([200, 3, 9]) + bytes(8)).text()
     for line in (
         "flipped(true) -> [false, ",

@@ -28,7 +28,7 @@ HOOKED = "extern Hooked { Hooked(); abstract bit<8> f(in bit<8> a); bit<8> go(in
 
 
 @pytest.mark.parametrize(
-    ("declared", "given", "told"),
+    ("declared", "given", "message"),
     [
         (ONE, 256, "result: 256 does not fit bit<8>"),
         (ONE, -1, "result: -1 does not fit bit<8>"),
@@ -66,12 +66,12 @@ HOOKED = "extern Hooked { Hooked(); abstract bit<8> f(in bit<8> a); bit<8> go(in
         ),
     ],
 )
-def test_a_result_that_does_not_fit_is_a_fault(declared: str, given: Any, told: str) -> None:
+def test_a_result_that_does_not_fit_is_a_fault(declared: str, given: Any, message: str) -> None:
     call = "f(h.a.x, h.a.y);" if "out " in declared else "f(h.a.x);"
     for sw in switches({"f": lambda a: given}, declared, call):
         assert sw.process(0, packet()) == []
         error = "ValueError"
-        assert sw.messages() == [Fault(f"packet dropped: extern f failed: {error}: {told}")]
+        assert sw.messages() == [Fault(f"packet dropped: extern f failed: {error}: {message}")]
         assert sw.state.drops == {"extern f failed": 1}
 
 
@@ -87,8 +87,8 @@ def test_an_exception_drops_its_packet_only(caplog: pytest.LogCaptureFixture) ->
         with caplog.at_level(logging.ERROR):
             left = sw.process_batch([0] * 4, packets)
         assert [(cause, out[2]) for cause, _, out in left] == [(0, 1), (2, 2)]
-        told = Fault("packet dropped: extern f failed: KeyError: 'no entry'")
-        assert sw.messages() == [told, told] and sw.state.drops == {"extern f failed": 2}
+        message = Fault("packet dropped: extern f failed: KeyError: 'no entry'")
+        assert sw.messages() == [message, message] and sw.state.drops == {"extern f failed": 2}
         (record,) = caplog.records  # with the traceback, once
         assert record.exc_text is None or "raise KeyError" in record.exc_text
         assert record.getMessage().startswith("x.p4:") and record.exc_info
@@ -154,7 +154,7 @@ def test_what_python_cannot_be_given_is_refused() -> None:
         Switch("x.p4", text=text, externs={"f": print})
 
 
-def test_a_constructor_that_raises_is_told_with_its_instance() -> None:
+def test_a_constructor_that_raises_is_reported_with_its_instance() -> None:
     def made(n: int) -> None:
         raise ValueError(f"{n} is not a power of two")
 
@@ -174,7 +174,7 @@ def test_what_cannot_be_handed_to_an_extern_is_refused() -> None:
         switches([print], ONE, "f(1);")
 
 
-def test_what_a_method_of_the_program_does_wrong_is_told_with_the_extern() -> None:
+def test_errors_in_a_programs_method_are_reported_with_the_extern() -> None:
     given = """Hooked() k = {
         bit<8> f(in bit<8> a) { assert(a != 7); return hinted(a); }
     };"""

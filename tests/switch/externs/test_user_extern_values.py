@@ -87,7 +87,7 @@ def union_of(fs: tuple[Field, ...], valid: int) -> Any:
 
 
 def exact(t: Type, value: Any) -> Any:
-    """All that there is to a value, as something that can be compared."""
+    """Return everything about a value as something that can be compared."""
     if isinstance(t, Stack):
         return value.next, [exact(t.element, item) for item in value.items]
     if isinstance(t, Struct):

@@ -1,4 +1,4 @@
-"""What externs mean that a program declares itself and Python implements, in both engines."""
+"""User-defined externs, declared by a program and implemented in Python, in both engines."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_instances_keep_their_state_apart_and_as_long_as_the_program_is_loaded()
         assert sw.process(0, packet())[0][1] == bytes([0, 8, 103, 0])
 
 
-def test_overloads_are_told_apart_by_what_they_take() -> None:
+def test_overloads_are_distinguished_by_their_parameters() -> None:
     declared = "extern bit<8> f(in bit<8> a); extern bit<8> f(in bit<8> a, in bit<8> b);"
     for sw in switches({"f": max_of}, declared, "h.a.y = f(h.a.x) + f(h.a.x, 9);"):
         assert sw.process(0, packet(x=4))[0][1][2] == 13

@@ -60,23 +60,23 @@ def test_p4_check_says_that_an_implementation_is_needed(program: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("def f(a:\n", r"externs .*bad\.py:1: SyntaxError: '\(' was never closed"),
         ("\nimport nowhere_to_be_found\n", r"externs .*bad\.py:2: ModuleNotFoundError: "),
     ],
 )
-def test_a_file_that_cannot_be_loaded_is_told(tmp_path: Path, text: str, told: str) -> None:
+def test_a_file_that_cannot_be_loaded_is_reported(tmp_path: Path, text: str, message: str) -> None:
     file = tmp_path / "bad.py"
     file.write_text(text)
-    with pytest.raises(SwitchError, match=told):
+    with pytest.raises(SwitchError, match=message):
         load_externs(file)
     with pytest.raises(SwitchError, match=r"externs no\.py: there is no such file"):
         load_externs("no.py")
 
 
 def test_a_live_switch_with_programs_that_are_pushed(tmp_path: Path) -> None:
-    """In a namespace of its own, as tests/switch/ports."""
+    """The switch runs in a namespace of its own, as in tests/switch/ports."""
     if REFUSED:
         pytest.skip(REFUSED)
     seen = inside(Path(__file__).with_name("live_world.py"), str(tmp_path))

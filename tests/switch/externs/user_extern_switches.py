@@ -24,7 +24,7 @@ def source(declared: str, ingress: str, ingress_locals: str = "", **parts: str) 
 
 
 def switches(externs: Any, declared: str, ingress: str, ingress_locals: str = "") -> list[Switch]:
-    """One on each engine."""
+    """Return a switch for each engine."""
     text = source(declared, ingress, ingress_locals)
     return [Switch("x.p4", text=text, engine=engine, externs=externs) for engine in ENGINES]
 

@@ -25,11 +25,11 @@ PARTS = {
 
 
 def lines(text: str) -> list[str]:
-    """Without the places."""
+    """Return the lines of a trace without the places."""
     return [line.split("    [")[0] for line in text.splitlines()]
 
 
-def test_a_trace_tells_the_whole_way() -> None:
+def test_a_trace_shows_the_whole_path() -> None:
     sw = switch(**PARTS)
     sw.table("t").add({"y": (0x10, 0xF0), "z": 9}, "forward", {"port": 7}, priority=2)
     sw.clone_session(3, [4])

@@ -22,14 +22,14 @@ TYPES = [Bits(w, s) for w in (*range(1, 18), 31, 32, 33, 63, 64, 65, 127, 128, 1
 
 
 def edges(t: Bits) -> list[int]:
-    """Values where an operator could go wrong."""
+    """Return values for which an operator is likely to go wrong."""
     low, high = limits(t)
     return sorted({v for v in (low, low + 1, -1, 0, 1, 2, high // 2, high - 1, high)
                    if low <= v <= high})  # fmt: skip
 
 
 def fit(t: Bits, value: int) -> int:
-    """The value whose bits are the low ones of `value`, by way of a string."""
+    """Return the value whose bits are the low ones of `value`, by way of a string."""
     bits = format(value % (1 << t.width), f"0{t.width}b")
     negative = t.signed and bits[0] == "1"
     return int(bits, 2) - (1 << t.width) * negative

@@ -40,7 +40,7 @@ def table(**parts: Any) -> ir.Table:
 
 
 def program(*body: ir.Stmt, tables: tuple[ir.Table, ...] = (), **states: ir.State) -> ir.Program:
-    """A control with these statements, or a parser with these states."""
+    """Return a control with these statements, or a parser with these states."""
     block: ir.Parser | ir.Control
     params, local = [ir.Param("hdr", "inout", hdr)], [x, y, flag]
     if states:

@@ -31,7 +31,7 @@ LENGTHS = (20, 40, 70, 110, 150, 250)
 
 
 def random_case(seed: int) -> int:
-    """One random program; the number of packets."""
+    """Run one random program; return the number of packets."""
     rng = random.Random(seed)
     pair = Pair(random_program(rng, rng.randrange(4, 40)), seed)
     for _ in range(4):
@@ -40,7 +40,7 @@ def random_case(seed: int) -> int:
 
 
 def source_case(seed: int) -> int:
-    """One random program of an architecture, from its text on, in two spellings; the number of
+    """Run one random program of an architecture, as text in two spellings; return the number of
     packets."""
     rng = random.Random(seed)
     text = rng.choice([v1model_program, psa_program])(rng)
@@ -54,7 +54,7 @@ def source_case(seed: int) -> int:
 
 
 def program_case(seed: int) -> int:
-    """One of the written programs; the number of packets."""
+    """Run one of the written programs; return the number of packets."""
     name = sorted(PACKETS)[seed % len(PACKETS)]
     count = 100 if name == "traffic" else 1000
     pair = Pair(compile_program(PROGRAMS / f"{name}.p4"), seed, cpu_port=3)
@@ -67,7 +67,7 @@ def program_case(seed: int) -> int:
 
 
 def any_program_case(seed: int) -> int:
-    """One of all programs that there are in this repository; the number of packets."""
+    """Run one of all programs in this repository; return the number of packets."""
     files = sorted(p for f in ("tests", "p4") for p in (ROOT / f).rglob("*.p4"))
     try:
         pair = Pair(compile_program(files[seed % len(files)]), seed)
@@ -93,7 +93,7 @@ def main() -> None:
 
 
 def run(seconds: float, first: int) -> None:
-    """All cases, seed by seed."""
+    """Run all cases, seed by seed."""
     end, seed, packets = time.monotonic() + seconds, first, 0
     while time.monotonic() < end:
         for case in (random_case, source_case, program_case, any_program_case):

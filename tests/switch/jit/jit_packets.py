@@ -59,7 +59,7 @@ def psa_externs(rng: random.Random) -> bytes:
 
 
 def frame(rng: random.Random) -> bytes:
-    """Ethernet, often with IPv4 in it; sometimes anything."""
+    """Return an Ethernet frame, often with IPv4 in it, or random bytes."""
     if not rng.randrange(3):
         return random_packet(rng, rng.randrange(100))
     kind = rng.choice([0x800, 0x800, 0x800, 0x86DD, 0x8100, 0x806, rng.randrange(1 << 16)])

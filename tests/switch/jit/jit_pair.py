@@ -11,7 +11,14 @@ from gradplane.switch.interp.interpreter_values import plain
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.runtime.control_messages import Digest, Message
-from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, OneShot, Target
+from gradplane.switch.runtime.entries import (
+    ActionData,
+    Entry,
+    EntryAction,
+    GroupRef,
+    MemberRef,
+    OneShot,
+)
 from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.packet_buffers import pack
@@ -54,7 +61,7 @@ class Pair:
     # -- packets --------------------------------------------------------------------------------
 
     def check(self, packets: Sequence[bytes], ports: Sequence[int] | None = None) -> int:
-        """Runs packets through both and compares all that can be seen; the number of outputs."""
+        """Run packets through both and compare everything visible; return the number of outputs."""
         ports = ports or [self.rng.randrange(512) for _ in packets]
         expected = self.interpreter.process_batch(ports, packets)
         got = self._run_jit(ports, packets)
@@ -67,7 +74,7 @@ class Pair:
     def _run_jit(
         self, ports: Sequence[int], packets: Sequence[bytes]
     ) -> list[tuple[int, int, bytes]]:
-        """By one of the three ways in."""
+        """Run packets in one of three ways."""
         way = self.rng.randrange(3)
         if way == 0:
             return self.jit.process_batch(ports, packets)
@@ -81,19 +88,19 @@ class Pair:
         return [(c, p, whole[a:b]) for c, p, a, b in rows]
 
     def check_state(self) -> None:
-        """Compares registers, counters, meters, tables, messages, drops and random numbers."""
+        """Compare registers, counters, meters, tables, messages, drops and random numbers."""
         expected, got = (_visible(switch) for switch in self.both)
         if self.same:
             assert expected.keys() == got.keys()
         for name in expected.keys() & got.keys():
             assert expected[name] == got[name], name
-        told = [[_message(m) for m in switch.messages()] for switch in self.both]
-        assert told[0] == told[1]
+        messages = [[_message(m) for m in switch.messages()] for switch in self.both]
+        assert messages[0] == messages[1]
 
     # -- control --------------------------------------------------------------------------------
 
     def populate(self, entries: int = 12) -> None:
-        """Random contents for everything that the control plane sets."""
+        """Set random contents of everything that the control plane sets."""
         for name in self.jit.state.profiles:
             self._profile(name)
         for name in self.jit.state.tables:
@@ -116,7 +123,7 @@ class Pair:
                 switch.clone_session(group, ports, truncate)
 
     def disturb(self) -> None:
-        """Changes some of it again: entries modified and removed, defaults, time."""
+        """Change some of it again: entries modified and removed, defaults, time."""
         self.clock.now += self.rng.randrange(10**7)
         for name, table in self.jit.state.tables.items():
             for entry in list(table.entries())[:: self.rng.randrange(2, 5)]:
@@ -145,7 +152,7 @@ class Pair:
         self._both(name, "insert", make)
 
     def _both(self, name: str, change: str, make: Any) -> None:
-        """A change of a table, refused by both switches or by none."""
+        """Change a table in both switches; both must accept or both refuse it."""
         refused = []
         for switch in self.both:
             try:
@@ -172,10 +179,10 @@ class Pair:
             for i, group in enumerate(groups if profile.has_groups else []):
                 (profile.add_group if new else profile.modify_group)(i + 1, group)
 
-    def _target(self, table: MatchTable) -> Target:
+    def _target(self, table: MatchTable) -> EntryAction:
         if table.profile is None:
             return self._action(table)
-        choices: list[Target] = [MemberRef(self.rng.randrange(1, 7))]
+        choices: list[EntryAction] = [MemberRef(self.rng.randrange(1, 7))]
         if table.profile.has_groups:
             choices.append(GroupRef(self.rng.randrange(1, 4)))
             choices.append(OneShot(((self._action(table), 2, b""), (self._action(table), 1, b""))))
@@ -208,7 +215,7 @@ class Pair:
         return likely_number(self.rng, width)
 
     def match(self, field: KeyField) -> Match:
-        """A match that the field accepts."""
+        """Return a match that the field accepts."""
         value, other = self.number(field.width), self.number(field.width)
         if field.kind != "exact" and not self.rng.randrange(4):
             return None
@@ -257,14 +264,14 @@ def _text(output: tuple[int, int, bytes]) -> str:
 
 
 def likely_number(rng: random.Random, width: int) -> int:
-    """Often small, so that keys meet."""
+    """Return a number that is often small, so that keys are met."""
     top = (1 << width) - 1
     choices = [0, 1, 2, 3, top, top >> 1, rng.getrandbits(width) if width else 0]
     return rng.choice(choices) & top
 
 
 def random_packet(rng: random.Random, length: int) -> bytes:
-    """Bytes that are often small or extreme."""
+    """Return bytes that are often small or extreme."""
     kinds = [lambda: rng.randrange(256), lambda: rng.randrange(16), lambda: 0, lambda: 255,
              lambda: rng.choice([1, 2, 3, 4, 0x81, 0x80])]  # fmt: skip
     kind = rng.choice(kinds)

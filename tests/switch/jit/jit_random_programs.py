@@ -56,7 +56,7 @@ def random_width(rng: random.Random) -> int:
 
 
 def random_program(rng: random.Random, statements: int = 12) -> ir.Program:
-    """A program whose ingress is random."""
+    """Return a program whose ingress is random."""
     widths = [random_width(rng) for _ in range(7)]
     types = [(width, bool(rng.randrange(2)) and width > 1) for width in widths]
     total = sum(width for width, _ in types)
@@ -107,7 +107,7 @@ class _Writer:
         return ir.Assign(ir.SliceOf(t, target, hi, lo), self.value(t, 2))
 
     def _item(self, depth: int) -> ir.Stmt:
-        """A field of an element chosen while the program runs."""
+        """Return a field of an element chosen while the program runs."""
         stack = _field(self.headers, "items")
         assert isinstance(stack.type, Stack)
         item = ir.ElementOf(stack.type.element, stack, self.value(Bits(3), 1))
@@ -115,7 +115,7 @@ class _Writer:
         return ir.Assign(target, self.value(target.type, 2))
 
     def _header(self, depth: int) -> ir.Stmt:
-        """A whole header: from an element or made."""
+        """Return a whole header: from an element or made."""
         stack = _field(self.headers, "items")
         assert isinstance(stack.type, Stack)
         t = stack.type.element
@@ -166,7 +166,7 @@ class _Writer:
         return ir.If(self.value(BOOL, 1), [ir.Leave(self.rng.choice(self.blocks))], [])
 
     def _loop(self, depth: int) -> ir.Stmt:
-        """A handful of rounds: a counter of four bits runs to zero."""
+        """Return a handful of rounds: a counter of four bits runs to zero."""
         counter = _field(self.meta, "small")
         end = ir.Block([])
         self.blocks.append(end)
@@ -182,7 +182,7 @@ class _Writer:
     # -- expressions ----------------------------------------------------------------------------
 
     def value(self, t: Type, depth: int) -> ir.Expr:
-        """A random expression of a scalar type."""
+        """Return a random expression of a scalar type."""
         if isinstance(t, Bool):
             return self._bool(depth)
         assert isinstance(t, Bits), t
@@ -205,7 +205,7 @@ class _Writer:
         return ir.Const(t, self.rng.choice(edges))
 
     def _converted(self, e: ir.Expr, t: Bits) -> ir.Expr:
-        """By the casts the language has: width and sign are not changed at once."""
+        """Convert by the casts of the language: width and sign are not changed at once."""
         assert isinstance(e.type, Bits)
         if e.type.signed != t.signed and e.type.width != t.width:
             e = ir.Cast(Bits(t.width, e.type.signed), e)
@@ -265,7 +265,7 @@ class _Writer:
         return ir.Binary(BOOL, op, self.value(t, depth - 1), self.value(t, depth - 1))
 
     def _scalars(self, e: ir.LValue) -> list[ir.LValue]:
-        """Every scalar inside a value, elements at fixed positions included."""
+        """Yield every scalar inside a value, elements at fixed positions included."""
         if isinstance(e.type, Bits | Bool):
             return [e]
         if isinstance(e.type, Stack):

@@ -17,7 +17,7 @@ PICK = "T pick<T>(in bool c, in T a, inout T b) { if (c) { b = a; } return c ? b
 
 @dataclass
 class Instances:
-    """What an architecture declares in a control: text, statements and expressions that use it.
+    """An architecture's declarations in a control: text, statements and expressions that use it.
 
     `table`: of a table, text before it, its properties and actions of its own, all three made
     anew.
@@ -33,7 +33,7 @@ class Instances:
 
 
 def functions(rng: random.Random, types: Types) -> tuple[str, list[Source]]:
-    """Some functions, of which each may call those before it; their text and the calls."""
+    """Return some functions, each of which may call those before it; their text and the calls."""
     texts, sources = [PICK], [_pick(random_bits(rng)) for _ in range(2)]
     for _ in range(3):
         text, source = _function(rng, types, sources)
@@ -97,7 +97,8 @@ class Action:
         return _call(self.name, self.bound, values, 2) if self.bound else self.name
 
     def default(self, values: Values, listed: str) -> str:
-        """With constants for its data; the bound arguments as in the list."""
+        """Return the action with constants for its data; the bound arguments are those of the
+        list."""
         given = listed[listed.index("(") + 1 : -1] if self.bound else ""
         data = [values.literal(t) if isinstance(t, Bits) else "true" for t in self.data]
         return f"{self.name}({', '.join([*([given] if given else []), *data])})"
@@ -128,8 +129,8 @@ class Control:
             self._table()
 
     def body(self, count: int, ways: list[Maker] | None = None) -> str:
-        """The declarations, and `count` statements to apply; then some of `ways`, which say where
-        the packet goes, for some packets each. `$` is left for a start."""
+        """Return the declarations, and `count` statements to apply, then some of `ways`, which say
+        where the packet goes, for some packets each. `$` is left for a start."""
         writer = self._writer(self.more)
         body = writer.block(count)
         for way in self.rng.choices(ways, k=4) if ways else ():
@@ -187,7 +188,7 @@ class Control:
         self.more.append(lambda writer: self._apply(writer, made, labels))
 
     def _keys(self, values: Values, selected: bool) -> tuple[str, list[tuple[Type, str]]]:
-        """Their text; type and match kind of each."""
+        """Return the keys' text, and type and match kind of each."""
         text = ""
         kinds: list[tuple[Type, str]] = []
         if not self.rng.randrange(3):
@@ -222,7 +223,7 @@ class Control:
         return f" {const}entries = {{ {' '.join(f'{k} : {a};' for k, a in rows.items())} }}"
 
     def _set(self, t: Type, kind: str) -> str:
-        """What a key is compared with; small numbers, so that some packets meet them."""
+        """Return a keyset; its numbers are small, so that some packets match."""
         if not isinstance(t, Bits):
             return self.types.constant(t)
         top = (1 << t.width) - 1
@@ -254,8 +255,8 @@ class Control:
 
 
 def sub_control(rng: random.Random, types: Types, sources: list[Source]) -> tuple[str, str]:
-    """A control for others to apply, of a parameter and a number given when made; its text and
-    its name."""
+    """Return a control for others to apply, of a parameter and a number given when made; its text
+    and its name."""
     made = types.name("Sub")
     scope = Scope([*types.places("h", HEADERS), *types.places("m", META), *types.places("y", ITEM),
                    Place("x", Bits(16), False), Place("k", Bits(8), False)],
@@ -266,7 +267,7 @@ def sub_control(rng: random.Random, types: Types, sources: list[Source]) -> tupl
 
 
 def applied(instance: str) -> Maker:
-    """A sub-control's application."""
+    """Return a sub-control's application."""
 
     def make(writer: Statements) -> str:
         given = f"h, m, {writer.values.value(Bits(16), 2)}, {writer.values.target(ITEM)}"
@@ -290,8 +291,8 @@ parser SubParser(packet_in p, out item_t plain, inout bit<32> i)(bit<8> limit) {
 
 
 def states(rng: random.Random, types: Types, scope: Scope, first: str = "") -> str:
-    """A parser's locals and states. What each extracts is one of the headers; they go on to later
-    ones, or, along a stack, to themselves."""
+    """Return a parser's locals and states. Each state extracts one of the headers and goes on to a
+    later state or, along a stack, to itself."""
     writer = Statements(rng, types, scope, plain=True)
     count = rng.randrange(2, 6)
     text = f"SubParser(8w{rng.randrange(256)}) sub; value_set<bit<8>>(4) known; "
@@ -307,7 +308,7 @@ def states(rng: random.Random, types: Types, scope: Scope, first: str = "") -> s
 
 
 def _operation(rng: random.Random, writer: Statements) -> tuple[str, bool]:
-    """A statement that only parsers have; whether its state may come again."""
+    """Return a statement that only parsers have, and whether its state may recur."""
     value = writer.values.value
     few = f"(bit<32>) ({value(Bits(4), 2)} ++ 3w0)"
     operations = [
@@ -352,7 +353,7 @@ def _transition(rng: random.Random, writer: Statements, later: list[str]) -> str
 
 
 def emits(rng: random.Random) -> str:
-    """All headers, or some of them in any order."""
+    """Return calls that emit all headers, or some of them, in any order."""
     if rng.randrange(2):
         return "p.emit(h);"
     parts = ["h.f", "h.items", "h.u", "h.plain", "h.o"]

@@ -178,7 +178,7 @@ PSA_Switch(ip, PacketReplicationEngine(), ep, BufferingQueueingEngine()) main;
         return Instances(text, more, sources, self._table)
 
     def _table(self) -> tuple[str, str, str]:
-        """A table's direct counter or meter with an action of its own, or its profile."""
+        """Return a table's direct counter or meter with an action of its own, or its profile."""
         made, own, kind = self.types.name("x"), self.types.name("a"), self.rng.randrange(6)
         if kind == 0:
             before = f"DirectCounter<bit<32>>(PSA_CounterType_t.PACKETS) {made};"

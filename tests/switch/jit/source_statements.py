@@ -45,7 +45,7 @@ class Statements:
         self.loops = 0
 
     def block(self, count: int, depth: int = 3) -> str:
-        """Statements in braces; what they declare ends with them."""
+        """Return statements in braces; what they declare ends with them."""
         with self.inside():
             body = " ".join(self.statement(depth) for _ in range(count))
         return f"{{ {body} }}"
@@ -63,7 +63,7 @@ class Statements:
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """What is declared here ends here."""
+        """Limit the scope of declarations to this context."""
         kept = list(self.scope.places)
         yield
         self.scope.places[:] = kept
@@ -95,7 +95,7 @@ class Statements:
         return f"{bits} = {self.values.value(t, 2)};"
 
     def _struct(self, depth: int) -> str:
-        """A value of a declared type as a whole."""
+        """Return a value of a declared type as a whole."""
         places = [p for p in self.scope.places if p.writable and p.type in self.types.literals]
         if not places:
             return self._assign(depth)
@@ -125,7 +125,7 @@ class Statements:
         return f"{self.rng.choice(self.stacks)}.{kind}({self.rng.randrange(1, 5)});"
 
     def _element(self, depth: int) -> str:
-        """An element chosen while the program runs."""
+        """Return an element chosen while the program runs."""
         stack, index = self.rng.choice(self.stacks), f"m.small ^ {self.values.value(Bits(3), 1)}"
         kind = self.rng.randrange(4)
         if kind == 0:
@@ -167,7 +167,7 @@ class Statements:
         return f"switch ({on}) {{ {cases} }}"
 
     def _loop(self, depth: int) -> str:
-        """A handful of rounds, or one for each number or value in a list."""
+        """Return a handful of rounds, or one for each number or value in a list."""
         made = self.types.name("i")
         self.loops += 1
         with self.inside():
@@ -193,7 +193,7 @@ class Statements:
     # -- calls ----------------------------------------------------------------------------------
 
     def _call(self, depth: int) -> str:
-        """A function, for what it does to its arguments."""
+        """Return a function, for what it does to its arguments."""
         calls = [make for _, make in self.scope.sources]
         call = self.rng.choice(calls)(self.values, 2) if calls else None
         return f"{call};" if call else self._assign(depth)

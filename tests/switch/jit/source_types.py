@@ -62,17 +62,17 @@ class Types:
         }
 
     def name(self, what: str) -> str:
-        """A name that the program does not have yet."""
+        """Return a name that the program does not have yet."""
         return f"{what}{next(self._names)}"
 
     def constant(self, t: Type) -> str:
-        """A value known at compile time, of a type that is not a number's."""
+        """Return a value known at compile time, of a type that is not a number's."""
         members = {COLOUR: ["colour_t.Red", "colour_t.Blue"], KIND: ["kind_t.A", "kind_t.C"],
                    ERROR: ["error.NoError", "error.Strange"]}  # fmt: skip
         return self.rng.choice(members.get(t, ["true", "false"]))
 
     def _fields(self) -> Members:
-        """Whole bytes, mostly."""
+        """Return fields, mostly of whole bytes."""
         made: Members = {f"f{i}": random_bits(self.rng) for i in range(self.rng.randrange(3, 8))}
         total = sum(t.width for t in made.values() if isinstance(t, Bits))
         return {**made, "rest": Bits(16 - total % 8 + (not self.rng.randrange(8)))}
@@ -83,7 +83,7 @@ class Types:
         return f"((kind_t) {values.value(self.kind, depth)})"
 
     def _made(self, t: Type) -> Literal:
-        """A list, or fields by name."""
+        """Return a literal: a list, or fields by name."""
         members = self.headers[t] if t in self.headers else self.structs[t]
 
         def made(values: Values, depth: int) -> str:
@@ -120,7 +120,7 @@ struct meta_t {{ {_members(self.structs[META])} @field_list(1) bit<8> rounds; }}
     # -- what is in a value ---------------------------------------------------------------------
 
     def places(self, text: str, t: Type, writable: bool = True) -> Iterator[Place]:
-        """A value and all in it that can be named."""
+        """Yield a value and everything in it that can be named."""
         if isinstance(t, Bits) or t == BOOL or t in self.literals:
             yield Place(text, t, writable)
         if t == self.tuple:
@@ -139,7 +139,7 @@ struct meta_t {{ {_members(self.structs[META])} @field_list(1) bit<8> rounds; }}
         return self.headers.get(t) or self.structs.get(t) or {}
 
     def valid(self, text: str, t: Type) -> Iterator[str]:
-        """The headers and unions in a value."""
+        """Yield the headers and unions in a value."""
         if t in self.headers or t in (OPTION, EITHER):
             yield text
         for name, member in self._members(t).items():
@@ -148,7 +148,7 @@ struct meta_t {{ {_members(self.structs[META])} @field_list(1) bit<8> rounds; }}
             yield f"{text}[{i}]"
 
     def carried(self) -> Type:
-        """The type of metadata that an architecture takes along."""
+        """Return the type of metadata that an architecture takes along."""
         return self.rng.choice([EMPTY, INNER, ITEM, self.pair, self.tuple, Bits(9), META, HEADERS])
 
 
@@ -161,7 +161,7 @@ def _listed(values: Values, types: list[Type], depth: int) -> str:
 
 
 def _argument(pair: Named) -> Type:
-    """Of pair_t<...>."""
+    """Return a type argument of pair_t<...>."""
     text = pair.name[len("pair_t<") : -1]
     width = int(text[text.index("<") + 1 : -1])
     return Bits(width, text.startswith("int"))

@@ -79,7 +79,7 @@ class _Program:
         return body.body(8, ways).replace("$", f"m.rounds = m.rounds + 1; {start}")
 
     def _instances(self) -> Instances:
-        """Registers, counters and meters, and what is called with them or without."""
+        """Return registers, counters and meters, and the calls on them."""
         cell = random_bits(self.rng)
         register, counter, meter = (self.types.name(what) for what in "rcm")
         text = f"register<{cell}>({self.rng.randrange(1, 9)}) {register};"
@@ -104,7 +104,7 @@ class _Program:
         return Instances(text, more, [], self._table)
 
     def _table(self) -> tuple[str, str, str]:
-        """A table's direct counter or meter, or its profile."""
+        """Return a table's direct counter or meter, or its profile."""
         made, kind = self.types.name("x"), self.rng.randrange(6)
         if kind == 0:
             return f"direct_counter(CounterType.packets) {made};", f"counters = {made};", ""
@@ -121,7 +121,7 @@ class _Program:
         return "", "", ""
 
     def checksum(self, call: str) -> str:
-        """Of some fields, in place of an other."""
+        """Return a checksum of some fields, in place of another."""
         writer = Statements(self.rng, self.types, self.scope())
         writer.scope.places = [p for p in writer.scope.places if not p.text.startswith("s.")]
         fields = ", ".join(writer.values.value(random_bits(self.rng), 0) for _ in range(3))

@@ -65,7 +65,7 @@ Source = tuple[Type, Callable[["Values", int], str | None]]
 
 @dataclass
 class Scope:
-    """What an expression may use. `valid`: headers that may be asked whether they are valid."""
+    """The places that an expression may use. `valid`: headers whose validity may be tested."""
 
     places: list[Place] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
@@ -101,7 +101,7 @@ class Values:
         return self.literals[t](self, depth - 1)
 
     def target(self, t: Type) -> str | None:
-        """An l-value of a type: a place, or for unsigned bits a slice of a wider one."""
+        """Return an l-value of a type: a place, or for unsigned bits a slice of a wider one."""
         same = [p.text for p in self.scope.places if p.type == t and p.writable]
         if isinstance(t, Bits) and not t.signed and not (same and self.rng.randrange(3)):
             wider = [p for p in self.scope.places if p.writable and _wider(p.type, t)]
@@ -145,7 +145,7 @@ class Values:
 
     @staticmethod
     def _converted(place: Place, t: Bits) -> str:
-        """By the casts the language has: width and sign are not changed at once."""
+        """Convert by the casts of the language: width and sign are not changed at once."""
         old = place.type
         assert isinstance(old, Bits)
         if old == t:
@@ -196,7 +196,7 @@ class Values:
         return f"({self.value(Bits(left), depth)} ++ {self.value(right, depth)})"
 
     def _call_of(self, t: Bits, depth: int) -> str:
-        """A call, with its result cast to the type."""
+        """Return a call, with its result cast to the type."""
         calls = [(r, make) for r, make in self.scope.sources if isinstance(r, Bits)]
         if not calls:
             return self._leaf(t)
@@ -227,7 +227,7 @@ class Values:
         return f"({self.value(t, depth - 1)} {op} {self.value(t, depth - 1)})"
 
     def _same(self, depth: int) -> str:
-        """Two values of any type that is in scope: structs, headers, enums."""
+        """Return two values of any type that is in scope: structs, headers, enums."""
         places = [p for p in self.scope.places if p.type in self.literals]
         if not places:
             return self._bool(0)

@@ -215,7 +215,9 @@ def test_messages_come_packet_by_packet() -> None:
 def test_packets_that_never_end_are_stopped() -> None:
     sw = switch("apply { s.egress_spec = 1; }", "apply { recirculate_preserving_field_list(0); }")
     assert sw.process(1, b"a") == []
-    assert sw.messages() == [Fault("packet dropped: a packet came round 1000 times")]
+    assert sw.messages() == [
+        Fault("packet dropped: a packet was resubmitted or recirculated 1000 times")
+    ]
 
 
 def test_a_loop_without_end_is_stopped() -> None:

@@ -57,7 +57,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 
 def test_long_stacks_are_emitted_alike() -> None:
-    """Stacks of headers and of unions, with gaps, at any bit."""
+    """Stacks of headers and of unions are emitted, with gaps, at any bit."""
     pair = Pair(compile_program("long_stacks.p4", text=LONG_STACKS))
     assert pair.check([pair.rng.randbytes(pair.rng.randint(4, 9)) for _ in range(300)]) == 300
 

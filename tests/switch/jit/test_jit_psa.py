@@ -24,7 +24,7 @@ def test_psa_programs_agree(program: Path) -> None:
 
 
 def _groups(pair: Pair) -> None:
-    """Sessions and groups that lead back in and to the CPU, of every class of service."""
+    """Set sessions and groups that lead back in and to the CPU, of every class of service."""
     rng = pair.rng
     for number in range(8):
         ports = rng.sample([1, 2, 70000, PORT_RECIRCULATE, PORT_CPU], rng.randrange(3))
@@ -37,7 +37,7 @@ def _groups(pair: Pair) -> None:
 
 
 def _packet(pair: Pair) -> bytes:
-    """A header of the programs, with numbers of rounds that end; now and then too short."""
+    """Return a header of the programs, with a limited number of rounds; sometimes too short."""
     rng = pair.rng
     header = [rng.choice([0, 1, 2, 3, 4, 5, 9]), *(rng.randrange(8) for _ in range(3))]
     whole = bytes(header) + random_packet(rng, rng.choice([2, 2, 3, 10, 30]))

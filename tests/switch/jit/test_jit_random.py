@@ -25,7 +25,7 @@ def test_random_programs_agree(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("make", [v1model_program, psa_program])
 def test_random_sources_agree(make: Callable[[random.Random], str], seed: int) -> None:
-    """From the text on: they compile, to legal IR, and run alike in either spelling."""
+    """Random sources compile to legal IR and run alike in either spelling."""
     rng = random.Random(seed)
     text = make(rng)
     program = compile_program("random.p4", text=text)

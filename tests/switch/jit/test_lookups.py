@@ -60,7 +60,7 @@ class Case:
         self.tables: list[MatchTable] = [s.table("t").state for s in self.switches]
 
     def value(self, name: str) -> int:
-        """One of few, or next to one of them."""
+        """Return one of few values, or a neighbour of one."""
         value = self.rng.choice(self.values[name])
         if self.rng.random() < 0.3:
             value ^= 1 << self.rng.randrange(WIDTHS[name])
@@ -109,7 +109,7 @@ class Case:
                 table.modify(Entry(one.matches, ActionData(0, (number,)), one.priority))
 
     def expected(self, key: dict[str, int]) -> int:
-        """By trying all entries."""
+        """Look up by trying all entries."""
         best: tuple[object, ...] = ()
         found = 0xFFFF
         table = self.tables[0]

@@ -6,7 +6,14 @@ import pytest
 
 from gradplane.switch import Switch
 from gradplane.switch.jit import selector_choices
-from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, OneShot, Target
+from gradplane.switch.runtime.entries import (
+    ActionData,
+    Entry,
+    EntryAction,
+    GroupRef,
+    MemberRef,
+    OneShot,
+)
 from gradplane.switch.runtime.profiles import Weighted
 
 PROGRAM = """
@@ -56,7 +63,7 @@ def test_choices_follow_members_groups_and_entries(
         chosen = rng.sample(range(MEMBERS), rng.randrange(6))
         return [Weighted(id, rng.randint(1, 3)) for id in chosen]
 
-    def target() -> Target:
+    def target() -> EntryAction:
         actions = tuple((ActionData(0, (100 + i,)), i + 1, b"") for i in range(rng.randrange(3)))
         refs = MemberRef(rng.randrange(MEMBERS)), GroupRef(rng.randrange(GROUPS))
         return rng.choice([*refs, OneShot(actions)])

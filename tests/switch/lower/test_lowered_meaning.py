@@ -241,7 +241,7 @@ def test_switch_labels_fall_through_to_the_next_body() -> None:
     assert outcome(body, bytes([1, 4, 3])) == [9, 4, 3]
 
 
-def test_constructor_parameters_tell_instances_apart() -> None:
+def test_constructor_parameters_distinguish_instances() -> None:
     top = "control C(inout bit<8> r)(bit<8> k, bool twice) { apply { r = twice ? k + k : k; } }"
     body = "c1.apply(hdr.h.a); c2.apply(hdr.h.b);"
     assert outcome(body, top=top, locals="C(5, true) c1; C(twice = false, k = 6) c2;") == [10, 6, 3]

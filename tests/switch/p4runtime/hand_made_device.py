@@ -40,7 +40,7 @@ class EchoSwitch:
 
 
 def compiled(source: Source) -> ir.Program:
-    """Stands for the compiler: the text says which program is meant."""
+    """Stand for the compiler: the text says which program is meant."""
     if source.text == "broken":
         raise CompileError([Diagnostic(Span("x.p4", 3, 5, 8), "no such thing")], {})
     given = program()
@@ -57,7 +57,7 @@ def device(loaded: bool = True) -> Device:
 
 
 def service(loaded: bool = True) -> P4RuntimeService:
-    """With controller "c" as the primary, election id 1."""
+    """Return a service with controller "c" as the primary, election id 1."""
     made = P4RuntimeService(device(loaded))
     made.stream_message("c", announce(1))
     return made
@@ -71,7 +71,7 @@ def announce(election_id: int, role: str = "") -> p4r.StreamMessageRequest:
 
 
 def ids(info: p4i.P4Info) -> dict[str, int]:
-    """Of tables, actions, ...: alias -> id."""
+    """Return alias -> id of tables, actions, ..."""
     return {
         o.preamble.alias: o.preamble.id
         for part in ("tables", "actions", "counters", "registers", "meters", "action_profiles",
@@ -81,7 +81,7 @@ def ids(info: p4i.P4Info) -> dict[str, int]:
 
 
 def entity(info: p4i.P4Info, text: str) -> p4r.Entity:
-    """From the text form, where $alias stands for an id."""
+    """Parse an entity's text form, where $alias stands for an id."""
     for alias, number in sorted(ids(info).items(), key=lambda item: -len(item[0])):
         text = text.replace(f"${alias}", str(number))
     return text_format.Parse(text, p4r.Entity())

@@ -28,8 +28,8 @@ def update(
     return message
 
 
-def told(notices: list) -> dict[object, tuple[int | None, int]]:
-    """stream -> (election id in the notice, status)"""
+def notified(notices: list) -> dict[object, tuple[int | None, int]]:
+    """Return stream -> (election id in the notice, status)."""
     assert len({stream for stream, _ in notices}) == len(notices)
     return {
         stream: (
@@ -109,14 +109,14 @@ def test_elections(steps: list) -> None:
             notices = arbitration.leave(stream)
         else:
             notices = arbitration.announce(stream, update(election_id))
-        assert told(notices) == expected
+        assert notified(notices) == expected
 
 
 def test_roles_have_elections_of_their_own() -> None:
     arbitration = Arbitration(1)
-    assert told(arbitration.announce("a", update(5))) == {"a": (5, OK)}
-    assert told(arbitration.announce("b", update(5, "qos"))) == {"b": (5, OK)}
-    assert told(arbitration.announce("c", update(6, "qos"))) == {
+    assert notified(arbitration.announce("a", update(5))) == {"a": (5, OK)}
+    assert notified(arbitration.announce("b", update(5, "qos"))) == {"b": (5, OK)}
+    assert notified(arbitration.announce("c", update(6, "qos"))) == {
         "b": (6, ALREADY_EXISTS),
         "c": (6, OK),
     }
@@ -205,7 +205,7 @@ def test_only_the_primary_may_write(
     assert (caught.value.code, caught.value.message) == (code, text)
 
 
-def test_a_role_config_is_remembered_and_told() -> None:
+def test_a_role_config_is_remembered_and_returned() -> None:
     config = Any()
     config.Pack(stratum.P4RoleConfig(exclusive_p4_ids=[7], can_push_pipeline=False))
     arbitration = Arbitration(1)

@@ -63,7 +63,7 @@ class Control:
         return read_all(self.service, self.entity(text))
 
     def refused(self, kind: int, text: str) -> tuple[str, str]:
-        """The code and text of the error of an update that must fail."""
+        """Return the code and text of the error of an update that must fail."""
         with pytest.raises(BatchError) as caught:
             self.write(kind, text)
         (error,) = caught.value.errors
@@ -204,7 +204,7 @@ REFUSED_INSERTS = [
     (changed(ROUTE, 'metadata: "mine"', "priority: 4"), "INVALID_ARGUMENT",
      "table MyIngress.ipv4_lpm: priority 4 given, but exact and lpm fields take none"),
     (changed(ROUTE, 'metadata: "mine"', "idle_timeout_ns: 4"), "INVALID_ARGUMENT",
-     "table MyIngress.ipv4_lpm: idle_timeout_ns is set, but the source does not say"
+     "table MyIngress.ipv4_lpm: idle_timeout_ns is set, but the source does not set"
      " support_timeout = true"),
     (changed(ROUTE, 'metadata: "mine"', "is_const: true"), "INVALID_ARGUMENT",
      "table MyIngress.ipv4_lpm: is_const cannot be set by a controller; leave it false"),
@@ -359,7 +359,7 @@ def test_the_default_entry_counts_too(control: Control) -> None:
 
 
 def metered(annotation: str = "") -> Control:
-    """A table with a direct meter."""
+    """Return a table with a direct meter."""
     action = ir.Action("NoAction", [], [])
     meter = extern("direct_meter", "I.m", "bytes")
     if annotation:
@@ -438,10 +438,10 @@ def test_what_a_meter_gave_each_colour(control: Control) -> None:
         meter.execute(3, 0, 10)  # green, since it has no rates
     query = "meter_entry { meter_id: $rate index { index: 3 } counter_data {} }"
     counts = "counter_data { green { byte_count: 20 packet_count: 2 } yellow {} red {} }"
-    told = query.replace("counter_data {}", counts)
-    assert control.read(query) == [control.entity(told)]
+    changed_query = query.replace("counter_data {}", counts)
+    assert control.read(query) == [control.entity(changed_query)]
     assert not control.read("meter_entry {}")[3].meter_entry.HasField("counter_data")
-    code, _ = control.refused(MODIFY, told)
+    code, _ = control.refused(MODIFY, changed_query)
     assert code == "INVALID_ARGUMENT"
     control.write(MODIFY, "meter_entry { meter_id: $rate counter_data {} }")
     assert meter.counts(3) == ((0, 0),) * 3
@@ -576,16 +576,16 @@ def test_backups_of_replicas(control: Control) -> None:
     assert control.read(query) == [control.entity(text)]
     control.pipeline.groups.clear()  # what was written is no longer known
     (found,) = control.read(query)
-    told = found.packet_replication_engine_entry.multicast_group_entry.replicas[1]
-    assert told == text_format.Parse(f'port: "\\002" {backups}', p4r.Replica())
+    replica = found.packet_replication_engine_entry.multicast_group_entry.replicas[1]
+    assert replica == text_format.Parse(f'port: "\\002" {backups}', p4r.Replica())
 
 
-def test_groups_set_from_python_are_told(control: Control) -> None:
+def test_groups_set_from_python_are_read(control: Control) -> None:
     control.write(INSERT, GROUP)
     del control.pipeline.state.multicast[7][1]
     (found,) = control.read("packet_replication_engine_entry { multicast_group_entry {} }")
-    told = found.packet_replication_engine_entry.multicast_group_entry
-    assert told == p4r.MulticastGroupEntry(
+    replica = found.packet_replication_engine_entry.multicast_group_entry
+    assert replica == p4r.MulticastGroupEntry(
         multicast_group_id=7, replicas=[p4r.Replica(port=b"\1", instance=1)]
     )
 
@@ -872,12 +872,12 @@ def test_idle_timeouts() -> None:
     control.pipeline.switch.time = 30  # type: ignore[attr-defined]
     (found,) = control.read("table_entry { table_id: $t time_since_last_hit {} }")
     assert found.table_entry.time_since_last_hit.elapsed_ns == 30
-    told: list[object] = []
-    control.pipeline.state.listener = told.append
+    messages: list[object] = []
+    control.pipeline.state.listener = messages.append
     assert control.service.tick(1000) == []
     control.pipeline.switch.time = 50  # type: ignore[attr-defined]
     control.service.tick(1000)
-    ((stream, message),) = control.service.switch_message(told[0], 1001)  # type: ignore[arg-type]
+    ((stream, message),) = control.service.switch_message(messages[0], 1001)  # type: ignore[arg-type]
     notice = message.idle_timeout_notification
     assert (stream, notice.timestamp) == ("c", 1001)
     assert [e.idle_timeout_ns for e in notice.table_entry] == [50]

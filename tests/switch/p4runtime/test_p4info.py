@@ -85,7 +85,7 @@ def test_the_whole_text() -> None:
     assert text_format.Parse(EXPECTED, p4i.P4Info()) == build_p4info(program())
 
 
-def test_hidden_objects_are_not_told() -> None:
+def test_hidden_objects_are_not_listed() -> None:
     hidden = table("MyIngress.secret", [], [ir.Action("a", [], [])])
     hidden.annotations = (note("hidden"),)
     info = build_p4info(program(tables=[hidden], actions=[]))

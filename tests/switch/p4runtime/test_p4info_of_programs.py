@@ -75,11 +75,14 @@ def test_translations_and_the_types_of_controller_headers() -> None:
         ("plain", 8, "plain_t"),
         ("rest", 1, ""),
     ]
-    told = {name: spec.translated_type for name, spec in info.type_info.new_types.items()}
-    assert (told["number_t"].uri, told["number_t"].sdn_bitwidth) == ("example.com/port", 32)
-    assert (told["bits_t"].uri, told["bits_t"].sdn_bitwidth) == ("example.com/vlan", 16)
-    assert told["text_t"].uri == "example.com/name"
-    assert told["text_t"].WhichOneof("sdn_type") == "sdn_string"
+    described = {name: spec.translated_type for name, spec in info.type_info.new_types.items()}
+    assert (described["number_t"].uri, described["number_t"].sdn_bitwidth) == (
+        "example.com/port",
+        32,
+    )
+    assert (described["bits_t"].uri, described["bits_t"].sdn_bitwidth) == ("example.com/vlan", 16)
+    assert described["text_t"].uri == "example.com/name"
+    assert described["text_t"].WhichOneof("sdn_type") == "sdn_string"
     assert info.type_info.new_types["plain_t"].original_type.bitstring.bit.bitwidth == 8
 
 
@@ -87,8 +90,8 @@ def test_an_empty_uri_is_a_translation_too() -> None:
     types = '@p4runtime_translation("", string) type bit<9> port_t;'
     header = '@controller_header("packet_in") header in_t { port_t port; bit<7> rest; }'
     info = p4info(types=f"{types}\n{header}")
-    (told,) = info.type_info.new_types.values()
-    assert told.translated_type.WhichOneof("sdn_type") == "sdn_string"
+    (described,) = info.type_info.new_types.values()
+    assert described.translated_type.WhichOneof("sdn_type") == "sdn_string"
     assert info.controller_packet_metadata[0].metadata[0].bitwidth == 0
 
 
@@ -104,9 +107,9 @@ def test_a_translation_that_cannot_be_read_is_refused() -> None:
 def test_structured_annotations_stay_structured() -> None:
     notes = '@list[1, "t" ++ "wo", N > 2] @pairs[size = -N - 1, kind = "x"] @empty[] @free(a b)'
     table = f"{notes} table t {{ key = {{ hdr.h.a : exact; }} actions = {{ NoAction; }} }}"
-    (told,) = p4info(types="const int N = 3;", locals=table, body="t.apply();").tables
-    assert list(told.preamble.annotations) == ["@free(a b)"]
-    values, pairs, empty = told.preamble.structured_annotations
+    (described,) = p4info(types="const int N = 3;", locals=table, body="t.apply();").tables
+    assert list(described.preamble.annotations) == ["@free(a b)"]
+    values, pairs, empty = described.preamble.structured_annotations
     one, two, three = values.expression_list.expressions
     assert (values.name, one.int64_value, two.string_value, three.bool_value) == (
         "list", 1, "two", True,
@@ -143,18 +146,18 @@ def test_digests_and_registers_name_their_types() -> None:
     )
     assert info.registers[0].type_spec.serializable_enum.name == "kind_t"
     assert info.registers[1].type_spec.enum.name == "colour_t"
-    told = info.type_info
-    specs = [m.type_spec for m in told.structs["learn_t"].members]
+    described = info.type_info
+    specs = [m.type_spec for m in described.structs["learn_t"].members]
     assert [s.WhichOneof("type_spec") for s in specs] == [
         "new_type", "enum", "serializable_enum", "error", "tuple", "header",
     ]  # fmt: skip
     assert specs[4].tuple.members[1].serializable_enum.name == "kind_t"
-    assert [m.name for m in told.enums["colour_t"].members] == ["Red", "Green"]
-    kinds = told.serializable_enums["kind_t"]
+    assert [m.name for m in described.enums["colour_t"].members] == ["Red", "Green"]
+    kinds = described.serializable_enums["kind_t"]
     assert kinds.underlying_type.bitwidth == 8
     assert [(m.name, m.value) for m in kinds.members] == [("A", b"\6"), ("B", b"\xff")]
-    assert list(told.error.members)[:3] == ["NoError", "PacketTooShort", "NoMatch"]
-    widths = [m.type_spec.bit.bitwidth for m in told.headers["inner_t"].members]
+    assert list(described.error.members)[:3] == ["NoError", "PacketTooShort", "NoMatch"]
+    widths = [m.type_spec.bit.bitwidth for m in described.headers["inner_t"].members]
     assert widths == [8, 9, 7]
 
 
@@ -205,7 +208,7 @@ def test_a_default_actions_argument_is_translated() -> None:
     assert argument.value == b"12"
 
 
-def test_an_enum_parameter_tells_a_counter_its_unit() -> None:
+def test_an_enum_parameter_sets_a_counters_unit() -> None:
     types = "control C()(CounterType t) { counter(4, t) seen; apply { seen.count(1); } }"
     info = p4info(types=types, locals="C(CounterType.bytes) c;", body="c.apply();")
     assert [c.spec.unit for c in info.counters] == [p4i.CounterSpec.BYTES]

@@ -30,14 +30,14 @@ Served = tuple[Device, str]
 
 @pytest.fixture
 def served() -> Iterator[Served]:
-    """A device without an option for the CPU port, and its server's address."""
+    """Provide a device without an option for the CPU port, and its server's address."""
     device = make_device(SwitchOptions(program=PROGRAM, device_id=1))
     with P4RuntimeServer(device, "127.0.0.1:0") as server:
         yield device, server.address
 
 
 def control(address: str, job: Callable[[finsy.Switch], Coroutine[Any, Any, Any]]) -> Any:
-    """Runs a job as a finsy controller; what it returns."""
+    """Run a job as a finsy controller; return its result."""
 
     async def run() -> Any:
         async with finsy.Switch("sw", address, finsy.SwitchOptions()) as switch:
@@ -234,13 +234,13 @@ def test_digests_idle_entries_and_packets(served: Served) -> None:
             await asyncio.sleep(0.01)
         device.process(9, FRAME)
         async for digest in sw.read_digests("learnt"):
-            told = list(digest.data)
+            data = list(digest.data)
             break
         async for packet in sw.read_packets():
-            return told, packet.payload, packet["ingress_port"]
+            return data, packet.payload, packet["ingress_port"]
 
-    told, payload, port = control(address, work)
-    assert told == [{"mac": 0x0200000000BB, "port": 9}]
+    data, payload, port = control(address, work)
+    assert data == [{"mac": 0x0200000000BB, "port": 9}]
     assert (payload, port) == (FRAME, 9)
     assert sent == [(70002, FRAME)]
 

@@ -36,7 +36,7 @@ Served = tuple[Device, str]
 
 @pytest.fixture
 def served() -> Iterator[Served]:
-    """A device with the router loaded, and its server's address."""
+    """Provide a device with the router loaded, and its server's address."""
     device = make_device(SwitchOptions(program=ROUTER, device_id=1, cpu_port=CPU_PORT))
     with P4RuntimeServer(device, LOOPBACK) as server:
         yield device, server.address
@@ -296,7 +296,7 @@ class Stream:
 
 
 class Requests:
-    """A request iterator that stays open until it is told to end."""
+    """A request iterator that stays open until end() is called."""
 
     def __init__(self, *first: p4r.StreamMessageRequest) -> None:
         self._waiting: queue.SimpleQueue[p4r.StreamMessageRequest | None] = queue.SimpleQueue()

@@ -359,7 +359,7 @@ def test_an_empty_device_config_is_the_program_that_runs() -> None:
 
 @pytest.mark.parametrize("before", [b"\x08\x01", b"", b"\x08\x01\x12\x05\x0a\x03\x0a\x01k"])
 def test_a_device_config_in_a_p4_device_config(before: bytes) -> None:
-    """What the tutorials' p4runtime_lib pushes: reassign, extras and device_data."""
+    """The tutorials' p4runtime_lib pushes this form: reassign, extras and device_data."""
     wrapped = before + b"\x1a\x0bwithout acl"
     made = service(loaded=False)
     made.set_pipeline(push(Push.VERIFY_AND_COMMIT, wrapped))
@@ -489,7 +489,7 @@ def test_a_packet_out_enters_at_the_cpu_port_behind_its_header() -> None:
     assert outputs == [(510, bytes([0b1000_0010, 0b1000_0000]) + b"data")]
 
 
-def test_a_packet_in_tells_its_header_to_the_primary_only() -> None:
+def test_only_the_primary_gets_a_packet_in_with_its_header() -> None:
     made = service()
     made.stream_message("backup", announce(0))
     ((stream, message),) = made.switch_message(PacketIn(b"\x82\x80data"), 0)
@@ -514,11 +514,11 @@ def test_a_role_gets_the_packets_that_its_filter_lets_through() -> None:
     hears.arbitration.role.config.Pack(config)
     made.stream_message("listener", hears)
     for byte, heard in ((0x82, ["c", "listener"]), (0x83, ["c"])):
-        told = made.switch_message(PacketIn(bytes([byte, 0x80]) + b"data"), 0)
-        assert [stream for stream, _ in told] == heard
+        deliveries = made.switch_message(PacketIn(bytes([byte, 0x80]) + b"data"), 0)
+        assert [stream for stream, _ in deliveries] == heard
 
 
-def test_what_the_program_before_still_had_to_tell_is_dropped() -> None:
+def test_pending_messages_of_the_previous_program_are_dropped() -> None:
     made = service()
     assert made.switch_message(Digest("gone_t", Bits(8), 1), 0) == []
     assert made.switch_message(IdleNotice("MyIngress.gone", Entry((), ActionData(0))), 0) == []
@@ -531,8 +531,8 @@ def test_an_unknown_role_reads_nothing() -> None:
 
 
 def stream_error(made: P4RuntimeService, stream: str, message: object) -> tuple[int, str]:
-    ((told, response),), outputs = made.stream_message(stream, message)  # type: ignore[arg-type]
-    assert (told, outputs) == (stream, [])
+    ((receiver, response),), outputs = made.stream_message(stream, message)  # type: ignore[arg-type]
+    assert (receiver, outputs) == (stream, [])
     return response.error.canonical_code, response.error.message
 
 
@@ -596,7 +596,7 @@ def values(lists: list[p4r.DigestList]) -> list[tuple[int, list[int]]]:
     return [(d.list_id, [x.bitstring[0] for x in d.data]) for d in lists]
 
 
-def test_digests_are_gathered_and_told_once() -> None:
+def test_digests_are_gathered_and_sent_once() -> None:
     config = p4r.DigestEntry.Config(max_timeout_ns=100, max_list_size=3, ack_timeout_ns=1000)
     lists = DigestLists({5: config})
     assert lists.offer(4, data(1), 0) == []  # not enabled
@@ -621,7 +621,7 @@ def test_a_list_is_never_longer_than_its_config_says_now() -> None:
     assert values(lists.tick(50)) == [(1, [1, 2]), (2, [3])]
 
 
-def test_without_a_timeout_every_digest_is_told_at_once() -> None:
+def test_without_a_timeout_every_digest_is_sent_at_once() -> None:
     lists = DigestLists({5: p4r.DigestEntry.Config()})
     assert values(lists.offer(5, data(1), 0)) == [(1, [1])]
     assert values(lists.offer(5, data(1), 0)) == [(2, [1])]
@@ -636,7 +636,7 @@ def shown(t: Type, value: object) -> p4d.P4Data:
     return show_data(t, value, given)
 
 
-def test_digest_data_is_told_by_its_type() -> None:
+def test_digest_data_is_encoded_by_its_type() -> None:
     learn = Struct("learn_t", (Field("mac", Bits(48)), Field("delta", Bits(8, signed=True))))
     assert shown(learn, [258, -1]) == p4d.P4Data(
         struct=p4d.P4StructLike(
@@ -681,6 +681,6 @@ def test_names_stand_for_members_of_enums_and_for_errors() -> None:
     assert shown(ERROR, 1) == p4d.P4Data(error="Odd")
 
 
-def test_translated_types_are_told_as_controllers_number_them() -> None:
+def test_translated_types_are_sent_as_controllers_number_them() -> None:
     assert shown(NewType("port_t", Bits(9)), 10) == p4d.P4Data(bitstring=b"10")
     assert shown(NewType("wide_t", Bits(9)), 10) == p4d.P4Data(bitstring=b"\n")

@@ -29,7 +29,8 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture(scope="module")
 def pki(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an authority (ca), and a server's, a client's and another authority's PEM."""
+    """Return a folder with an authority (ca), and a server's, a client's and another authority's
+    PEM."""
     folder: Path = tmp_path_factory.mktemp("pki")
 
     def openssl(*words: str) -> None:

@@ -38,7 +38,7 @@ def ip(arguments: str) -> None:
 
 
 def wait(watch: LinkWatch, links: Links, expected: list[int]) -> list[int]:
-    """The ports that are down, once they are those or time is over."""
+    """Return the ports that are down, once they are those expected or time is over."""
     end = time.monotonic() + TIMEOUT
     while sorted(links.down) != expected and time.monotonic() < end:
         ready, _, _ = select.select([watch], [], [], end - time.monotonic())

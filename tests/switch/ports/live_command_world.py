@@ -59,8 +59,8 @@ def main(folder: Path) -> None:
             observe(seen, address, folder)
         finally:
             switch.send_signal(signal.SIGTERM)
-            _, told = switch.communicate(timeout=TIMEOUT)
-    seen["notes"] = told.splitlines()
+            _, notes = switch.communicate(timeout=TIMEOUT)
+    seen["notes"] = notes.splitlines()
     seen["nobody"] = cli("register_read x")
     seen["nobody, no commands"] = cli("")
     print(json.dumps(seen))
@@ -83,7 +83,7 @@ def observe(seen: dict[str, Any], address: str, folder: Path) -> None:
 
 
 def saved_state(folder: Path) -> list[Any]:
-    """State that is saved, changed and loaded again; and what cannot be loaded."""
+    """Save state, change it and load it again; try what cannot be loaded."""
     cli(f"mirroring_add 9 2\nregister_write last 0 77\nserialize_state {folder}/state.json")
     look = "table_num_entries ipv4_lpm\nregister_read last 0\nmirroring_get 9\nmc_dump"
     seen: list[Any] = [cli(look)["out"]]
@@ -98,7 +98,7 @@ def saved_state(folder: Path) -> list[Any]:
 
 
 def hot_ports() -> list[Any]:
-    """A port that is added, carries packets, is removed and comes back under another interface."""
+    """Add a port, send packets, remove it, and add it again on another interface."""
     add_link(3)
     add_link(4)
     seen: list[Any] = []
@@ -119,7 +119,7 @@ def hot_ports() -> list[Any]:
 
 
 def arrives(interface: str) -> bool:
-    """Whether a packet for port 3, sent into port 1, comes out at an interface soon."""
+    """Return whether a packet for port 3, sent into port 1, soon comes out at an interface."""
     packet = bytes(Ether(dst="02:00:00:00:00:99") / IP(dst="10.0.5.1") / UDP(dport=9) / b"hot")
     with (
         socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender,
@@ -138,7 +138,7 @@ def arrives(interface: str) -> bool:
 
 
 async def controller(address: str) -> list[str]:
-    """What a P4Runtime client finds of the commands, and adds itself."""
+    """Return what a P4Runtime client finds of the commands' effects and adds itself."""
     async with finsy.Switch("sw", address) as switch:
         entry = finsy.P4TableEntry(
             "ipv4_lpm",
@@ -158,7 +158,7 @@ def cli(text: str, *arguments: str) -> dict[str, Any]:
 
 
 def prompt(keys: str) -> str:
-    """A session at a terminal."""
+    """Run a session at a terminal."""
     ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "gradplane", "cli", "--thrift-port", THRIFT]
     with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:

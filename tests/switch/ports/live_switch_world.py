@@ -90,16 +90,16 @@ def observe(seen: dict[str, Any], folder: Path) -> None:
     seen["without a program"] = "lost"
     send_udp("hello")
     packet = receive(host2)
-    seen["forwarded"] = told(packet)
+    seen["forwarded"] = summary(packet)
     seen["udp checksum"] = checksum(packet)
     host1.send(b"\x02" * 14 + b"garbage")
     host1.send(bytes(Ether(type=0x0800)) + b"\x45")
     send_udp("again")
-    seen["after garbage"] = told(receive(host2))
+    seen["after garbage"] = summary(receive(host2))
     subprocess.run(["ip", "link", "set", "s2", "mtu", "1000"], check=True)
     send_udp("long" * 300)
     send_udp("short")
-    seen["after one too long"] = told(receive(host2))
+    seen["after one too long"] = summary(receive(host2))
     for state in ("down", "up"):
         subprocess.run(["ip", "link", "set", "s1", state], check=True)
     seen["after the interface was down"] = sent_until_received("back", host2)
@@ -110,17 +110,17 @@ def observe(seen: dict[str, Any], folder: Path) -> None:
 
 
 def sent_until_received(payload: str, host: socket.socket) -> dict[str, Any]:
-    """Since a link takes a moment."""
+    """Send repeatedly, since a link takes a moment to come up."""
     deadline = time.monotonic() + TIMEOUT
     while time.monotonic() < deadline:
         send_udp(payload)
         with suppress(AssertionError):
-            return told(receive(host, 0.2))
+            return summary(receive(host, 0.2))
     raise AssertionError("nothing came")
 
 
 async def install(address: str, folder: Path, again: bool = False) -> None:
-    """A program and a route; `again`: even if it is the one that runs."""
+    """Push a program and add a route; `again`: even if it is the one that runs."""
     (folder / "p4info.txt").write_text(p4info_text(build_p4info(compile_program(ROUTER))))
     options = finsy.SwitchOptions(
         p4info=folder / "p4info.txt", p4blob=device_config(ROUTER), p4force=again
@@ -138,13 +138,14 @@ def raw(interface: str) -> socket.socket:
 
 
 def send_udp(payload: str) -> None:
-    """Through the host's own stack, which leaves the UDP checksum open."""
+    """Send through the host's own stack, which leaves the UDP checksum open."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender:
         sender.sendto(payload.encode(), ("10.0.1.7", 4000))
 
 
 def receive(host: socket.socket, patience: float = TIMEOUT) -> Ether:
-    """The next UDP packet to port 4000 that reaches the host; each packet within `patience` s."""
+    """Return the next UDP packet to port 4000 that reaches the host; each packet within `patience`
+    s."""
     while True:
         ready, _, _ = select.select([host], [], [], patience)
         assert ready, "no packet came"
@@ -154,7 +155,7 @@ def receive(host: socket.socket, patience: float = TIMEOUT) -> Ether:
             return packet
 
 
-def told(packet: Ether) -> dict[str, Any]:
+def summary(packet: Ether) -> dict[str, Any]:
     payload = bytes(packet[UDP].payload).decode()
     return {"dst": packet.dst, "ttl": packet[IP].ttl, "payload": payload}
 
@@ -166,7 +167,7 @@ def checksum(packet: Ether) -> str:
 
 
 def payloads(path: Path) -> list[str]:
-    """Of the UDP packets to port 4000, without those that came before a program did."""
+    """Return the payloads of the UDP packets to port 4000 that came after there was a program."""
     with RawPcapReader(str(path)) as reader:
         packets = [Ether(data) for data, _ in reader]
     texts = [bytes(p[UDP].payload) for p in packets if UDP in p and p[UDP].dport == 4000]
@@ -174,7 +175,7 @@ def payloads(path: Path) -> list[str]:
 
 
 def hostile(address: str, method: str, requests: Iterable[bytes]) -> list[str]:
-    """The statuses that requests which are none end with, to a method of the switch's service."""
+    """Send invalid requests to a method of the switch's service; return their statuses."""
     with grpc.insecure_channel(address) as channel:
         call = channel.unary_stream(f"/{SERVICE}/{method}")
         statuses = []

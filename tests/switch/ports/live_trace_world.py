@@ -82,7 +82,7 @@ def observe(seen: dict[str, Any], address: str, folder: Path) -> None:
 
 @contextmanager
 def traffic(seen: dict[str, Any]) -> Any:
-    """Numbered packets into port 1; notes whether each left through port 2, once, in order."""
+    """Send numbered packets into port 1; note whether each left through port 2, once, in order."""
     head, stop, sent, host = bytes(HEAD), threading.Event(), [0], raw("h1")
     got: list[int] = []
     finished = threading.Event()
@@ -137,31 +137,31 @@ def trace(address: str, *options: str) -> subprocess.Popen[str]:
 
 
 def ready(process: subprocess.Popen[str]) -> None:
-    """Until the switch looks at packets for it."""
+    """Wait until the switch looks at packets for the process."""
     assert process.stderr is not None
     assert process.stderr.readline().startswith("waiting for packets")
 
 
 def ended(process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, told = process.communicate(timeout=TIMEOUT)
-    return {"out": out, "err": told, "status": process.returncode}
+    out, errors = process.communicate(timeout=TIMEOUT)
+    return {"out": out, "err": errors, "status": process.returncode}
 
 
 def summary(line: str) -> dict[str, Any]:
-    told = json.loads(line)
-    number = int(told["packet"][84:92], 16)
-    kinds = [event["kind"] for event in told["events"]]
-    (port, packet) = (told["outputs"][0][key] for key in ("port", "packet"))
+    trace = json.loads(line)
+    number = int(trace["packet"][84:92], 16)
+    kinds = [event["kind"] for event in trace["events"]]
+    (port, packet) = (trace["outputs"][0][key] for key in ("port", "packet"))
     return {
         "chosen": number % CHOSEN == 0,
-        "port": told["port"],
+        "port": trace["port"],
         "table": kinds.count("table"),
         "sent": [port, int(packet[44:46], 16)],
     }
 
 
 def too_many(address: str) -> dict[str, Any]:
-    """What the last client is told; afterwards there is room again."""
+    """Check the message to the last client; afterwards there is room again."""
     with grpc.insecure_channel(address) as channel:
         open_trace = channel.unary_stream(f"/{SERVICE}/{METHOD}")
         calls = [open_trace(b"{}", timeout=TIMEOUT) for _ in range(MAX_TRACES)]

@@ -1,4 +1,4 @@
-"""What a QueueWatch sees of two veth pairs, one of them slow; runs in a network namespace.
+"""A QueueWatch on two veth pairs, one of them slow; runs in a network namespace.
 
 Prints, as JSON, the lengths it reports and those that tc prints.
 """

@@ -17,13 +17,13 @@ PACKET = bytes.fromhex("0200000000990200000000010800450000140000000040000000 0a0
 
 
 @pytest.mark.parametrize("engine", ["jit", "interpreter"])
-def test_each_packet_of_a_batch_is_told(engine: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_each_packet_of_a_batch_is_traced(engine: str, capsys: pytest.CaptureFixture[str]) -> None:
     device = make_device(SwitchOptions(program=ROUTER, log_console=True, engine=engine))
     ports, data, offsets = pack([1, 2], [bytes(14), bytes(20)])
     assert outputs(*device.process_spans(ports, data, offsets[:-1], offsets[1:])) == []
     lines = [line for line in capsys.readouterr().err.splitlines() if line and line[0] != " "]
-    told = ["== parser", "== ingress"]
-    assert lines == ["port 1, 14 bytes", *told, "port 2, 20 bytes", *told]
+    blocks = ["== parser", "== ingress"]
+    assert lines == ["port 1, 14 bytes", *blocks, "port 2, 20 bytes", *blocks]
 
 
 def test_to_a_file_with_the_packets_first_bytes(tmp_path: Path) -> None:

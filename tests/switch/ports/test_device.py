@@ -1,4 +1,4 @@
-"""What a switch may be started with: P4 source, the JSON that is pushed; not BMv2's."""
+"""The programs that a switch can be started with: P4 source, the pushed JSON; not BMv2's."""
 
 from __future__ import annotations
 

@@ -29,13 +29,13 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
 
 
 def test_a_switch_does_not_start_with_wrong_commands(seen: dict[str, Any]) -> None:
-    told = (
+    expected = (
         "s1-commands.txt:1: there is no command 'table_ad'; did you mean table_add or table_dump or"
         " table_clear?\n"
         "s1-commands.txt:2: table MyIngress.ipv4_lpm: field hdr.ipv4.dst: '1.2.3.4' is not of the"
         " form VALUE/LENGTH of a lpm match\n"
     )
-    assert seen["wrong commands"] == [told, 1]
+    assert seen["wrong commands"] == [expected, 1]
     assert seen["notes"] == ["note: build/router.json is not used: the switch runs its P4 source"]
 
 
@@ -48,12 +48,14 @@ def test_from_a_pipe_answers_are_where_scripts_look_for_them(seen: dict[str, Any
     }
 
 
-def test_a_files_errors_are_told_apart_from_what_it_prints(seen: dict[str, Any]) -> None:
+def test_a_files_errors_are_separate_from_its_output(seen: dict[str, Any]) -> None:
     added, *ports = seen["file"]["out"].splitlines()
     assert added == "Entry has been added with handle 2"
     assert [row.split() for row in ports[2:]] == [["1", "s1", "UP"], ["2", "s2", "UP"]]
-    told = "more.txt:2: table MyIngress.ipv4_lpm: it has no entry with handle 9; handles: 0, 1, 2\n"
-    assert seen["file"]["err"].endswith(f"/{told}")
+    expected = (
+        "more.txt:2: table MyIngress.ipv4_lpm: it has no entry with handle 9; handles: 0, 1, 2\n"
+    )
+    assert seen["file"]["err"].endswith(f"/{expected}")
     assert seen["file"]["status"] == 1
 
 
@@ -81,7 +83,7 @@ def test_hostile_requests_are_refused(seen: dict[str, Any]) -> None:
     assert seen["hostile"] == ["INVALID_ARGUMENT"] * 8
 
 
-def test_a_missing_switch_is_told(seen: dict[str, Any]) -> None:
+def test_a_missing_switch_is_reported(seen: dict[str, Any]) -> None:
     assert seen["nobody"]["status"] == 1
     assert seen["nobody"]["out"] == ""
     assert seen["nobody"]["err"].startswith("gradplane: no switch answers at 127.0.0.1:9090")

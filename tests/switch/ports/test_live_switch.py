@@ -18,7 +18,7 @@ QUEUE_WORLD = Path(__file__).parent / "queue_world.py"
 
 
 def namespaces_refused() -> str:
-    """Why no network namespace can be made here; empty if one can."""
+    """Return why no network namespace can be made here; empty if one can."""
     command = ["unshare", "--net", "--map-root-user", "true"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -71,7 +71,7 @@ def test_ports_whose_link_is_down_are_known() -> None:
 
 
 def inside(world: Path, *arguments: str) -> Any:
-    """What a script prints that runs in a network namespace of its own."""
+    """Return the output of a script that runs in a network namespace of its own."""
     command = ["unshare", "--net", "--map-root-user", sys.executable, str(world), *arguments]
     environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)

@@ -19,7 +19,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return found
 
 
-def test_the_chosen_packets_are_told(seen: dict[str, Any]) -> None:
+def test_the_chosen_packets_are_traced(seen: dict[str, Any]) -> None:
     assert seen["chosen"] == [{"chosen": True, "port": 1, "table": 1, "sent": [2, 76]}] * 3
     heading, *lines = seen["text"]
     assert heading == "port 1, 46 bytes"
@@ -54,13 +54,13 @@ def test_hostile_requests_are_refused(seen: dict[str, Any]) -> None:
 
 
 def test_a_switch_serves_so_many_and_no_more(seen: dict[str, Any]) -> None:
-    told = "gradplane: 8 traces are active: end one\n"
-    assert seen["too many"] == {"out": "", "err": told, "status": 1}
+    expected = "gradplane: 8 traces are active: end one\n"
+    assert seen["too many"] == {"out": "", "err": expected, "status": 1}
 
 
 def test_waiting_ends_with_the_program_and_with_the_switch(seen: dict[str, Any]) -> None:
-    told = "gradplane: another program was pushed to the switch\n"
-    assert seen["another program"] == {"out": "", "err": told, "status": 1}
+    expected = "gradplane: another program was pushed to the switch\n"
+    assert seen["another program"] == {"out": "", "err": expected, "status": 1}
     assert seen["exit status"] == 0
     stopped = seen["when the switch stops"]
     assert stopped["status"] == 1

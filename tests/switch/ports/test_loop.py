@@ -57,7 +57,7 @@ def ports() -> Iterator[dict[int, PairPort]]:
 
 
 def to_the_other(ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-    """Upper case to the other port; something to a port that is not there."""
+    """Send upper case to the other port, and something to a port that does not exist."""
     out = []
     for i, (port, start, end) in enumerate(zip(ports, starts, ends, strict=True)):
         packet = data[start:end].tobytes()
@@ -98,7 +98,7 @@ def test_packets_go_through_and_the_loop_ends(ports: dict[int, PairPort]) -> Non
 
 def test_more_packets_than_a_batch_keep_their_order(ports: dict[int, PairPort]) -> None:
     def spread(numbers: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-        """To each port in turn, twice."""
+        """Send to each port in turn, twice."""
         packets = [data[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
         return sent((i, port, p) for i, p in enumerate(packets) for port in (2, 1, 2))
 

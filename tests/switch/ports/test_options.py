@@ -46,7 +46,7 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
     )
 
 
-def test_packets_are_not_told_above_level_debug() -> None:
+def test_packets_are_not_traced_above_level_debug() -> None:
     options = parse_options(["p.p4", "--log-console", "--log-file", "s1", "--log-level", "info"])
     assert not options.log_console
     assert options.log_file is None

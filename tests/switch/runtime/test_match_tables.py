@@ -125,7 +125,7 @@ KINDS = ["exact", "lpm", "ternary", "range", "optional"]
 
 @st.composite
 def matches(draw: Any, kind: str) -> Match:
-    """A match on 4 bits."""
+    """Return a match on 4 bits."""
     nibble = st.integers(0, 15)
     value = draw(nibble)
     if kind != "exact" and draw(st.integers(0, 3)) == 0:

@@ -9,7 +9,7 @@ from gradplane.cli.main import app
 FEATURES = Path(__file__).parent / "features"
 
 
-def test_files_are_tested_one_by_one_and_the_exit_status_tells(tmp_path: Path) -> None:
+def test_files_are_tested_one_by_one_and_set_the_exit_status(tmp_path: Path) -> None:
     program = FEATURES / "slices.p4"
     result = CliRunner().invoke(app, ["stf", str(program), "--engine", "interpreter"])
     assert (result.exit_code, result.output) == (0, f"PASS {program}\n1 passed, 0 failed\n")

@@ -51,7 +51,7 @@ Check = Callable[..., tuple[bool, str]]
 
 @pytest.fixture
 def stf(tmp_path: Path) -> Check:
-    """Runs lines against the program: -> (passed, message with the file's folder left out)."""
+    """Run lines against the program; return (passed, message without the file's folder)."""
 
     def check(*lines: str) -> tuple[bool, str]:
         program = tmp_path / "t.p4"
@@ -199,7 +199,7 @@ def test_the_larger_priority_wins_and_of_equal_ones_the_first(stf: Check) -> Non
         assert stf(*lines, "packet 0 01 1234", f"expect {port} 01") == PASSED
 
 
-def test_what_the_switch_refuses_is_passed_over_and_told(stf: Check) -> None:
+def test_refused_commands_are_skipped_and_reported(stf: Check) -> None:
     assert stf(
         "add exactly x:1 set(port:2, z:0)",
         "add exactly x:1 set(port:3, z:0)",
@@ -290,7 +290,7 @@ def test_groups_and_sessions_that_do_not_exist_are_passed_over(stf: Check) -> No
 # -- lines --------------------------------------------------------------------------------------
 
 
-def test_every_line_that_cannot_be_read_is_told() -> None:
+def test_every_invalid_line_is_reported() -> None:
     text = "packet 0 00\nexpekt 1 00\nflush\npacket x 00\npacket 0 0g\n\nwait now\nadd t x=1 a()\n"
     with pytest.raises(StfError) as caught:
         parse(text, "a.stf")
@@ -309,7 +309,7 @@ def test_each_command_has_its_method() -> None:
     assert all(callable(getattr(tester.Tester, name)) for name in COMMANDS)
 
 
-def test_expected_tells_the_first_difference() -> None:
+def test_expected_describes_the_first_difference() -> None:
     assert Expected(1, "0*", whole=False).difference(b"\x0f\xff") == ""
     assert Expected(1, "01", whole=False).difference(b"\x02") == "digit 1 (byte 0) is 2, not 1"
 

@@ -51,7 +51,7 @@ OPERATOR = st.sampled_from(["+", "-", "*", "<<", "&", "|", "^"])
 @settings(deadline=None)
 @given(st.recursive(NUMBER, lambda e: st.tuples(e, OPERATOR, e).map(lambda t: f"({' '.join(t)})")))
 def test_like_python_within_64_bits(text):
-    """Bracketed, so that the two languages' precedences do not matter."""
+    """All operations are in brackets, so that the two languages' precedences do not matter."""
     try:
         value = evaluate(text)
     except ConditionError as error:

@@ -178,12 +178,12 @@ def test_with_a_hint(errors, program, message, hint):
     assert errors(unmarked(program)) == marked_report(program, message, hint)
 
 
-def messages(told: str) -> list[str]:
-    return [line for line in told.split("\n") if line.startswith("t.p4:")]
+def messages(report: str) -> list[str]:
+    return [line for line in report.split("\n") if line.startswith("t.p4:")]
 
 
 @pytest.mark.parametrize(
-    ("program", "told"),
+    ("program", "expected"),
     [
         (
             "const int x = {1, 2 3};\nconst int y = ;\nconst int z = 1;",
@@ -249,8 +249,8 @@ def messages(told: str) -> list[str]:
         ),
     ],
 )
-def test_several_errors_are_told_at_once_in_order(errors, program, told):
-    assert messages(errors(program)) == told
+def test_several_errors_are_reported_at_once_in_order(errors, program, expected):
+    assert messages(errors(program)) == expected
 
 
 def test_an_error_in_a_macro_stands_at_its_use(errors):
@@ -267,8 +267,8 @@ def test_an_error_in_a_macro_stands_at_its_use(errors):
 
 def test_an_error_in_an_included_file_stands_there(errors, tmp_path):
     (tmp_path / "bad.p4").write_text("struct S {\n\tbit<8 x;\n}\n")
-    told = errors('#include "bad.p4"\n', include_dirs=[tmp_path])
-    assert told == (
+    report = errors('#include "bad.p4"\n', include_dirs=[tmp_path])
+    assert report == (
         f'{tmp_path}/bad.p4:2:8: error: found "x", expected ">"\n    \tbit<8 x;\n    \t      ^'
     )
 
@@ -297,8 +297,8 @@ def test_an_error_in_an_included_file_stands_there(errors, tmp_path):
 def test_deep_nesting_is_an_error_and_never_a_crash(errors, opening, closing, program):
     nested = opening * 10_000 + closing * 10_000
     source = program.replace("{}", nested).replace("{{", "{").replace("}}", "}")
-    told = errors(source)
-    assert "in a row" in told or "nested deeper" in told or "expected" in told
+    report = errors(source)
+    assert "in a row" in report or "nested deeper" in report or "expected" in report
 
 
 def test_annotations_may_hold_anything_at_any_depth(declarations):
@@ -311,8 +311,8 @@ def test_annotations_may_hold_anything_at_any_depth(declarations):
 
 def test_how_deep_one_may_go(expr, errors):
     assert expr("(" * 63 + "1" + ")" * 63) == "1"
-    told = errors(f"const int x = {'(' * 64}1{')' * 64};")
-    assert messages(told) == ["t.p4:1:79: error: nested deeper than 64 levels"]
+    report = errors(f"const int x = {'(' * 64}1{')' * 64};")
+    assert messages(report) == ["t.p4:1:79: error: nested deeper than 64 levels"]
 
 
 @pytest.mark.parametrize(
@@ -328,15 +328,15 @@ def test_endless_chains_are_an_error(errors, program):
 
 
 def test_after_a_hundred_errors_it_stops(errors):
-    told = messages(errors("const int x = ;\n" * 1000))
-    assert len(told) == 100
-    assert told[-1].startswith("t.p4:100:15: ")
+    report = messages(errors("const int x = ;\n" * 1000))
+    assert len(report) == 100
+    assert report[-1].startswith("t.p4:100:15: ")
 
 
 def test_of_a_very_long_line_only_the_place_is_shown(errors):
     padding = " " * 1000
-    told = errors(f"const int a = 1;{padding}const int x = $;{padding}const int b = 1;")
-    message, line, caret = told.split("\n")
+    report = errors(f"const int a = 1;{padding}const int x = $;{padding}const int b = 1;")
+    message, line, caret = report.split("\n")
     assert message == 't.p4:1:1031: error: unexpected character "$"'
     assert len(line) == 204
     assert line.strip() == "const int x = $;"

@@ -62,17 +62,17 @@ def test_any_character_becomes_a_token():
 )
 def test_what_is_no_integer(errors, text):
     shown = text if len(text) <= 40 else "1" * 37 + "..."
-    told = errors(f"const int x = {text};").splitlines()
-    assert told[0] == f't.p4:1:15: error: "{shown}" is not an integer'
-    assert told[3] == (
+    report = errors(f"const int x = {text};").splitlines()
+    assert report[0] == f't.p4:1:15: error: "{shown}" is not an integer'
+    assert report[3] == (
         "    like 255, 0xFF, 0b1010, 1_000, 8w255 (8 bits) or 8s0x7F (8 bits, signed)"
     )
-    assert len(told) == 4
+    assert len(report) == 4
 
 
 @pytest.mark.parametrize("text", ['"abc', '"', '"abc\\"', '"a\\\\\\"'])
 def test_an_unclosed_string(errors, text):
-    """Only this is reported, not what the parser makes of the rest."""
+    """Only this is reported, not the parser's errors in the rest."""
     assert errors(f"const string x = {text}\nconst int y = 1;") == (
         't.p4:1:18: error: this string has no closing " on its line\n'
         f"    const string x = {text}\n"
@@ -84,5 +84,5 @@ def test_an_unclosed_string(errors, text):
     ("character", "shown"), [("$", '"$"'), ("\x01", "U+0001"), ("\u00a0", "U+00A0"), ("#", '"#"')]
 )
 def test_a_character_p4_does_not_use(errors, character, shown):
-    told = errors(f"const int x = {character} 1;").splitlines()
-    assert told[0] == f"t.p4:1:15: error: unexpected character {shown}"
+    report = errors(f"const int x = {character} 1;").splitlines()
+    assert report[0] == f"t.p4:1:15: error: unexpected character {shown}"

@@ -9,7 +9,7 @@ from gradplane.switch.syntax.preprocess import preprocess
 
 
 def places(text: str, **options) -> list[tuple[str, str, int]]:
-    """(token, place, width) of a program called t.p4."""
+    """Return (token, place, width) of a program called t.p4."""
     pieces, reporter = preprocess("t.p4", text=text, **options)
     tokens = tokenize(pieces, reporter)[:-1]
     return [(t.text, str(t.span), t.span.end - t.span.column) for t in tokens]
@@ -234,7 +234,7 @@ def test_warnings_do_not_stop():
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("#error no such target", "#error no such target"),
         ("#endif", "#endif without an #if before it"),
@@ -271,11 +271,11 @@ def test_warnings_do_not_stop():
         ("#line x", "#line needs a line number, then possibly a file name in quotes"),
     ],
 )
-def test_a_wrong_directive(errors, text, told):
+def test_a_wrong_directive(errors, text, message):
     """The message is at the directive, which is underlined."""
-    ifs = text.startswith("#if") and told != "this condition has no #endif"
+    ifs = text.startswith("#if") and message != "this condition has no #endif"
     source = text + ("\n#endif" if ifs else "")
-    assert errors(source) == f"t.p4:1:1: error: {told}\n    {text}\n    {'^' * len(text)}"
+    assert errors(source) == f"t.p4:1:1: error: {message}\n    {text}\n    {'^' * len(text)}"
 
 
 def test_an_unknown_directive(errors):
@@ -289,22 +289,22 @@ def test_an_unknown_directive(errors):
 
 
 def test_else_twice(errors):
-    told = errors("#if 1\n#else\n#else\n#elif 1\n#endif")
-    assert told.splitlines()[::3] == [
+    message = errors("#if 1\n#else\n#else\n#elif 1\n#endif")
+    assert message.splitlines()[::3] == [
         "t.p4:3:1: error: #else after #else",
         "t.p4:4:1: error: #elif after #else",
     ]
 
 
 def test_a_missing_include(errors, tmp_path):
-    told = errors('a\n#include "nowhere.p4"\n', include_dirs=[tmp_path]).splitlines()
-    assert told[:3] == [
+    message = errors('a\n#include "nowhere.p4"\n', include_dirs=[tmp_path]).splitlines()
+    assert message[:3] == [
         't.p4:2:1: error: cannot find "nowhere.p4"',
         '    #include "nowhere.p4"',
         "    ^^^^^^^^^^^^^^^^^^^^^",
     ]
-    assert told[3].startswith(f"    looked in: ., {tmp_path}, ")
-    assert told[3].endswith("/switch/include")
+    assert message[3].startswith(f"    looked in: ., {tmp_path}, ")
+    assert message[3].endswith("/switch/include")
 
 
 @pytest.mark.parametrize("name", ["a" * 5000, "a\0b"])
@@ -328,27 +328,27 @@ def test_a_file_that_cannot_be_read(tmp_path):
     with pytest.raises(CompileError) as caught:
         parse_file(tmp_path / "none.p4")
     name = tmp_path / "none.p4"
-    told = f'{name}:1:1: error: cannot read "{name}": No such file or directory'
-    assert str(caught.value) == told
+    message = f'{name}:1:1: error: cannot read "{name}": No such file or directory'
+    assert str(caught.value) == message
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("#define F(a, b) a\nF(1)", "Macro F requires 2 arguments but was passed 1"),
         ("#define F(a) a\nF(1", 'the arguments of macro "F" lack a ")"'),
     ],
 )
-def test_a_wrong_macro_use(errors, text, told):
+def test_a_wrong_macro_use(errors, text, message):
     use = text.split("\n")[1]
-    assert errors(text) == f"t.p4:2:1: error: {told}\n    {use}\n    ^"
+    assert errors(text) == f"t.p4:2:1: error: {message}\n    {use}\n    ^"
 
 
 def test_macros_that_explode_are_stopped(errors, monkeypatch):
     monkeypatch.setattr(macros, "MAX_TOKENS", 5000)
     doubling = "\n".join(f"#define a{i} a{i + 1} a{i + 1}" for i in range(40))
-    told = errors(doubling + "\na0\na0")
-    assert told == ("t.p4:41:1: error: a macro expands to more than 5000 tokens\n    a0\n    ^^")
+    message = errors(doubling + "\na0\na0")
+    assert message == ("t.p4:41:1: error: a macro expands to more than 5000 tokens\n    a0\n    ^^")
     chain = "\n".join(f"#define a{i} a{i + 1}" for i in range(200))
     assert "t.p4:201:1: error: macros are nested deeper than 100 levels" in errors(chain + "\na0")
 
@@ -359,9 +359,9 @@ def test_an_unclosed_comment(errors):
     )
 
 
-def test_all_errors_are_told_at_once(errors):
-    told = errors("#error a\n#error b\n#include <x>")
-    assert [line for line in told.splitlines() if line.startswith("t.p4")] == [
+def test_all_errors_are_reported_at_once(errors):
+    message = errors("#error a\n#error b\n#include <x>")
+    assert [line for line in message.splitlines() if line.startswith("t.p4")] == [
         "t.p4:1:1: error: #error a",
         "t.p4:2:1: error: #error b",
         't.p4:3:1: error: cannot find "x"',
@@ -386,5 +386,5 @@ def test_odd_bytes_in_comments_do_not_matter(tmp_path):
 
 
 def test_a_file_that_is_no_text_is_shown_without_its_control_characters(errors):
-    told = errors("const int x = \x1b[31m;")
-    assert "\x1b" not in told and "const int x = \ufffd[31m;" in told
+    message = errors("const int x = \x1b[31m;")
+    assert "\x1b" not in message and "const int x = \ufffd[31m;" in message

@@ -9,7 +9,7 @@ from gradplane.switch.arch.blocks import Blocks, Layout
 from gradplane.switch.arch.model import Model, Pass, SwitchPacket
 from gradplane.switch.arch.native_blocks import NativeBlocks
 from gradplane.switch.interp.statements import Statements
-from gradplane.switch.interp.trace_events import Event
+from gradplane.switch.interp.trace_events import TraceEvent
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.entry_points import ARRIVE
@@ -31,7 +31,7 @@ class ToyModel(Model[Blocks]):
     def compiled(self, kind: Callable[..., Statements]) -> Blocks:
         return Blocks(self.block_compiler(kind), self.program.package, PIPELINE)
 
-    def new_pass(self, pipeline: Blocks, events: list[Event] | None) -> _Pass:
+    def new_pass(self, pipeline: Blocks, events: list[TraceEvent] | None) -> _Pass:
         return _Pass(self, pipeline, events)
 
     @property
@@ -45,7 +45,7 @@ class ToyModel(Model[Blocks]):
 
 
 class _Pass(Pass[None]):
-    def __init__(self, model: ToyModel, blocks: Blocks, events: list[Event] | None) -> None:
+    def __init__(self, model: ToyModel, blocks: Blocks, events: list[TraceEvent] | None) -> None:
         super().__init__(model, events)
         self.blocks = blocks
 

@@ -91,7 +91,7 @@ def test_waiting_ends_when_it_is_closed() -> None:
     tracing.close()
 
 
-def test_get_waits_no_longer_than_it_is_told() -> None:
+def test_get_waits_no_longer_than_its_timeout() -> None:
     with made("jit").tracing() as tracing, pytest.raises(TimeoutError) as late:
         tracing.get(0.01)
     assert str(late.value) == "no packet was traced within 0.01 s"
@@ -104,7 +104,7 @@ def test_none_are_wanted_of_none() -> None:
     assert list(tracing) == []
 
 
-def test_a_reader_who_does_not_read_stops_being_told() -> None:
+def test_a_reader_that_does_not_read_gets_no_further_traces() -> None:
     sw = made("jit")
     with sw.tracing() as tracing:
         outputs = sw.process_batch([1] * (WAITING + 5), [packet(1, 0, 0, 0)] * (WAITING + 5))

@@ -30,7 +30,7 @@ FULL = 32
 
 @dataclass(frozen=True)
 class Precision:
-    """Per layer: the bits, the number of batches that counted since they rose, the last norm.
+    """A policy's state per layer: bits, batches counted since they last rose, and the last norm.
 
     `norms` is empty before the first batch.
     """
@@ -42,7 +42,7 @@ class Precision:
 
 @dataclass(frozen=True)
 class AWP:
-    """The policy; the paper's T is -5e-2 for Alexnet, -2e-3 for VGG and -2e-5 for Resnet.
+    """The policy AWP; the paper's T is -5e-2 for Alexnet, -2e-3 for VGG and -2e-5 for Resnet.
 
     threshold (T): a finite number; interval (INTERVAL) >= 1 batches; step (N) 1 to 32 bits; initial
     1 to 32 bits. Bits stop at 32. The first batch and one whose previous norm is 0 have no change

@@ -1,4 +1,4 @@
-"""Targets: the switches that can run a network's P4 program. A file here is a target, by its name.
+"""Targets: the switches that can run a network's P4 program. Each file is one, found by its name.
 
 A target says what makes a program loadable, how a switch is started, what it can do, and whether it
 is installed. It gives plain data (bytes, command lines): the controller loads, and the networks in
@@ -17,7 +17,7 @@ from gradplane import _plugins
 from gradplane.controller.controller_errors import ControllerError
 
 
-class Program(Protocol):
+class LoadableProgram(Protocol):
     """A P4 program to load. Its methods raise CompileError where it is wrong."""
 
     @property
@@ -39,7 +39,7 @@ class Program(Protocol):
         """Return its source with all includes, as the embedded switch takes it."""
 
     def compiled_for(self, switch: str) -> bytes:
-        """Return it in the form that a switch of another make loads ("bmv2": JSON)."""
+        """Return it in the form that another kind of switch loads ("bmv2": JSON)."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Target(ABC):
         self.name = name
 
     def description(self) -> str:
-        """Return what reports call it: its name, with a version where it is not this package's."""
+        """Return the name for reports, with a version if the switch is not this package's."""
         return self.name
 
     def missing(self) -> str | None:
@@ -85,7 +85,7 @@ class Target(ABC):
         return None
 
     @abstractmethod
-    def pipeline(self, program: Program) -> tuple[bytes, bytes]:
+    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
         """Return the program's P4Info (protobuf text) and device config, as they are pushed."""
 
     @abstractmethod

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.targets import Program, Start, Target
+from gradplane.controller.targets import LoadableProgram, Start, Target
 
 SWITCH = "simple_switch_grpc"
 P4C = "p4c-bm2-ss"
@@ -26,7 +26,7 @@ _PLACE = "https://github.com/p4lang/behavioral-model"
 
 
 class Bmv2(Target):
-    """simple_switch_grpc in Mininet. binary: its command or path; compiler: one of COMPILERS."""
+    """BMv2's simple_switch_grpc in Mininet. binary: command or path; compiler: one of COMPILERS."""
 
     batch = 512
     keys = ("binary", "compiler")
@@ -39,7 +39,7 @@ class Bmv2(Target):
         self.binary, self.compiler = binary, compiler
 
     def missing(self) -> str | None:
-        """Return what is wrong with the switch's command, or that p4c is not there."""
+        """Return what is wrong with the switch's command, or that p4c is missing; None if ready."""
         path = shutil.which(self.binary)
         if path is None:
             return (
@@ -48,7 +48,7 @@ class Bmv2(Target):
             )
         version = _version(path)
         if not version:
-            return f"{path} --version says no version: is it {SWITCH}?"
+            return f"{path} --version prints no version: is it {SWITCH}?"
         if version[:2] < OLDEST:
             found, oldest = (".".join(map(str, v)) for v in (version, OLDEST))
             return f"{path} is version {found}, too old: install BMv2 {oldest} or newer ({_PLACE})"
@@ -61,7 +61,7 @@ class Bmv2(Target):
         version = ".".join(map(str, _version(shutil.which(self.binary) or self.binary)))
         return f"{self.name} ({SWITCH} {version}, compiled by {self.compiler})"
 
-    def pipeline(self, program: Program) -> tuple[bytes, bytes]:
+    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
         """Return P4Info and BMv2's JSON, both of the chosen compiler.
 
         Raises ControllerError where p4c refuses the program.
@@ -101,7 +101,7 @@ def _version(path: str) -> tuple[int, ...]:
     return tuple(int(number) for number in found.groups("0")) if found else ()
 
 
-def _p4c(program: Program) -> tuple[bytes, bytes]:
+def _p4c(program: LoadableProgram) -> tuple[bytes, bytes]:
     """Compile with p4c; return its P4Info and JSON."""
     with tempfile.TemporaryDirectory() as folder:
         info, json = Path(folder, "program.p4info.txtpb"), Path(folder, "program.json")

@@ -5,17 +5,17 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gradplane.controller.targets import Program, Start, Target
+from gradplane.controller.targets import LoadableProgram, Start, Target
 
 
 class Embedded(Target):
-    """`gradplane switch` in Mininet, the same engine in the simulated network."""
+    """The target embedded: `gradplane switch` in Mininet, its engine in the simulated network."""
 
     batch = 512
     networks = ("mininet", "sim")
     announces = True
 
-    def pipeline(self, program: Program) -> tuple[bytes, bytes]:
+    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
         """Return P4Info and the packed source."""
         return program.p4info(), program.packed_source()
 

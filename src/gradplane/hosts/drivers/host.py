@@ -24,7 +24,7 @@ class Role(Protocol):
         """The number of datagrams that arrived and were ignored, by reason."""
 
     def start(self) -> None:
-        """Begin."""
+        """Start the role."""
 
 
 class Host:

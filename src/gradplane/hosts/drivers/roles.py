@@ -20,11 +20,11 @@ from gradplane.hosts.protocols.job_codec import codec_ns
 from gradplane.hosts.protocols.messages import RING_KINDS, SERVER_KINDS, WORKER_KINDS
 from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
 from gradplane.hosts.protocols.ring_plan import RingPlan
-from gradplane.hosts.protocols.ring_worker import RingWorker as RingReducer
+from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.training.train import Reduce
 
 
-class SwitchWorker(TrainingHost):
+class SwitchWorkerRole(TrainingHost):
     """A worker whose codes the P4 program sums."""
 
     def connect(self) -> None:
@@ -45,7 +45,7 @@ class SwitchWorker(TrainingHost):
         self.machines.perform(actions, self._reducer.timer)
 
 
-class ServedWorker(StreamHost):
+class ServedWorkerRole(StreamHost):
     """A worker of a parameter server."""
 
     def connect(self) -> None:
@@ -56,16 +56,16 @@ class ServedWorker(StreamHost):
         self.use(PsWorker(self.job, self.worker), WORKER_KINDS)
 
 
-class RingWorker(StreamHost):
+class RingWorkerRole(StreamHost):
     """A worker of a ring; it counts the time of its encoding and decoding itself."""
 
     def connect(self) -> None:
-        """Reduce by handing blocks on to the right neighbour."""
-        reducer = RingReducer(RingPlan.of(self.job), self.worker)
+        """Reduce by passing blocks to the right neighbour."""
+        reducer = RingWorker(RingPlan.of(self.job), self.worker)
         self.use(reducer, RING_KINDS, reducer.timer)
 
 
-class ParameterServer:
+class ParameterServerRole:
     """The parameter server: it answers its workers and does nothing else."""
 
     finished = True
@@ -84,7 +84,7 @@ class ParameterServer:
         return self._machines.ignored | {"unreachable": self._unreachable}
 
     def start(self) -> None:
-        """Do nothing: the workers speak first."""
+        """Do nothing: the workers send the first messages."""
 
     def _deliver(self, delivered: Deliver) -> None:
         raise AssertionError(f"a parameter server reduces nothing itself, but got {delivered}")

@@ -17,7 +17,7 @@ from gradplane.hosts.training.train import Compute, Reduce, Report, Step, Synchr
 
 
 class HostError(RuntimeError):
-    """A host cannot go on; the message says which and why."""
+    """A host cannot continue; the message says which and why."""
 
 
 class StreamReducer(Protocol):

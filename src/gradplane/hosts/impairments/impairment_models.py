@@ -1,37 +1,17 @@
-"""The impairment models that verdicts.py documents: each reads its keys and rules on packets.
+"""The impairment models that verdicts.py documents: each takes its keys and rules on packets.
 
 A ruling is None, or a verdict ("drop", "delay", "leave out") and a delay in nanoseconds.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from gradplane import codecs
-from gradplane.hosts.config import ConfigError
-from gradplane.hosts.impairments.impairment_spec import (
-    Spec,
-    directions,
-    fraction,
-    get,
-    known_keys,
-    refusal,
-    types,
-    whole,
-)
+from gradplane.hosts.impairments.packet_types import types
 
-PACKET_KEYS = (
-    "link",
-    "direction",
-    "job",
-    "type",
-    "round",
-    "slot",
-    "attempt",
-    "peer",
-    "verdict",
-    "delay_ns",
-)
-VERDICTS = ("drop", "delay", "leave out")
+Spec = Mapping[str, Any]
+"""A complete table of an experiment file, checked there; keys without a value may be absent."""
 
 Ruling = tuple[str, int] | None
 
@@ -71,19 +51,19 @@ class ModelPlace:
 class ImpairmentModel:
     """Base of the models, which selects packets by direction and type.
 
-    A subclass reads its keys in read() and rules on the selected packets in rule().
+    A subclass takes its keys in take() and rules on the selected packets in rule().
     """
-
-    keys: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, spec: Spec, place: ModelPlace) -> None:
         self._place = place
-        self._seed = int(get(spec, "seed", int, 0))
-        self._directions, self._types = directions(spec), types(spec)
-        self.read(spec)
+        self._seed: int = spec["seed"]
+        both = spec["direction"] == "both"
+        self._directions = ("up", "down") if both else (spec["direction"],)
+        self._types = types(spec["flow"])
+        self.take(spec)
 
-    def read(self, spec: Spec) -> None:
-        """Read and check the model's keys."""
+    def take(self, spec: Spec) -> None:
+        """Take the model's keys."""
 
     def rule(self, packet: PacketIdentity) -> Ruling:
         """Rule on a selected packet."""
@@ -99,11 +79,9 @@ class ImpairmentModel:
 class Bernoulli(ImpairmentModel):
     """Each packet is lost with probability `rate`."""
 
-    keys = ("rate",)
-
-    def read(self, spec: Spec) -> None:
-        """Read rate."""
-        self._rate = fraction(spec, "rate")
+    def take(self, spec: Spec) -> None:
+        """Take rate."""
+        self._rate: float = spec["rate"]
 
     def rule(self, packet: PacketIdentity) -> Ruling:
         """Drop by the packet's random value."""
@@ -113,11 +91,9 @@ class Bernoulli(ImpairmentModel):
 class Nth(ImpairmentModel):
     """Packets n, 2 n, 3 n, ... are lost; each direction counts by itself."""
 
-    keys = ("n",)
-
-    def read(self, spec: Spec) -> None:
-        """Read n."""
-        self._n = whole(spec, "n")
+    def take(self, spec: Spec) -> None:
+        """Take n."""
+        self._n: int = spec["n"]
         self._counts = {"up": 0, "down": 0}
 
     def rule(self, packet: PacketIdentity) -> Ruling:
@@ -129,12 +105,11 @@ class Nth(ImpairmentModel):
 class BurstLoss(ImpairmentModel):
     """Gilbert and Elliott's model; each direction is a channel by itself and starts good."""
 
-    keys = ("p", "r", "loss")
-
-    def read(self, spec: Spec) -> None:
-        """Read p, r and loss."""
-        self._p, self._r = fraction(spec, "p"), fraction(spec, "r")
-        self._loss = fraction(spec, "loss", 1.0)
+    def take(self, spec: Spec) -> None:
+        """Take p, r and loss."""
+        self._p: float = spec["p"]
+        self._r: float = spec["r"]
+        self._loss: float = spec["loss"]
         self._bad = {"up": False, "down": False}
         self._counts = {"up": 0, "down": 0}
 
@@ -152,20 +127,12 @@ class BurstLoss(ImpairmentModel):
 class DropList(ImpairmentModel):
     """The packets of a list, such as recorded verdicts."""
 
-    keys = ("packets",)
-
-    def read(self, spec: Spec) -> None:
-        """Read packets: the fields that must be equal, and the ruling; by round for speed."""
+    def take(self, spec: Spec) -> None:
+        """Take packets: the fields that must be equal, and the ruling; by round for speed."""
         self._listed: dict[int | None, list[tuple[dict[str, Any], tuple[str, int]]]] = {}
-        for packet in get(spec, "packets", (list, tuple)):
-            known_keys(packet, PACKET_KEYS, "impairment drop list: packet")
-            ruling = (packet.get("verdict", "drop"), packet.get("delay_ns", 0))
-            if ruling[0] not in VERDICTS:
-                raise ConfigError(
-                    f"impairment drop list: verdict = {ruling[0]!r}: it must be one of "
-                    f"{', '.join(VERDICTS)}"
-                )
-            wanted = {k: v for k, v in packet.items() if k not in ("verdict", "delay_ns")}
+        for packet in spec["packets"]:
+            wanted = dict(packet)
+            ruling = wanted.pop("verdict"), wanted.pop("delay_ns")
             self._listed.setdefault(wanted.get("round"), []).append((wanted, ruling))
 
     def rule(self, packet: PacketIdentity) -> Ruling:
@@ -180,22 +147,14 @@ class DropList(ImpairmentModel):
 class Straggler(ImpairmentModel):
     """Some workers are slow, or left out, in some training rounds."""
 
-    keys = ("workers", "count", "delay_ms", "leave_out", "probability", "every", "rounds")
-
-    def read(self, spec: Spec) -> None:
-        """Read which workers are slow, how, and when."""
-        if ("workers" in spec) == ("count" in spec):
-            raise ConfigError("impairment straggler: give either workers (a list) or count")
-        if ("delay_ms" in spec) == bool(spec.get("leave_out")):
-            raise ConfigError("impairment straggler: give either delay_ms or leave_out = true")
-        if sum(key in spec for key in ("probability", "every", "rounds")) > 1:
-            raise ConfigError("impairment straggler: give one of probability, every and rounds")
-        self._workers = self._read_workers(spec)
-        self._count = self._read_count(spec)
-        self._delay_ns = self._read_delay(spec)
-        self._probability = fraction(spec, "probability", 1.0)
-        self._every = whole(spec, "every", 1)
-        self._rounds = get(spec, "rounds", (list, tuple)) if "rounds" in spec else None
+    def take(self, spec: Spec) -> None:
+        """Take which workers are slow, how, and when."""
+        self._workers: list[int] | None = spec.get("workers")
+        self._count: int = spec.get("count", 0)
+        self._delay_ns = int(spec.get("delay_ms", 0) * 1_000_000)
+        self._probability: float = spec.get("probability", 1.0)
+        self._every: int = spec.get("every", 1)
+        self._rounds: list[int] | None = spec.get("rounds")
 
     def rule(self, packet: PacketIdentity) -> Ruling:
         """Delay the packet, or drop it: in a lossy job every attempt, else the first."""
@@ -226,27 +185,6 @@ class Straggler(ImpairmentModel):
         order = sorted(workers, key=lambda w: codecs.key(self._seed, "draw", round, w))
         return order[: self._count]
 
-    def _read_workers(self, spec: Spec) -> list[int] | None:
-        for worker in spec.get("workers", ()):
-            if worker not in range(self._place.workers):
-                last = self._place.workers - 1
-                text = f"worker {worker}: the job's are 0 to {last}"
-                raise refusal(spec, "workers", text)
-        return spec.get("workers")
-
-    def _read_count(self, spec: Spec) -> int:
-        count = whole(spec, "count", 0)
-        if count > self._place.workers:
-            text = f"count = {count}: the job has {self._place.workers} workers"
-            raise refusal(spec, "count", text)
-        return count
-
-    def _read_delay(self, spec: Spec) -> int:
-        delay_ms = get(spec, "delay_ms", (int, float), 0)
-        if "delay_ms" in spec and delay_ms <= 0:
-            raise refusal(spec, "delay_ms", f"delay_ms = {delay_ms}: it must be above 0")
-        return int(delay_ms * 1_000_000)
-
 
 MODELS: dict[str, type[ImpairmentModel]] = {
     "bernoulli": Bernoulli,
@@ -255,19 +193,13 @@ MODELS: dict[str, type[ImpairmentModel]] = {
     "drop list": DropList,
     "straggler": Straggler,
 }
-_COMMON = ("model", "link", "direction", "flow", "seed")
 
 
 def make_model(spec: Spec, place: ModelPlace) -> ImpairmentModel | None:
-    """Return the spec's model, None if it is for another link. ConfigError for a wrong spec."""
-    name = spec.get("model")
-    if name not in MODELS:
-        text = f"impairment: model = {name!r}: it must be one of {', '.join(MODELS)}"
-        raise ConfigError(text, "model")
-    kind = MODELS[name]
-    known_keys(spec, (*_COMMON, *kind.keys), f"impairment {name}")
-    model = kind(spec, place)
-    return model if spec.get("link", "*") in ("*", place.link) else None
+    """Return the spec's model, None if it is for another link."""
+    if spec["link"] not in ("*", place.link):
+        return None
+    return MODELS[spec["model"]](spec, place)
 
 
 def uniform(seed: int, *parts: int | str) -> float:

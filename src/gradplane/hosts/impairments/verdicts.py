@@ -1,6 +1,7 @@
 """Losses and stragglers at a host's end of its link.
 
-A spec is a table of the experiment file. Keys of all models:
+A spec is a table of the experiment file, whose keys and values the experiment room checks and
+completes (experiment/impairment_sections.py). Keys of all models:
 
     model      "bernoulli" | "nth" | "burst" | "drop list" | "straggler"
     link       a host's name, or "*" (default)
@@ -8,7 +9,7 @@ A spec is a table of the experiment file. Keys of all models:
     flow       "agg" | "stream" | "all" (default), or a list of packet types: "norm", "norm result",
                "indices", "sums", "straggler", "partial", "status", "stream", "values", "ack",
                "other"
-    seed       default 0
+    seed       default: the experiment's
 
 and of each model:
 
@@ -38,7 +39,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity, make_model
-from gradplane.hosts.impairments.impairment_spec import AGG_TYPES, OTHER
+from gradplane.hosts.impairments.packet_types import AGG_TYPES, OTHER
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation
@@ -75,7 +76,6 @@ class Impairments:
         """Make the models of `specs`, which are HostConfig.impairments.
 
         `link` is the host's name, `worker` is None for a server, `lossy` is the job's reliability.
-        Raises ConfigError that names a wrong model, key or value.
         """
         self._link, self._job = link, job
         place = ModelPlace(link, worker, workers, lossy)
@@ -132,7 +132,7 @@ class Impairments:
             return peer, self._job, OTHER, 0, 0
         if isinstance(segment, segments.Ack):
             return peer, self._job, "ack", segment.next, 0
-        if isinstance(segment, segments.Values):
+        if isinstance(segment, segments.ValuesSegment):
             return peer, self._job, "values", segment.sequence, 0
         return peer, self._job, "stream", segment.message, segment.index
 

@@ -11,7 +11,7 @@ Then = Callable[[int], list[Action]]  # called with the time
 
 
 class ComputeQueue:
-    """A queue of computations, one after another, each for its time in ns.
+    """A queue of computations, done one after another; each takes a given time in ns.
 
     A state machine with a ComputeQueue passes the timer TIMER on to it. A computation that takes no
     time is done at once, without a timer, if the queue is empty.

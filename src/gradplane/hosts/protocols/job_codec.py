@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from gradplane import codecs
-from gradplane.hosts.config import ConfigError, JobConfig
+from gradplane.hosts.config import ConfigError, JobConfig, UnsuitableCodecError
 from gradplane.hosts.wire.marked_values import Marked
 
 
@@ -51,22 +51,18 @@ def _with_feedback(codec: codecs.Codec) -> codecs.Codec:
 
 
 def summed_codec(job: JobConfig) -> codecs.Codec:
-    """Return push_codec(); ConfigError if the switch cannot sum its codes."""
+    """Return push_codec(); UnsuitableCodecError if the switch cannot sum its codes."""
     codec = push_codec(job)
     if not codec.summable:
-        raise ConfigError(
-            f"codec {codec.name}: its codes cannot be summed in the switch: "
-            'use a summable codec such as thc, or aggregation = "ps"',
+        raise UnsuitableCodecError(
+            f"codec {codec.name}: its codes cannot be summed in the switch: use a summable codec"
+            " such as thc",
             "codec",
         )
-    if len(codec.table) > 16:
-        raise ConfigError(
-            f"codec {codec.name}: {len(codec.table)} codes do not fit the packets' 4-bit fields: "
-            'use bits <= 4, or aggregation = "ps"',
-            "codec",
-        )
+    if overflow := codecs.code_overflow(len(codec.table)):
+        raise UnsuitableCodecError(f"codec {codec.name}: {overflow}", "codec")
     if overflow := codecs.sum_overflow(codec.table[-1], job.quorum, job.sum_bits):
-        raise ConfigError(overflow, "codec")
+        raise UnsuitableCodecError(overflow, "codec")
     return codec
 
 
@@ -75,11 +71,11 @@ class Seeded(Protocol):
 
     @property
     def number(self) -> int:
-        """The job's."""
+        """The job's number."""
 
     @property
     def seed(self) -> int:
-        """The job's."""
+        """The job's seed."""
 
 
 def reduce_seed(job: Seeded, ticket: int, part: int = 0) -> int:

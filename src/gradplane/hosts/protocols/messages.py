@@ -34,7 +34,7 @@ SYNC_KINDS = frozenset({Kind.REPORT, Kind.DECISION, Kind.PARAMETERS})
 
 
 class MessageError(ValueError):
-    """A message that is malformed or not expected; says why."""
+    """A message that is malformed or not expected; the text says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -166,7 +166,9 @@ class PsServer:
         """Take a message from a worker. MessageError if it is malformed or from another peer."""
         message = parse(data)
         if peer not in self._peers:
-            raise MessageError(f"{message.kind.name} from {peer}, who is no worker of this job")
+            raise MessageError(
+                f"{message.kind.name} from {peer}, which is not a worker of this job"
+            )
         worker = self._peers.index(peer)
         ticket = self._tickets.setdefault(message.ticket, _Ticket(message.n))
         if ticket.n != message.n:
@@ -248,5 +250,5 @@ class PsServer:
 
 def _floats(message: Message) -> Floats:
     if len(message.body) % 4:
-        raise MessageError(f"{message.kind.name}: {len(message.body)} bytes are no float32 values")
+        raise MessageError(f"{message.kind.name}: {len(message.body)} bytes are not float32 values")
     return np.frombuffer(message.body, "<f4").astype(np.float32)

@@ -31,7 +31,7 @@ class Chunk:
     number: int
     slot: int
     round: int
-    part: "Partition"
+    part: "WorkerPartition"
     state: ChunkState = ChunkState.WAITING
     attempts: int = 0
     notices: int = 0
@@ -54,11 +54,11 @@ class Chunk:
 
     @property
     def index(self) -> int:
-        """Its index in its partition."""
+        """The chunk's index in its partition."""
         return self.number - self.part.first
 
 
-class Partition:
+class WorkerPartition:
     """Partition `index` of a reduce: values x, float32[n], as chunks `first`, `first + 1`, ... of
     the job.
 
@@ -110,7 +110,7 @@ class Partition:
         self.codes, self.state = self._codec.codes(self._x, shared, self._seed, self.state, worker)
 
     def fall_silent(self) -> None:
-        """Send nothing, as the norm never came: all of x stays in the error feedback."""
+        """Send nothing, as the norm never arrived: all of x stays in the error feedback."""
         self.state = self._codec.skip(self._x, self.state)
 
     def indices(self, chunk: Chunk) -> bytes:

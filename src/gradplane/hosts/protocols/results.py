@@ -9,7 +9,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class ReduceError(ValueError):
-    """A reduce or synchronisation that cannot start; says worker, ticket and reason."""
+    """A reduce or synchronisation that cannot start; the text has worker, ticket and reason."""
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from gradplane.codecs import Codec
-from gradplane.hosts.config import ConfigError, JobConfig
+from gradplane.hosts.config import JobConfig, UnsuitableCodecError
 from gradplane.hosts.protocols.actions import Peer
 from gradplane.hosts.protocols.job_codec import codec_ns, push_codec
 
 
 @dataclass(frozen=True)
 class RingPlan:
-    """The plan of a ring. ConfigError for a codec whose workers share a statistic."""
+    """The plan of a ring. UnsuitableCodecError for a codec whose workers share a statistic."""
 
     peers: tuple[Peer, ...]  # the addresses of the workers' streams, in the ring's order
     codec: Codec  # of every transfer
@@ -24,10 +24,9 @@ class RingPlan:
 
     def __post_init__(self) -> None:
         if self.codec.local(np.ones(1, np.float32), self.codec.start(1)) is not None:
-            raise ConfigError(
+            raise UnsuitableCodecError(
                 f"codec {self.codec.name}: its workers agree on a statistic before they encode, "
-                "partial sums have none: use another codec, such as float16 or inceptionn, or "
-                'aggregation = "ps"',
+                "partial sums have none: use another codec, such as float16 or inceptionn",
                 "codec",
             )
 

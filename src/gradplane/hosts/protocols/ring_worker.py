@@ -105,7 +105,7 @@ class RingWorker:
         if message.ticket <= self._newest:
             raise MessageError(f"{_text(message)}: that ticket is done")
         if message.kind is not Kind.PARTIAL_BLOCK:
-            raise MessageError(f"{_text(message)}: not without this worker, who has not begun")
+            raise MessageError(f"{_text(message)}: not without this worker, which has not begun")
         self._early[message.ticket].append(message)
         return []
 

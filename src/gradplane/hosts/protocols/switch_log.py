@@ -5,7 +5,7 @@ from typing import Any
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Record
-from gradplane.hosts.protocols.partition import Chunk, Partition
+from gradplane.hosts.protocols.partition import Chunk, WorkerPartition
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header
 
@@ -29,7 +29,9 @@ class SwitchLog:
         """Return the line of a late result, of a chunk that was recorded as lost."""
         return self._record("arrival", lost.fields | _result("late", header, body), at)
 
-    def norm(self, result: str, part: Partition, at: int, header: Header | None = None) -> Record:
+    def norm(
+        self, result: str, part: WorkerPartition, at: int, header: Header | None = None
+    ) -> Record:
         """Return the line of a norm stage's end: "in time" or "lost"; and "late" after "lost"."""
         chunk = part.chunks[0]
         place = {"ticket": part.ticket, "partition": part.index}

@@ -28,7 +28,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Record, SetTimer
 from gradplane.hosts.protocols.job_codec import summed_codec
-from gradplane.hosts.protocols.partition import Chunk, Partition
+from gradplane.hosts.protocols.partition import Chunk, WorkerPartition
 from gradplane.hosts.protocols.results import Floats, Reduced, ReduceError, checked_vector
 from gradplane.hosts.protocols.switch_log import SwitchLog
 from gradplane.hosts.protocols.switch_packets import SwitchPackets
@@ -50,7 +50,7 @@ class _Reduce:
     ticket: int
     tensor: int
     vector: Floats
-    parts: list[Partition]
+    parts: list[WorkerPartition]
     left: int  # chunks that are not done
 
 
@@ -70,7 +70,7 @@ class SwitchWorker:
         # Where the switch waits for all workers, none is left behind: only its result ends a chunk.
         self._exact = not self._lossy and job.quorum == job.workers
         self._reduces: dict[int, _Reduce] = {}
-        self._parts: list[Partition] = []  # of undelivered reduces, in the order of their chunks
+        self._parts: list[WorkerPartition] = []  # of undelivered reduces, ordered by chunk
         self._states: dict[int, list[Any]] = {}  # by tensor: the codec's, one a partition
         self._sizes: dict[int, int] = {}  # by tensor: n
         self._allocated = 0  # chunks so far
@@ -135,7 +135,7 @@ class SwitchWorker:
         states = self._states.get(tensor) or [self._codec.start(x.size) for x in pieces]
         parts = []
         for k, (x, state) in enumerate(zip(pieces, states, strict=True)):
-            part = Partition(self._job, self._codec, ticket, k, self._allocated, x, state)
+            part = WorkerPartition(self._job, self._codec, ticket, k, self._allocated, x, state)
             self._allocated += len(part.chunks)
             parts.append(part)
         return _Reduce(ticket, tensor, vector, parts, sum(len(part.chunks) for part in parts))
@@ -255,7 +255,7 @@ class SwitchWorker:
         self._moved_on(header, now)
 
     def _moved_on(self, header: Header, now: int) -> None:
-        """End what waits for an earlier round than the slot's, which is this header's."""
+        """Stop waiting for a round of the slot that is earlier than the header's."""
         chunk = self._current(header.slot)
         if self._exact or chunk is None or chunk.round >= header.round:
             return
@@ -269,7 +269,7 @@ class SwitchWorker:
 
     # The norm stage
 
-    def _start_partition(self, part: Partition, now: int) -> None:
+    def _start_partition(self, part: WorkerPartition, now: int) -> None:
         norm = part.local_norm()
         part.step(PartitionEvent.NO_NORM if norm is None else PartitionEvent.TURN)
         if norm is None:
@@ -278,7 +278,7 @@ class SwitchWorker:
         else:
             self._ask_norm(part, norm, now)
 
-    def _ask_norm(self, part: Partition, norm: int, now: int) -> None:
+    def _ask_norm(self, part: WorkerPartition, norm: int, now: int) -> None:
         self._do(self._packets.make(Type.NORM, part.chunks[0], norm))
         part.norm_attempts += 1
         wait = self._patience(part.norm_attempts)
@@ -304,7 +304,7 @@ class SwitchWorker:
         if part.norm_attempts % _NORMS_A_TIMEOUT == 0 or not self._lossy:
             self._ask_status(chunk, now, aggregation.STATUS_NORM)
 
-    def _norm_lost(self, part: Partition, now: int) -> None:
+    def _norm_lost(self, part: WorkerPartition, now: int) -> None:
         part.fall_silent()
         self._do(CancelTimer(("norm", part.first)))
         self._do(self._log.norm("lost", part, now))

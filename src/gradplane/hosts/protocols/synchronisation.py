@@ -50,7 +50,9 @@ class Synchronisation:
         """Take a message from another worker. MessageError if it is not a valid one."""
         message = parse(data)
         if peer not in self._peers:
-            raise MessageError(f"synchronisation message from {peer}, who is no worker of this job")
+            raise MessageError(
+                f"synchronisation message from {peer}, which is not a worker of this job"
+            )
         sender = self._peers.index(peer)
         if message.kind is Kind.REPORT:
             return self._report(message.ticket, sender, message.n)

@@ -1,6 +1,6 @@
 """The receiving half of a Stream from one peer: order, duplicates, reassembly, acknowledgements."""
 
-from gradplane.hosts.stream.segments import BEYOND, SEGMENT, Ack, Data, Values
+from gradplane.hosts.stream.segments import BEYOND, SEGMENT, Ack, DataSegment, ValuesSegment
 
 MAX_MESSAGE = 1 << 28  # bytes
 
@@ -13,13 +13,13 @@ class Incoming:
     def __init__(self, connection: int, receiver: int) -> None:
         self.connection, self._receiver = connection, receiver
         self._next = 0
-        self._early: dict[int, Data | Values] = {}
+        self._early: dict[int, DataSegment | ValuesSegment] = {}
         self._message: tuple[int, int] | None = None  # number and segments of the current one
         self._takes_values = False  # whether values follow in the current one
         self._pieces: list[bytes] = []
         self._unacknowledged = 0
 
-    def receive(self, data: Data | Values) -> tuple[list[bytes], Ack | None]:
+    def receive(self, data: DataSegment | ValuesSegment) -> tuple[list[bytes], Ack | None]:
         """Return the messages that this segment completes, and the acknowledgement to send, if any.
 
         Every second segment in order is acknowledged, a message's last, and every duplicate or
@@ -37,9 +37,9 @@ class Incoming:
         self._unacknowledged = 0
         return messages, self._acknowledgement()
 
-    def _append(self, data: Data | Values) -> list[bytes]:
+    def _append(self, data: DataSegment | ValuesSegment) -> list[bytes]:
         """Return the message if this is its last piece. Pieces that do not fit are dropped."""
-        if isinstance(data, Data) and data.index == 0:
+        if isinstance(data, DataSegment) and data.index == 0:
             self._pieces, self._message = [], (data.message, data.count)
             self._takes_values = data.values
         if self._message is None or not self._continues(data):
@@ -50,9 +50,9 @@ class Incoming:
         message, self._pieces, self._message = b"".join(self._pieces), [], None
         return [message]
 
-    def _continues(self, data: Data | Values) -> bool:
+    def _continues(self, data: DataSegment | ValuesSegment) -> bool:
         """Return whether this is the next piece of the current message."""
-        if isinstance(data, Values):
+        if isinstance(data, ValuesSegment):
             return self._takes_values
         return self._message == (data.message, data.count) and data.index == len(self._pieces)
 
@@ -61,6 +61,6 @@ class Incoming:
         return Ack(self.connection, self._receiver, self._next, beyond)
 
 
-def _fits(data: Data | Values) -> bool:
+def _fits(data: DataSegment | ValuesSegment) -> bool:
     """Return whether its message, as far as its header says, is not too large."""
-    return isinstance(data, Values) or data.count * SEGMENT <= MAX_MESSAGE
+    return isinstance(data, ValuesSegment) or data.count * SEGMENT <= MAX_MESSAGE

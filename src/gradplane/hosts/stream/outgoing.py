@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gradplane.hosts.stream.segments import BEYOND, SEGMENT, VALUES, Ack, Data, Values
+from gradplane.hosts.stream.segments import BEYOND, SEGMENT, VALUES, Ack, DataSegment, ValuesSegment
 
 _OVERTAKEN = 3
 _FIRST_WINDOW, _LEAST_WINDOW = 16.0, 2.0
@@ -20,7 +20,7 @@ _FIRST_RTO, _LEAST_RTO, _MOST_RTO = 200_000_000, 20_000_000, 2_000_000_000  # ns
 class Segment:
     """A segment and its latest transmission; `transmission` counts the connection's."""
 
-    data: Data | Values
+    data: DataSegment | ValuesSegment
     attempts: int = 0
     sent_at: int = 0
     transmission: int = 0
@@ -55,17 +55,17 @@ class Outgoing:
         for index in range(exact):
             piece = data[index * SEGMENT : (index + 1) * SEGMENT]
             place = (self.connection, self._sequence, self._messages, index, count)
-            self._queue(Data(*place, piece, bool(values)))
+            self._queue(DataSegment(*place, piece, bool(values)))
         for start in range(0, len(values), VALUES):
             piece = values[start : start + VALUES]
-            self._queue(Values(self.connection, self._sequence, piece))
+            self._queue(ValuesSegment(self.connection, self._sequence, piece))
         self._messages += 1
 
-    def _queue(self, segment: Data | Values) -> None:
+    def _queue(self, segment: DataSegment | ValuesSegment) -> None:
         self._waiting.append(Segment(segment))
         self._sequence += 1
 
-    def take(self, now: int) -> Iterator[Data | Values]:
+    def take(self, now: int) -> Iterator[DataSegment | ValuesSegment]:
         """Yield the segments that the window allows to send now."""
         while len(self._flight) < int(self._window) and (segment := self._pick()):
             self._transmissions += 1

@@ -1,12 +1,13 @@
 """The datagrams of a Stream, in network order.
 
-Data, 28 bytes and up to 1400 of a message: magic 8 (0xDA), kind 8 (1), flags 16 (1: values follow
-the message's bytes), connection 64, sequence 32 (segments of the connection, from 0), message 32,
-index 32 and count 32 (of the segments of the message).
+A data segment, 28 bytes and up to 1400 of a message: magic 8 (0xDA), kind 8 (1), flags 16 (1:
+values follow the message's bytes), connection 64, sequence 32 (segments of the connection, from 0),
+message 32, index 32 and count 32 (of the segments of the message).
 
-Values, 16 bytes and 1 to 256 float32 values: magic, kind (3), zero 16, connection 64, sequence 32.
-They belong to the message of the last Data before them. The network may compress them with loss
-(ToS 0x28): it leaves 16 bytes of header alone, so the message's number and index are implied.
+A values segment, 16 bytes and 1 to 256 float32 values: magic, kind (3), zero 16, connection 64,
+sequence 32. They belong to the message of the last data segment before them. The network may
+compress them with loss (ToS 0x28): it leaves 16 bytes of header alone, so the message's number and
+index are implied.
 
 Acknowledgement, 56 bytes: magic, kind (2), zero, connection (acknowledged), receiver 64 (its
 number; larger after a restart), next 32 (all earlier ones arrived), beyond 256 (bit i: segment
@@ -35,7 +36,7 @@ class SegmentError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class DataSegment:
     """A piece of a message."""
 
     connection: int
@@ -44,7 +45,7 @@ class Data:
     index: int
     count: int
     payload: bytes
-    values: bool = False  # whether Values follow in the message
+    values: bool = False  # whether values segments follow in the message
 
     @property
     def tos(self) -> int:
@@ -58,8 +59,8 @@ class Data:
 
 
 @dataclass(frozen=True, slots=True)
-class Values:
-    """float32 values of a message, network order, that the network may compress."""
+class ValuesSegment:
+    """A segment of float32 values, in network order, that the network may compress."""
 
     connection: int
     sequence: int
@@ -98,10 +99,10 @@ class Ack:
         return _ACK_HEADER.pack(_MAGIC, _ACK, 0, *ids, beyond)
 
 
-def parse(datagram: bytes) -> Data | Values | Ack:
+def parse(datagram: bytes) -> DataSegment | ValuesSegment | Ack:
     """Return the segment in a datagram; SegmentError if it holds none."""
     if len(datagram) < _START.size:
-        raise SegmentError(f"{len(datagram)} bytes are no segment")
+        raise SegmentError(f"{len(datagram)} bytes are not a segment")
     magic, kind, flags = _START.unpack_from(datagram)
     if magic == _MAGIC and kind == _DATA and flags <= 1:
         if _DATA_HEADER.size <= len(datagram) <= _DATA_HEADER.size + SEGMENT:
@@ -115,19 +116,19 @@ def parse(datagram: bytes) -> Data | Values | Ack:
     raise SegmentError(f"{len(datagram)} bytes from {datagram[:4].hex()} are no segment")
 
 
-def _values(datagram: bytes) -> Values:
+def _values(datagram: bytes) -> ValuesSegment:
     *_, connection, sequence = _VALUES_HEADER.unpack_from(datagram)
     payload = datagram[_VALUES_HEADER.size :]
     if len(payload) % 4:
-        raise SegmentError(f"{len(payload)} bytes are no float32 values")
-    return Values(connection, sequence, payload)
+        raise SegmentError(f"{len(payload)} bytes are not float32 values")
+    return ValuesSegment(connection, sequence, payload)
 
 
-def _data(datagram: bytes, values: bool) -> Data:
+def _data(datagram: bytes, values: bool) -> DataSegment:
     *_, connection, sequence, message, index, count = _DATA_HEADER.unpack_from(datagram)
     if index >= count:
         raise SegmentError(f"segment {index} of a message of {count}")
     payload = datagram[_DATA_HEADER.size :]
     if index < count - 1 and len(payload) != SEGMENT and not values:
         raise SegmentError(f"segment {index} of {count} has {len(payload)} bytes, not {SEGMENT}")
-    return Data(connection, sequence, message, index, count, payload, values)
+    return DataSegment(connection, sequence, message, index, count, payload, values)

@@ -20,7 +20,7 @@ from gradplane.hosts.protocols.actions import (
 from gradplane.hosts.stream import segments
 from gradplane.hosts.stream.incoming import MAX_MESSAGE, Incoming
 from gradplane.hosts.stream.outgoing import Outgoing, Segment
-from gradplane.hosts.stream.segments import HEADER_SIZE, Ack, Data, Values
+from gradplane.hosts.stream.segments import HEADER_SIZE, Ack, DataSegment, ValuesSegment
 
 __all__ = ["HEADER_SIZE", "Stream", "StreamError"]
 
@@ -104,7 +104,7 @@ class Stream:
         timer = CancelTimer(peer) if deadline is None else SetTimer(peer, deadline)
         return [*actions, timer]
 
-    def _data(self, peer: Peer, data: Data | Values) -> list[Action]:
+    def _data(self, peer: Peer, data: DataSegment | ValuesSegment) -> list[Action]:
         incoming = self._incoming.get(peer)
         if incoming is None or data.connection > incoming.connection:
             incoming = self._incoming[peer] = Incoming(data.connection, self._connection)
@@ -130,7 +130,7 @@ class Stream:
         self._failures += 1
         return [CancelTimer(peer), Failed(peer, reason)]
 
-    def _send(self, peer: Peer, segment: Data | Values | Ack) -> Send:
+    def _send(self, peer: Peer, segment: DataSegment | ValuesSegment | Ack) -> Send:
         return Send(self._port, *peer, segment.pack(), segment.tos)
 
 
@@ -141,6 +141,6 @@ def _text(peer: Peer) -> str:
 def _unanswered(segment: Segment) -> str:
     data = segment.data
     what = f"segment {data.sequence} of the connection, of values,"
-    if isinstance(data, Data):
+    if isinstance(data, DataSegment):
         what = f"message {data.message}, segment {data.index + 1} of {data.count},"
     return f"no answer: {what} was sent {segment.attempts} times: is its host up and reachable?"

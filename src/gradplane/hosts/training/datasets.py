@@ -21,7 +21,7 @@ Labels = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Data:
+class Dataset:
     """Rows to train on and to test on: x float32[n, features], y int64[n] from 0 to classes - 1."""
 
     train_x: Floats
@@ -56,27 +56,27 @@ BUNDLED = {
 }
 
 
-def build(name: str, args: dict[str, Any], seed: int) -> Data:
+def build(name: str, args: dict[str, Any], seed: int) -> Dataset:
     """Return the data set `name`, split by `seed`.
 
     scikit-learn's bundled "digits", "breast_cancer" and "wine" take test, the share of rows kept
     for testing (default 0.2). "blank" has nothing to learn: it takes rows, the number of training
     rows (default 256), so an epoch has rows / workers / batch rounds. "module:object" is called as
-    object(seed=, **args) and returns a Data. LoadError for an unknown or unusable data set.
+    object(seed=, **args) and returns a Dataset. LoadError for an unknown or unusable data set.
     """
     if is_reference(name):
         return checked(name, call("data", name, load("data", name), seed=seed, **args))
     if name == "blank":
-        blank: Data = call("data", name, _blank, **args)
+        blank: Dataset = call("data", name, _blank, **args)
         return blank
     if name not in BUNDLED:
         known = ", ".join(sorted([*BUNDLED, "blank"]))
         raise LoadError(f"no data {name!r}: use one of {known}, or your own as module:object")
 
-    def bundled(seed: int, test: float = 0.2) -> Data:
+    def bundled(seed: int, test: float = 0.2) -> Dataset:
         return _bundled(BUNDLED[name], seed, test)
 
-    data: Data = call("data", name, bundled, seed=seed, **args)
+    data: Dataset = call("data", name, bundled, seed=seed, **args)
     return data
 
 
@@ -99,11 +99,11 @@ def batches(rows: int, workers: int, worker: int, batch: int, seed: int, epoch: 
     return mine[: rounds * batch].reshape(rounds, batch)
 
 
-def checked(name: str, data: object) -> Data:
-    """Return the data set if it is a Data with usable arrays; else LoadError."""
-    if not isinstance(data, Data):
+def checked(name: str, data: object) -> Dataset:
+    """Return the data set if it is a Dataset with usable arrays; else LoadError."""
+    if not isinstance(data, Dataset):
         raise LoadError(
-            f"data {name}: expected a gradplane.hosts.training.datasets.Data"
+            f"data {name}: expected a gradplane.hosts.training.datasets.Dataset"
             f"(train_x, train_y, test_x, test_y), got {type(data).__name__}"
         )
     for part in ("train", "test"):
@@ -138,7 +138,7 @@ def _describe(value: object) -> str:
     return type(value).__name__
 
 
-def _bundled(source: Bundled, seed: int, test: float) -> Data:
+def _bundled(source: Bundled, seed: int, test: float) -> Dataset:
     table = _read(source)
     x, y = table[:, :-1], table[:, -1].astype(np.int64)
     if not 1 <= round(test * len(y)) < len(y):
@@ -150,16 +150,16 @@ def _bundled(source: Bundled, seed: int, test: float) -> Data:
     else:
         x = x / source.scale
     values: Floats = x.astype(np.float32)
-    return Data(values[kept], y[kept], values[held], y[held])
+    return Dataset(values[kept], y[kept], values[held], y[held])
 
 
-def _blank(rows: int = 256) -> Data:
+def _blank(rows: int = 256) -> Dataset:
     """Return rows that differ, all of class 0, and one test row."""
     if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
         raise LoadError(f"data blank: rows must be a positive integer, got {rows!r}")
     x = np.arange(rows, dtype=np.float32)[:, None]
     y = np.zeros(rows, np.int64)
-    return Data(x, y, x[:1], y[:1])
+    return Dataset(x, y, x[:1], y[:1])
 
 
 def _read(source: Bundled) -> npt.NDArray[np.float64]:

@@ -21,7 +21,7 @@ from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.results import Reduced, Synchronised
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
-from gradplane.hosts.training.datasets import Data
+from gradplane.hosts.training.datasets import Dataset
 from gradplane.hosts.training.models import Model
 from gradplane.hosts.training.user_objects import LoadError
 
@@ -29,7 +29,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class TrainingError(ValueError):
-    """Training cannot go on; the message says in which round and why."""
+    """Training cannot continue; the message says in which round and why."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,7 @@ def _digests(reduced: Reduced, parameters: Floats) -> dict[str, str]:
 class _Learner:
     """Parameters, momentum and the arithmetic on them."""
 
-    def __init__(self, job: JobConfig, worker: int, data: Data) -> None:
+    def __init__(self, job: JobConfig, worker: int, data: Dataset) -> None:
         self.job, self.worker, self.data = job, worker, data
         self.model: Model = models.build(job.model, job.model_args, data.features, data.classes)
         self.parameters = self.model.parameters(job.seed)
@@ -158,7 +158,7 @@ class _Learner:
 
 
 def check_vector(model: str, what: str, vector: object, n: int | None = None) -> None:
-    """Raise LoadError if a model made something else than float32[n], n > 0."""
+    """Raise LoadError if a model returned anything but float32[n], n > 0."""
     if isinstance(vector, np.ndarray):
         shapes_fit = vector.ndim == 1 and vector.size == (n or max(vector.size, 1))
         if shapes_fit and vector.dtype == np.float32:

@@ -7,7 +7,7 @@ from typing import Any
 
 
 class LoadError(ValueError):
-    """A model or data set that cannot be loaded; says what was asked, found and allowed."""
+    """A model or data set that cannot be loaded; the text says what was found and is allowed."""
 
 
 def is_reference(name: str) -> bool:

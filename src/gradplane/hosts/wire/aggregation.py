@@ -13,11 +13,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane.codecs import SUM_WIDTHS
+
 UDP_PORT = 18256
 MAX_WORKERS = 64  # the bitmap has one bit a worker
 VERSION = 1
-LANES = {8: 1024, 16: 512}  # sum_bits: indices a packet
 SUMS_SIZE = 1024
+LANES: dict[int, int] = {bits: 8 * SUMS_SIZE // bits for bits in SUM_WIDTHS}
+"""The number of indices in a packet, by the width of sums."""
+LANES_A_PASS = 128
+"""The number of indices that the P4 program adds in a pass; in p4/include/blocks.p4, too."""
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
 MAX_ROUND = 2**32 - 1
 
@@ -86,13 +91,18 @@ def parse(payload: bytes) -> tuple[Header, bytes]:
     if first & 15 not in set(Type):
         raise WireError(f"type {first & 15}, known are 1 to {max(Type)}")
     if sum_bits not in LANES:
-        raise WireError(f"sum_bits {sum_bits}, known are 8 and 16")
+        raise WireError(f"sum_bits {sum_bits}, known are {' and '.join(map(str, LANES))}")
     kind = Type(first & 15)
     body = payload[HEADER_SIZE:]
     if len(body) != body_size(kind, sum_bits):
         expected = body_size(kind, sum_bits)
         raise WireError(f"{kind.name}: {len(body)} bytes after the header, expected {expected}")
     return Header(kind, job, worker, slot, round, sum_bits, norm, bitmap, flags, passed), body
+
+
+def passes(sum_bits: int) -> int:
+    """Return how often a packet of indices passes through the switch's pipeline."""
+    return LANES[sum_bits] // LANES_A_PASS
 
 
 def body_size(kind: Type, sum_bits: int) -> int:

@@ -1,1 +1,1 @@
-"""The studies, one figure or table of a paper each. A new file here is a new study."""
+"""The studies: each file reproduces one figure or table of a paper. A new file is a new study."""

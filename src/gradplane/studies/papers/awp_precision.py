@@ -10,7 +10,7 @@ from pydantic import Field
 from gradplane.codecs.policies.awp import AWP
 from gradplane.studies import awp_savings, plot
 from gradplane.studies.awp_savings import NEVER, PAPER_WEIGHT_RATIO, Training
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 
 Width = Annotated[int, Field(strict=True, ge=1)]
 WIDTHS = (8, 16, 24, 32)
@@ -18,7 +18,7 @@ HEADS = tuple(f"{width} bits\nfrom" for width in WIDTHS[1:])
 
 
 class Precision(Study):
-    """A perceptron learns handwritten digits; its weights travel before every batch.
+    """The training of a perceptron on handwritten digits; weights are sent before every batch.
 
     `block` neighbouring layers share a precision, as Resnet's blocks do in the paper. The layers'
     bits are those of the first of `repetitions` trainings, accuracies and ratios means of all."""
@@ -35,8 +35,8 @@ class Precision(Study):
     decay: float = Field(default=5e-4, ge=0)
     repetitions: int = Field(default=5, ge=1)
 
-    def run(self, seed: int) -> Outcome:
-        """Return a row a layer, then AWP and each fixed precision."""
+    def run(self, seed: int) -> StudyOutcome:
+        """Return a row for each layer, then one for AWP and one for each fixed precision."""
         adaptive = AWP(self.threshold, self.interval, self.step)
         runs = {"AWP": [self._train(adaptive, seed + r) for r in range(self.repetitions)]}
         for bits in WIDTHS:
@@ -45,8 +45,8 @@ class Precision(Study):
             runs[f"{bits} bits"] = trained
         first = runs["AWP"][0]
         layers = range(len(first.sizes))
-        return Outcome(
-            title=f"AWP: bits a weight over {self.steps} batches",
+        return StudyOutcome(
+            title=f"AWP: bits per weight over {self.steps} batches",
             head=("", "weights", *HEADS, "ratio", "accuracy", "the paper's"),
             rows=(
                 *(self._layer(first, layer) for layer in layers),
@@ -79,17 +79,17 @@ class Precision(Study):
         awp, low, full = (_accuracy(runs[name]) for name in ("AWP", "8 bits", "32 bits"))
         rates = ", ".join(f"{rate:.1g}" for rate in runs["32 bits"][0].rates)
         return (
-            "The columns in between say from which batch on a layer has so many bits. Layers whose"
-            " norms shrink get precision, each at its own time; one whose norm grows gets it"
-            f" late or never. AWP reaches {awp:.1%} on images kept out, {full:.1%} is reached with"
-            f" 32 bits and {low:.1%} with 8.",
-            "The paper says that weights got close to 3 times smaller and that accuracy does not"
-            " suffer; bits over batches are not in our copy of it.",
+            "The columns in between give the first batch in which a layer has that many bits. A"
+            " layer whose norm shrinks gains precision, each layer at a different time; one whose"
+            f" norm grows gains it late or never. On held-out images AWP reaches {awp:.1%}, 32 bits"
+            f" reach {full:.1%} and 8 bits {low:.1%}.",
+            "The paper reports that weights became close to 3 times smaller without loss of"
+            " accuracy; its bits over batches are not in our copy.",
             "Why they differ: weight decay is the paper's (0.0005), but a perceptron's norms change"
-            f" far more slowly than those of its networks (a batch: {rates} of the norm, by layer,"
+            f" far more slowly than those of its networks (per batch, {rates} of each layer's norm"
             f" with 32 bits), so T is {self.threshold:g} instead of -5e-2 to -2e-5, and the"
-            f" interval {self.interval} batches instead of 2000 or 4000. How long 8 bits last, and"
-            " so the ratio, is what those two and the training's length make of it.",
+            f" interval is {self.interval} batches instead of 2000 or 4000. These two values and"
+            " the length of the training determine how long 8 bits last, and so the ratio.",
         )
 
 
@@ -136,4 +136,4 @@ def _figure(first: Training) -> Figure:
     bits = np.array(first.bits)
     batches = list(range(len(bits)))
     lines = {f"layer {n}": (batches, bits[:, n].tolist()) for n in range(len(first.sizes))}
-    return plot.stairs(lines, "batch", "bits a weight", WIDTHS)
+    return plot.stairs(lines, "batch", "bits per weight", WIDTHS)

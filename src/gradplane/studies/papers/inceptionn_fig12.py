@@ -8,7 +8,7 @@ from pydantic import Field
 
 from gradplane.studies import plot
 from gradplane.studies.exchange import SCHEMES, Exchange, Network, Setting, exchange, recorded
-from gradplane.studies.study import Outcome, Study
+from gradplane.studies.study import Study, StudyOutcome
 
 MODELS = {
     "AlexNet": 60_965_224,
@@ -16,8 +16,8 @@ MODELS = {
     "ResNet-50": 25_557_032,
     "VGG-16": 138_357_544,
 }
-"""Values of a gradient, counted from the models' published layers; the widths of HDR are not in our
-copy of the paper: 784, 500, 500, 10."""
+"""Values per gradient, counted from the models' published layers. The widths of HDR are not in our
+copy of the paper; 784, 500, 500 and 10 are assumed."""
 
 Milliseconds = Annotated[float, Field(ge=0)]
 
@@ -37,14 +37,14 @@ class Row:
 
     @property
     def whole(self) -> float:
-        """The iteration's time."""
+        """The time of the whole iteration."""
         return self.computing + self.adding + self.communication
 
 
 class Fig12(Study):
-    """An exchange of `values` values, packet by packet, scaled to each model's size.
+    """An exchange of `values` values, emulated packet by packet and scaled to each model's size.
 
-    compute_ms has a time for each of MODELS; rate is that of the links between switches."""
+    compute_ms has a time for each of MODELS; rate is the rate of the links between switches."""
 
     name: Literal["inceptionn-fig12"] = "inceptionn-fig12"
     workers: int = Field(default=4, ge=2, le=16)
@@ -57,7 +57,7 @@ class Fig12(Study):
     reduce_ns_per_value: float = Field(default=0.5, ge=0)
     net: Network = "sim"
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each model and scheme."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
         gradient = recorded(self.values, seed)
@@ -66,7 +66,7 @@ class Fig12(Study):
             model: [self._row(model, size, computing, one) for one in found]
             for (model, size), computing in zip(MODELS.items(), self.compute_ms, strict=True)
         }
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, figure 12: an iteration, {self.workers} workers, {self.rate}/s",
             head=("model", "scheme", "comp., ms", "adding", "commun.", "all", "of WA"),
             rows=tuple(_cells(row, rows[0]) for rows in models.values() for row in rows),
@@ -86,24 +86,24 @@ class Fig12(Study):
         faster = f"{least:.1f} to {most:.1f}" if f"{least:.1f}" != f"{most:.1f}" else f"{least:.1f}"
         where = "the simulated network" if self.net == "sim" else "Mininet"
         limits = (
-            "compression here takes 1 us a packet in each switch and never limits the rate"
+            "compression takes 1 us per packet in each switch and never limits the rate"
             if self.net == "sim"
-            else "the switches are processes of this machine, whose load shows in the times"
+            else "the switches are processes of this machine, whose load affects the times"
         )
         return (
-            f"Packet by packet, on {where}: one exchange of {self.values:,} values of recorded"
-            " gradients. Models of another size: its time, scaled with the number of values"
-            f" (marked s). Computing times and {self.reduce_ns_per_value:g} ns to add a value are"
-            " assumptions, and keys of the file.",
-            "Figure 12's numbers are not in our copy of the paper; its order is: WA is slowest,"
-            " WA+C is bounded by the half that is not compressed, INC beats WA without compression,"
-            f" INC+C is fastest. Communication here: WA+C {wac / wa:.0%} of WA, INC {inc / wa:.0%},"
-            f" INC+C {incc / wa:.0%} ({incc / inc:.0%} of INC, at a ratio of"
+            f"One exchange of {self.values:,} values of recorded gradients, packet by packet on"
+            f" {where}. Models of another size (marked s) take this time, scaled by their number of"
+            f" values. The computing times and {self.reduce_ns_per_value:g} ns to add a value are"
+            " assumptions; they are keys of the file.",
+            "Figure 12's numbers are not in our copy of the paper. Its order is: WA is slowest,"
+            " WA+C is limited by the half that is not compressed, INC is faster than WA without"
+            f" compression, INC+C is fastest. Communication here: WA+C {wac / wa:.0%} of WA, INC"
+            f" {inc / wa:.0%}, INC+C {incc / wa:.0%} ({incc / inc:.0%} of INC, at a ratio of"
             f" {found[3].ratio or 1:.1f}); an iteration is {faster} times faster under INC+C than"
             " under WA.",
             f"Where they would differ: {limits}; packets of 256 values keep 58 bytes of headers,"
-            " and each message's acknowledgements are not compressed, so time falls less than the"
-            " values' ratio says, as the paper's does (it too pays for headers).",
+            " and acknowledgements are not compressed, so the time falls by less than the values'"
+            " ratio, as in the paper, whose packets have headers too.",
         )
 
 
@@ -131,4 +131,4 @@ def _figure(models: dict[str, list[Row]]) -> Figure:
             "adding": [row.adding / wa for row in rows],
             "communication": [row.communication / wa for row in rows],
         }
-    return plot.panels(panels, list(SCHEMES), "an iteration's time, WA = 1")
+    return plot.panels(panels, list(SCHEMES), "time of an iteration, WA = 1")

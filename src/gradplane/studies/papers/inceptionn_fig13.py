@@ -1,4 +1,4 @@
-"""INCEPTIONN, figure 13: how much sooner a training reaches the same accuracy."""
+"""INCEPTIONN, figure 13: the speed-up of a training to the same accuracy."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -7,14 +7,14 @@ from pydantic import Field
 
 from gradplane.studies import plot
 from gradplane.studies.exchange import SCHEMES, Epoch, Network, Setting, training
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 
 Width = Annotated[int, Field(strict=True, ge=1)]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A scheme's training, and its epoch with the accuracy that all schemes reach."""
+    """A scheme's training, and its first epoch with the accuracy that all schemes reach."""
 
     scheme: str
     epochs: list[Epoch]
@@ -27,8 +27,10 @@ class Run:
 
 
 class Fig13(Study):
-    """A perceptron learns handwritten digits under each scheme; the accuracy to reach is the
-    highest that all of them do. rate is that of the links between switches."""
+    """The training of a perceptron on handwritten digits under each scheme.
+
+    The accuracy to reach is the highest that all schemes reach. rate is the rate of the links
+    between switches."""
 
     name: Literal["inceptionn-fig13"] = "inceptionn-fig13"
     workers: int = Field(default=4, ge=2, le=16)
@@ -42,7 +44,7 @@ class Fig13(Study):
     reduce_ns_per_value: float = Field(default=0.5, ge=0)
     net: Network = "sim"
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each scheme."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
         job = {
@@ -59,7 +61,7 @@ class Fig13(Study):
             for scheme, epochs in found.items()
         ]
         wa = runs[0].reached
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, figure 13: time to {target:.2%}, {self.workers} workers",
             head=("scheme", "best", "epochs", "ms to it", "speed-up", "the paper's"),
             rows=tuple(_cells(run, wa) for run in runs),
@@ -94,14 +96,14 @@ class Fig13(Study):
         more = last.reached.number - wa.reached.number
         return (
             f"INCEPTIONN with compression at 2^-{self.bound} needs {last.reached.number} epochs,"
-            f" {abs(more)} {'more' if more >= 0 else 'fewer'} than without"
-            f" ({wa.reached.number}), and is there"
-            f" {wa.reached.seconds / last.reached.seconds:.1f} times sooner. The paper says of its"
-            " models that a few epochs more make up for what compression loses, and that training"
-            " still ends far sooner; its numbers are not in our copy.",
+            f" {abs(more)} {'more' if more >= 0 else 'fewer'} than WA without compression"
+            f" ({wa.reached.number}), and reaches the accuracy"
+            f" {wa.reached.seconds / last.reached.seconds:.1f} times faster. The paper reports that"
+            " a few more epochs make up for the compression's loss, and that training still ends"
+            " much earlier; its numbers are not in our copy.",
             "Where they would differ: this model is small enough to be trained packet by packet,"
-            " and computing takes what the file says, so the speed-up's size is the file's; how"
-            " many epochs are lost is the training's own.",
+            " and the computing time is a key of the file, which determines the size of the"
+            " speed-up. The number of additional epochs comes from the training itself.",
         )
 
 

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gradplane.experiment.schema import NamedModel
 from gradplane.studies import plot, trainings
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 from gradplane.studies.trainings import Trained
 
 Bound = Literal[6, 8, 10]
@@ -19,7 +19,7 @@ Width = Annotated[int, Field(strict=True, ge=1)]
 
 @dataclass(frozen=True)
 class Scheme:
-    """A codec of the figure, and how its trainings went."""
+    """A codec of the figure, and the results of its trainings."""
 
     group: str
     label: str
@@ -28,18 +28,19 @@ class Scheme:
 
     @property
     def ratio(self) -> float:
-        """Mean over the trainings."""
+        """The mean compression ratio of the trainings."""
         return fmean(one.ratio for one in self.trained)
 
     @property
     def accuracy(self) -> float:
-        """Mean over the trainings."""
+        """The mean accuracy of the trainings."""
         return fmean(one.accuracy for one in self.trained)
 
 
 class Fig14(Study):
-    """Whole trainings of a perceptron on handwritten digits, gradients compressed on their way to
-    the server; no error feedback, as in the paper. Means of `repetitions` seeds."""
+    """Whole trainings of a perceptron on handwritten digits, means over `repetitions` seeds.
+
+    Gradients are compressed on their way to the server, without error feedback, as in the paper."""
 
     name: Literal["inceptionn-fig14"] = "inceptionn-fig14"
     bounds: tuple[Bound, ...] = Field(default=(10, 8, 6), min_length=1, strict=False)
@@ -52,11 +53,11 @@ class Fig14(Study):
     momentum: float = Field(default=0.9, ge=0, lt=1)
     repetitions: int = Field(default=5, ge=1)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for no compression, one for each truncation, one for each error bound."""
         schemes = [self._scheme(group, label, codec, seed) for group, label, codec in self._all()]
         plain = schemes[0].accuracy
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, figure 14: {self.workers} workers, {self.epochs} epochs",
             head=("scheme", "ratio", "accuracy", "relative", "the paper's"),
             rows=tuple(_cells(scheme, plain) for scheme in schemes),
@@ -66,7 +67,7 @@ class Fig14(Study):
         )
 
     def _all(self) -> list[tuple[str, str, NamedModel]]:
-        """Group, label and codec of each scheme."""
+        """Return group, label and codec of each scheme."""
         cut = [
             ("truncation", f"{drop} bits cut", _named("truncation", drop=drop))
             for drop in self.drops

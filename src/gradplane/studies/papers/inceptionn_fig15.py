@@ -1,4 +1,4 @@
-"""INCEPTIONN, figure 15: an exchange's time over the number of workers, for WA and the ring."""
+"""INCEPTIONN, figure 15: the time of an exchange over the number of workers, WA and ring."""
 
 from typing import Annotated, Literal
 
@@ -6,14 +6,14 @@ from pydantic import Field
 
 from gradplane.studies import plot
 from gradplane.studies.exchange import SCHEMES, Exchange, Network, Setting, exchange, recorded
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 
 Workers = Annotated[int, Field(strict=True, ge=2, le=32)]
 Scheme = Literal["WA", "WA+C", "INC", "INC+C"]
 
 
 class Fig15(Study):
-    """Communication and addition, packet by packet; rate is that of the links between switches."""
+    """Communication and addition, packet by packet; rate is the rate of the fabric's links."""
 
     name: Literal["inceptionn-fig15"] = "inceptionn-fig15"
     workers: tuple[Workers, ...] = Field(default=(4, 6, 8), min_length=1, strict=False)
@@ -24,7 +24,7 @@ class Fig15(Study):
     reduce_ns_per_value: float = Field(default=0.5, ge=0)
     net: Network = "sim"
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each scheme and number of workers."""
         setting = Setting(self.rate, self.bound, self.reduce_ns_per_value, self.net, seed)
         gradient = recorded(self.values, seed)
@@ -33,7 +33,7 @@ class Fig15(Study):
             for scheme in SCHEMES
             if scheme in self.schemes
         }
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, figure 15: an exchange of {self.values:,} values, {self.rate}/s",
             head=("scheme", "workers", "comm., ms", "adding, ms", "growth", "ideal", "the paper's"),
             rows=tuple(_cells(one, ones[0]) for ones in found.values() for one in ones),
@@ -59,7 +59,7 @@ class Fig15(Study):
                     for scheme, ones in found.items()
                 },
                 "workers",
-                "an exchange, ms",
+                "time of an exchange, ms",
             ),
         )
 
@@ -68,13 +68,14 @@ class Fig15(Study):
         said = ", ".join(f"{scheme} {factor:.2f} times" for scheme, factor in growth.items())
         first, last = self.workers[0], self.workers[-1]
         return (
-            f"From {first} to {last} workers the exchange takes: {said}. Ideal is what bytes on the"
-            " busiest link say: the aggregator's carries every worker's vector, so WA's grows with"
-            " the workers; a ring's link carries 2 (n - 1) / n of one, which stays below 2.",
-            "The paper's numbers are not in our copy; it says the same: almost linear for WA,"
-            " almost constant for the ring. Where they would differ: a ring of n does its work in"
-            " 2 (n - 1) steps, and each pays for the latency of three switches and of its first"
-            " packets, which shows at few values.",
+            f"From {first} to {last} workers the time of an exchange grows: {said}. The ideal"
+            " growth is that of the bytes on the busiest link: the aggregator's link carries every"
+            " worker's vector, so WA's time grows with the workers; a ring's link carries"
+            " 2 (n - 1) / n vectors, always less than 2.",
+            "The paper's numbers are not in our copy; it describes the same: almost linear for WA,"
+            " almost constant for the ring. Where they would differ: a ring of n workers takes"
+            " 2 (n - 1) steps, and each adds the latency of three switches and of its first"
+            " packets, which matters for short vectors.",
         )
 
 
@@ -86,6 +87,6 @@ def _cells(one: Exchange, first: Exchange) -> tuple[str, ...]:
 
 
 def _busiest(one: Exchange) -> float:
-    """Return the vectors on the busiest link: for WA both ways in turn, for a ring at once."""
+    """Return the vectors on the busiest link: WA uses both directions in turn, a ring at once."""
     n = one.workers
     return 2.0 * n if one.scheme.startswith("WA") else 2 * (n - 1) / n

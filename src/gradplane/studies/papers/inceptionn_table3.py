@@ -1,4 +1,4 @@
-"""INCEPTIONN, table III: tag mix, and ratio and error beside plain truncation's."""
+"""INCEPTIONN, table III: tag mix, ratio and error, compared with plain truncation."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from gradplane.studies import gradients, inceptionn_tags, plot
 from gradplane.studies.inceptionn_tags import Error, Mix
 from gradplane.studies.nmse import Floats
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study, number
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
 
 Bound = Literal[6, 8, 10]
 Drop = Literal[8, 16, 24]
@@ -27,13 +27,13 @@ class Table3(Study):
     batch: int = Field(default=32, ge=1, le=1797)
     lr: float = Field(default=0.1, gt=0)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each truncation, then one for each error bound."""
         steps = gradients.training(self.steps, self.hidden, self.batch, self.lr, seed)
         x = np.concatenate([gradients.flat(step.gradients) for step in steps])
         mixes = {mix.bound: mix for mix in inceptionn_tags.table3(x, self.bounds)}
         errors = inceptionn_tags.against_truncation(x, self.bounds, self.drops)
-        return Outcome(
+        return StudyOutcome(
             title=f"INCEPTIONN, table III: {x.size:,} values",
             head=("scheme", "0 bits", "8", "16", "32", "ratio", "NMSE", "the paper's"),
             rows=tuple(_cells(error, mixes) for error in errors),
@@ -73,11 +73,11 @@ def _notes(x: Floats, errors: list[Error]) -> tuple[str, ...]:
     return (
         "The columns are the shares of values that need 0, 8, 16 and 32 bits besides the tag's 2."
         " Table III's numbers are not in our copy of the paper, so only the shape can be compared:"
-        " the looser the bound, the more values need no bits, and the ratio goes beyond what"
-        f" cutting bits can reach (4): to {best.ratio:.1f}.",
-        "Where they would differ: a bound is absolute, so ratio and NMSE follow gradients' size."
-        f" Those here, a perceptron's on handwritten digits, are at most {size:.2g}. The accuracy"
-        " that whole trainings reach is figure 14's: experiments/inceptionn-fig14.toml.",
+        " the looser the bound, the more values need no bits, and the ratio rises above 4, the most"
+        f" that truncation can reach: to {best.ratio:.1f}.",
+        "Where they would differ: the bound is absolute, so ratio and NMSE depend on the size of"
+        f" the gradients. These, of a perceptron on handwritten digits, are at most {size:.2g}. For"
+        " the accuracy of whole trainings see figure 14: experiments/inceptionn-fig14.toml.",
     )
 
 

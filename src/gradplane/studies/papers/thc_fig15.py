@@ -5,15 +5,16 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from gradplane.studies import nmse, plot
-from gradplane.studies.study import NOT_IN_OUR_COPY, Outcome, Study, number
+from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
 
 Bits = Annotated[int, Field(strict=True, ge=1, le=8)]
 Granularity = Annotated[int, Field(strict=True, ge=1, le=4095)]
 
 
 class Fig15(Study):
-    """The mean of `repetitions` gradients of `values` values; the paper takes 100 of a size that
-    our copy does not give."""
+    """The mean NMSE over `repetitions` gradients of `values` values.
+
+    The paper takes 100 gradients, of a size that our copy does not give."""
 
     name: Literal["thc-fig15"] = "thc-fig15"
     bits: tuple[Bits, ...] = Field(default=(2, 3, 4), min_length=1, strict=False)
@@ -25,13 +26,15 @@ class Fig15(Study):
     values: int = Field(default=2**14, ge=1)
     repetitions: int = Field(default=10, ge=1)
 
-    def run(self, seed: int) -> Outcome:
-        """A row a granularity, a column a number of bits; "-" where g < 2^b - 1 allows no table."""
+    def run(self, seed: int) -> StudyOutcome:
+        """Return a row for each granularity, with a column for each number of bits.
+
+        A cell is "-" where g < 2^b - 1, which allows no table."""
         points = nmse.figure_15(
             self.bits, self.granularities, self.workers, self.p, self.values, self.repetitions, seed
         )
         found = {(point.granularity, point.bits): point.nmse for point in points}
-        return Outcome(
+        return StudyOutcome(
             title=f"THC, figure 15: NMSE, {self.workers} workers, p = {self.p:.3g}",
             head=("granularity", *(f"b = {b}" for b in self.bits), "the paper's"),
             rows=tuple(self._row(found, g) for g in self.granularities),
@@ -65,10 +68,11 @@ class Fig15(Study):
         ]
         said = f"At g = {most} the error falls {' and '.join(falls)} bits. " if falls else ""
         return (
-            f"{said}The paper says in words that a bit is worth almost an order of magnitude and"
-            " that a larger granularity helps a little; its curves' values are not in our copy.",
-            "Why they differ: a bit more about halves the distance between neighbouring values of"
-            " the table, and so divides the variance of rounding by four, at few bits by more. Ten"
-            " would take more than that. Our gradients are drawn from lognormal(0, 1), as the"
-            " paper's; their size is not in our copy.",
+            f"{said}The paper says that each bit reduces the error by almost an order of magnitude"
+            " and that a larger granularity helps a little; its curves' values are not in our"
+            " copy.",
+            "Why they differ: one more bit roughly halves the distance between neighbouring values"
+            " of the table, and so divides the variance of rounding by four, or by more at few"
+            " bits, but not by ten. Our gradients are drawn from lognormal(0, 1), like the paper's;"
+            " the size of the paper's is not in our copy.",
         )

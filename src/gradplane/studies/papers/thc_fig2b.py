@@ -5,23 +5,23 @@ from typing import Literal
 from pydantic import Field
 
 from gradplane.studies import nmse, plot
-from gradplane.studies.study import Outcome, Study, number
+from gradplane.studies.study import Study, StudyOutcome, number
 
 
 class Fig2b(Study):
-    """`values` a gradient, drawn from lognormal(0, 1); every worker has a copy of it."""
+    """Gradients of `values` values from lognormal(0, 1); every worker has a copy of each."""
 
     name: Literal["thc-fig2b"] = "thc-fig2b"
     workers: int = Field(default=4, ge=1)
     values: int = Field(default=2**20, ge=1)
     repetitions: int = Field(default=3, ge=1)
 
-    def run(self, seed: int) -> Outcome:
+    def run(self, seed: int) -> StudyOutcome:
         """Return a row for each scheme."""
         rows = nmse.figure_2b(self.workers, self.values, self.repetitions, seed)
         labels = [row.label for row in rows]
         errors, paper = [row.nmse for row in rows], [row.paper for row in rows]
-        return Outcome(
+        return StudyOutcome(
             title=f"THC, figure 2b: NMSE of the mean, {self.workers} workers",
             head=("scheme", "NMSE", "the paper's, 4 workers"),
             rows=tuple((row.label, number(row.nmse), number(row.paper)) for row in rows),
@@ -41,10 +41,10 @@ def _notes(rows: dict[str, nmse.SchemeRow]) -> tuple[str, ...]:
         f"TernGrad's error is {tern.nmse / top.nmse:.0f} times TopK's here,"
         f" {tern.paper / top.paper:.0f} times in the paper; THC's is"
         f" {top.nmse / thc.nmse:.0f} times below TopK's.",
-        "Why they differ: the paper does not say which gradients it took, ours are drawn from"
+        "Why they differ: the paper does not say which gradients it took; ours are drawn from"
         " lognormal(0, 1) as in its appendix D.4. TopK's error is the part of the squared norm"
         f" outside the largest tenth of the values, {top.nmse:.0%} of ours and {top.paper:.0%} of"
         " the paper's; TernGrad's grows with the largest value, and so with the gradient's length.",
-        "DGC sends in its first round what TopK sends, so their errors are one; later rounds add"
-        " what was kept, which has no NMSE of its own.",
+        "In its first round DGC sends the same values as TopK, so their errors are equal; in later"
+        " rounds it adds the values it kept, for which no NMSE is defined.",
     )

@@ -1,4 +1,4 @@
-"""3LC, table 2: bits a value over the sparsity multiplier s."""
+"""3LC, table 2: bits per value over the sparsity multiplier s."""
 
 from typing import Annotated, Literal
 
@@ -7,7 +7,7 @@ from pydantic import Field
 
 from gradplane.studies import gradients, plot, threelc_bits
 from gradplane.studies.nmse import Floats
-from gradplane.studies.study import Outcome, Study, number
+from gradplane.studies.study import Study, StudyOutcome, number
 from gradplane.studies.threelc_bits import Row
 
 Multiplier = Annotated[float, Field(strict=True, ge=1, lt=2)]
@@ -24,13 +24,13 @@ class Table2(Study):
     batch: int = Field(default=32, ge=1, le=1797)
     lr: float = Field(default=0.1, gt=0)
 
-    def run(self, seed: int) -> Outcome:
-        """Return a row without zero runs, then one for each s."""
+    def run(self, seed: int) -> StudyOutcome:
+        """Return a row without zero-run encoding, then one for each s."""
         steps = list(gradients.training(self.steps, self.hidden, self.batch, self.lr, seed))
         rows = threelc_bits.table2([step.gradients for step in steps], self.s)
         labels, paper = [_label(row) for row in rows], [row.paper_bits for row in rows]
-        return Outcome(
-            title=f"3LC, table 2: bits a value, mean of {self.steps} steps",
+        return StudyOutcome(
+            title=f"3LC, table 2: bits per value, mean of {self.steps} steps",
             head=("s", "ratio", "bits", "the paper's bits"),
             rows=tuple(map(_cells, rows)),
             notes=_notes(rows, [gradients.flat(step.gradients) for step in steps]),
@@ -38,7 +38,7 @@ class Table2(Study):
                 {"s": row.s, "bits": row.bits, "steps": row.steps, "paper_bits": row.paper_bits}
                 for row in rows
             ],
-            figure=plot.pairs(labels, [row.bits for row in rows], paper, "bits a value"),
+            figure=plot.pairs(labels, [row.bits for row in rows], paper, "bits per value"),
         )
 
 
@@ -54,11 +54,12 @@ def _notes(rows: list[Row], steps: list[Floats]) -> tuple[str, ...]:
     over = rows[0].bits - 1.6
     zeros = float(np.mean([np.mean(x == 0) for x in steps]))
     return (
-        f"Without zero runs both send 1.6 bits, ours {over:.4f} more: each tensor's m, and filling"
-        " up its last five values. A larger s makes more zeros, and so fewer bits.",
-        "Why the rest differs: zero runs save as much as the values are sparse. The paper averages"
-        " gradient pushes and model pulls of ResNet-110 on CIFAR-10, and says that pulls are less"
-        " sparse for most of the training; ours are one worker's pushes for a perceptron of"
-        f" {steps[0].size:,} weights, {zeros:.0%} of whose gradients are exactly zero, as silent"
-        " hidden units make them.",
+        f"Without zero-run encoding both send 1.6 bits, ours {over:.4f} more: for each tensor's m"
+        " and for padding its last group of five values. A larger s makes more zeros, and so fewer"
+        " bits.",
+        "Why the rest differs: the sparser the values, the more zero-run encoding saves. The paper"
+        " averages gradient pushes and model pulls of ResNet-110 on CIFAR-10, and says that pulls"
+        " are less sparse for most of the training; ours are one worker's pushes for a perceptron"
+        f" of {steps[0].size:,} weights, {zeros:.0%} of whose gradients are exactly zero because"
+        " of inactive hidden units.",
     )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gradplane.switch.runtime.state import State
 
 Prepare = Callable[[ir.Program], Iterable[Diagnostic]]
-"""Completes a program in place (done twice it changes nothing more) -> what stands against it."""
+"""Completes a program in place (done twice it changes nothing more) -> the errors found."""
 
 Rule = Callable[[ir.Program], Iterable[Diagnostic]]
 """Returns what a program uses that the architecture does not allow."""

@@ -74,7 +74,7 @@ class ExternCompiler:
         return self.direct.observer(table, statements)
 
     def selection(self, table: ir.Table, statements: Statements) -> Load:
-        """The action selector's hash over the table's selector keys, cut to its output width."""
+        """Return the action selector's hash over the table's selector keys, cut to its width."""
         profile = statements.state.tables[table.name].profile
         assert profile is not None, table.name
         keys = [k.expr for k in table.keys if k.match_kind == "selector"]

@@ -148,7 +148,7 @@ def _method_calls(program: ir.Program) -> Iterable[tuple[str, ir.CallExtern]]:
 
 
 def _missing(call: ir.CallExtern, architecture: Architecture) -> Iterable[Diagnostic]:
-    """One error for a call that is not implemented; none if its instance has one."""
+    """Yield an error for a call that is not implemented, unless its instance has one."""
     if call.instance is None or call.instance.type in architecture.instances:
         what = f"extern {full_name(call)} is not implemented by {architecture.name}"
         yield Diagnostic(call.span, what)

@@ -12,7 +12,7 @@ from gradplane.switch.arch.extern_table import ExternCompiler
 from gradplane.switch.interp.frame_layout import Frame
 from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Abort, Statements
-from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Event, Sent
+from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Sent, TraceEvent
 from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.interp.user_externs import Implementations, UserExterns
 from gradplane.switch.ir import nodes as ir
@@ -79,7 +79,7 @@ class Model(ABC, Generic[P]):
         self._traced: P | None = None
 
     def block_compiler(self, kind: Callable[..., Statements]) -> Statements:
-        """Make what compiles blocks, with a frame for their variables."""
+        """Return a compiler of blocks, with a frame for their variables."""
         return kind(Frame(), self.state, error_codes(self.program), self.compiler)
 
     @abstractmethod
@@ -87,8 +87,8 @@ class Model(ABC, Generic[P]):
         """Compile the program's blocks."""
 
     @abstractmethod
-    def new_pass(self, pipeline: P, events: list[Event] | None) -> Pass[Any]:
-        """Make what takes one arrival through the blocks."""
+    def new_pass(self, pipeline: P, events: list[TraceEvent] | None) -> Pass[Any]:
+        """Return a new pass, which takes one arrival through the blocks."""
 
     @property
     @abstractmethod
@@ -99,7 +99,7 @@ class Model(ABC, Generic[P]):
     def parsed(self, arrival: Arrival) -> list[Any]:
         """Run the parser on a packet, without other effects; return its parameters."""
 
-    def run(self, arrival: Arrival, events: list[Event] | None = None) -> Result:
+    def run(self, arrival: Arrival, events: list[TraceEvent] | None = None) -> Result:
         """Process a packet to its end, its clones and replicas included.
 
         `events`, if given, gets what happens. Never raises, whatever the packet.
@@ -114,7 +114,7 @@ class Model(ABC, Generic[P]):
 class Pass(ABC, Generic[D]):
     """One arrival's pass: through ingress, then all that is queued through egress."""
 
-    def __init__(self, model: Model[Any], events: list[Event] | None) -> None:
+    def __init__(self, model: Model[Any], events: list[TraceEvent] | None) -> None:
         self.state = model.state
         self.groups = model.architecture.groups
         self.events = events
@@ -185,7 +185,7 @@ class Pass(ABC, Generic[D]):
     def enter(self, block: str) -> None:
         self.note(Entered, block)
 
-    def note(self, kind: Callable[[str], Event], text: str) -> None:
+    def note(self, kind: Callable[[str], TraceEvent], text: str) -> None:
         if self.events is not None:
             self.events.append(kind(text))
 
@@ -194,8 +194,9 @@ class Pass(ABC, Generic[D]):
         self.note(Dropped, reason)
 
     def fault(self, reason: str, detail: str = "") -> None:
-        """Drop a packet whose program did what it must not: count the reason, and report it, or the
-        longer text `detail`, to the trace and the control plane."""
+        """Drop a packet because of a fault of its program; count and report the reason.
+
+        The trace and the control plane get the longer text `detail` if there is one."""
         self.state.drops[reason] += 1
         self.note(Dropped, detail or reason)
         self.state.report(Fault(f"packet dropped: {detail or reason}"))

@@ -77,7 +77,7 @@ class Checker:
 
     @contextmanager
     def quiet(self, annotations: Sequence[ast.Annotation]) -> Iterator[None]:
-        """Within the context, silence the kinds of warnings that a declaration's @noWarn names."""
+        """Silence the kinds of warnings that a declaration's @noWarn names, in this context."""
         saved = self.silent
         self.silent = saved | muted(annotations)
         try:

@@ -57,7 +57,7 @@ class StatementChecker:
 
     @contextmanager
     def returning(self, result: Type) -> Iterator[None]:
-        """Within the context, `return` takes a value of this type, and no loop is open."""
+        """Let `return` take a value of this type, with no loop open, in this context."""
         saved = self._result, self._loops
         self._result, self._loops = result, 0
         try:

@@ -8,10 +8,10 @@ from gradplane.switch.commands.command_files import Answer, answers, failures, r
 from gradplane.switch.commands.command_registry import (
     COMMANDS,
     CommandError,
+    CommandTarget,
     NoPorts,
     Ports,
     PortStatus,
-    Target,
     run_words,
 )
 
@@ -22,7 +22,7 @@ __all__ = [
     "NoPorts",
     "PortStatus",
     "Ports",
-    "Target",
+    "CommandTarget",
     "answers",
     "failures",
     "run",

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from decimal import Decimal, InvalidOperation
 
 from gradplane.switch.commands import command_values
-from gradplane.switch.commands.command_registry import CommandError, Target, command
+from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
 from gradplane.switch.match_values import number
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.arrays import Counter
@@ -20,7 +20,7 @@ _LONGEST_PERIOD = 10**9  # seconds; a meter has whole tokens in a period
 
 
 @command("REGISTER [INDEX]")
-def register_read(target: Target, register: str, index: str | None = None) -> str:
+def register_read(target: CommandTarget, register: str, index: str | None = None) -> str:
     """Print a register's cell, or all of them."""
     found = target.switch.register(register)
     if index is not None:
@@ -29,14 +29,14 @@ def register_read(target: Target, register: str, index: str | None = None) -> st
 
 
 @command("REGISTER INDEX VALUE")
-def register_write(target: Target, register: str, index: str, value: str) -> None:
+def register_write(target: CommandTarget, register: str, index: str, value: str) -> None:
     """Set a register's cell."""
     found = target.switch.register(register)
     found.write(_index(register, index), number(value, f"register {found.name}: value"))
 
 
 @command("REGISTER")
-def register_reset(target: Target, register: str) -> None:
+def register_reset(target: CommandTarget, register: str) -> None:
     """Set all cells of a register to their initial values."""
     target.switch.register(register).clear()
 
@@ -45,7 +45,7 @@ def register_reset(target: Target, register: str) -> None:
 
 
 @command("COUNTER INDEX_OR_HANDLE")
-def counter_read(target: Target, counter: str, index: str) -> str:
+def counter_read(target: CommandTarget, counter: str, index: str) -> str:
     """Print a counter's cell; for a direct counter, that of an entry."""
     found, cell = _counter(target, counter), _index(counter, index)
     if isinstance(found, Counter):
@@ -57,7 +57,9 @@ def counter_read(target: Target, counter: str, index: str) -> str:
 
 
 @command("COUNTER INDEX_OR_HANDLE PACKETS BYTES")
-def counter_write(target: Target, counter: str, index: str, packets: str, bytes: str) -> None:
+def counter_write(
+    target: CommandTarget, counter: str, index: str, packets: str, bytes: str
+) -> None:
     """Set a counter's cell; for a direct counter, that of an entry."""
     found, cell = _counter(target, counter), _index(counter, index)
     count = command_values.natural(packets, "packets"), command_values.natural(bytes, "bytes")
@@ -69,7 +71,7 @@ def counter_write(target: Target, counter: str, index: str, packets: str, bytes:
 
 
 @command("COUNTER")
-def counter_reset(target: Target, counter: str) -> None:
+def counter_reset(target: CommandTarget, counter: str) -> None:
     """Set all cells of a counter to 0; for a direct counter, those of all entries."""
     found = _counter(target, counter)
     if isinstance(found, Counter):
@@ -82,7 +84,7 @@ def counter_reset(target: Target, counter: str) -> None:
 
 
 @command("METER INDEX_OR_HANDLE RATE:BURST RATE:BURST")
-def meter_set_rates(target: Target, meter: str, index: str, *rates: str) -> None:
+def meter_set_rates(target: CommandTarget, meter: str, index: str, *rates: str) -> None:
     """Set a meter's committed and peak rate, in packets or bytes per microsecond."""
     found, cell = _meter(target, meter), _index(meter, index)
     config, now = _config(rates), target.switch.state.clock()
@@ -93,7 +95,7 @@ def meter_set_rates(target: Target, meter: str, index: str, *rates: str) -> None
 
 
 @command("METER RATE:BURST RATE:BURST")
-def meter_array_set_rates(target: Target, meter: str, *rates: str) -> None:
+def meter_array_set_rates(target: CommandTarget, meter: str, *rates: str) -> None:
     """Set the rates of all of a meter's cells; for a direct meter, of all entries."""
     found, config, now = _meter(target, meter), _config(rates), target.switch.state.clock()
     if isinstance(found, Meter):
@@ -105,7 +107,7 @@ def meter_array_set_rates(target: Target, meter: str, *rates: str) -> None:
 
 
 @command("METER INDEX_OR_HANDLE")
-def meter_get_rates(target: Target, meter: str, index: str) -> str:
+def meter_get_rates(target: CommandTarget, meter: str, index: str) -> str:
     """Print a meter's rates, in packets or bytes per microsecond, and its bursts."""
     found, cell = _meter(target, meter), _index(meter, index)
     config = found.read(cell) if isinstance(found, Meter) else found.by_handle(cell).meter.config
@@ -125,7 +127,7 @@ def _index(name: str, word: str) -> int:
     return command_values.natural(word, f"{name}: index")
 
 
-def _counter(target: Target, name: str) -> Counter | MatchTable:
+def _counter(target: CommandTarget, name: str) -> Counter | MatchTable:
     """Return an indirect counter, or the table whose entries have the direct one."""
     indirect, tables = target.switch.state.counters, target.switch.state.tables.values()
     direct = {t.table.counter.name: t for t in tables if t.table.counter}
@@ -133,7 +135,7 @@ def _counter(target: Target, name: str) -> Counter | MatchTable:
     return indirect[known] if known in indirect else direct[known]
 
 
-def _meter(target: Target, name: str) -> Meter | MatchTable:
+def _meter(target: CommandTarget, name: str) -> Meter | MatchTable:
     indirect, tables = target.switch.state.meters, target.switch.state.tables.values()
     direct = {t.table.meter.name: t for t in tables if t.table.meter}
     known = resolve("meter", name, [*indirect, *direct])

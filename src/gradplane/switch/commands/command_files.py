@@ -20,7 +20,7 @@ from gradplane.switch.commands import (  # noqa: F401 - each registers its comma
     table_commands,
     value_set_commands,
 )
-from gradplane.switch.commands.command_registry import CommandError, Target, run_words
+from gradplane.switch.commands.command_registry import CommandError, CommandTarget, run_words
 from gradplane.switch.commands.runtime_json import is_runtime_json, steps
 from gradplane.switch.control_handles import ControlledSwitch
 from gradplane.switch.runtime.control_errors import SwitchError
@@ -40,7 +40,7 @@ class Answer:
     error: str = ""
 
 
-def answers(target: Target, text: str, file: str) -> Iterator[Answer]:
+def answers(target: CommandTarget, text: str, file: str) -> Iterator[Answer]:
     """Run a file's commands, each when its answer is taken from the iterator."""
     if is_runtime_json(text):
         yield from (_answer(where, do) for where, do in steps(target.switch, text, file))
@@ -56,7 +56,7 @@ def run(switch: ControlledSwitch, text: str, file: str) -> str:
 
     Raises CommandError with all that failed.
     """
-    given = list(answers(Target(switch), text, file))
+    given = list(answers(CommandTarget(switch), text, file))
     failed = failures(given)
     if failed:
         raise CommandError("\n".join(failed))

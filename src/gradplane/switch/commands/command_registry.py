@@ -52,7 +52,7 @@ class NoPorts:
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CommandTarget:
     """The target of commands: a switch and its ports."""
 
     switch: ControlledSwitch
@@ -91,21 +91,21 @@ def command(usage: str = "") -> Callable[[Run], Run]:
     return add
 
 
-def also(name: str, other: str, first: Callable[[Target, str], str], word: str) -> None:
+def also(name: str, other: str, first: Callable[[CommandTarget, str], str], word: str) -> None:
     """Register `name` as another form of the command `other`.
 
     `first` converts its first word to that of `other`; `word` stands for it in the usage.
     """
     found = COMMANDS[other]
 
-    def run(target: Target, owner: str, *words: str) -> str | None:
+    def run(target: CommandTarget, owner: str, *words: str) -> str | None:
         return found.run(target, first(target, owner), *words)
 
     usage = " ".join([word, *found.usage.split()[1:]])
     COMMANDS[name] = Command(name, usage, found.help, run, found.signature)
 
 
-def run_words(target: Target, words: Sequence[str]) -> str:
+def run_words(target: CommandTarget, words: Sequence[str]) -> str:
     """Run one command, given as its words, and return its output. Raises SwitchError."""
     name, *arguments = words
     found = find(name)

@@ -1,15 +1,15 @@
-"""Completion of an unfinished command's last word, by what its usage names in that place."""
+"""Completion of an unfinished command's last word, by the placeholder in the command's usage."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradplane.switch.commands.command_registry import COMMANDS, Target
+from gradplane.switch.commands.command_registry import COMMANDS, CommandTarget
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.control_errors import SwitchError
 
 
-def complete(target: Target, line: str) -> list[str]:
+def complete(target: CommandTarget, line: str) -> list[str]:
     """Return the choices, sorted; a name may be completed from any of its dotted parts."""
     words = line.split()
     if not words or line[-1].isspace():
@@ -27,7 +27,7 @@ def _fitting(name: str, start: str) -> str | None:
     return name
 
 
-def _choices(target: Target, words: list[str]) -> Iterable[str]:
+def _choices(target: CommandTarget, words: list[str]) -> Iterable[str]:
     if len(words) == 1:
         return COMMANDS
     found = COMMANDS.get(words[0])
@@ -56,7 +56,7 @@ def _choices(target: Target, words: list[str]) -> Iterable[str]:
     return ()
 
 
-def _actions(target: Target, owner: str) -> Iterable[str]:
+def _actions(target: CommandTarget, owner: str) -> Iterable[str]:
     """Return the actions of a table, or of the tables with a profile."""
     state = target.switch.state
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.switch.commands.command_registry import CommandError, Target, command
+from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.crcs import CrcParameters
@@ -14,7 +14,7 @@ _USAGE = "CALCULATION POLYNOMIAL INITIAL FINAL_XOR REFLECT_DATA REFLECT_REMAINDE
 
 @command(_USAGE)
 def set_crc16_parameters(
-    target: Target, calculation: str, polynomial: str, initial: str, final: str, data: str,
+    target: CommandTarget, calculation: str, polynomial: str, initial: str, final: str, data: str,
     remainder: str,
 ) -> None:  # fmt: skip
     """Set the CRC of a hash call with crc16_custom: calc, calc_0, calc_1 ... in source order."""
@@ -23,7 +23,7 @@ def set_crc16_parameters(
 
 @command(_USAGE)
 def set_crc32_parameters(
-    target: Target, calculation: str, polynomial: str, initial: str, final: str, data: str,
+    target: CommandTarget, calculation: str, polynomial: str, initial: str, final: str, data: str,
     remainder: str,
 ) -> None:  # fmt: skip
     """Set the CRC of a hash call with crc32_custom: calc, calc_0, calc_1 ... in source order."""
@@ -31,7 +31,7 @@ def set_crc32_parameters(
 
 
 def _set_crc(
-    target: Target, width: int, calculation: str, words: Sequence[str], flags: Sequence[str]
+    target: CommandTarget, width: int, calculation: str, words: Sequence[str], flags: Sequence[str]
 ) -> None:
     known = {crc.name: crc for crc in target.switch.state.crcs.values() if crc.width == width}
     found = known[resolve(f"crc{width}_custom calculation", calculation, known)]

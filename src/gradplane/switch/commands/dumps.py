@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from gradplane.switch.commands.command_values import MOST_PRIORITY
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
-from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef, MemberRef, Target
+from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, GroupRef, MemberRef
 from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.profiles import ActionProfile
@@ -43,7 +43,7 @@ def entry_lines(table: MatchTable, entry: Entry, now: int) -> Iterator[str]:
         yield f"Life: {idle // 1_000_000}ms since hit, timeout is {timeout // 1_000_000}ms"
 
 
-def target_line(table: MatchTable, target: Target) -> str:
+def target_line(table: MatchTable, target: EntryAction) -> str:
     """Format the target of an entry."""
     match target:
         case ActionData():

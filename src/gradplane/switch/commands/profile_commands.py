@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from gradplane.switch.commands import command_values, dumps
-from gradplane.switch.commands.command_registry import CommandError, Target, also, command
+from gradplane.switch.commands.command_registry import CommandError, CommandTarget, also, command
 from gradplane.switch.commands.table_commands import (
     ARROW,
     action_named,
@@ -24,7 +24,7 @@ from gradplane.switch.runtime.profiles import Weighted
 
 
 @command("PROFILE ACTION [PARAMETER...]")
-def act_prof_create_member(target: Target, profile: str, action: str, *words: str) -> str:
+def act_prof_create_member(target: CommandTarget, profile: str, action: str, *words: str) -> str:
     """Add a member to an action profile."""
     found = target.switch.profile(profile)
     name, params = _action(found, action, words)
@@ -35,7 +35,7 @@ def act_prof_create_member(target: Target, profile: str, action: str, *words: st
 
 @command("PROFILE ACTION MEMBER [PARAMETER...]")
 def act_prof_modify_member(
-    target: Target, profile: str, action: str, member: str, *words: str
+    target: CommandTarget, profile: str, action: str, member: str, *words: str
 ) -> None:
     """Give a member another action."""
     found = target.switch.profile(profile)
@@ -44,7 +44,7 @@ def act_prof_modify_member(
 
 
 @command("PROFILE MEMBER")
-def act_prof_delete_member(target: Target, profile: str, member: str) -> None:
+def act_prof_delete_member(target: CommandTarget, profile: str, member: str) -> None:
     """Remove a member."""
     target.switch.profile(profile).remove_member(_handle("member", member))
 
@@ -53,7 +53,7 @@ def act_prof_delete_member(target: Target, profile: str, member: str) -> None:
 
 
 @command("PROFILE")
-def act_prof_create_group(target: Target, profile: str) -> str:
+def act_prof_create_group(target: CommandTarget, profile: str) -> str:
     """Add an empty group to an action selector."""
     found = target.switch.profile(profile)
     group = _free(found.state.groups)
@@ -62,13 +62,15 @@ def act_prof_create_group(target: Target, profile: str) -> str:
 
 
 @command("PROFILE GROUP")
-def act_prof_delete_group(target: Target, profile: str, group: str) -> None:
+def act_prof_delete_group(target: CommandTarget, profile: str, group: str) -> None:
     """Remove a group."""
     target.switch.profile(profile).remove_group(_handle("group", group))
 
 
 @command("PROFILE MEMBER GROUP")
-def act_prof_add_member_to_group(target: Target, profile: str, member: str, group: str) -> None:
+def act_prof_add_member_to_group(
+    target: CommandTarget, profile: str, member: str, group: str
+) -> None:
     """Add a member to a group."""
     found, number, there = _membership(target, profile, member, group)
     if any(m.member == number for m in there):
@@ -78,7 +80,7 @@ def act_prof_add_member_to_group(target: Target, profile: str, member: str, grou
 
 @command("PROFILE MEMBER GROUP")
 def act_prof_remove_member_from_group(
-    target: Target, profile: str, member: str, group: str
+    target: CommandTarget, profile: str, member: str, group: str
 ) -> None:
     """Remove a member from a group."""
     found, number, there = _membership(target, profile, member, group)
@@ -94,14 +96,14 @@ def act_prof_remove_member_from_group(
 
 
 @command("PROFILE")
-def act_prof_dump(target: Target, profile: str) -> str:
+def act_prof_dump(target: CommandTarget, profile: str) -> str:
     """Print a profile's members and groups."""
     found = target.switch.profile(profile)
     return "\n".join([*dumps.profile_lines(found.state, found.table), dumps.LINE])
 
 
 @command("PROFILE MEMBER")
-def act_prof_dump_member(target: Target, profile: str, member: str) -> str:
+def act_prof_dump_member(target: CommandTarget, profile: str, member: str) -> str:
     """Print a member."""
     found, number = target.switch.profile(profile), _handle("member", member)
     found.state.member(number)
@@ -109,7 +111,7 @@ def act_prof_dump_member(target: Target, profile: str, member: str) -> str:
 
 
 @command("PROFILE GROUP")
-def act_prof_dump_group(target: Target, profile: str, group: str) -> str:
+def act_prof_dump_group(target: CommandTarget, profile: str, group: str) -> str:
     """Print a group."""
     found, number = target.switch.profile(profile), _handle("group", group)
     found.state.group(number)
@@ -120,7 +122,7 @@ def act_prof_dump_group(target: Target, profile: str, group: str) -> str:
 
 
 @command("TABLE MATCH... => MEMBER [PRIORITY]")
-def table_indirect_add(target: Target, table: str, *words: str) -> str:
+def table_indirect_add(target: CommandTarget, table: str, *words: str) -> str:
     """Add an entry that runs a member."""
     found = _indirect(target, table)
     left, number, priority = _indirect_words(found, "member", words)
@@ -130,7 +132,7 @@ def table_indirect_add(target: Target, table: str, *words: str) -> str:
 
 
 @command("TABLE MATCH... => GROUP [PRIORITY]")
-def table_indirect_add_with_group(target: Target, table: str, *words: str) -> str:
+def table_indirect_add_with_group(target: CommandTarget, table: str, *words: str) -> str:
     """Add an entry that runs a member of a group, chosen by the hash of the selector's fields."""
     found = _indirect(target, table)
     left, number, priority = _indirect_words(found, "group", words)
@@ -140,14 +142,14 @@ def table_indirect_add_with_group(target: Target, table: str, *words: str) -> st
 
 
 @command("TABLE HANDLE")
-def table_indirect_delete(target: Target, table: str, handle: str) -> None:
+def table_indirect_delete(target: CommandTarget, table: str, handle: str) -> None:
     """Remove an entry."""
     found = _indirect(target, table)
     found.state.delete(entry_of(found.state, handle))
 
 
 @command("TABLE MEMBER")
-def table_indirect_set_default(target: Target, table: str, member: str) -> None:
+def table_indirect_set_default(target: CommandTarget, table: str, member: str) -> None:
     """Set the action for lookup misses to a member's current action."""
     found = _indirect(target, table)
     assert found.state.profile is not None
@@ -155,8 +157,8 @@ def table_indirect_set_default(target: Target, table: str, member: str) -> None:
 
 
 @command("TABLE GROUP")
-def table_indirect_set_default_with_group(target: Target, table: str, group: str) -> None:
-    """Refused: a table's default is an action here."""
+def table_indirect_set_default_with_group(target: CommandTarget, table: str, group: str) -> None:
+    """Refuse the command: a table's default is an action here."""
     found = _indirect(target, table)
     raise CommandError(
         f"table {found.state.table.name}: its default is an action, not a group: take a member"
@@ -165,7 +167,7 @@ def table_indirect_set_default_with_group(target: Target, table: str, group: str
 
 
 @command("TABLE")
-def table_indirect_reset_default(target: Target, table: str) -> None:
+def table_indirect_reset_default(target: CommandTarget, table: str) -> None:
     """Restore the default action of the source."""
     _indirect(target, table).set_default()
 
@@ -173,7 +175,7 @@ def table_indirect_reset_default(target: Target, table: str) -> None:
 # -- shared by all ------------------------------------------------------------------------------
 
 
-def _indirect(target: Target, name: str) -> Table:
+def _indirect(target: CommandTarget, name: str) -> Table:
     """Return a table that has a profile."""
     table = target.switch.table(name)
     if table.state.profile is None:
@@ -184,7 +186,7 @@ def _indirect(target: Target, name: str) -> Table:
     return table
 
 
-def _profile_name(target: Target, table: str) -> str:
+def _profile_name(target: CommandTarget, table: str) -> str:
     profile = _indirect(target, table).state.profile
     assert profile is not None
     return profile.name
@@ -211,7 +213,7 @@ def _action(profile: Profile, action: str, words: Sequence[str]) -> tuple[str, d
 
 
 def _membership(
-    target: Target, profile: str, member: str, group: str
+    target: CommandTarget, profile: str, member: str, group: str
 ) -> tuple[Profile, int, list[Weighted]]:
     """Return the profile, the member's number, and the group's members."""
     found = target.switch.profile(profile)

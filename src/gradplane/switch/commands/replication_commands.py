@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from gradplane.switch.commands import dumps
-from gradplane.switch.commands.command_registry import CommandError, Target, command
+from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.replicas import Replica
@@ -14,19 +14,19 @@ from gradplane.switch.runtime.replicas import Replica
 
 
 @command("GROUP")
-def mc_mgrp_create(target: Target, group: str) -> None:
+def mc_mgrp_create(target: CommandTarget, group: str) -> None:
     """Create a multicast group, empty at first."""
     target.switch.state.nodes.create_group(_group(group))
 
 
 @command("GROUP")
-def mc_mgrp_destroy(target: Target, group: str) -> None:
+def mc_mgrp_destroy(target: CommandTarget, group: str) -> None:
     """Delete a multicast group."""
     target.switch.state.nodes.destroy_group(_group(group))
 
 
 @command("RID PORT...")
-def mc_node_create(target: Target, rid: str, *ports: str) -> str:
+def mc_node_create(target: CommandTarget, rid: str, *ports: str) -> str:
     """Create a node: replicas through these ports, with this egress_rid."""
     number, wanted = natural(rid, "rid"), _ports(ports)
     target.switch.replicas((port, number) for port in wanted)  # refuses invalid ports
@@ -34,7 +34,7 @@ def mc_node_create(target: Target, rid: str, *ports: str) -> str:
 
 
 @command("NODE PORT...")
-def mc_node_update(target: Target, node: str, *ports: str) -> None:
+def mc_node_update(target: CommandTarget, node: str, *ports: str) -> None:
     """Give a node other ports."""
     wanted = _ports(ports)
     target.switch.replicas(wanted)
@@ -42,25 +42,25 @@ def mc_node_update(target: Target, node: str, *ports: str) -> None:
 
 
 @command("GROUP NODE")
-def mc_node_associate(target: Target, group: str, node: str) -> None:
+def mc_node_associate(target: CommandTarget, group: str, node: str) -> None:
     """Add a node to a group."""
     target.switch.state.nodes.associate(_group(group), _node(node))
 
 
 @command("GROUP NODE")
-def mc_node_dissociate(target: Target, group: str, node: str) -> None:
+def mc_node_dissociate(target: CommandTarget, group: str, node: str) -> None:
     """Remove a node from its group."""
     target.switch.state.nodes.dissociate(_group(group), _node(node))
 
 
 @command("NODE")
-def mc_node_destroy(target: Target, node: str) -> None:
+def mc_node_destroy(target: CommandTarget, node: str) -> None:
     """Delete a node and remove it from its group."""
     target.switch.state.nodes.destroy(_node(node))
 
 
 @command()
-def mc_dump(target: Target) -> str:
+def mc_dump(target: CommandTarget) -> str:
     """Print the multicast groups, their nodes, and replicas that a controller gave them."""
     lines = [dumps.LINE, "MC ENTRIES"]
     for group in sorted(target.switch.state.multicast):
@@ -78,13 +78,13 @@ def mc_dump(target: Target) -> str:
 
 
 @command("SESSION PORT")
-def mirroring_add(target: Target, session: str, port: str) -> None:
+def mirroring_add(target: CommandTarget, session: str, port: str) -> None:
     """Send clones of a session through a port."""
     target.switch.clone_session(_session(session), [natural(port, "port")])
 
 
 @command("SESSION GROUP")
-def mirroring_add_mc(target: Target, session: str, group: str) -> None:
+def mirroring_add_mc(target: CommandTarget, session: str, group: str) -> None:
     """Send clones of a session to the ports of a multicast group."""
     number, state = _session(session), target.switch.state
     most = target.switch.clone_sessions - 1
@@ -94,14 +94,14 @@ def mirroring_add_mc(target: Target, session: str, group: str) -> None:
 
 
 @command("SESSION PORT BYTES")
-def mirroring_add_truncate(target: Target, session: str, port: str, size: str) -> None:
+def mirroring_add_truncate(target: CommandTarget, session: str, port: str, size: str) -> None:
     """Send clones of a session through a port, truncated to this many bytes."""
     ports = [natural(port, "port")]
     target.switch.clone_session(_session(session), ports, truncate=natural(size, "bytes"))
 
 
 @command("SESSION")
-def mirroring_delete(target: Target, session: str) -> None:
+def mirroring_delete(target: CommandTarget, session: str) -> None:
     """Delete a session: its clones are no longer made."""
     number = _session(session)
     _need_session(target, number)
@@ -109,7 +109,7 @@ def mirroring_delete(target: Target, session: str) -> None:
 
 
 @command("SESSION")
-def mirroring_get(target: Target, session: str) -> str:
+def mirroring_get(target: CommandTarget, session: str) -> str:
     """Print the destination of a session's clones."""
     number = _session(session)
     _need_session(target, number)
@@ -124,7 +124,7 @@ def mirroring_get(target: Target, session: str) -> str:
 # -- shared by all ------------------------------------------------------------------------------
 
 
-def _need_session(target: Target, session: int) -> None:
+def _need_session(target: CommandTarget, session: int) -> None:
     known = target.switch.state.clone_sessions
     if session not in known:
         there = ", ".join(map(str, sorted(known))) or "none"

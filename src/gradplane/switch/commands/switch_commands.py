@@ -7,8 +7,8 @@ import time
 from gradplane.switch.commands.command_registry import (
     COMMANDS,
     CommandError,
+    CommandTarget,
     Run,
-    Target,
     command,
     find,
 )
@@ -34,7 +34,7 @@ _REFUSED = {
 
 
 @command("[COMMAND]")
-def help(target: Target, name: str | None = None) -> str:
+def help(target: CommandTarget, name: str | None = None) -> str:
     """List the commands, or print the usage of one."""
     if name is None:
         return "\n".join(sorted(set(COMMANDS) - set(_REFUSED)))
@@ -43,13 +43,13 @@ def help(target: Target, name: str | None = None) -> str:
 
 
 @command()
-def reset_state(target: Target) -> None:
+def reset_state(target: CommandTarget) -> None:
     """Set tables, registers, counters, meters and groups back to their initial state."""
     target.switch.reset()
 
 
 @command()
-def show_ports(target: Target) -> str:
+def show_ports(target: CommandTarget) -> str:
     """Print the switch's ports and whether their interfaces are up."""
     lines = [f"{'port #':^10}{'iface name':^20}{'status':^10}", "=" * 50]
     for port in target.ports.status():
@@ -58,39 +58,39 @@ def show_ports(target: Target) -> str:
 
 
 @command("INTERFACE PORT")
-def port_add(target: Target, interface: str, port: str) -> None:
+def port_add(target: CommandTarget, interface: str, port: str) -> None:
     """Open a network interface as a port."""
     target.ports.add(natural(port, "port"), interface)
 
 
 @command("PORT")
-def port_remove(target: Target, port: str) -> None:
+def port_remove(target: CommandTarget, port: str) -> None:
     """Close a port; packets to it are lost, and its interface is left as it is."""
     target.ports.remove(natural(port, "port"))
 
 
 @command()
-def switch_info(target: Target) -> str:
+def switch_info(target: CommandTarget) -> str:
     """Print which program runs."""
     main = target.switch.program.package
     return f"package: {main.type}\nsource: {main.span.file}"
 
 
 @command()
-def get_time_elapsed(target: Target) -> str:
+def get_time_elapsed(target: CommandTarget) -> str:
     """Print the microseconds since the switch started, the base of its timestamps."""
     return str(target.switch.state.microseconds())
 
 
 @command()
-def get_time_since_epoch(target: Target) -> str:
+def get_time_since_epoch(target: CommandTarget) -> str:
     """Print the microseconds since 1970."""
     return str(time.time_ns() // 1000)
 
 
 @command("PACKETS [PORT [PRIORITY]]")
 def set_queue_depth(
-    target: Target, packets: str, port: str | None = None, priority: str | None = None
+    target: CommandTarget, packets: str, port: str | None = None, priority: str | None = None
 ) -> str:
     """Without effect: there are no queues."""
     return f"note: {_NO_QUEUES}"
@@ -98,14 +98,14 @@ def set_queue_depth(
 
 @command("PACKETS_A_SECOND [PORT [PRIORITY]]")
 def set_queue_rate(
-    target: Target, rate: str, port: str | None = None, priority: str | None = None
+    target: CommandTarget, rate: str, port: str | None = None, priority: str | None = None
 ) -> str:
     """Without effect: there are no queues."""
     return f"note: {_NO_QUEUES}"
 
 
 def _refusal(name: str, why: str) -> Run:
-    def refuse(target: Target, *words: str) -> str:
+    def refuse(target: CommandTarget, *words: str) -> str:
         """Refused by this switch."""
         raise CommandError(f"{name} is not supported by this switch: {why}")
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from gradplane.switch.commands import command_values, dumps
-from gradplane.switch.commands.command_registry import CommandError, Target, command
+from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
 from gradplane.switch.control_handles import action_data
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.entries import Entry
@@ -16,7 +16,7 @@ ARROW = "=>"
 
 
 @command("TABLE ACTION MATCH... => [PARAMETER...] [PRIORITY]")
-def table_add(target: Target, table: str, action: str, *words: str) -> str:
+def table_add(target: CommandTarget, table: str, action: str, *words: str) -> str:
     """Add an entry; of two that match, the one with the smaller priority wins."""
     where = target.switch.table(table)
     left, right, priority = entry_words(where.state, words)
@@ -31,7 +31,7 @@ def table_add(target: Target, table: str, action: str, *words: str) -> str:
 
 
 @command("TABLE ACTION HANDLE [PARAMETER...]")
-def table_modify(target: Target, table: str, action: str, handle: str, *words: str) -> None:
+def table_modify(target: CommandTarget, table: str, action: str, handle: str, *words: str) -> None:
     """Give an entry another action."""
     where = target.switch.table(table)
     found = entry_of(where.state, handle)
@@ -42,20 +42,20 @@ def table_modify(target: Target, table: str, action: str, handle: str, *words: s
 
 
 @command("TABLE HANDLE")
-def table_delete(target: Target, table: str, handle: str) -> None:
+def table_delete(target: CommandTarget, table: str, handle: str) -> None:
     """Remove an entry."""
     where = target.switch.table(table)
     where.state.delete(entry_of(where.state, handle))
 
 
 @command("TABLE")
-def table_clear(target: Target, table: str) -> None:
+def table_clear(target: CommandTarget, table: str) -> None:
     """Remove all entries except those that are constant in the source."""
     target.switch.table(table).clear()
 
 
 @command("TABLE ACTION [PARAMETER...]")
-def table_set_default(target: Target, table: str, action: str, *words: str) -> None:
+def table_set_default(target: CommandTarget, table: str, action: str, *words: str) -> None:
     """Set the action for lookup misses."""
     where = target.switch.table(table)
     name = action_named(where.state, action)
@@ -64,31 +64,31 @@ def table_set_default(target: Target, table: str, action: str, *words: str) -> N
 
 
 @command("TABLE")
-def table_reset_default(target: Target, table: str) -> None:
+def table_reset_default(target: CommandTarget, table: str) -> None:
     """Restore the default action of the source."""
     target.switch.table(table).set_default()
 
 
 @command("TABLE HANDLE MILLISECONDS")
-def table_set_timeout(target: Target, table: str, handle: str, timeout: str) -> None:
+def table_set_timeout(target: CommandTarget, table: str, handle: str, timeout: str) -> None:
     """Set the idle timeout of an entry; 0: it is never reported idle."""
     where = target.switch.table(table)
     if not where.state.table.support_timeout:
         name = where.state.table.name
-        raise CommandError(f"table {name}: the source does not say support_timeout = true")
+        raise CommandError(f"table {name}: the source does not set support_timeout = true")
     found = entry_of(where.state, handle)
     milliseconds = command_values.natural(timeout, "timeout")
     where.state.modify(replace(found, idle_timeout_ns=milliseconds * 1_000_000))
 
 
 @command("TABLE")
-def table_num_entries(target: Target, table: str) -> str:
+def table_num_entries(target: CommandTarget, table: str) -> str:
     """Print the number of entries of a table."""
     return str(len(target.switch.table(table)))
 
 
 @command("TABLE")
-def table_dump(target: Target, table: str) -> str:
+def table_dump(target: CommandTarget, table: str) -> str:
     """Print a table's entries and its default action."""
     found = target.switch.table(table).state
     now = target.switch.state.clock()
@@ -102,14 +102,14 @@ def table_dump(target: Target, table: str) -> str:
 
 
 @command("TABLE HANDLE")
-def table_dump_entry(target: Target, table: str, handle: str) -> str:
+def table_dump_entry(target: CommandTarget, table: str, handle: str) -> str:
     """Print one entry."""
     found = target.switch.table(table).state
     return _dumped(target, found, entry_of(found, handle))
 
 
 @command("TABLE MATCH... [PRIORITY]")
-def table_dump_entry_from_key(target: Target, table: str, *words: str) -> str:
+def table_dump_entry_from_key(target: CommandTarget, table: str, *words: str) -> str:
     """Print the entry with these match values."""
     found = target.switch.table(table).state
     left, priority = with_priority(found, words)
@@ -121,27 +121,27 @@ def table_dump_entry_from_key(target: Target, table: str, *words: str) -> str:
 
 
 @command("TABLE")
-def table_show_actions(target: Target, table: str) -> str:
+def table_show_actions(target: CommandTarget, table: str) -> str:
     """Print a table's actions and their parameters' widths."""
     return "\n".join(_actions(target.switch.table(table).state))
 
 
 @command("TABLE")
-def table_info(target: Target, table: str) -> str:
+def table_info(target: CommandTarget, table: str) -> str:
     """Print a table's key and actions."""
     found = target.switch.table(table).state
     return "\n".join([dumps.table_line(found), "*" * 80, *_actions(found)])
 
 
 @command()
-def show_tables(target: Target) -> str:
+def show_tables(target: CommandTarget) -> str:
     """Print the program's tables and their keys."""
     tables = target.switch.state.tables
     return "\n".join(dumps.table_line(tables[name]) for name in sorted(tables))
 
 
 @command()
-def show_actions(target: Target) -> str:
+def show_actions(target: CommandTarget) -> str:
     """Print the program's actions and their parameters' widths."""
     actions = {
         choice.action.name: choice.action
@@ -197,7 +197,7 @@ def added(entry: Entry) -> str:
     return f"Entry has been added with handle {entry.handle}"
 
 
-def _dumped(target: Target, table: MatchTable, entry: Entry) -> str:
+def _dumped(target: CommandTarget, table: MatchTable, entry: Entry) -> str:
     return "\n".join(dumps.entry_lines(table, entry, target.switch.state.clock()))
 
 

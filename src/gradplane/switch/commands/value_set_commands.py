@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from gradplane.switch.commands.command_registry import CommandError, Target, command
+from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
 from gradplane.switch.commands.command_values import natural
 from gradplane.switch.commands.dumps import hexadecimal
 from gradplane.switch.match_values import match_of, number
@@ -13,7 +13,7 @@ from gradplane.switch.runtime.valuesets import ParserValueSet
 
 
 @command("VALUE_SET VALUE...")
-def pvs_add(target: Target, value_set: str, value: str, *more: str) -> None:
+def pvs_add(target: CommandTarget, value_set: str, value: str, *more: str) -> None:
     """Add a member: one number with all fields concatenated, or one number for each field."""
     found = target.switch.value_set(value_set)
     member = _member(found, [value, *more])
@@ -22,7 +22,7 @@ def pvs_add(target: Target, value_set: str, value: str, *more: str) -> None:
 
 
 @command("VALUE_SET VALUE...")
-def pvs_remove(target: Target, value_set: str, value: str, *more: str) -> None:
+def pvs_remove(target: CommandTarget, value_set: str, value: str, *more: str) -> None:
     """Remove a member, if it exists."""
     found = target.switch.value_set(value_set)
     member = _member(found, [value, *more])
@@ -30,20 +30,20 @@ def pvs_remove(target: Target, value_set: str, value: str, *more: str) -> None:
 
 
 @command("VALUE_SET")
-def pvs_clear(target: Target, value_set: str) -> None:
+def pvs_clear(target: CommandTarget, value_set: str) -> None:
     """Remove all members."""
     target.switch.value_set(value_set).replace([])
 
 
 @command("VALUE_SET")
-def pvs_get(target: Target, value_set: str) -> str:
+def pvs_get(target: CommandTarget, value_set: str) -> str:
     """Print the members, each as one number in hexadecimal."""
     found = target.switch.value_set(value_set)
     return "\n".join(_shown(found, member) for member in found.members)
 
 
 @command()
-def show_pvs(target: Target) -> str:
+def show_pvs(target: CommandTarget) -> str:
     """Print the program's parser value sets and the widths of their members."""
     sets = target.switch.state.value_sets
     return "\n".join(

@@ -19,13 +19,13 @@ from gradplane.switch.interp.trace_events import (
     Copied,
     Dropped,
     Entered,
-    Event,
     Extracted,
     Logged,
     Rejected,
     Sent,
     StateEntered,
     Trace,
+    TraceEvent,
     value_text,
 )
 from gradplane.switch.ir import nodes as ir
@@ -72,7 +72,7 @@ class Bmv2Log:
         if block:
             yield "D", f"{block}: end"
 
-    def _event(self, event: Event) -> Iterator[Line]:
+    def _event(self, event: TraceEvent) -> Iterator[Line]:
         match event:
             case StateEntered(state=state):
                 yield "D", f"Parser 'parser' entering state '{state}'"
@@ -117,5 +117,5 @@ def _block(name: str) -> str:
     return f"{kind} '{name}'"
 
 
-def _place(event: Event) -> str:
+def _place(event: TraceEvent) -> str:
     return f"{event.span.file}({event.span.line}) " if event.span.line else ""

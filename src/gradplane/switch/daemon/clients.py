@@ -143,5 +143,5 @@ def refused(address: str, error: Any) -> Refused:
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
         return Refused(f"no switch answers at {address}, or no longer: {details}")
     if code == grpc.StatusCode.UNIMPLEMENTED:
-        return Refused(f"what answers at {address} is no switch of gradplane: {details}")
+        return Refused(f"the server at {address} is not a gradplane switch: {details}")
     return Refused(details)

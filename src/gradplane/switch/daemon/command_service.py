@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 
 import grpc
 
-from gradplane.switch.commands import Ports, Target, answers
+from gradplane.switch.commands import CommandTarget, Ports, answers
 from gradplane.switch.commands.completion import complete
 from gradplane.switch.daemon.clients import COMMANDS, SERVICE, STATE
 from gradplane.switch.p4runtime.device import Device
@@ -79,11 +79,11 @@ class CommandService:
             _abort(context, error.code, error.message)
         yield json.dumps(answer).encode()
 
-    def _target(self, context: grpc.ServicerContext) -> Target:
+    def _target(self, context: grpc.ServicerContext) -> CommandTarget:
         pipeline = self._device.pipeline
         if pipeline is None or not isinstance(pipeline.switch, Switch):
             _abort(context, "FAILED_PRECONDITION", "the switch runs no program yet")
-        return Target(pipeline.switch, self._ports)
+        return CommandTarget(pipeline.switch, self._ports)
 
 
 def _parsed(request: bytes, context: grpc.ServicerContext) -> dict[str, Any]:

@@ -40,7 +40,7 @@ class Expressions:
         return load
 
     def fresh(self, e: ir.Expr) -> Load:
-        """Like load, for a value that nothing else refers to."""
+        """Return the function of load(), for a value that nothing else refers to."""
         load = self.load(e)
         if not is_composite(e.type) or isinstance(e, ir.Make | ir.Zero):
             return load
@@ -48,7 +48,7 @@ class Expressions:
         return lambda env: copy(load(env))
 
     def fields(self, e: ir.Expr) -> Callable[[Env], list[Value]]:
-        """The function that gives the list holding a struct's, header's or union's fields."""
+        """Return the function that gives the list of a struct's, header's or union's fields."""
         if not isinstance(e.type, Header):
             return self.load(e)
         match e:

@@ -45,7 +45,7 @@ class Call:
         return lambda env: load(env) & mask
 
     def out(self, position: int | None) -> Store:
-        """The function that assigns a number to an out argument, or to the return value (None),
+        """Return the function that assigns a number to an out argument (None: the return value),
         cut to its width."""
         if position is None:
             target = self.stmt.result

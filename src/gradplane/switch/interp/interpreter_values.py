@@ -25,7 +25,7 @@ class HeaderValue:
 
 
 class StackValue:
-    """`next` is the index that extract(stack.next) fills; last is the one before."""
+    """A stack's items. `next` is the index that extract(stack.next) fills; last is before it."""
 
     __slots__ = ("items", "next")
 

@@ -32,7 +32,7 @@ class Reject(Exception):
 
 
 class Abort(Exception):
-    """Raised where a packet is dropped for what its program should not have done.
+    """Raised to drop a packet because of a fault of its program.
 
     `detail`: the text of this packet's message, if it says more than the reason.
     """
@@ -145,7 +145,7 @@ class Layout:
         self._nest = _nester(types) if any(isinstance(t, Struct) for t in types) else None
 
     def decode(self, data: bytes) -> list[Value]:
-        """Field values from left-aligned bits."""
+        """Return field values from left-aligned bits."""
         out: list[Value] = []
         for chunk in self._chunks:
             number = int.from_bytes(data[chunk.start : chunk.end], "big")
@@ -155,7 +155,7 @@ class Layout:
         return self._nest(iter(out)) if self._nest else out
 
     def encode(self, fields: list[Value]) -> bytes:
-        """Left-aligned bits from field values."""
+        """Return left-aligned bits from field values."""
         values = iter(_flat(fields) if self._nest else fields)
         parts = []
         for chunk in self._chunks:
@@ -238,7 +238,7 @@ class HeaderCodec:
         self.limit = 0 if self.at is None else bit_limit(types[self.at])
 
     def decode(self, packet: Packet, varying: int) -> list[Value]:
-        """Field values of the next bits, `varying` of them in the varbit; does not advance."""
+        """Return field values of the next bits, `varying` in the varbit, without advancing."""
         if self.at is None:
             return self.front.decode(packet.take(self.fixed))
         number = packet.number(self.fixed + varying)
@@ -249,7 +249,7 @@ class HeaderCodec:
         return [*fields, (varying, middle), *self.back.decode(_aligned(back, self.back.width))]
 
     def encode(self, packet: Packet, fields: list[Value]) -> None:
-        """Emits the fields."""
+        """Emit the fields."""
         if self.at is None:
             packet.put(self.front.encode(fields), self.fixed)
             return
@@ -259,7 +259,7 @@ class HeaderCodec:
         packet.put(self.back.encode(fields[self.at + 1 :]), self.back.width)
 
     def bits_of(self, fields: list[Value]) -> int:
-        """Current size."""
+        """Return the current size in bits."""
         return self.fixed + (0 if self.at is None else fields[self.at][0])
 
 

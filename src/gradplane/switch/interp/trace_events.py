@@ -12,7 +12,7 @@ from gradplane.switch.source import NOWHERE, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Event:
+class TraceEvent:
     """An event; `span`: its place in the source, NOWHERE for the architecture's."""
 
     kind: ClassVar[str] = "event"
@@ -30,7 +30,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Entered(Event):
+class Entered(TraceEvent):
     """A parser, a control or the traffic manager gets the packet."""
 
     kind = "enter"
@@ -41,7 +41,7 @@ class Entered(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class StateEntered(Event):
+class StateEntered(TraceEvent):
     kind = "state"
     state: str
 
@@ -50,7 +50,7 @@ class StateEntered(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Extracted(Event):
+class Extracted(TraceEvent):
     """A header was extracted. `at`, `bits`: its place in the packet; `fields`: values by name."""
 
     kind = "extract"
@@ -64,7 +64,7 @@ class Extracted(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Rejected(Event):
+class Rejected(TraceEvent):
     kind = "reject"
     error: str
 
@@ -73,7 +73,7 @@ class Rejected(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Applied(Event):
+class Applied(TraceEvent):
     """A table was applied. `entry`: the matches of the entry that hit, as text."""
 
     kind = "table"
@@ -91,7 +91,7 @@ class Applied(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned(Event):
+class Assigned(TraceEvent):
     kind = "assign"
     target: str
     value: Any
@@ -101,7 +101,7 @@ class Assigned(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Called(Event):
+class Called(TraceEvent):
     """A call of an extern. `args`: in arguments before it; `results`: out arguments after it."""
 
     kind = "call"
@@ -115,7 +115,7 @@ class Called(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Exited(Event):
+class Exited(TraceEvent):
     kind = "exit"
 
     def text(self) -> str:
@@ -123,7 +123,7 @@ class Exited(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Logged(Event):
+class Logged(TraceEvent):
     kind = "log"
     message: str
 
@@ -132,7 +132,7 @@ class Logged(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Copied(Event):
+class Copied(TraceEvent):
     """The packet was cloned, replicated, resubmitted or recirculated."""
 
     kind = "copy"
@@ -143,7 +143,7 @@ class Copied(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped(Event):
+class Dropped(TraceEvent):
     kind = "drop"
     reason: str
 
@@ -152,7 +152,7 @@ class Dropped(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Sent(Event):
+class Sent(TraceEvent):
     kind = "send"
     port: int
     packet: bytes
@@ -170,7 +170,7 @@ class Trace:
 
     port: int
     packet: bytes
-    events: list[Event]
+    events: list[TraceEvent]
     outputs: list[tuple[int, bytes]]
 
     def text(self) -> str:
@@ -188,7 +188,7 @@ class Trace:
         }
 
 
-def _line(event: Event) -> str:
+def _line(event: TraceEvent) -> str:
     indent = "" if isinstance(event, Entered) else "  "
     place = "" if event.span == NOWHERE else f"    [{event.span}]"
     return f"{indent}{event.text()}{place}"

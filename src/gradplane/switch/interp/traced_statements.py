@@ -149,7 +149,7 @@ class TracedStatements(Statements):
         return lambda env: plain(kind, load(env))
 
 
-def _before(code: Code, event: trace_events.Event) -> Code:
+def _before(code: Code, event: trace_events.TraceEvent) -> Code:
     def run(env: Env) -> Any:
         env[0].events.append(event)
         return code.run(env)

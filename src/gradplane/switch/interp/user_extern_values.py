@@ -102,7 +102,7 @@ def from_python(t: Type, errors: Sequence[str]) -> FromPython:
 
 
 def labelled(name: str, t: Type, errors: Sequence[str]) -> FromPython:
-    """As from_python; the error names the value's purpose."""
+    """Return from_python()'s function, whose errors name the value's purpose."""
     convert = from_python(t, errors)
 
     def checked(given: Any, before: Value) -> Value:

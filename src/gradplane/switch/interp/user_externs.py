@@ -76,7 +76,7 @@ class UserExterns:
         self._objects: dict[ir.ExternInstance, Any] = {}
         self._problems: list[Diagnostic] = []
         self._logged: set[ir.CallUserExtern] = set()
-        self.thread: int | None = None  # the one in which an implementation runs
+        self.thread: int | None = None  # the thread in which an implementation runs
         for instance in program.externs:
             if instance.user_extern is not None:
                 self._objects[instance] = self._made(instance)

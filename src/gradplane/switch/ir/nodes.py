@@ -1,10 +1,9 @@
 """The typed intermediate representation: a program after checking, instantiation and inlining.
 
 Sub-parsers, sub-controls, functions and directly called actions are inlined; generics are gone;
-every expression is pure and has its type; calls are statements in evaluation order. What is left
-is a package of parsers and controls over variables, tables with their actions, and extern
-instances. The engines (interpreter, JIT), P4Info and the architectures read this and nothing
-earlier.
+every expression is pure and has its type; calls are statements in evaluation order. The result is
+a package of parsers and controls over variables, tables with their actions, and extern instances.
+The engines (interpreter, JIT), P4Info and the architectures read this and nothing earlier.
 
 Reading an undefined value gives zero (false, an invalid header, an empty varbit).
 """
@@ -27,7 +26,7 @@ class Expr:
 
 @dataclass(slots=True, eq=False)
 class Const(Expr):
-    """value: int for Bits (in range: int<W> may be negative), bool for Bool, str for String."""
+    """A constant: int for Bits (in range; int<W> may be negative), bool for Bool, or str."""
 
     value: int | bool | str
 
@@ -589,7 +588,7 @@ class ValueSet:
 
 @dataclass(slots=True, eq=False)
 class Package:
-    """`main`: the constructor arguments by parameter name.
+    """The package `main`: its constructor arguments by parameter name.
 
     In a program without main, all blocks that no other block uses, by name; the type is "".
     """

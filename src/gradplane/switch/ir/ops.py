@@ -35,7 +35,7 @@ def wrap(t: Type) -> Function1:
 
 
 def limits(t: Bits) -> tuple[int, int]:
-    """Least and greatest value of a type."""
+    """Return the least and greatest value of a type."""
     if t.signed and t.width:
         return -(1 << (t.width - 1)), (1 << (t.width - 1)) - 1
     return 0, (1 << t.width) - 1
@@ -178,25 +178,25 @@ UNARY: dict[str, UnaryOp] = {
 
 
 def binary(op: str, left_type: Type, right_type: Type, a: Value, b: Value) -> Value:
-    """`a op b`; amounts of << and >> must not be negative."""
+    """Evaluate `a op b`; the amount of a shift must not be negative."""
     result: Value = BINARY[op].make(_plain(left_type), _plain(right_type))(a, b)
     return result
 
 
 def unary(op: str, t: Type, a: Value) -> Value:
-    """`op a`."""
+    """Evaluate `op a`."""
     result: Value = UNARY[op].make(_plain(t))(a)
     return result
 
 
 def cast(to_type: Type, from_type: Type, a: Value) -> Value:
-    """`(to_type) a`."""
+    """Evaluate `(to_type) a`."""
     result: Value = caster(_plain(to_type), _plain(from_type))(a)
     return result
 
 
 def caster(to_type: Type, from_type: Type) -> Function1:
-    """The function that casts between Bits (and int) of any width and sign, and bit<1> and bool."""
+    """Return the function that casts between any Bits (and int), and bit<1> and bool."""
     if to_type == from_type:
         return _same
     if to_type == BOOL:
@@ -218,12 +218,12 @@ def result_type(op: str, left: Type, right: Type) -> Type:
 
 
 def slice_bits(a: int, hi: int, lo: int) -> int:
-    """a[hi:lo], unsigned."""
+    """Return a[hi:lo], unsigned."""
     return (a >> lo) & ((1 << (hi - lo + 1)) - 1)
 
 
 def with_slice(a: int, hi: int, lo: int, value: int) -> int:
-    """`a` with a[hi:lo] replaced; of a signed value the result may need wrap()."""
+    """Return `a` with a[hi:lo] replaced; for a signed value the result may need wrap()."""
     mask = ((1 << (hi - lo + 1)) - 1) << lo
     return (a & ~mask) | (value << lo & mask)
 

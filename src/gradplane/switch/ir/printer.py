@@ -19,7 +19,7 @@ def program_text(program: ir.Program, spaced: bool = False) -> str:
 
 
 def _spaced(lines: list[str]) -> Lines:
-    """Separate what is indented, with the line above it, from what is not."""
+    """Separate indented lines, with the line above them, by blank lines from the others."""
     inside = [line.startswith(" ") for line in lines]
     for i, line in enumerate(lines):
         opens = inside[i + 1 : i + 2] == [True]

@@ -87,7 +87,7 @@ class Fields(Type):
     args: tuple[Type, ...] = ()
 
     def index(self, name: str) -> int | None:
-        """Position of a field, None if there is none of this name."""
+        """Return the position of a field, None if there is none of this name."""
         return next((i for i, f in enumerate(self.fields) if f.name == name), None)
 
     def __str__(self) -> str:

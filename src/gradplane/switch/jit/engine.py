@@ -90,8 +90,9 @@ class Engine:
     # -- packets --------------------------------------------------------------------------------
 
     def process(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
-        """Process packets and all that comes of them: data[starts[i]:ends[i]] each, which is not
-        checked. Arrays are contiguous."""
+        """Process packets, data[starts[i]:ends[i]], and all packets that they cause.
+
+        The positions are not checked. Arrays are contiguous."""
         self._prepare()
         self._process(_address(ports), _address(data), _address(starts), _address(ends), len(ports))
         return self._finish()

@@ -1,6 +1,6 @@
 """The entry points of native code, and packets that are resubmitted or recirculated.
 
-process(ptr ports, ptr data, ptr starts, ptr ends, i64 count): packets and all that comes of them.
+process(ptr ports, ptr data, ptr starts, ptr ends, i64 count): packets and all that they cause.
 once(ptr data, i64 size, i64 port, i64 kind, ptr meta, i64 passes): one pass.
 release(): frees what the code allocated.
 
@@ -70,7 +70,7 @@ class EntryPoints(ABC):
 
     @abstractmethod
     def arrive(self) -> None:
-        """void arrive(ARRIVE): one pass of a packet; the metadata may be null."""
+        """Write void arrive(ARRIVE): one pass of a packet; the metadata may be null."""
 
     @abstractmethod
     def memory(self) -> dict[str, int]:
@@ -98,7 +98,7 @@ class EntryPoints(ABC):
         native_vectors.extend(f, "again", self.node_size)
 
     def _make_node(self) -> None:
-        """ptr make_node(i64 bytes, i64 kind, i64 port, i64 passes)"""
+        """Write ptr make_node(i64 bytes, i64 kind, i64 port, i64 passes)."""
         params = [("i64", "%room"), ("i64", "%kind"), ("i64", "%port"), ("i64", "%passes")]
         f = self.module.function("make_node", "ptr", params)
         node = native_vectors.reserve(f, "again", self.node_size)
@@ -143,7 +143,7 @@ class EntryPoints(ABC):
         f.call("void", "arrive", *((kind, arg) for (kind, _), arg in pairs))
 
     def _again(self) -> None:
-        """void again(): runs the waiting packets until none is left, or too many passes are."""
+        """Write void again(): runs waiting packets until none is left, within a limit."""
         f = self.module.function("again", "void", [], attributes="noinline ")
         at, passes = f.variable("i64", 0), f.variable("i64", 1)
         with f.loop() as end:

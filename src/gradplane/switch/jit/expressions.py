@@ -312,10 +312,10 @@ class Expressions:
         return self.f.select(inside, kind, shifted, 0)
 
     def divide(self, op: str, left: Operand, right: Operand, width: int, signed: bool) -> Operand:
-        """Quotient or remainder, 0 where the divisor is 0; truncates toward zero."""
+        """Return the quotient or remainder, 0 where the divisor is 0; truncates toward zero."""
         kind = f"i{width}"
         usable = self.f.compare("ne", kind, right, 0)
-        if signed:  # the least value by -1 overflows: -1 is taken care of apart
+        if signed:  # the least value by -1 overflows: -1 is handled separately
             minus = self.f.compare("eq", kind, right, _signed(-1, width))
             usable = self.f.select(minus, "i1", "false", usable)
         divisor = self.f.select(usable, kind, right, 1)

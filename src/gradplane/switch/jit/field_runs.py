@@ -32,7 +32,7 @@ class Piece:
 
     @property
     def at(self) -> int:
-        """Its offset in memory."""
+        """The offset in memory."""
         return self.leaf.offset + 8 * self.number
 
     @property
@@ -54,8 +54,10 @@ def pieces(parts: Sequence[Leaf]) -> list[Piece]:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """`count` whole pieces: `start` in the packet and `at` in memory, in bytes; `falling`: the
-    first in the packet is the last in memory."""
+    """A run of `count` whole pieces.
+
+    start: offset in the packet. at: offset in memory, in bytes. falling: the first piece in the
+    packet is the last in memory."""
 
     start: int
     at: int
@@ -64,12 +66,12 @@ class Vector:
     falling: bool
 
     def decode(self, f: Function, source: Operand, target: Operand) -> None:
-        """From the packet to memory."""
+        """Write the code that copies from the packet to memory."""
         value = f.load(self._kind, f.add(source, self.start), 1)
         f.store(self._kind, self._turned(f, value), f.add(target, self.at), self.bits // 8)
 
     def encode(self, f: Function, source: Operand, target: Operand) -> None:
-        """From memory to the packet."""
+        """Write the code that copies from memory to the packet."""
         value = f.load(self._kind, f.add(source, self.at), self.bits // 8)
         f.store(self._kind, self._turned(f, value), f.add(target, self.start), 1)
 

@@ -13,7 +13,7 @@ from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
 from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.expressions import Expressions
-from gradplane.switch.jit.headers import Codec, Number, clear_rest, copy_bits
+from gradplane.switch.jit.headers import NativeHeaderCodec, Number, clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.value_layout import container
 
@@ -59,7 +59,7 @@ class FieldList:
         need not be exact, a number with the same ones' complement sum."""
         f, total = self.f, "0"
         for group in self.groups:
-            for number in Codec(self.code.unit, f).numbers(group.numbers):
+            for number in NativeHeaderCodec(self.code.unit, f).numbers(group.numbers):
                 for part in self._halves(number):
                     words = [part]
                     if exact:
@@ -82,7 +82,7 @@ class FieldList:
         return parts
 
     def written(self, payload: tuple[Operand, Operand] | None = None) -> tuple[Operand, Operand]:
-        """Address and length of all bytes, those of a payload (address, length) behind them."""
+        """Return address and length of all bytes, a payload's (address, length) behind them."""
         f = self.f
         size = str(self.most + 16)
         if payload is not None:
@@ -106,7 +106,7 @@ class FieldList:
         return self.f.resize(self.f.load("i32", group.varbit), 32, 64)
 
     def _write(self, group: Group, target: Operand, at: Operand, alone: bool) -> None:
-        f, codec = self.f, Codec(self.code.unit, self.f)
+        f, codec = self.f, NativeHeaderCodec(self.code.unit, self.f)
         if group.varbit:
             bits = container(group.most)
             buffer, size = f.alloca(bits // 8), self._size(group)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gradplane.switch.jit.expressions import Unit
-from gradplane.switch.jit.headers import Codec
+from gradplane.switch.jit.headers import NativeHeaderCodec
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.crcs import FINAL, ORDER, REVERSED, SHIFT, START
 
@@ -30,8 +30,9 @@ def known(name: str) -> bool:
 
 
 def step_function(unit: Unit, name: str) -> str:
-    """The name of the native i64 step(ptr, i64 length, i64 state), written on first use: one of
-    gradplane.switch.runtime.hashes.STEPS."""
+    """Return the name of the native i64 step(ptr, i64 length, i64 state), written on first use.
+
+    It is one of gradplane.switch.runtime.hashes.STEPS."""
     kind = _ALIASES.get(name, name)
     function = f"step.{kind}"
     if not unit.module.has(function):
@@ -47,7 +48,7 @@ def crc_word(name: str) -> str:
 
 
 def custom_crc(unit: Unit) -> str:
-    """i64 crc(ptr, i64 length, ptr memory): gradplane.switch.runtime.crcs.CustomCrc."""
+    """Return the name of the native i64 crc(ptr, i64 length, ptr memory): crcs.CustomCrc."""
     name = "hash.custom"
     if unit.module.has(name):
         return name
@@ -92,7 +93,7 @@ def words_sum(unit: Unit, exact: bool = False) -> str:
     if unit.module.has(name):
         return name
     f = unit.module.function(name, "i64", _PARAMS, attributes="noinline ")
-    codec, total = Codec(unit, f), f.variable("i64", 0)
+    codec, total = NativeHeaderCodec(unit, f), f.variable("i64", 0)
     rest: Operand = "0"
     if not exact:
         with f.count(f.binary("lshr", "i64", "%length", 2)) as i:
@@ -141,7 +142,7 @@ def _identity_step(f: Function) -> None:
 
 
 def _crc_step(polynomial: int, final: int) -> Callable[[Function], None]:
-    """A reflected CRC, a byte a step; the state is the CRC of the data before, 0 for none."""
+    """Write a reflected CRC, byte by byte; the state is the CRC of the data before, 0 for none."""
 
     def write(f: Function) -> None:
         rows = f.module.constant("i32", [_crc_row(byte, polynomial) for byte in range(256)])

@@ -201,7 +201,7 @@ def joined(shape: Shape, values: Sequence[int]) -> int:
 
 
 def in_words(number: int, words: int) -> list[int]:
-    """64-bit words, the lowest first."""
+    """Split a number into 64-bit words, the lowest first."""
     return [number >> (64 * i) & ((1 << 64) - 1) for i in range(words)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gradplane.switch.ir.types import Header
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.field_runs import Vector, in_vectors, pieces
-from gradplane.switch.jit.headers import Codec, Wire, copy_bits, wire
+from gradplane.switch.jit.headers import NativeHeaderCodec, Wire, copy_bits, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.value_layout import container
 
@@ -44,7 +44,7 @@ class HeaderCodecs:
         return f"{what}.{self.unit.number(t)}"
 
     def _decode(self, f: Function, form: Wire) -> None:
-        codec = Codec(self.unit, f)
+        codec = NativeHeaderCodec(self.unit, f)
         codec.decode(form.front, "%source", "%target")
         if form.varbit is not None:
             self._decode_varbit(f, form)
@@ -63,7 +63,9 @@ class HeaderCodecs:
         else:
             end = f.add(buffer, f.binary("lshr", "i64", to, 3))
             f.copy(end, f.add("%source", start // 8), f.binary("lshr", "i64", "%varying", 3))
-        Codec(self.unit, f).reverse(buffer, f.add("%target", form.varbit + 8), bits // 8)
+        NativeHeaderCodec(self.unit, f).reverse(
+            buffer, f.add("%target", form.varbit + 8), bits // 8
+        )
         length = f.resize("%varying", 64, 32)
         f.store("i32", length, f.add("%target", form.varbit), 4)
 
@@ -78,13 +80,13 @@ class HeaderCodecs:
         return buffer
 
     def _encode(self, f: Function, form: Wire) -> None:
-        codec = Codec(self.unit, f)
+        codec = NativeHeaderCodec(self.unit, f)
         codec.encode(form.front, "%source", "%target")
         if form.varbit is not None:
             self._encode_varbit(f, codec, form)
         f.ret()
 
-    def _encode_varbit(self, f: Function, codec: Codec, form: Wire) -> None:
+    def _encode_varbit(self, f: Function, codec: NativeHeaderCodec, form: Wire) -> None:
         assert form.varbit is not None
         bits, start = container(form.limit), sum(leaf.width for leaf in form.front)
         buffer = f.alloca(bits // 8)

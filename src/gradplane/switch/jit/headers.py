@@ -25,7 +25,7 @@ class Number:
     value: Operand
 
 
-class Codec:
+class NativeHeaderCodec:
     """Writes the code that moves numbers between memory and big-endian bytes."""
 
     def __init__(self, unit: Unit, function: Function) -> None:
@@ -49,7 +49,7 @@ class Codec:
                 self.f.store(kind, self.f.resize(value, WORD, piece.bits), address, piece.bits // 8)
 
     def _bits(self, source: Operand, start: int, width: int) -> Operand:
-        """Up to 64 bits at a bit position, as i64."""
+        """Return up to 64 bits at a bit position, as i64."""
         f, first, last = self.f, start // 8, (start + width + 7) // 8
         size, after = last - first, 8 * last - start - width
         if size <= 8:
@@ -64,14 +64,14 @@ class Codec:
         return f.binary("and", "i64", number, (1 << width) - 1 if width < WORD else -1)
 
     def big_endian(self, source: Operand, size: int) -> Operand:
-        """1 to 8 bytes as an i64."""
+        """Return 1 to 8 big-endian bytes as an i64."""
         bits = size * 8
         return self.f.resize(self._swap(self.f.load(f"i{bits}", source, 1), bits), bits, WORD)
 
     # -- to bytes -------------------------------------------------------------------------------
 
     def encode(self, parts: Sequence[Leaf], source: Operand, target: Operand) -> None:
-        """The reverse of decode; bits beyond the last leaf become zero."""
+        """Encode the leaves, the reverse of decode; bits beyond the last leaf become zero."""
         for part in in_vectors(pieces(parts)):
             if isinstance(part, Vector):
                 part.encode(self.f, source, target)
@@ -102,7 +102,7 @@ class Codec:
                 self._pack_word(members, at, min(end - at, WORD), target)
 
     def _pack_word(self, members: Sequence[Number], at: int, width: int, target: Operand) -> None:
-        """The bytes of bits `at` to `at + width`."""
+        """Write the bytes of bits `at` to `at + width`."""
         f, size = self.f, (width + 7) // 8
         word: Operand = "0"
         for number in members:
@@ -116,7 +116,7 @@ class Codec:
         self.put_big_endian(word, f.add(target, at // 8), size)
 
     def put_big_endian(self, value: Operand, target: Operand, size: int) -> None:
-        """The low 1 to 8 bytes of an i64."""
+        """Write the low 1 to 8 bytes of an i64, big-endian."""
         bits = size * 8
         swapped = self._swap(self.f.resize(value, WORD, bits), bits)
         self.f.store(f"i{bits}", swapped, target, 1)

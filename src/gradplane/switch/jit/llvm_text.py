@@ -67,7 +67,7 @@ class Module:
         return self._words
 
     def region(self, name: str) -> str:
-        """Metadata for accesses to a part of memory that no access to another part touches."""
+        """Return metadata for accesses to a part of memory that no other part's accesses touch."""
         return f", !tbaa !{self._regions.setdefault(name, 2 * len(self._regions) + 3)}"
 
     def text(self) -> str:
@@ -197,7 +197,7 @@ class Function:
     # -- memory ---------------------------------------------------------------------------------
 
     def alloca(self, size: int, align: int = 8) -> Operand:
-        """Uninitialised bytes of the function's frame."""
+        """Allot uninitialised bytes of the function's frame."""
         self._count += 1
         name = f"%t{self._count}"
         self._allocas.append(f"{name} = alloca [{max(size, 1)} x i8], align {align}")
@@ -213,7 +213,7 @@ class Function:
         return made
 
     def copy(self, target: Operand, source: Operand, size: Operand | int) -> None:
-        """Copies bytes; the two may be the same."""
+        """Copy bytes; source and target may be the same."""
         args = (("ptr", target), ("ptr", source), ("i64", size), ("i1", "false"))
         self.intrinsic("llvm.memmove.p0.p0.i64", "void", *args)
 
@@ -253,7 +253,7 @@ class Function:
     def choose(
         self, kind: str, subject: Operand, default: str, cases: Sequence[tuple[int, str]]
     ) -> None:
-        """LLVM's switch."""
+        """Emit LLVM's switch instruction."""
         if not cases:
             self.go(default)
             return

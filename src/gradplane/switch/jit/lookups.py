@@ -32,8 +32,9 @@ class Lookups:
         return self._call(f, shape, keys)
 
     def record(self, f: Function, shape: Shape, index: Operand) -> Operand:
-        """A direct or plain table's record. The fixed part of its address comes last: it can then
-        be part of the instruction that loads."""
+        """Return the address of a direct or plain table's record.
+
+        The fixed part comes last, so that it can be part of the instruction that loads."""
         start = f.add(f.word(DIRECT), f.binary("mul", "i64", index, shape.stride))
         return f.add(start, shape.records)
 
@@ -85,7 +86,7 @@ class _Writer:
         return self.f.fixed(kind, self.f.add("%words", 8 * WORDS.index(part)), 8)
 
     def _split(self, number: Operand) -> list[Operand]:
-        """64-bit words, the lowest first."""
+        """Split a number into 64-bit words, the lowest first."""
         f, out = self.f, []
         for i in range(self.shape.words):
             shifted = f.binary("lshr", f"i{self.width}", number, 64 * i) if i else number
@@ -164,7 +165,7 @@ class _Writer:
         return same
 
     def _tuples(self) -> None:
-        """The best record of all groups that the key can be in."""
+        """Find the best record of all groups that the key can be in."""
         f, count = self.f, self._word("count", "i64")
         best, found = f.variable("i64", 0), f.variable("ptr", self._word("default", "ptr"))
         few, many = f.label(), f.label()
@@ -213,7 +214,7 @@ class _Writer:
             self._chain(self._word("records", "ptr"), record, best, found)
 
     def _chain(self, records: Operand, first: Operand, best: Variable, found: Variable) -> None:
-        """The first record of a chain whose ranges cover the key, if it is better."""
+        """Take the first record of a chain whose ranges cover the key, if it is better."""
         f, shape = self.f, self.shape
         at = f.variable("ptr", first)
         with f.loop() as end:
@@ -246,7 +247,7 @@ class _Writer:
 
 
 def _hashed(f: Function, words: Sequence[Operand]) -> Operand:
-    """gradplane.switch.jit.table_layout.hashed"""
+    """Return the hash of a key's words, as table_layout.hashed computes it."""
     h: Operand = "0"
     for word in words:
         mixed = f.binary("xor", "i64", h, word)

@@ -23,8 +23,9 @@ def execute_meter(
     by_packets: bool,
     before: Operand | None = None,
 ) -> Operand:
-    """The colour (i32) of a packet of `size` bytes, which takes its tokens from the cell and is
-    counted there; `before` (i32): the colour it had, green without."""
+    """Return the colour (i32) of a packet of `size` bytes; take its tokens and count it.
+
+    before (i32): the colour it had; None: green."""
     if not unit.module.has("meter"):
         _Writer(unit).write()
     given = ("i32", str(GREEN) if before is None else before)
@@ -98,7 +99,7 @@ class _Writer:
         return self.f.resize(less, 128, 64)
 
     def _gained(self, rate: str) -> Operand:
-        """rate * now // unit - rate * last // unit, not below zero; unit: SECOND * period."""
+        """Return rate * now // unit - rate * last // unit, at least 0; unit: SECOND * period."""
         f = self.f
         now, last = (self._tokens(rate, time) for time in ("%now", self._get("last")))
         return f.intrinsic("llvm.usub.sat.i128", "i128", ("i128", now), ("i128", last))

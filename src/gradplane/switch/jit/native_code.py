@@ -14,8 +14,10 @@ import llvmlite.binding as llvm
 
 from gradplane.switch import disk_cache
 
-NEAR, FAR = 100, 2000  # instructions that LLVM looks back for what a load reads: its own, ours
-ALL, SOME = 200, 10  # and blocks: its own limit, ours for a large program, of whose time it is half
+# LLVM's own limit, and ours, on the search backwards for the source of a load: instructions, and
+# blocks; ours is lower in large programs, where the search takes half of the compile time.
+NEAR, FAR = 100, 2000
+ALL, SOME = 200, 10
 LARGE = 1 << 20  # bytes of assembly
 FORMAT = 3  # to be raised when compiling the same assembly gives other code
 
@@ -54,7 +56,7 @@ def _target_machine() -> llvm.TargetMachine:
 
 
 def _features() -> str:
-    """The processor's features. Vectors of 512 bits gain nothing here and cost compile time."""
+    """Return the processor's features; vectors of 512 bits are slow to compile and gain nothing."""
     features = llvm.get_host_cpu_features()
     return str(features.flatten())
 
@@ -97,7 +99,8 @@ def _compiled(assembly: str, machine: llvm.TargetMachine) -> bytes:
 
 
 def _look_back(instructions: int, blocks: int) -> None:
-    """P4 controls are long stretches without a branch. LLVM's options are the process's, so these
-    are set back after use."""
+    """Set how far LLVM looks back for a memory access: P4 controls are long without a branch.
+
+    LLVM's options are global to the process, so they are restored after use."""
     llvm.set_option("gradplane", f"-memdep-block-scan-limit={instructions}")
     llvm.set_option("gradplane", f"-memdep-block-number-limit={blocks}")

@@ -28,7 +28,7 @@ def between(code: Expressions, width: int, signed: bool) -> str:
 
 
 def _between(code: Expressions, width: int, signed: bool) -> None:
-    """low + number % (high - low + 1), the number having a word more than the span needs."""
+    """Write low + number % (high - low + 1), with a number one word longer than the span needs."""
     f, most = code.f, width // 64 + 1
     total = 64 if width < 63 else 64 * most + 64
     kind = f"i{total}"
@@ -55,7 +55,7 @@ def _draw(module: Module) -> None:
 
 
 def _mix(f: Function, value: Operand) -> Operand:
-    """SplitMix64's output function."""
+    """Return SplitMix64's output function of a value."""
     value = f.binary("add", "i64", value, GOLDEN - (1 << 64))
     for shift, factor in STEPS:
         value = f.binary("xor", "i64", value, f.binary("lshr", "i64", value, shift))

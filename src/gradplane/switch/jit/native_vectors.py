@@ -43,7 +43,7 @@ def data(f: Function, name: str) -> Operand:
 
 
 def _grow(module: Module) -> None:
-    """ptr reserve(ptr vector, i64 size), and its slow path ptr grow(...)."""
+    """Write ptr reserve(ptr vector, i64 size), and its slow path ptr grow(...)."""
     params = [("ptr", "%vector"), ("i64", "%size")]
     f = module.function("grow", "ptr", params, attributes="noinline cold ")
     old = f.load("i64", f.add("%vector", 8))

@@ -27,8 +27,10 @@ _SLOTS = {"data": "ptr", "bits": "i64", "position": "i64", "grown": "i64"}
 
 @dataclass(slots=True)
 class Context:
-    """Offsets: `slots` by name, the architecture's `notes` among them; `direct`: 8 bytes for each
-    direct counter or meter, with what the last lookup found; `values` by name, from `start` on."""
+    """The offsets in a packet's memory.
+
+    slots: by name, the architecture's `notes` among them. direct: 8 bytes for each direct counter
+    or meter, with the result of the last lookup. values: by name, from `start` on."""
 
     slots: dict[str, Slot]
     direct: dict[str, int]

@@ -12,7 +12,7 @@ from gradplane.switch.ir.types import Header, bit_width
 from gradplane.switch.jit.blocks import bind
 from gradplane.switch.jit.expressions import Unit, is_scalar, is_signed
 from gradplane.switch.jit.header_codecs import HeaderCodecs
-from gradplane.switch.jit.headers import Codec, copy_bits, wire
+from gradplane.switch.jit.headers import NativeHeaderCodec, copy_bits, wire
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context
 from gradplane.switch.jit.statements import Calls, Statements
@@ -53,7 +53,7 @@ class ParserCode(Statements):
         self.labels |= {"accept": self.exit, "reject": self.exit}
 
     def states(self) -> None:
-        """All states, and the end."""
+        """Write all states, and the end."""
         self.f.go(self.labels["start"])
         for state in self.parser.states.values():
             self.f.at(self.labels[state.name])
@@ -108,7 +108,7 @@ class ParserCode(Statements):
         self.reject(self.error("NoMatch"))
 
     def _switch_on(self, state: ir.State, key: Operand) -> bool:
-        """One key and constants only: LLVM's switch."""
+        """Write LLVM's switch for one key with constants only; return False for other selects."""
         rows: dict[int, str] = {}
         default = self.f.label()
         label = default
@@ -195,7 +195,7 @@ class ParserCode(Statements):
             self.zero(value, t)
         else:
             parts = leaves(self.layouts, [t], [0])
-            Codec(self.unit, self.f).decode(parts, source, value)
+            NativeHeaderCodec(self.unit, self.f).decode(parts, source, value)
         if is_scalar(t):
             self.store(s.target, self.load(t, value))
             return
@@ -260,7 +260,7 @@ def _aligned(unit: Unit, parser: ir.Parser) -> bool:
 def _cyclic(parser: ir.Parser) -> bool:
     """Return whether a state can recur. Not recursive: parsers may have thousands of states."""
     done: set[str] = set()
-    path: dict[str, Iterator[str]] = {}  # the states on the way here, and where they lead yet
+    path: dict[str, Iterator[str]] = {}  # states, with the successors still to visit
 
     def enter(name: str) -> None:
         if name in parser.states:

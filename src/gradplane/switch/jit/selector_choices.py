@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gradplane.switch.jit.native_memory import Memory
-from gradplane.switch.runtime.entries import ActionData, Entry, Target
+from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction
 from gradplane.switch.runtime.match_table import MatchTable
 
 FIXED = 2  # choices that are always there
@@ -20,7 +20,7 @@ SLACK = 1024  # choices that may be unused before all are written anew
 
 @dataclass(slots=True)
 class _Run:
-    """`users`: the entries with this target, by their id()."""
+    """The choices of a target. `users`: the entries with this target, by their id()."""
 
     actions: list[ActionData]
     first: int
@@ -32,8 +32,10 @@ class _Run:
 
 
 class Choices:
-    """The choices of one table. `encode` gives an action part of `size` bytes for an action, and
-    whether it is that of an entry; `moved` is called with entries whose numbers have changed."""
+    """The choices of one table.
+
+    encode: returns an action part of `size` bytes for an action, given whether it is an entry's.
+    moved: called with entries whose numbers have changed."""
 
     def __init__(
         self,
@@ -48,8 +50,8 @@ class Choices:
         self._size = size
         self._encode = encode
         self._moved = moved
-        self._runs: dict[Target, _Run] = {}
-        self._targets: dict[int, Target] = {}  # by the entry's id()
+        self._runs: dict[EntryAction, _Run] = {}
+        self._targets: dict[int, EntryAction] = {}  # by the entry's id()
         self._end = FIXED
         self._used = FIXED
         self._seen: object = None  # of the profile, when the runs were last compared with it
@@ -94,7 +96,7 @@ class Choices:
                 if actions != run.actions:
                     self._place(run, actions)
 
-    def _actions(self, target: Target) -> list[ActionData]:
+    def _actions(self, target: EntryAction) -> list[ActionData]:
         assert self._table.profile is not None, self._table.table.name
         return self._table.profile.choices(target)
 

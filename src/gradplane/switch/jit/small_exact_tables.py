@@ -24,7 +24,7 @@ Path = tuple[object, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class LookupOutcome:
     """A target: its place in the record (bytes) and the numbers of the actions that assign it."""
 
     target: ir.LValue
@@ -35,10 +35,12 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """`args`: of each action's parameters (offset, size) in the record, size 0 if it is not used;
-    `constants`: (offset, size, value) of each action's constants. `align`: of a record."""
+    """The plan of a plain table's records.
 
-    outcomes: tuple[Outcome, ...]
+    args: for each action, (offset, size) in the record of each parameter, size 0 if it is unused.
+    constants: for each action, (offset, size, value) of its constants. align: a record's."""
+
+    outcomes: tuple[LookupOutcome, ...]
     args: tuple[tuple[tuple[int, int], ...], ...]
     constants: tuple[tuple[tuple[int, int, int], ...], ...]
     size: int
@@ -62,7 +64,7 @@ def plain_actions(table: ir.Table, layouts: Layouts) -> Plain | None:
         end = -(-end // place.align) * place.align
         by = frozenset(i for i, found in enumerate(assigned) if path in found)
         places[path] = end, place.size
-        outcomes.append(Outcome(target, *places[path], by))
+        outcomes.append(LookupOutcome(target, *places[path], by))
         end, most = end + place.size, max(most, place.align)
     if end > MOST_BYTES:
         return None

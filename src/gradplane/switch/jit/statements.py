@@ -149,7 +149,7 @@ class Statements(Expressions):
     # -- control flow ---------------------------------------------------------------------------
 
     def _if(self, s: ir.If) -> None:
-        """else-if chains are written flat, however long."""
+        """Compile an if; else-if chains are written flat, however long."""
         end = self.f.label()
         arm: ir.If | None = s
         while arm is not None:

@@ -8,7 +8,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.llvm_text import Operand
 from gradplane.switch.jit.lookups import Lookups, joined
-from gradplane.switch.jit.small_exact_tables import Outcome, Plain
+from gradplane.switch.jit.small_exact_tables import LookupOutcome, Plain
 from gradplane.switch.jit.statements import Statements
 from gradplane.switch.jit.table_layout import DIRECT, EMPTY_GROUP, Shape, shape_of, with_places
 from gradplane.switch.jit.value_layout import scalar_width
@@ -47,7 +47,7 @@ class Tables:
         number = _number(shape, code, tag)
         self._observe(s.table, shape, code, entry)
         _note_time(shape, code, entry, hit)
-        _tell(s, shape, code, hit, number)
+        _set_results(s, shape, code, hit, number)
         _dispatch(s.table, shape, code, part, number)
 
     def _apply_plain(
@@ -57,7 +57,7 @@ class Tables:
         values = [_outcome(code, o, record) for o in plain.outcomes]
         tag = f.fixed("i8", f.add(f.add(f.word(DIRECT), index), shape.tags), 1)
         number = _number(shape, code, tag)
-        _tell(s, shape, code, self._hit(shape, code, record, tag), number)
+        _set_results(s, shape, code, self._hit(shape, code, record, tag), number)
         known: Operand = "true"
         for outcome in plain.outcomes:
             if len(outcome.actions) < len(s.table.actions):
@@ -107,15 +107,17 @@ def _number(shape: Shape, code: Statements, tag: Operand) -> Operand:
     return code.f.binary("and", f"i{shape.action.tag_bits}", tag, shape.numbers)
 
 
-def _tell(s: ir.ApplyTable, shape: Shape, code: Statements, hit: Operand, number: Operand) -> None:
-    """Set the statement's results, as far as it has them."""
+def _set_results(
+    s: ir.ApplyTable, shape: Shape, code: Statements, hit: Operand, number: Operand
+) -> None:
+    """Set those of the results `hit` and `action_run` that the statement has."""
     if s.hit is not None:
         code.store(s.hit, hit)
     if s.action_run is not None:
         code.store_number(s.action_run, number, shape.action.tag_bits)
 
 
-def _outcome(code: Statements, outcome: Outcome, record: Operand) -> Operand:
+def _outcome(code: Statements, outcome: LookupOutcome, record: Operand) -> Operand:
     """Return the value for a target in a plain table's record."""
     t, f = outcome.target.type, code.f
     bits = 8 * outcome.size

@@ -68,9 +68,10 @@ class ActionPart:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`words`: 64-bit words of the key. `ranges`: positions of the range fields.
+    """The layout of one table.
 
-    `records`, `tags`: where those of direct and plain tables begin in the memory they share.
+    words: 64-bit words of the key. ranges: positions of the range fields. records, tags: where
+    those of direct and plain tables begin in the memory that they share.
     """
 
     name: str
@@ -89,7 +90,7 @@ class Shape:
 
     @property
     def hit(self) -> int:
-        """The tag's top bit."""
+        """The tag's top bit, set in entries."""
         return 1 << (self.action.tag_bits - 1)
 
     @property
@@ -117,7 +118,7 @@ class Shape:
         return self.rank_at + 8
 
     def range_at(self, position: int) -> int:
-        """Offset of a range field's bounds there: low, then high."""
+        """Return the offset there of a range field's bounds: low, then high."""
         at = self.next_at + 8
         for i in self.ranges:
             if i == position:
@@ -145,7 +146,7 @@ class Shape:
         return min(-(-self.bits // 8), GUARD_BYTES)
 
     def same_lookup(self) -> tuple[object, ...]:
-        """Tables that are equal in this share their lookup function."""
+        """Return a key; tables with equal ones share their lookup function."""
         fields = tuple((f.width, f.kind, f.signed) for f in self.fields)
         return self.kind, fields, self.key_size, self.stride
 

@@ -21,7 +21,7 @@ from gradplane.switch.runtime.packet_passes import (
 
 
 class Traffic(EntryPoints):
-    """Writes what happens to a packet between its blocks; an architecture derives from it."""
+    """Writes a packet's path between its blocks; architectures derive from it."""
 
     # -- small functions ------------------------------------------------------------------------
 
@@ -150,8 +150,9 @@ class Traffic(EntryPoints):
     # -- the end of a pass ----------------------------------------------------------------------
 
     def write_deparse(self, name: str, block: str, context: Context) -> None:
-        """i64 name(ptr context, ptr target): writes the emitted headers and the payload; gives the
-        bytes, or a negative fault."""
+        """Write i64 name(ptr context, ptr target), which writes emitted headers and the payload.
+
+        The function returns the number of bytes, or a negative fault."""
         f = self.module.function(name, "i64", [("ptr", "%c"), ("ptr", "%target")])
         result = f.call("i32", block, ("ptr", "%c"), ("ptr", "%target"))
         with f.when(f.compare("slt", "i32", result, 0)):

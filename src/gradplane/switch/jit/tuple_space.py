@@ -24,8 +24,10 @@ Words = tuple[int, ...]
 
 @dataclass(slots=True)
 class _Group:
-    """`parts`: the bytes of a key that its masks look at. `chains`: the records with one key, as
-    (negative rank, number). `best`: an upper bound of the ranks."""
+    """The entries with the same masks.
+
+    parts: the bytes of a key that the masks cover. chains: the records with one key, as (negative
+    rank, number). best: an upper bound of the ranks."""
 
     number: int
     masks: Words
@@ -35,7 +37,7 @@ class _Group:
 
 
 class Tuples(Numbered):
-    """The groups' numbers are their places in `order` and in the guard."""
+    """A tuple space; a group's number is its place in `order` and in the guard."""
 
     def __init__(self, shape: Shape, set_word: SetWord) -> None:
         super().__init__(shape, set_word)
@@ -107,7 +109,7 @@ class Tuples(Numbered):
         self._write(group.number, group.masks, 0)
 
     def _write(self, number: int, masks: Words, best: int) -> None:
-        """A group's row in `order`."""
+        """Write a group's row in `order`."""
         self._order.write(number * self._row, as_bytes([*masks, number, best]))
 
     def _guard_moved(self, address: int, row: int) -> None:

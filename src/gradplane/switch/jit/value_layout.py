@@ -42,7 +42,7 @@ def container(width: int) -> int:
 
 
 def scalar_width(t: Type) -> int:
-    """Width of the LLVM integer that stands for a Bits or Bool; bit<0> has one bit, always 0."""
+    """Return the width of the LLVM integer for a Bits or Bool; bit<0> has one bit, always 0."""
     return max(t.width, 1) if isinstance(t, Bits) else 1
 
 

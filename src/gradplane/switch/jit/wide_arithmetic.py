@@ -96,7 +96,7 @@ def _absolute128(f: Function, number: Operand) -> Operand:
 
 
 def _write_divide128(module: Module) -> None:
-    """i128 divide128(i128 a, i128 b, i1 rest): quotient or remainder, bit by bit if need be."""
+    """Write i128 divide128(i128 a, i128 b, i1 rest): quotient or remainder."""
     params = [*_PARAMS, ("i1", "%rest")]
     f = module.function("divide128", "i128", params, attributes="noinline ")
     both = f.binary("or", "i128", "%a", "%b")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class Frame:
-    """`out` is where statements are emitted; `locals` collects every variable made."""
+    """A block being lowered: `out` receives its statements, `locals` every variable made."""
 
     def __init__(self, lowering: Instances) -> None:
         self.p = lowering
@@ -92,7 +92,7 @@ class Frame:
 
     @contextmanager
     def returns(self, result: ir.Var | None) -> Iterator[None]:
-        """Within the context, emit a body whose `return` leaves the body only."""
+        """Emit, in this context, a body whose `return` leaves the body only."""
         saved, loops = self._return, self._loops
         block = ir.Block([], "return")
         self._return, self._loops = (block, result), []

@@ -349,7 +349,7 @@ class CallLowering(ExternLowering):
 
     @contextmanager
     def _own_exit(self, copy_outs: list[list[ir.Stmt]]) -> Iterator[None]:
-        """Within the context, lower a table's action, whose exit must not copy out here.
+        """Lower, in this context, a table's action, whose exit must not copy out here.
 
         The calls around the action now are not those around the table's apply.
         """

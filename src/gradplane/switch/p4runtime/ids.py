@@ -118,7 +118,7 @@ class Symbols:
 
 
 def _suffixes(name: str) -> list[str]:
-    """a.b.c -> c, b.c, a.b.c"""
+    """Return the suffixes of a dotted name, the shortest first: c, b.c, a.b.c for a.b.c."""
     parts = name.split(".")
     return [".".join(parts[i:]) for i in reversed(range(len(parts)))]
 

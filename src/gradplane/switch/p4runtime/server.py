@@ -258,7 +258,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             stream.waiting.put(None)
 
     def _put_aside(self, message: Message) -> None:
-        """Queue a message, for the thread that runs packets must not wait."""
+        """Queue a message, so that the thread that runs packets does not wait."""
         if self._messages.qsize() < _WAITING:
             self._messages.put(message)
 

@@ -18,7 +18,7 @@ MASK64 = (1 << 64) - 1
 
 
 class Register:
-    """`size` cells of bit<W>, int<W> or bool, `initial` at the start.
+    """A register of `size` cells of bit<W>, int<W> or bool, with the value `initial` at the start.
 
     `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; where W > 64 a
     sequence of ints, kept in `memory` as little-endian 64-bit words. Packets that read beyond the
@@ -130,7 +130,7 @@ class WideCells(Sequence[int]):
 
 
 class Counter:
-    """`size` pairs of packets and bytes, each modulo 2^64, in two NumPy arrays (uint64).
+    """A counter of `size` pairs of packets and bytes, each modulo 2^64, in two uint64 arrays.
 
     unit: "packets", "bytes" or "packets_and_bytes"; both are counted whatever the unit.
     """

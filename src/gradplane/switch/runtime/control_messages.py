@@ -39,7 +39,7 @@ class IdleNotice:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A packet was dropped for something the program should not do: a failed assert, a loop."""
+    """A packet was dropped because of a fault of the program: a failed assert, a loop."""
 
     text: str
 

@@ -9,7 +9,7 @@ V = TypeVar("V")
 
 
 class WatchedDict(dict[K, V]):
-    """`changes` grows with every change of an item; what items contain is not watched."""
+    """A dict whose `changes` grows with every change of an item, but not inside the items."""
 
     def __init__(self) -> None:
         super().__init__()

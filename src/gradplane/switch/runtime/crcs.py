@@ -25,7 +25,9 @@ _BITS, _MASK = 32, 0xFFFF_FFFF
 
 @dataclass(frozen=True, slots=True)
 class CrcParameters:
-    """`polynomial` without its highest bit; `reflect_data`: each byte from its lowest bit on."""
+    """The parameters of a CRC.
+
+    polynomial: without its highest bit. reflect_data: take each byte from its lowest bit on."""
 
     polynomial: int
     initial: int

@@ -40,7 +40,7 @@ class OneShot:
     actions: tuple[tuple[ActionData, int, bytes], ...]
 
 
-Target = ActionData | MemberRef | GroupRef | OneShot
+EntryAction = ActionData | MemberRef | GroupRef | OneShot
 
 
 class Count:
@@ -91,7 +91,7 @@ class Entry:
     """
 
     matches: tuple[Match, ...]
-    action: Target
+    action: EntryAction
     priority: int = 0
     metadata: bytes = b""
     idle_timeout_ns: int = 0

@@ -9,7 +9,7 @@ Hash = Callable[[bytes], int]
 
 
 def csum16(data: bytes) -> int:
-    """The internet checksum (RFC 1071): complement of the ones' complement sum of 16-bit words.
+    """Return the internet checksum (RFC 1071): the complement of the sum of 16-bit words.
 
     An odd last byte counts as the high half of a word.
     """
@@ -24,7 +24,7 @@ def folded(value: int) -> int:
 
 
 def crc16(data: bytes, crc: int = 0) -> int:
-    """CRC-16/ARC: polynomial 0x8005, reflected; `crc` is that of the data before."""
+    """Return CRC-16/ARC (polynomial 0x8005, reflected); `crc` is that of the data before."""
     for byte in data:
         crc = _CRC16[(crc ^ byte) & 0xFF] ^ (crc >> 8)
     return crc
@@ -36,7 +36,7 @@ def crc32(data: bytes) -> int:
 
 
 def xor16(data: bytes) -> int:
-    """Exclusive or of the 16-bit words, the last one padded with zeros."""
+    """Return the exclusive or of the 16-bit words, the last one padded with zeros."""
     out = 0
     for i in range(0, len(data), 2):
         out ^= int.from_bytes(data[i : i + 2].ljust(2, b"\0"), "big")

@@ -14,8 +14,8 @@ from gradplane.switch.runtime.entries import (
     ActionData,
     Count,
     Entry,
+    EntryAction,
     OneShot,
-    Target,
 )
 from gradplane.switch.runtime.handles import Handles
 from gradplane.switch.runtime.lookup import Index, index_for
@@ -164,7 +164,7 @@ class MatchTable:
         if self.watcher is not None:
             self.watcher.default_set()
 
-    def resolve(self, target: Target, selection: int = 0) -> ActionData:
+    def resolve(self, target: EntryAction, selection: int = 0) -> ActionData:
         """Return the action that an entry runs; the hash `selection` chooses a group's member.
 
         For an empty group it is the action that the source gives for it, else the default action.
@@ -237,7 +237,7 @@ class MatchTable:
             what = f"priority {entry.priority} given, but exact and lpm fields take none"
             raise self._error("INVALID_ARGUMENT", what)
 
-    def _check_target(self, target: Target) -> None:
+    def _check_target(self, target: EntryAction) -> None:
         if isinstance(target, ActionData):
             if self.profile is not None:
                 what = f"its actions are those of {self.profile.name}: give a member or a group"

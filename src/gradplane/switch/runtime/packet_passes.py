@@ -7,10 +7,10 @@ from typing import Any
 
 PASS_LIMIT = 1000  # passes that a packet and its replicas may take one after the other
 CLONE_LIMIT = 10 * PASS_LIMIT  # clones of one arrival, and their clones
-PASSES_A_PACKET = 10 * PASS_LIMIT  # passes of one injected packet and of all that comes of it
+PASSES_A_PACKET = 10 * PASS_LIMIT  # passes of one injected packet and all that it causes
 
 # Why packets that exceed the limits are dropped.
-TOO_OFTEN = f"a packet came round {PASS_LIMIT} times"
+TOO_OFTEN = f"a packet was resubmitted or recirculated {PASS_LIMIT} times"
 CLONED_TOO_OFTEN = f"a packet was cloned {PASS_LIMIT} times in a row"
 TOO_MANY_CLONES = f"a packet was cloned more than {CLONE_LIMIT} times"
 
@@ -43,5 +43,5 @@ class Result:
 
 
 def no_such_group(groups: int) -> str:
-    """The reason of a drop: a multicast group beyond those that can exist."""
+    """Return the reason of a drop: a multicast group beyond those that can exist."""
     return f"multicast group of {groups} or more"

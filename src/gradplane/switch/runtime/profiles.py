@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from gradplane.switch.runtime.control_errors import TableError
-from gradplane.switch.runtime.entries import ActionData, GroupRef, MemberRef, OneShot, Target
+from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot
 from gradplane.switch.runtime.links import Links
 
 
@@ -110,7 +110,7 @@ class ActionProfile:
         self.members.clear()
         self.changes += 1
 
-    def choices(self, target: Target) -> list[ActionData]:
+    def choices(self, target: EntryAction) -> list[ActionData]:
         """Return the actions that an entry's hash chooses among, each as often as its weight."""
         match target:
             case ActionData():
@@ -126,7 +126,7 @@ class ActionProfile:
         up = self.links.watched
         return [action for action, weight, port in weighted if up(port) for _ in range(weight)]
 
-    def check(self, target: Target) -> None:
+    def check(self, target: EntryAction) -> None:
         """Raise TableError unless the member or group exists."""
         if isinstance(target, MemberRef):
             self._need_member(target.id)

@@ -22,7 +22,7 @@ class Replica:
 
 @dataclass(frozen=True, slots=True)
 class CloneSession:
-    """`truncate`: the most bytes with which clones leave (PSA: enter egress); 0: all.
+    """The replicas of clones. `truncate`: the most bytes that leave (PSA: enter egress); 0: all.
 
     `class_of_service` is that of PSA's clones.
     """

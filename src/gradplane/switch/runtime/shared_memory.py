@@ -11,12 +11,12 @@ LINE = 64  # bytes of a cache line
 
 
 def signed_words(count: int) -> memoryview[int]:
-    """`count` 64-bit integers, zero."""
+    """Return `count` 64-bit integers, all 0."""
     return memoryview(bytearray(8 * count)).cast("q")
 
 
 def unsigned_words(count: int) -> memoryview[int]:
-    """`count` unsigned 64-bit integers, zero."""
+    """Return `count` unsigned 64-bit integers, all 0."""
     return memoryview(bytearray(8 * count)).cast("Q")
 
 

@@ -29,8 +29,10 @@ MESSAGES_KEPT = 100_000  # the oldest are lost beyond it, so that unread ones do
 
 
 class State:
-    """Tables, externs, groups and messages of one switch. `clock` gives nanoseconds; `drop_port`:
-    where v1model's mark_to_drop sends packets; `links`: which ports are down."""
+    """Tables, externs, groups and messages of one switch.
+
+    clock: returns nanoseconds. drop_port: where v1model's mark_to_drop sends packets. links: which
+    ports are down."""
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gradplane.switch.commands import Target, run_words
+from gradplane.switch.commands import CommandTarget, run_words
 from gradplane.switch.control_handles import Table
 from gradplane.switch.naming import resolve
 from gradplane.switch.runtime.arrays import Counter
@@ -58,7 +58,7 @@ class Tester:
         self.expectations = Expectations(file)
         self.problems: list[str] = []  # counters with unexpected values
         self.refused: list[str] = []
-        self._target = Target(switch)
+        self._target = CommandTarget(switch)
         self._handles: dict[str, Entry] = {}
 
     def run(self, statement: Statement) -> None:
@@ -227,7 +227,7 @@ class Tester:
     def _cell(counter: Counter, index: int) -> tuple[int, int]:
         try:
             return counter.read(index)
-        except TableError as error:  # not skipped, which would look like a check that holds
+        except TableError as error:  # not skipped: a skipped check would look like a passed one
             raise StfError(str(error)) from error
 
     def _direct(self, index: str, entries: list[Entry]) -> Count:

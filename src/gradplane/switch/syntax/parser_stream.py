@@ -14,8 +14,8 @@ from gradplane.switch.syntax.lexer import KEYWORDS, Token
 
 T = TypeVar("T")
 
-# Far beyond what people write. All stages recurse so deep, and the interpreter for each packet:
-# with these limits they stay within Python's recursion limit, which a library leaves as it is.
+# These limits are far beyond ordinary programs. All stages, and the interpreter for each packet,
+# recurse to this depth and stay within Python's recursion limit, which a library must not change.
 MAX_DEPTH = 64  # nested brackets, blocks, signs and casts
 MAX_CHAIN = 200  # operators, members or else-ifs in a row
 

@@ -31,7 +31,7 @@ _IPV6 = Path("/proc/sys/net/ipv6/conf/default/disable_ipv6")
 
 
 class MininetNetwork:
-    """A `gradplane.topologies.network.Network`. Needs root in its namespaces, and mnexec."""
+    """The `Network` of Mininet. Needs root in its namespaces, and mnexec."""
 
     def __init__(self, topology: Topology, config: SwitchConfig) -> None:
         self.topology = topology

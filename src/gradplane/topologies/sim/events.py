@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 
 @dataclass(order=True, slots=True)
-class Event:
+class SimEvent:
     """A scheduled call; a handle that cancels it."""
 
     at: int
@@ -25,13 +25,13 @@ class EventQueue:
 
     def __init__(self) -> None:
         self.now = 0
-        self._events: list[Event] = []
+        self._events: list[SimEvent] = []
         self._order = 0
 
-    def at(self, time: int, callback: Callable[[], None]) -> Event:
+    def at(self, time: int, callback: Callable[[], None]) -> SimEvent:
         """Schedule a call at `time`, or at once if that has passed; never before this returns."""
         self._order += 1
-        event = Event(max(time, self.now), self._order, callback)
+        event = SimEvent(max(time, self.now), self._order, callback)
         heapq.heappush(self._events, event)
         return event
 

@@ -36,7 +36,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class UdpDatagram:
     """A UDP datagram extracted from a frame."""
 
     source_ip: str
@@ -72,7 +72,7 @@ def build(source: Address, to: Address, payload: bytes, tos: int = 0) -> bytes:
     )
 
 
-def parse(frame: bytes, mac: str) -> Received:
+def parse(frame: bytes, mac: str) -> UdpDatagram:
     """Extract the datagram for the host with that MAC. Raises FrameError for any other frame."""
     if len(frame) < HEADERS:
         raise FrameError(f"{len(frame)} bytes are shorter than the headers")
@@ -84,7 +84,7 @@ def parse(frame: bytes, mac: str) -> Received:
     return _parse_ip(frame[14:])
 
 
-def _parse_ip(packet: bytes) -> Received:
+def _parse_ip(packet: bytes) -> UdpDatagram:
     first, _, length, _, fragment, _, protocol, _, source, destination = _IPV4.unpack_from(packet)
     size = (first & 15) * 4
     if first >> 4 != 4 or not 20 <= size <= length - 8 or length > len(packet):
@@ -102,7 +102,7 @@ def _parse_ip(packet: bytes) -> Received:
     if checksum and internet_checksum(pseudo + datagram) != 0:
         raise FrameError("the UDP checksum is wrong")
     addresses = socket.inet_ntoa(source), source_port, socket.inet_ntoa(destination), port
-    return Received(*addresses, datagram[8:])
+    return UdpDatagram(*addresses, datagram[8:])
 
 
 def internet_checksum(data: bytes) -> int:

@@ -11,20 +11,20 @@ from gradplane.hosts.drivers.environment import Datagram
 from gradplane.topologies import description
 from gradplane.topologies.network import OnRecord
 from gradplane.topologies.sim import frames
-from gradplane.topologies.sim.events import Event, EventQueue
+from gradplane.topologies.sim.events import EventQueue, SimEvent
 from gradplane.topologies.topology_errors import NetworkError
 
 Receive = Callable[[int, str, int, bytes], None]  # (local port, ip, source port, payload)
 
 
-class Stack:
+class HostStack:
     """A host's network stack. `transmit` puts a frame on its link.
 
     arp: all MAC addresses by IP address. `rejected` counts dropped frames by reason.
     """
 
     def __init__(
-        self, host: description.Host, arp: Mapping[str, str], transmit: Callable[[bytes], None]
+        self, host: description.HostNode, arp: Mapping[str, str], transmit: Callable[[bytes], None]
     ) -> None:
         self._host, self._arp, self._transmit = host, arp, transmit
         self._listeners: dict[int, Receive] = {}
@@ -68,7 +68,7 @@ class Stack:
 class SimEnvironment:
     """The environment of `gradplane.hosts` under virtual time; time 0 is its creation."""
 
-    def __init__(self, events: EventQueue, stack: Stack, on_record: OnRecord) -> None:
+    def __init__(self, events: EventQueue, stack: HostStack, on_record: OnRecord) -> None:
         self._events, self._stack, self._on_record = events, stack, on_record
         self._origin = events.now
 
@@ -80,7 +80,7 @@ class SimEnvironment:
         """See gradplane.hosts.drivers.environment."""
         self._stack.send(datagram)
 
-    def call_at(self, at: int, callback: Callable[[], None]) -> Event:
+    def call_at(self, at: int, callback: Callable[[], None]) -> SimEvent:
         """See gradplane.hosts.drivers.environment."""
         return self._events.at(self._origin + at, callback)
 

@@ -18,7 +18,7 @@ from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.network import LinkCounters, OnRecord, SwitchConfig, check_hosts
 from gradplane.topologies.sim.channel import NS, Channel
 from gradplane.topologies.sim.events import EventQueue
-from gradplane.topologies.sim.sim_host import SimEnvironment, Stack
+from gradplane.topologies.sim.sim_host import HostStack, SimEnvironment
 from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
 from gradplane.topologies.topology_errors import NetworkError
 
@@ -38,14 +38,14 @@ class _Program:
 
 
 class SimNetwork:
-    """A `gradplane.topologies.network.Network`. Its program is compiled when it is entered."""
+    """The simulated `Network`. Its program is compiled when it is entered."""
 
     def __init__(self, topology: Topology, config: SwitchConfig) -> None:
         self.topology = topology
         self._config = config
         self._events = EventQueue()
         self._exit = ExitStack()
-        self._stacks: dict[str, Stack] = {}
+        self._stacks: dict[str, HostStack] = {}
         self._switches: dict[str, SimSwitch] = {}
         self._channels: dict[tuple[str, int], Channel[bytes]] = {}  # by the end that sends
 
@@ -61,7 +61,7 @@ class SimNetwork:
     def _build(self, started: ExitStack) -> None:
         arp = self.topology.arp
         for host in self.topology.hosts:
-            self._stacks[host.name] = Stack(host, arp, partial(self._transmit, host.name, 0))
+            self._stacks[host.name] = HostStack(host, arp, partial(self._transmit, host.name, 0))
         config, program = self._config, compiled(self._config)
         for switch in self.topology.switches:
             ports = self.topology.ports(switch.name)

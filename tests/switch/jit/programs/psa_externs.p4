@@ -167,7 +167,7 @@ control ingress(inout headers_t h, inout meta_t m, in psa_ingress_input_metadata
 
 control IngressDeparserImpl(packet_out p, out empty_t clone, out empty_t resubmit,
         out carried_t normal, inout headers_t h, in meta_t m, in psa_ingress_output_metadata_t o) {
-    Digest<carried_t>() told;
+    Digest<carried_t>() carried_digest;
     Checksum<bit<16>>(PSA_HashAlgorithm_t.ONES_COMPLEMENT16) ones;
     Checksum<bit<16>>(PSA_HashAlgorithm_t.CRC16) crc16;
     apply {
@@ -177,7 +177,7 @@ control IngressDeparserImpl(packet_out p, out empty_t clone, out empty_t resubmi
         crc16.update(h.data.c);
         normal.meta = m;
         normal.meta.state = ones.get() ^ crc16.get();
-        if (h.what.index == 3) { told.pack(normal); }
+        if (h.what.index == 3) { carried_digest.pack(normal); }
         p.emit(h);
     }
 }

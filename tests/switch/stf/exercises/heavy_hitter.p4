@@ -1,4 +1,4 @@
-// A count-min sketch of three rows; a flow over the threshold is marked and told of once.
+// A count-min sketch of three rows; a flow over the threshold is marked and reported once.
 #include "../ip.p4h"
 #define WIDTH 64
 #define THRESHOLD 3

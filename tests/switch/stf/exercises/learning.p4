@@ -1,4 +1,4 @@
-// A bridge: floods what it does not know, tells the controller of new sources by digest.
+// A bridge that floods unknown destinations and reports new sources to the controller by digest.
 #include "../ip.p4h"
 struct headers_t { ethernet_t ethernet; }
 struct learn_t { mac_t mac; port_t port; }

@@ -1,4 +1,4 @@
-// Where a parser stops, the control after it is told why: in ingress, and of each copy in egress.
+// A parser error is available to the next control: in ingress, and for each copy in egress.
 #include "first.p4h"
 error { BadOp, BadSum }
 header tail_t { bit<16> sum; }

@@ -242,8 +242,9 @@ def _execute_direct_native(call: NativeCall, codes: Codes, before: int | None) -
 
 
 def _before(call: Call, position: int | None, codes: Codes) -> Load:
-    """The colour that the packet had, as meters number it. Constants of an enum are passed by
-    name."""
+    """Return the packet's previous colour, as meters number it.
+
+    Constants of an enum are passed by name."""
     if position is None or len(call.stmt.args) <= position:
         return lambda env: GREEN
     arg = call.stmt.args[position]

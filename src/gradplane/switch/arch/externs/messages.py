@@ -22,8 +22,9 @@ log = logging.getLogger("gradplane.switch")
 
 
 def digest(data: int) -> Extern:
-    """Send argument `data` to the control plane when ingress is over. The digest goes by the name
-    of the instance; without one, by that of the data's type."""
+    """Send argument `data` to the control plane when ingress is over.
+
+    The digest's name is the instance's or, without an instance, that of the data's type."""
     return Extern(partial(_digest, data=data), partial(_digest_native, data=data))
 
 

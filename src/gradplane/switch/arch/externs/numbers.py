@@ -62,7 +62,7 @@ RANDOM_READ = Extern(_read, _read_native, needs_packet=False)
 
 
 def algorithm(call: Call, name: str) -> Callable[[bytes], int]:
-    """A hash algorithm by its name; refuses the call if there is none."""
+    """Return a hash algorithm by its name; raise CompileError at the call if there is none."""
     if name not in HASHES:
         raise refuse(
             call.stmt.span,
@@ -97,7 +97,7 @@ def _hash_native(call: NativeCall) -> None:
 
 
 def _custom(call: NativeCall, name: str, fields: FieldList) -> Operand:
-    """A CRC whose parameters the control plane may change, as i64."""
+    """Return a CRC whose parameters the control plane may change, as i64."""
     f = call.f
     address, size = fields.written(None)
     args = (("ptr", address), ("i64", size), ("ptr", f.word(crc_word(name))))
@@ -137,7 +137,7 @@ def algorithm_of(instance: ir.ExternInstance) -> str:
 
 
 def _scaled(call: Call, result: int | None, compute: Load, base: Load, limit: Load) -> Run:
-    """base + hash % limit; base where the limit is 0."""
+    """Assign base + hash % limit, or base where the limit is 0."""
     store = call.out(result)
 
     def run(env: Env) -> None:
@@ -150,7 +150,7 @@ def _scaled(call: Call, result: int | None, compute: Load, base: Load, limit: Lo
 def _scaled_native(
     call: NativeCall, result: int | None, found: Operand, base: ir.Expr, most: ir.Expr
 ) -> None:
-    """The same, computed with room for all three; the hash is an i64."""
+    """Assign the same in native code, wide enough for all three; the hash is an i64."""
     f = call.f
     widths = [scalar_width(base.type), scalar_width(most.type), 64]
     width = max(widths) + 1 if max(widths) > 64 or scalar_width(base.type) > 63 else 64

@@ -44,7 +44,7 @@ def arguments(program: ir.Program) -> Iterable[Diagnostic]:
         if name in ("InternetChecksum.add", "InternetChecksum.subtract"):
             width = bit_width(call.args[-1].type)
             if width is not None and width % 16:
-                what = f"{name}: the data have {width} bits, which is no multiple of 16"
+                what = f"{name}: the data has {width} bits, which is no multiple of 16"
                 yield Diagnostic(call.span, what)
 
 

@@ -59,7 +59,7 @@ class PsaTraffic(Traffic):
         f.copy(f.add(record, DEPARTURE_META), meta, most)
 
     def _clone(self) -> None:
-        """void clone(i64 session, i64 path, ptr data, i64 size, ptr meta, i64 passes)"""
+        """Write void clone(i64 session, i64 path, ptr data, i64 size, ptr meta, i64 passes)."""
         params = [("i64", "%session"), ("i64", "%path"), ("ptr", "%data"), ("i64", "%size"),
                   ("ptr", "%meta"), ("i64", "%passes")]  # fmt: skip
         f = self.module.function("clone", "void", params, attributes="noinline ")
@@ -195,8 +195,9 @@ class PsaTraffic(Traffic):
             self._call_egress(f, f.add(record, DEPARTURE_META), data, *rest)
 
     def _egress(self) -> None:
-        """void egress(ptr meta, ptr data, i64 size, i64 port, i64 instance, i64 path, i64 class of
-        service, i64 passes)"""
+        """Write void egress(ptr meta, ptr data, i64 size, i64 port, i64 instance, i64 path, ...).
+
+        The last two parameters are the class of service and the passes."""
         params = [("ptr", "%meta"), ("ptr", "%data"),
                   *(("i64", f"%{name}") for name in DEPARTURE if name != "at")]  # fmt: skip
         f = self.module.function("egress", "void", params, attributes="noinline ")

@@ -11,7 +11,7 @@ TIME_MASK = (1 << 64) - 1
 
 
 class PacketPath(IntEnum):
-    """PSA_PacketPath_t."""
+    """The values of PSA_PacketPath_t."""
 
     NORMAL = 0
     NORMAL_UNICAST = 1

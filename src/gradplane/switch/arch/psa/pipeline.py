@@ -5,8 +5,8 @@ After the ingress deparser: clone, then drop or resubmit or multicast or unicast
 deparser: clone, then drop or recirculate or send. (PSA specification 1.2, section 6.) Both
 deparsers run for each packet, dropped ones too: they fill in the metadata of clones.
 
-What the specification leaves undefined is zero. Times are in microseconds. Every port number is a
-port; packets sent to PSA_PORT_CPU go to the control plane.
+Values that the specification leaves undefined are zero. Times are in microseconds. Every port
+number is a port; packets sent to PSA_PORT_CPU go to the control plane.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from gradplane.switch.arch.psa.packet import (
     pipelines,
 )
 from gradplane.switch.interp.statements import Statements
-from gradplane.switch.interp.trace_events import Copied, Event, Rejected
+from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.replicas import Replica
@@ -60,7 +60,7 @@ class PsaModel(Model[_Pipelines]):
         ingress, egress = pipelines(self.program)
         return _Pipelines(Blocks(compiler, ingress, INGRESS), Blocks(compiler, egress, EGRESS))
 
-    def new_pass(self, pipeline: _Pipelines, events: list[Event] | None) -> _Pass:
+    def new_pass(self, pipeline: _Pipelines, events: list[TraceEvent] | None) -> _Pass:
         return _Pass(self, pipeline, events)
 
     @property
@@ -76,7 +76,9 @@ class PsaModel(Model[_Pipelines]):
 class _Pass(Pass[_Departure]):
     """One arrival's pass through both pipelines."""
 
-    def __init__(self, model: PsaModel, pipelines: _Pipelines, events: list[Event] | None) -> None:
+    def __init__(
+        self, model: PsaModel, pipelines: _Pipelines, events: list[TraceEvent] | None
+    ) -> None:
         super().__init__(model, events)
         self.errors = model.program.errors
         self.pipelines = pipelines

@@ -1,6 +1,6 @@
 """v1model's externs: a row each, with both engines' implementations and where it may be called.
 
-What has effects later (clone, resubmit, ...) is noted on the packet, which the traffic manager
+Calls with a later effect (clone, resubmit, ...) are noted on the packet, which the traffic manager
 reads. Functions whose names end in `_native` write machine code.
 """
 
@@ -28,7 +28,7 @@ COLOUR_CODES = {GREEN: 0, YELLOW: 1, RED: 2}  # V1MODEL_METER_COLOR_*
 
 
 def _verify_checksum(with_payload: bool) -> Extern:
-    """verify_checksum(condition, data, checksum, algorithm)"""
+    """Return the row of verify_checksum(condition, data, checksum, algorithm)."""
 
     def interpret(call: Call) -> Run:
         cond, compute, expected = call.arg(0), _computed(call, with_payload), call.arg(2)
@@ -53,7 +53,7 @@ def _verify_checksum(with_payload: bool) -> Extern:
 
 
 def _update_checksum(with_payload: bool) -> Extern:
-    """update_checksum(condition, data, checksum, algorithm)"""
+    """Return the row of update_checksum(condition, data, checksum, algorithm)."""
 
     def interpret(call: Call) -> Run:
         cond, compute, store = call.arg(0), _computed(call, with_payload), call.out(2)
@@ -84,7 +84,7 @@ def _computed_native(call: NativeCall, with_payload: bool) -> Operand:
 
 
 def _payload(code: Statements) -> tuple[Operand, Operand]:
-    """Address and length of the bytes that the parser left; a begun byte counts as parsed."""
+    """Return address and length of the bytes not parsed; a begun byte counts as parsed."""
     f, context = code.f, code.context
     at = f.binary("add", "i64", context.get(f, "%c", "position"), 7)
     start = f.binary("lshr", "i64", at, 3)
@@ -132,7 +132,7 @@ def _field(call: Call | NativeCall, name: str) -> int:
 
 
 def _clone(field_list: int | None) -> Extern:
-    """clone(type, session), or with a field list at this position. The last call counts."""
+    """Return the row of clone(type, session[, field list at a position]); the last call counts."""
 
     def interpret(call: Call) -> Run:
         session = call.arg(1)
@@ -164,7 +164,7 @@ def _noted(name: str) -> Extern:
 
 
 def _without_metadata() -> Extern:
-    """The older calls: where they name metadata only, `field_lists` has made newer ones of them."""
+    """Return the row of the older calls; `field_lists` has replaced those with metadata only."""
 
     def refused(call: Call | NativeCall) -> NoReturn:
         raise refuse(
@@ -187,7 +187,7 @@ def _truncate(call: Call) -> Run:
 
 
 def _truncate_native(call: NativeCall) -> None:
-    """ "Not truncated" is -1, the greatest number unsigned."""
+    """Note the least length of all calls; -1, unsigned the greatest number, is no truncation."""
     f, code = call.f, call.code
     args = (("i64", code.context.get(f, "%c", "truncate")), ("i64", call.number(0)))
     code.note("truncate", f.intrinsic("llvm.umin.i64", "i64", *args))

@@ -84,8 +84,10 @@ def _named(block: ir.Control) -> Iterator[tuple[int, ir.Expr]]:
 
 
 class FieldLists:
-    """A program's lists. `paths`: for each number, the places of its fields in (metadata, standard
-    metadata). `standard`: whether some are in the latter."""
+    """A program's field lists.
+
+    paths: for each number, the places of its fields in (metadata, standard metadata). standard:
+    whether some are in the latter."""
 
     def __init__(self, meta: Type, blocks: list[ir.Control]) -> None:
         self.paths: dict[int, list[Place]] = {}

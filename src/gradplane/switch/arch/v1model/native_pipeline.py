@@ -71,7 +71,7 @@ class V1Traffic(Traffic):
     # -- copies ---------------------------------------------------------------------------------
 
     def _preserve(self) -> None:
-        """void preserve(i64 field list, ptr metadata, ptr fresh): only the list's fields."""
+        """Write void preserve(i64 field list, ptr metadata, ptr fresh): copies a list's fields."""
         params = [("i64", "%list"), ("ptr", "%from"), ("ptr", "%to")]
         f = self.module.function("preserve", "void", params)
         f.clear("%to", self.meta_size)
@@ -106,7 +106,7 @@ class V1Traffic(Traffic):
         f.copy(f.add(record, DEPARTURE_CONTEXT), context, self.context.size)
 
     def _replicate(self) -> None:
-        """void replicate(ptr context, i64 first replica, i64 count, i64 passes)"""
+        """Write void replicate(ptr context, i64 first replica, i64 count, i64 passes)."""
         params = [("ptr", "%c"), ("i64", "%first"), ("i64", "%count"), ("i64", "%passes")]
         f = self.module.function("replicate", "void", params, attributes="noinline ")
         self._clear_notes(f, "%c", keep=("truncate",))
@@ -116,9 +116,9 @@ class V1Traffic(Traffic):
         f.ret()
 
     def _clone(self) -> None:
-        """void clone(ptr packet, ptr metadata, i64 session, i64 list, i64 type, i64 passes)
+        """Write void clone(ptr packet, ptr metadata, i64 session, i64 list, i64 type, i64 passes).
 
-        The packet's metadata are lost: it is a copy already.
+        The packet's own metadata is overwritten: the packet is a copy already.
         """
         params = [("ptr", "%c"), ("ptr", "%meta"), ("i64", "%session"), ("i64", "%list"),
                   ("i64", "%type"), ("i64", "%passes")]  # fmt: skip
@@ -157,7 +157,7 @@ class V1Traffic(Traffic):
     # -- egress ---------------------------------------------------------------------------------
 
     def _egress(self) -> None:
-        """void egress(ptr context, i64 port, i64 rid, i64 passes)"""
+        """Write void egress(ptr context, i64 port, i64 rid, i64 passes)."""
         params = [("ptr", "%c"), ("i64", "%port"), ("i64", "%rid"), ("i64", "%passes")]
         f = self.module.function("egress", "void", params, attributes="noinline ")
         end = f.label()

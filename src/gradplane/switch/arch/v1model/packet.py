@@ -22,7 +22,7 @@ COPYING = ("ig", "eg")  # blocks that may clone, resubmit, recirculate
 
 
 class InstanceType(IntEnum):
-    """standard_metadata.instance_type, as simple_switch numbers it."""
+    """The values of standard_metadata.instance_type, as simple_switch numbers them."""
 
     NORMAL = 0
     INGRESS_CLONE = 1
@@ -33,8 +33,10 @@ class InstanceType(IntEnum):
 
 
 class V1Packet(SwitchPacket):
-    """`clone`: (session, field list) of the last call; `resubmit`, `recirculate`: the last call's
-    field list; None: not called. `truncate`: the most bytes that leave.
+    """A packet with the effects that the traffic manager carries out; None: not called.
+
+    clone: (session, field list) of the last call. resubmit, recirculate: the last call's field
+    list. truncate: the most bytes that leave.
     """
 
     __slots__ = ("clone", "resubmit", "recirculate", "truncate", "checksum_error")

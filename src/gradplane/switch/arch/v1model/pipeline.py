@@ -19,7 +19,7 @@ from gradplane.switch.arch.model import Model, Pass
 from gradplane.switch.arch.v1model.field_lists import NAMED, NO_LIST, FieldLists
 from gradplane.switch.arch.v1model.packet import COPYING, PIPELINE, InstanceType, V1Packet
 from gradplane.switch.interp.statements import Statements
-from gradplane.switch.interp.trace_events import Copied, Event, Rejected
+from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.links import QUEUES
 from gradplane.switch.runtime.packet_passes import Arrival
@@ -51,7 +51,7 @@ class V1Model(Model[Blocks]):
         meta = package.parser("p").params[1].var.type
         return FieldLists(meta, [package.control(name) for name in COPYING])
 
-    def new_pass(self, pipeline: Blocks, events: list[Event] | None) -> _Pass:
+    def new_pass(self, pipeline: Blocks, events: list[TraceEvent] | None) -> _Pass:
         return _Pass(self, pipeline, events)
 
     @property
@@ -66,7 +66,7 @@ class V1Model(Model[Blocks]):
 class _Pass(Pass[_Departure]):
     """One arrival's pass through the pipeline."""
 
-    def __init__(self, model: V1Model, blocks: Blocks, events: list[Event] | None) -> None:
+    def __init__(self, model: V1Model, blocks: Blocks, events: list[TraceEvent] | None) -> None:
         super().__init__(model, events)
         self.errors = model.program.errors
         self.lists = model.lists

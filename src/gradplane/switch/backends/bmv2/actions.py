@@ -83,7 +83,7 @@ class Primitives:
         return self._list
 
     def _drop_idle_jumps(self) -> None:
-        """Take out jumps to what follows them anyway, such as a `return` that stands last."""
+        """Remove jumps to the next primitive, such as a `return` at the end."""
         labels = [self._end, *self._ends.values(), *(label for _, label in self._jumps)]
         while True:
             where = {id(entry): at for at, entry in enumerate(self._list)}
@@ -217,7 +217,7 @@ class Primitives:
             self._if(op("b2d", None, guard), lambda: act() and None)
 
     def _operand(self, e: ir.Expr) -> Json:
-        """A header or union as a primitive's parameter."""
+        """Return a header or union as a primitive's parameter."""
         found = self.code.header(e)
         if found["type"] == "expression":
             return {"type": "expression", "value": found}

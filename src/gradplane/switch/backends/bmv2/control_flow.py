@@ -72,7 +72,7 @@ class Actions:
 
 
 def _written(action: ir.Action) -> list[ir.Var]:
-    """The parameters that the body assigns: action data cannot be changed."""
+    """Return the parameters that the body assigns; BMv2 cannot change action data."""
     targets = set()
     for stmt in nested(action.body):
         if isinstance(stmt, ir.Assign):
@@ -266,8 +266,8 @@ class Pipeline:
             for index, choice in enumerate(table.actions)
         }
 
-    # A table that is applied in several places has one node, which knows one way on: the place is
-    # noted in a field before, and a chain of conditions behind the table goes back there.
+    # A table that is applied in several places has one node with one successor: a field records the
+    # place beforehand, and a chain of conditions after the table returns to it.
 
     def _return_of(self, table: ir.Table, keys: list[Json]) -> _Return:
         if table not in self._returns:
@@ -395,7 +395,7 @@ def _data(table: ir.Table, index: int, args: Sequence[int | bool]) -> list[str]:
 
 
 def _match(kind: str, width: int, match: tuple[int, ...] | None) -> Json:
-    """A match of an entry; None is "don't care"."""
+    """Return a match of an entry; None is "don't care"."""
 
     def text(value: int) -> str:
         return f"0x{value & ((1 << width) - 1):0{2 * ((width + 7) // 8)}x}"

@@ -286,7 +286,7 @@ NOWHERE_IN_PARTICULAR = Span("<program>", 0, 0, 0)
 
 
 def _offset(e: ir.FieldOf) -> tuple[int, ir.Expr]:
-    """The number of a field among the flat fields of its header, and that header."""
+    """Return a field's number among the flat fields of its header, and that header."""
     steps = []
     inner: ir.Expr = e
     while isinstance(inner, ir.FieldOf) and not isinstance(inner.type, Header):

@@ -153,7 +153,7 @@ class V1Externs:
     # -- messages -------------------------------------------------------------------------------
 
     def _digest(self, code: Primitives, s: ir.CallExtern) -> None:
-        """Values are copied, as simple_switch reads the fields at the end of the pipeline."""
+        """Copy the values first, as simple_switch reads the fields at the end of the pipeline."""
         elements: list[Json] = []
         self._copy(code, s.args[1], elements)
         at = len(self.learn_lists) + 1

@@ -185,7 +185,7 @@ class ParserStates:
 
 
 def _fields(place: object) -> Iterator[FieldAt]:
-    """The fields of a place, in the order in which they lie in a packet."""
+    """Yield the fields of a place in packet order."""
     if isinstance(place, FieldAt):
         yield place
     elif isinstance(place, HeaderAt | StructAt):
@@ -197,7 +197,7 @@ def _fields(place: object) -> Iterator[FieldAt]:
 
 
 def _instances(place: object) -> Iterator[HeaderAt]:
-    """The headers of a place."""
+    """Yield the headers of a place."""
     if isinstance(place, HeaderAt):
         yield place
     elif isinstance(place, StructAt):
@@ -232,13 +232,13 @@ def _transition(
 
 
 def _bytes(values: Sequence[int], widths: Sequence[int]) -> str:
-    """The values one after another, each padded to whole bytes."""
+    """Return the values one after another as hexadecimal text, each padded to whole bytes."""
     texts = (f"{v:0{2 * ((w + 7) // 8)}x}" for v, w in zip(values, widths, strict=True))
     return "0x" + "".join(texts)
 
 
 def _masks(match: ir.Match, width: int, case: ir.SelectCase) -> list[tuple[int, int]]:
-    """A component of a keyset as pairs of value and mask."""
+    """Return a component of a keyset as pairs of value and mask."""
     ones = (1 << width) - 1
 
     def number(e: ir.Expr) -> int:
@@ -263,7 +263,7 @@ def _masks(match: ir.Match, width: int, case: ir.SelectCase) -> list[tuple[int, 
 
 
 def _prefixes(low: int, high: int, width: int) -> Iterator[tuple[int, int]]:
-    """The fewest prefixes that together are the range from low to high."""
+    """Return the fewest prefixes that together are the range from low to high."""
     ones = (1 << width) - 1
     while low <= high:
         size = low & -low if low else 1 << width

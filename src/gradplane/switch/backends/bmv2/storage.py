@@ -102,7 +102,7 @@ def _header(t: Type) -> Header:
 
 
 def _inside(header: str, name: str, t: Type) -> Place:
-    """The place of a field of a header; a struct in a header is laid out in place."""
+    """Return the place of a header's field; a struct in a header is laid out in place."""
     if isinstance(t, Struct):
         return StructAt(tuple(_inside(header, f"{name}.{f.name}", f.type) for f in t.fields), t)
     return FieldAt(header, name, t)

@@ -137,7 +137,7 @@ class _V1Program:
         return found | {"result_target": result} | self._owner(e)
 
     def _owner(self, e: ir.ExternInstance) -> Json:
-        """The table of a direct counter or meter; there are as many cells as entries."""
+        """Return the table of a direct counter or meter, which has a cell per entry."""
         for table in self._program.tables:
             if e in (table.counter, table.meter):
                 return {"binding": table.name, "size": table.size}
@@ -256,7 +256,7 @@ def _calls(
     outer: Sequence[Json] = (),
     late: set[ir.Var] | None = None,
 ) -> Iterator[tuple[ir.CallExtern, list[Json]]]:
-    """The checksum calls of a block, each with the conditions around it.
+    """Return the checksum calls of a block, each with the conditions around it.
 
     Assignments ahead of the first call are done in `before`. Later ones can only be to local
     variables, and are passed over: lists have been traced to the fields that they are made of. A
@@ -284,7 +284,7 @@ def _calls(
 
 
 def _headers(place: Place) -> list[str]:
-    """The header instances of a place, in the order in which they are emitted."""
+    """Return the header instances of a place, in the order in which they are emitted."""
     if isinstance(place, HeaderAt):
         return [place.name]
     if isinstance(place, StackAt):

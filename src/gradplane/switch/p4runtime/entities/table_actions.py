@@ -8,7 +8,7 @@ from finsy.proto import p4i, p4r
 
 from gradplane.switch.p4runtime.catalog import TableAction, TableInfo, find
 from gradplane.switch.p4runtime.status_errors import RpcError
-from gradplane.switch.runtime.entries import ActionData, GroupRef, MemberRef, OneShot, Target
+from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot
 
 _FORMS = {
     "action": "an action",
@@ -36,7 +36,7 @@ def show_action(table: TableInfo, data: ActionData) -> p4r.Action:
     return message
 
 
-def read_target(table: TableInfo, message: p4r.TableAction, default: bool = False) -> Target:
+def read_target(table: TableInfo, message: p4r.TableAction, default: bool = False) -> EntryAction:
     """Decode the target of an entry, in one of the forms that the table's implementation allows."""
     form = message.WhichOneof("type")
     allowed = _allowed_forms(table)
@@ -56,7 +56,7 @@ def read_target(table: TableInfo, message: p4r.TableAction, default: bool = Fals
     return _read_one_shot(table, message.action_profile_action_set)
 
 
-def show_target(table: TableInfo, target: Target) -> p4r.TableAction:
+def show_target(table: TableInfo, target: EntryAction) -> p4r.TableAction:
     match target:
         case ActionData():
             return p4r.TableAction(action=show_action(table, target))

@@ -273,7 +273,7 @@ def _check_idle(info: TableInfo, message: p4r.TableEntry) -> None:
 
 def _need_timeout(info: TableInfo, what: str) -> None:
     if not info.table.support_timeout:
-        raise _error(info, f"{what} is set, but the source does not say support_timeout = true")
+        raise _error(info, f"{what} is set, but the source does not set support_timeout = true")
 
 
 def _key(info: TableInfo, entry: Entry) -> EntryKey:

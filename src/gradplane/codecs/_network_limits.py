@@ -1,0 +1,46 @@
+"""Limits of the P4 programs: codes that thc.p4 sums, error bounds that tos_compress.p4 knows.
+
+THC (section 4.3): a code stands for 0 to g, the granularity, so a sum over w workers is at most
+g w.
+"""
+
+from typing import Literal, get_args
+
+SumWidth = Literal[8, 16]
+"""The bits of a sum that the P4 program can be compiled for."""
+SUM_WIDTHS: tuple[SumWidth, ...] = get_args(SumWidth)
+MAX_CODES = 16
+"""A code travels in a field of four bits."""
+ErrorBound = Literal[6, 8, 10]
+"""k of an error bound 2^-k of compressed values (INCEPTIONN)."""
+ERROR_BOUNDS: tuple[ErrorBound, ...] = get_args(ErrorBound)
+
+
+def code_overflow(codes: int) -> str | None:
+    """Return None if a packet's fields hold so many different codes, else a message."""
+    if codes <= MAX_CODES:
+        return None
+    return f"{codes} codes do not fit the packets' 4-bit fields: use a codec of 4 bits or fewer"
+
+
+def sum_bits(granularity: int, workers: int) -> int:
+    """Return ceil(log2(g w + 1)), the bits that a sum over `workers` workers needs."""
+    return (granularity * workers).bit_length()
+
+
+def sum_overflow(granularity: int, quorum: int, width: int) -> str | None:
+    """Return None if sums fit `width` bits, else a message with the numbers and remedies.
+
+    A slot closes at the quorum, so no sum has more summands.
+    """
+    if sum_bits(granularity, quorum) <= width:
+        return None
+    largest, limit = granularity * quorum, 2**width - 1
+    needed = sum_bits(granularity, quorum)
+    remedies = [f"sum_bits = {wider}" for wider in SUM_WIDTHS if wider >= needed][:1]
+    if quorum <= limit:
+        remedies.append(f"granularity ≤ {limit // quorum}")
+    return (
+        f"granularity {granularity} × {quorum} workers = {largest} does not fit {width}-bit sums: "
+        f"use {' or '.join(remedies)}"
+    )

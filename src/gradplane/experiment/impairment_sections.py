@@ -1,0 +1,129 @@
+"""[[impairment]]: the keys of each model, which gradplane.hosts.impairments.verdicts explains.
+
+Hosts get the values as they are dumped here, complete, and trust them.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from gradplane.experiment.sections import Section
+from gradplane.hosts.impairments.packet_types import FLOWS
+from gradplane.hosts.wire.aggregation import MAX_WORKERS
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Count = Annotated[int, Field(ge=1)]
+Number = Annotated[int, Field(ge=0)]
+
+
+def _one_type(kind: str) -> str:
+    if kind not in FLOWS["all"]:
+        expected = ", ".join(f"'{known}'" for known in FLOWS["all"])
+        raise PydanticCustomError("literal_error", "unknown type", {"expected": expected})
+    return kind
+
+
+def _flow(flow: Any) -> Any:
+    """Return the packet types of a flow: its name, or a list of types."""
+    listed = [flow] if isinstance(flow, str) else flow
+    known = (*FLOWS, *FLOWS["all"])
+    if not isinstance(listed, list | tuple) or any(kind not in known for kind in listed):
+        names, types = (", ".join(f"'{name}'" for name in group) for group in (FLOWS, FLOWS["all"]))
+        expected = {"expected": f"{names} or a list of {types}"}
+        raise PydanticCustomError("literal_error", "unknown flow", expected)
+    return flow
+
+
+PacketType = Annotated[str, AfterValidator(_one_type)]
+
+
+class ImpairmentSection(Section):
+    """The keys of every model."""
+
+    link: str = "*"
+    direction: Literal["up", "down", "both"] = "both"
+    flow: Annotated[Any, AfterValidator(_flow)] = "all"
+    seed: int | None = None
+
+
+class BernoulliSection(ImpairmentSection):
+    """Each packet is lost with probability `rate`."""
+
+    model: Literal["bernoulli"]
+    rate: Share
+
+
+class NthSection(ImpairmentSection):
+    """Every n-th packet is lost."""
+
+    model: Literal["nth"]
+    n: Count
+
+
+class BurstSection(ImpairmentSection):
+    """Gilbert and Elliott's model."""
+
+    model: Literal["burst"]
+    p: Share
+    r: Share
+    loss: Share = 1.0
+
+
+class ListedPacket(Section):
+    """What must be equal in a packet, and its verdict."""
+
+    link: str | None = None
+    direction: Literal["up", "down"] | None = None
+    job: Number | None = None
+    type: PacketType | None = None
+    round: Number | None = None
+    slot: Number | None = None
+    attempt: Number | None = None
+    peer: str | None = None
+    verdict: Literal["drop", "delay", "leave out"] = "drop"
+    delay_ns: Number = 0
+
+
+class DropListSection(ImpairmentSection):
+    """The packets of a list."""
+
+    model: Literal["drop list"]
+    packets: tuple[ListedPacket, ...] = Field(strict=False)
+
+
+class StragglerSection(ImpairmentSection):
+    """Some workers are slow, or left out, in some rounds of training."""
+
+    model: Literal["straggler"]
+    workers: tuple[Annotated[int, Field(ge=0, lt=MAX_WORKERS)], ...] | None = Field(
+        default=None, strict=False
+    )
+    count: int | None = Field(default=None, ge=1)
+    delay_ms: float | None = Field(default=None, ge=1e-6)
+    leave_out: bool = False
+    probability: float | None = Field(default=None, ge=0, le=1)
+    every: int | None = Field(default=None, ge=1)
+    rounds: tuple[Number, ...] | None = Field(default=None, strict=False)
+
+    @model_validator(mode="after")
+    def _check_alternatives(self) -> "StragglerSection":
+        if (self.workers is None) == (self.count is None):
+            raise _contradiction("either workers (a list) or count")
+        if (self.delay_ms is not None) == self.leave_out:
+            raise _contradiction("either delay_ms or leave_out = true")
+        if sum(key is not None for key in (self.probability, self.every, self.rounds)) > 1:
+            raise _contradiction("one of probability, every and rounds")
+        return self
+
+
+def _contradiction(way_out: str) -> PydanticCustomError:
+    return PydanticCustomError(
+        "contradiction", "impairment straggler: give {out}", {"out": way_out}
+    )
+
+
+Impairment = Annotated[
+    BernoulliSection | NthSection | BurstSection | DropListSection | StragglerSection,
+    Field(discriminator="model"),
+]
