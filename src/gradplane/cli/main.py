@@ -390,7 +390,8 @@ def compile_for(
     if target not in backends.names():
         allowed = " or ".join(backends.names())
         raise typer.BadParameter(f"{target!r}: use {allowed}", param_hint="--target")
-    compiled = programs.compiled(program, include, define)
+    macros = [f"{name}={value}" for name, value in backends.macros(target).items()]
+    compiled = programs.compiled(program, include, [*macros, *define])
     for warning in compiled.warnings:
         print(warning.render(compiled.reporter.lines), file=sys.stderr)
     text = programs.compiled_for(target, compiled, arch)

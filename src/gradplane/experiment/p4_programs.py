@@ -40,9 +40,13 @@ class P4Program:
         """Return its source with all includes. Raises CompileError where one is missing."""
         return device_config(self.path, self.include_dirs, self.defines)
 
-    def compiled_for(self, switch: str) -> bytes:
-        """Return it as a back end of `switch.backends` writes it. Raises CompileError."""
-        return compiled_for(switch, compiled(self.path, (), self.defines)).encode()
+    def compiled_for(self, switch: str) -> tuple[bytes, bytes]:
+        """Return its P4Info, and what a back end of `switch.backends` makes of it.
+
+        Raises CompileError.
+        """
+        found = compiled(self.path, (), backends.macros(switch) | dict(self.defines))
+        return p4info(found.program).encode(), compiled_for(switch, found).encode()
 
 
 def find(program: str, folder: Path = Path()) -> Path:

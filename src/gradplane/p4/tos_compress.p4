@@ -404,7 +404,6 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
         key = { hdr.udp.dst_port : exact; }
         actions = { set_format; }
         default_action = set_format(0, 0);
-        entries = { STREAM_PORT : set_format(16, 0); }
         size = 1024;
     }
 
@@ -510,7 +509,10 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
                 meta.reason = LOCAL;
             } else if (meta.kind == VALUES) {
                 bounds.apply();
-                formats.apply();
+                // Not an entry: a table that has some in the source takes no others on BMv2.
+                if (formats.apply().miss && hdr.udp.dst_port == STREAM_PORT) {
+                    set_format((bit<8>) MESSAGE_BYTES, 0);
+                }
                 if (standard_metadata.checksum_error == 1) {
                     meta.reason = BAD_CHECKSUM;
                 } else if (meta.bound == 0) {

@@ -1,7 +1,8 @@
 """Back ends: a compiled program in the form that another switch takes, a folder for each.
 
 A folder `backends/NAME/` has a function `compile_text(arch, program, digests)`, which returns the
-text that switch NAME loads. May import ir, runtime and arch.
+text that switch NAME loads, and MACROS, those that programs for this switch are compiled with. May
+import ir, runtime and arch.
 """
 
 from __future__ import annotations
@@ -24,4 +25,10 @@ def names() -> list[str]:
 def get(name: str) -> Backend:
     """Return the back end of that name, one of `names()`."""
     found: Backend = importlib.import_module(f"{__name__}.{name}").compile_text
+    return found
+
+
+def macros(name: str) -> Mapping[str, str]:
+    """Return the macros that a back end's programs are compiled with, as other compilers do it."""
+    found: Mapping[str, str] = importlib.import_module(f"{__name__}.{name}").MACROS
     return found
