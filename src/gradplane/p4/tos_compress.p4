@@ -140,6 +140,8 @@ struct metadata_t {
     bit<16>  removed;
     bit<16>  added;
     bit<16>  padding;           // tags behind the last value
+    bit<1>   restoring;
+    bit<1>   malformed;
 }
 
 #include "include/bursts.p4"
@@ -375,6 +377,11 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
     Compress() compress;
     Walk() walk;
     Decompress() decompress;
+    Finish() finish;
+    LastBytes() last_bytes;
+
+    bit<128> rest;
+    bool again = false;     // not the packet's first pass
 
     action host() { meta.to_host = 1; }
 
@@ -410,7 +417,15 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
     // -- restoring ------------------------------------------------------------------------------
 
     action start() {
-        meta.later = hdr.shim.count;
+        meta.restoring = 1;
+        if (hdr.shim.count > VALUES_PER_PASS) {
+            meta.later = hdr.shim.count;        // nothing in this pass, which checks the packet
+        } else {
+            meta.values = hdr.shim.count;
+        }
+    }
+
+    action sum_bursts() {
         long_sum_t removed = (long_sum_t) (hdr.shim.count ++ hdr.shim.bound ++ hdr.shim.flags);
         bit<16> last = meta.size >> 4;
         for (bit<16> i = 0; i <= last; i = i + 1) {
@@ -420,6 +435,7 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
     }
 
     action resume() {
+        meta.restoring = 1;
         meta.values = hdr.recirculation.values;
         meta.later = hdr.recirculation.later;
         meta.done = hdr.recirculation.done;
@@ -447,61 +463,56 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
         hdr.recirculation.added = meta.added;
     }
 
-    action finish() {
-        bit<16> length = UDP_BYTES + (hdr.shim.count << 2);
-        if (hdr.message.isValid()) {
-            length = length + MESSAGE_BYTES;
-        }
-        resize(hdr, length, meta.removed, meta.added);
-        remove_payload(hdr);
-        hdr.recirculation.setInvalid();
-        hdr.shim.setInvalid();
-        hdr.ipv4.tos[7:2] = MARKED;
-        meta.changed = 1;
-    }
-
     apply {
         if (hdr.recirculation.isValid()) {
+            again = true;
             resume();
-            hdr.blocks[meta.size >> 4] = { last_bytes(hdr) };
-            decompress.apply(hdr, meta);
-            if (meta.later != 0) {
-                pass_on();
-            } else {
-                finish();
-            }
-            exit;
-        }
-
-        to_host_ports.apply();
-        if (meta.kind == BURSTS && meta.from_host == 0 && meta.to_host == 1) {
-            if (standard_metadata.parser_error != error.NoError
-                    || standard_metadata.checksum_error == 1
-                    || !known_bound(hdr.shim.bound)
-                    || hdr.ipv4.total_length != hdr.udp.length + IPV4_BYTES) {
-                meta.padding = 1;
-            } else {
-                hdr.blocks[meta.size >> 4] = { last_bytes(hdr) };
+        } else {
+            to_host_ports.apply();
+            if (meta.kind == BURSTS && meta.from_host == 0 && meta.to_host == 1) {
                 start();
-                if (meta.later > VALUES_PER_PASS) {
-                    walk.apply(hdr, meta);
-                } else {
-                    meta.values = meta.later;
-                    meta.later = 0;
-                    decompress.apply(hdr, meta);
+                if (standard_metadata.parser_error != error.NoError
+                        || standard_metadata.checksum_error == 1
+                        || !known_bound(hdr.shim.bound)
+                        || hdr.ipv4.total_length != hdr.udp.length + IPV4_BYTES) {
+                    meta.malformed = 1;
                 }
             }
-            if (meta.padding != 0 || meta.at != meta.size) {
+        }
+
+        if (meta.restoring == 1) {
+            if (meta.malformed == 0) {
+                last_bytes.apply(hdr, rest);
+                hdr.blocks[meta.size >> 4] = { rest };
+                if (!again) {
+                    sum_bursts();
+                }
+                if (meta.values != 0) {
+                    decompress.apply(hdr, meta);
+                } else {
+                    walk.apply(hdr, meta);
+                }
+                if (meta.later == 0 || meta.values == 0) {
+                    if (meta.at != meta.size || meta.padding != 0) {
+                        meta.malformed = 1;
+                    }
+                }
+            }
+            if (meta.malformed == 1) {
                 malformed.count(0);
                 mark_to_drop(standard_metadata);
             } else {
-                decompressed.count(0);
-                if (meta.later != 0) {
-                    meta.at = 0;
-                    pass_on();
-                    recirculate_preserving_field_list(0);
+                if (!again) {
+                    decompressed.count(0);
+                }
+                if (meta.later == 0) {
+                    finish.apply(hdr, meta);
                 } else {
-                    finish();
+                    if (meta.values == 0) {
+                        meta.at = 0;
+                        recirculate_preserving_field_list(0);
+                    }
+                    pass_on();
                 }
             }
         } else if (meta.from_host == 1 && (meta.kind == VALUES || meta.kind == UNFIT)) {
@@ -536,7 +547,7 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
         if (standard_metadata.instance_type == INSTANCE_REPLICATION
                 && standard_metadata.egress_port == standard_metadata.ingress_port) {
             mark_to_drop(standard_metadata);        // flooded, but not back
-        } else {
+        } else if (!again) {
             port_out.count((bit<32>) standard_metadata.egress_port);
         }
     }

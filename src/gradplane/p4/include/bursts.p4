@@ -24,68 +24,75 @@ bit<16> folded_blocks(in long_sum_t sum) {
 
 // Sets new lengths, and updates the UDP checksum (if there is one) as in RFC 1624: a packet that
 // was damaged before keeps a wrong checksum. `removed`, `added`: sums of 16-bit words.
-void resize(inout headers_t hdr, in bit<16> length, in bit<16> removed, in bit<16> added) {
-    if (hdr.udp.checksum != 0) {
-        bit<16> gone = folded((bit<32>) removed + ((bit<32>) hdr.udp.length << 1));
-        hdr.udp.checksum = ~folded((bit<32>) ~hdr.udp.checksum + (bit<32>) ~gone
-            + (bit<32>) added + ((bit<32>) length << 1));
-        if (hdr.udp.checksum == 0) {
-            hdr.udp.checksum = 0xFFFF;
+control Resize(inout headers_t hdr, in bit<16> length, in bit<16> removed, in bit<16> added) {
+    apply {
+        if (hdr.udp.checksum != 0) {
+            bit<16> gone = folded((bit<32>) removed + ((bit<32>) hdr.udp.length << 1));
+            hdr.udp.checksum = ~folded((bit<32>) ~hdr.udp.checksum + (bit<32>) ~gone
+                + (bit<32>) added + ((bit<32>) length << 1));
+            if (hdr.udp.checksum == 0) {
+                hdr.udp.checksum = 0xFFFF;
+            }
         }
+        hdr.udp.length = length;
+        hdr.ipv4.total_length = length + IPV4_BYTES;
     }
-    hdr.udp.length = length;
-    hdr.ipv4.total_length = length + IPV4_BYTES;
 }
 
 // The last bytes of the payload, which do not fill a block, with zeros behind them.
-bit<128> last_bytes(in headers_t hdr) {
-    bit<16> two = 0;
-    if (hdr.last1.isValid()) {
-        two = hdr.last1.bytes ++ 8w0;
+control LastBytes(in headers_t hdr, out bit<128> block) {
+    apply {
+        bit<16> two = 0;
+        if (hdr.last1.isValid()) {
+            two = hdr.last1.bytes ++ 8w0;
+        }
+        bit<32> four = two ++ 16w0;
+        if (hdr.last2.isValid()) {
+            four = hdr.last2.bytes ++ two;
+        }
+        bit<64> eight = four ++ 32w0;
+        if (hdr.last4.isValid()) {
+            eight = hdr.last4.bytes ++ four;
+        }
+        block = eight ++ 64w0;
+        if (hdr.last8.isValid()) {
+            block = hdr.last8.bytes ++ eight;
+        }
     }
-    bit<32> four = two ++ 16w0;
-    if (hdr.last2.isValid()) {
-        four = hdr.last2.bytes ++ two;
-    }
-    bit<64> eight = four ++ 32w0;
-    if (hdr.last4.isValid()) {
-        eight = hdr.last4.bytes ++ four;
-    }
-    bit<128> all = eight ++ 64w0;
-    if (hdr.last8.isValid()) {
-        all = hdr.last8.bytes ++ eight;
-    }
-    return all;
 }
 
 // Puts the first bytes of a block, less than 16, behind the new blocks.
-void put_last(inout headers_t hdr, in bit<128> block, in bit<4> length) {
-    bit<64> eight = block[127:64];
-    if (length[3:3] == 1) {
-        hdr.new8 = { eight };
-        eight = block[63:0];
-    }
-    bit<32> four = eight[63:32];
-    if (length[2:2] == 1) {
-        hdr.new4 = { four };
-        four = eight[31:0];
-    }
-    bit<16> two = four[31:16];
-    if (length[1:1] == 1) {
-        hdr.new2 = { two };
-        two = four[15:0];
-    }
-    if (length[0:0] == 1) {
-        hdr.new1 = { two[15:8] };
+control PutLast(inout headers_t hdr, in bit<128> block, in bit<4> length) {
+    apply {
+        bit<64> eight = block[127:64];
+        if (length[3:3] == 1) {
+            hdr.new8 = { eight };
+            eight = block[63:0];
+        }
+        bit<32> four = eight[63:32];
+        if (length[2:2] == 1) {
+            hdr.new4 = { four };
+            four = eight[31:0];
+        }
+        bit<16> two = four[31:16];
+        if (length[1:1] == 1) {
+            hdr.new2 = { two };
+            two = four[15:0];
+        }
+        if (length[0:0] == 1) {
+            hdr.new1 = { two[15:8] };
+        }
     }
 }
 
-void remove_payload(inout headers_t hdr) {
-    hdr.blocks.pop_front(MAX_BLOCKS);
-    hdr.last8.setInvalid();
-    hdr.last4.setInvalid();
-    hdr.last2.setInvalid();
-    hdr.last1.setInvalid();
+control RemovePayload(inout headers_t hdr) {
+    apply {
+        hdr.blocks.pop_front(MAX_BLOCKS);
+        hdr.last8.setInvalid();
+        hdr.last4.setInvalid();
+        hdr.last2.setInvalid();
+        hdr.last1.setInvalid();
+    }
 }
 
 // Turns words into bursts, if that makes the packet shorter.
@@ -98,6 +105,16 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
     bit<16> size = bursts << 1;                         // bytes of the bursts
     bit<16> last = meta.words >> 2;                     // the block that is not full
     limits_t limits = limits_of(meta.bound);
+    long_sum_t removed = 0;
+    long_sum_t added = 0;
+    bit<16> end = 0;                                    // of the new payload
+    bit<128> begun = 0;                                 // its last block
+    bit<128> rest;
+
+    LastBytes() last_bytes;
+    PutLast() put_last;
+    Resize() resize;
+    RemovePayload() remove_payload;
 
     action measure() {
         words_t bytes = 0;
@@ -114,12 +131,9 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
     }
 
     action pack() {
-        long_sum_t removed = 0;
-        long_sum_t added = (long_sum_t) (count ++ meta.bound ++ hdr.shim.flags);
+        added = (long_sum_t) (count ++ meta.bound ++ hdr.shim.flags);
         bit<16> left = count;
         bit<16> at = first;
-        bit<16> end = 0;        // of the new payload
-        bit<128> begun = 0;     // its last block
         for (bit<16> b = 0; b < bursts; b = b + 1) {
             words_t words = hdr.blocks[at].bytes ++ hdr.blocks[at + 1].bytes;
             at = at + 2;
@@ -165,13 +179,11 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
         hdr.new_blocks[full].setInvalid();
         hdr.new_blocks[full + 1].setInvalid();
         hdr.new_blocks[full + 2].setInvalid();
-        put_last(hdr, begun, end[3:0]);
-        resize(hdr, hdr.udp.length - (count << 2) + SHIM_BYTES + size,
-            folded_blocks(removed), folded_blocks(added));
     }
 
     apply {
-        hdr.blocks[last] = { last_bytes(hdr) };
+        last_bytes.apply(hdr, rest);
+        hdr.blocks[last] = { rest };
         hdr.blocks[last + 1] = { 0 };
         measure();
         if (SHIM_BYTES + size >= count << 2) {
@@ -188,7 +200,10 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
                 hdr.message = hdr.blocks[0];
             }
             pack();
-            remove_payload(hdr);
+            put_last.apply(hdr, begun, end[3:0]);
+            resize.apply(hdr, hdr.udp.length - (count << 2) + SHIM_BYTES + size,
+                folded_blocks(removed), folded_blocks(added));
+            remove_payload.apply(hdr);
             hdr.ipv4.tos[7:2] = COMPRESSED;
             meta.kind = BURSTS;
             meta.changed = 1;
@@ -225,11 +240,13 @@ control Walk(inout headers_t hdr, inout metadata_t meta) {
 control Decompress(inout headers_t hdr, inout metadata_t meta) {
     bit<16> bursts = (meta.values + BURST - 1) >> 3;
     limits_t limits = limits_of(hdr.shim.bound);
+    bit<16> tags = 0;
+    words_t words = 0;
+
+    PutLast() put_last;
 
     action unpack() {
         long_sum_t added = 0;
-        bit<16> tags = 0;
-        words_t words = 0;
         for (bit<16> b = 0; b < bursts; b = b + 1) {
             bit<16> block = meta.at >> 4;
             bit<8> before = (bit<8>) meta.at[3:0] << 3;
@@ -252,18 +269,47 @@ control Decompress(inout headers_t hdr, inout metadata_t meta) {
             meta.at = meta.at + 2 + (bit<16>) sum_of(bytes);
         }
         meta.added = folded((bit<32>) meta.added + (bit<32>) folded_blocks(added));
-        meta.padding = 0;
-        if (meta.values[2:0] != 0) {
-            bit<16> full = meta.values >> 2;
-            hdr.new_blocks[full].setInvalid();
-            hdr.new_blocks[full + 1].setInvalid();
-            bit<128> rest = meta.values[2:2] == 1 ? words[127:0] : words[255:128];
-            put_last(hdr, rest, meta.values[1:0] ++ 2w0);
-            meta.padding = tags >> ((bit<8>) meta.values[2:0] << 1);
-        }
     }
 
-    apply { unpack(); }
+    // The last burst may be short.
+    action cut_off() {
+        bit<16> full = meta.values >> 2;
+        hdr.new_blocks[full].setInvalid();
+        hdr.new_blocks[full + 1].setInvalid();
+        meta.padding = tags >> ((bit<8>) meta.values[2:0] << 1);
+    }
+
+    apply {
+        unpack();
+        meta.padding = 0;
+        if (meta.values[2:0] != 0) {
+            cut_off();
+            bit<128> rest = words[255:128];
+            if (meta.values[2:2] == 1) {
+                rest = words[127:0];
+            }
+            put_last.apply(hdr, rest, meta.values[1:0] ++ 2w0);
+        }
+    }
+}
+
+// Ends the last pass: a marked packet of words.
+control Finish(inout headers_t hdr, inout metadata_t meta) {
+    Resize() resize;
+    RemovePayload() remove_payload;
+
+    apply {
+        bit<16> length = UDP_BYTES + (hdr.shim.count << 2);
+        if (hdr.message.isValid()) {
+            length = length + MESSAGE_BYTES;
+        }
+        resize.apply(hdr, length, meta.removed, meta.added);
+        remove_payload.apply(hdr);
+        hdr.recirculation.setInvalid();
+        hdr.shim.setInvalid();
+        hdr.ipv4.tos[7:2] = MARKED;
+        meta.changed = 1;
+    }
 }
 
 #endif
