@@ -329,7 +329,12 @@ def bench(
 
 
 @p4_app.command()
-def check(program: Program, include: Includes = [], define: Defines = []) -> None:  # noqa: B006
+def check(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors")] = False,
+) -> None:
     """Compile a program, for any architecture, and report its errors and warnings."""
     from gradplane.experiment import p4_programs as programs
     from gradplane.switch.arch.registry import why_not
@@ -347,6 +352,8 @@ def check(program: Program, include: Includes = [], define: Defines = []) -> Non
         note = needed(compiled.program)
         if note is not None:
             print(note.render({}), file=sys.stderr)
+    if strict and compiled.warnings:
+        raise typer.Exit(1)
     print(f"{program}: ok")
 
 
