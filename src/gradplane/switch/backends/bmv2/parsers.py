@@ -17,7 +17,7 @@ from gradplane.switch.backends.bmv2.storage import (
 )
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool, Union, Varbit
-from gradplane.switch.source import refuse
+from gradplane.switch.source import Span, refuse
 
 MAX_CASES = 4096  # of one select, after ranges became masks
 NO_MATCH = "$no_match"
@@ -64,7 +64,7 @@ class ParserStates:
 
     def _state(self, at: int, state: ir.State) -> Json:
         operations = self._operations(state.body)
-        key = [self._key(e, operations) for e in state.select]
+        key = [self._key(e, operations, state.span) for e in state.select]
         if not state.select:
             transitions = [_transition("default", state.cases[0].next)]
         else:
@@ -81,8 +81,9 @@ class ParserStates:
 
     # -- transitions ----------------------------------------------------------------------------
 
-    def _key(self, e: ir.Expr, operations: list[Json]) -> Json:
+    def _key(self, e: ir.Expr, operations: list[Json], span: Span) -> Json:
         code = Primitives(self._storage, self._externs)
+        code.code.span = span
         place = code.code.place(e)
         if isinstance(place, FieldAt):
             return {"type": "field", "value": place.reference}
@@ -123,6 +124,7 @@ class ParserStates:
 
     def _operation(self, s: ir.Stmt) -> list[Json]:
         code = Primitives(self._storage, self._externs)
+        code.code.span = s.span
         match s:
             case ir.Extract():
                 return [self._extract(s, code)]

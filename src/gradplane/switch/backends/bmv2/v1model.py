@@ -177,8 +177,8 @@ class _V1Program:
     # -- checksums ------------------------------------------------------------------------------
 
     def _checksums_of(self, block: str, verify: bool, code: Primitives | None) -> None:
-        code_of = Expressions(self._storage)
         control = self._controls[block]
+        code_of = Expressions(self._storage, span=control.span)
         for stmt, conditions in _calls(control, control.body, code_of, code):
             data, target = stmt.args[1], code_of.place(stmt.args[2])
             if not isinstance(target, FieldAt):
@@ -210,7 +210,7 @@ class _V1Program:
 
     def _deparser(self) -> Json:
         control, order = self._controls["dep"], list[str]()
-        expressions = Expressions(self._storage)
+        expressions = Expressions(self._storage, span=control.span)
         for stmt in control.body:
             place = expressions.place(stmt.value) if isinstance(stmt, ir.Emit) else None
             if place is None:
