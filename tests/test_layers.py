@@ -29,8 +29,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "report": {"codecs", "experiment", "records"},
     "runner": PARTS | {"experiment", "records", "report"},
     "replayer": PARTS | {"experiment", "records", "runner"},
-    "studies": PARTS | {"experiment", "records", "report", "runner"},
-    "cli": PARTS | {"differ", "experiment", "records", "report", "runner", "replayer", "studies"},
+    "sweeps": PARTS | {"experiment", "records", "report", "runner"},
+    "studies": PARTS | {"experiment", "records", "report", "runner", "sweeps"},
+    "cli": PARTS
+    | {"differ", "experiment", "records", "report", "runner", "replayer", "sweeps", "studies"},
 }
 
 ENTRY_POINTS = {"__init__.py", "__main__.py"}  # of the package: they import the rooms they open

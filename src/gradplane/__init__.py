@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from pandas import DataFrame
+
     from gradplane.experiment.schema import Experiment
     from gradplane.records.summary import Summary
     from gradplane.replayer.replay_run import ReplayResult
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "replay", "resume", "run"]
+__all__ = ["__version__", "replay", "resume", "run", "sweep"]
 
 
 def run(
@@ -38,3 +40,15 @@ def replay(
     from gradplane.replayer import replay_run
 
     return replay_run.replay(folder, settings, **options)
+
+
+def sweep(
+    experiment: str | Path | Experiment | None = None,
+    over: Sequence[str] | Mapping[str, Sequence[Any]] = (),
+    out: str | Path | None = None,
+    **options: Any,
+) -> DataFrame:
+    """Run an experiment over a grid and under several seeds; see gradplane.sweeps.sweep.sweep."""
+    from gradplane.sweeps import sweep as sweeping
+
+    return sweeping.sweep(experiment, over, out, **options)

@@ -1,9 +1,17 @@
-"""Hints for an unknown name. Every room may import this module; it imports none."""
+"""Hints for an unknown name, and quotes for messages.
+
+Every room may import this module; it imports none.
+"""
 
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 _SIMILARITY = 0.6  # difflib's ratio, from 0 (nothing in common) to 1
+
+
+def quoted(value: object) -> str:
+    """Return a name or text in double quotes, as TOML has it; any other value as Python has it."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def nearest(
@@ -13,13 +21,13 @@ def nearest(
     return get_close_matches(name, sorted(known), count, similarity)
 
 
-def did_you_mean(name: str, known: Iterable[str], quoted: Callable[[str], str] = str) -> str:
+def did_you_mean(name: str, known: Iterable[str], quote: Callable[[str], str] = str) -> str:
     """Return `did you mean NAME?` with the nearest known name, or "" if none resembles `name`."""
     close = nearest(name, known)
-    return f"did you mean {quoted(close[0])}?" if close else ""
+    return f"did you mean {quote(close[0])}?" if close else ""
 
 
-def hint(name: str, known: Iterable[str], quoted: Callable[[str], str] = str) -> str:
+def hint(name: str, known: Iterable[str], quote: Callable[[str], str] = str) -> str:
     """Return did_you_mean() or, where that is empty, the list of the known names."""
     names = list(known)
-    return did_you_mean(name, names, quoted) or f"known: {', '.join(names)}"
+    return did_you_mean(name, names, quote) or f"known: {', '.join(names)}"

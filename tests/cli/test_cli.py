@@ -179,7 +179,7 @@ def test_a_replay_with_settings_says_its_network(
 def test_an_unknown_codec_is_refused(command: Command) -> None:
     status, _, errors = command("codecs", "bench", "thd")
     assert status == 1
-    assert errors.startswith("gradplane: no codec 'thd', did you mean 'thc'?")
+    assert errors.startswith('gradplane: no codec "thd", did you mean "thc"?')
 
 
 def test_p4_check_and_info(command: Command, tmp_path: Path) -> None:

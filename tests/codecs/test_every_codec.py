@@ -18,7 +18,9 @@ NORMAL = np.random.default_rng(1).standard_normal(5000).astype(np.float32)
 
 
 def contents(name: str) -> dict[str, Any]:
-    return json.loads((VECTORS / f"{name}.json").read_text())
+    path = VECTORS / f"{name}.json"
+    assert path.exists(), f"{path} is missing: docs/codecs.md shows how to write a codec's vectors"
+    return json.loads(path.read_text())
 
 
 def cases() -> list[Any]:

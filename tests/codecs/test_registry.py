@@ -22,16 +22,16 @@ def test_names_are_the_files() -> None:
 
 def test_unknown_name() -> None:
     listed = ", ".join(codecs.names())
-    assert message("thx") == f"no codec 'thx', did you mean 'thc'? there are {listed}"
-    assert message("_hadamard") == f"no codec '_hadamard'; there are {listed}"
+    assert message("thx") == f'no codec "thx", did you mean "thc"? there are {listed}'
+    assert message("_hadamard") == f'no codec "_hadamard"; there are {listed}'
 
 
 def test_unknown_parameter() -> None:
     assert message("thc", granularty=3) == (
-        "thc has no parameter 'granularty', did you mean 'granularity'? "
+        'thc has no parameter "granularty", did you mean "granularity"? '
         "its parameters: bits, granularity, p"
     )
-    assert message("float32", bits=3) == "float32 has no parameter 'bits'; it has none"
+    assert message("float32", bits=3) == 'float32 has no parameter "bits"; it has none'
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """docs/codecs.md: its blocks run, every codec is in it, and its new codec works as it says."""
 
+import json
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ DOC = ROOT / "docs" / "codecs.md"
 TEXT = DOC.read_text()
 PYTHON = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 NEW = PYTHON[-1]
+(VECTORS,) = re.findall(r"^```python vectors\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 USE = """
 import numpy as np
 from gradplane import codecs
@@ -80,6 +82,15 @@ def test_the_new_codec_trains(package: Path) -> None:
     flags = [word for setting in settings for word in ("--set", setting)]
     output = _python(package, "-m", "gradplane", "run", "mine.toml", "--net", "sim", *flags)
     assert "test accuracy" in output and "report: " in output
+
+
+def test_the_new_codecs_vectors_are_written(package: Path) -> None:
+    (package / "tests" / "codecs" / "vectors").mkdir(parents=True)
+    _python(package, "-c", VECTORS)
+    written = json.loads((package / "tests" / "codecs" / "vectors" / "int16.json").read_text())
+    shipped = json.loads((ROOT / "tests" / "codecs" / "vectors" / "int8.json").read_text())
+    assert written.keys() == shipped.keys()
+    assert [case.keys() for case in written["cases"]] == 8 * [shipped["cases"][0].keys()]
 
 
 def test_the_other_blocks_run() -> None:

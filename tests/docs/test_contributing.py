@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md's topology works as it stands: one new file, and an experiment runs on it."""
+"""CONTRIBUTING.md's topology and scheme work as they stand: a file each, and an experiment."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text()
-(DUMBBELL,) = re.findall(r"^```python\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
+DUMBBELL, HALF = re.findall(r"^```python(?: scheme)?\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 USE = """
 from gradplane import topologies
@@ -44,10 +44,11 @@ baseline = false
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a folder with a copy of gradplane in it, and the document's topology added."""
+    """Return a folder with a copy of gradplane, the document's topology and scheme added."""
     folder: Path = tmp_path_factory.mktemp("package")
     shutil.copytree(ROOT / "src" / "gradplane", folder / "gradplane")
     (folder / "gradplane" / "topologies" / "dumbbell.py").write_text(DUMBBELL)
+    (folder / "gradplane" / "aggregations" / "half.py").write_text(HALF)
     (folder / "dumbbell.toml").write_text(EXPERIMENT)
     return folder
 
@@ -66,5 +67,8 @@ def test_the_new_topology_is_found(package: Path) -> None:
 
 
 def test_an_experiment_runs_on_it(package: Path) -> None:
-    output = _python(package, "-m", "gradplane", "run", "dumbbell.toml", "--net", "sim")
+    arguments = ("run", "dumbbell.toml", "--net", "sim", "--set", "job.aggregation=half")
+    output = _python(package, "-m", "gradplane", *arguments)
     assert "test accuracy" in output and "report: " in output
+    resolved = next((package / "runs").glob("*/experiment.toml")).read_text()
+    assert 'pull = { name = "float16" }' in resolved

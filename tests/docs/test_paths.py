@@ -16,6 +16,7 @@ FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 # Folders that a command writes, and files of worked examples.
 MADE = {
     "baseline/",
+    "aggregations/half.py",
     "build/router.json",
     "codecs/int16.py",
     "pcap/",

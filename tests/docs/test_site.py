@@ -45,3 +45,10 @@ def test_every_document_has_a_page(site: Path) -> None:
 def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     for file in [*site.rglob("*.html"), *site.rglob("*.css")]:
         assert EXTERNAL.findall(file.read_text()) == [], file.name
+
+
+def test_state_diagrams_are_drawn(site: Path) -> None:
+    page = (site / "architecture.html").read_text()
+    assert "stateDiagram" not in page
+    assert page.count('<svg class="states"') == 2
+    assert all(page.count(f">{state}</text>") == 1 for state in ("SENDING", "SILENT", "MISSED"))

@@ -57,8 +57,8 @@ def test_schemes_are_found_by_file_name() -> None:
         (
             f"{RING}local_steps = 2\n",
             5,
-            'local_steps = 2 with aggregation = "ring": only a parameter server\'s workers may have'
-            ' nothing to say in a round: use aggregation = "ps" without marked, or local_steps = 1',
+            'local_steps = 2 with aggregation = "ring": only a parameter server\'s workers may send'
+            ' nothing in a round: use aggregation = "ps" without marked, or local_steps = 1',
         ),
         (
             'push = [["*", "thc"]]\n',

@@ -130,7 +130,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("[[job]]\npush = 4\n", "e.toml:2: job.0.push = 4: expected a table"),
         (
             '[[job]]\npush = [["w*", "thc"]]\n',
-            "e.toml:2: no tensor is called 'w*': model mlp has layer0.weights, layer0.bias,"
+            'e.toml:2: no tensor is called "w*": model mlp has layer0.weights, layer0.bias,'
             " layer1.weights, layer1.bias",
         ),
         (
@@ -139,7 +139,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             '[[job]]\npush = [["*", 3]]\n',
-            "e.toml:2: ['*', 3]: expected a pattern and a codec, as in a list such as"
+            'e.toml:2: ["*", 3]: expected a pattern and a codec, as in a list such as'
             ' [["*.weights", "threelc"], ["*", "float32"]]',
         ),
         (
@@ -163,8 +163,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             "[topology]\ndelay = 2\n",
-            'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if it is'
-            " meant",
+            'e.toml:2: delay = 2 is 2 ns: write the unit, such as delay = "2ms", or "2ns" if'
+            " nanoseconds are meant",
         ),
         (
             '[topology]\ndelay = "2ms"\n[[job]]\ntimeout_ms = 3\n',
@@ -236,11 +236,11 @@ def test_a_refusal_names_place_key_and_what_is_allowed(
     [
         (
             '[topology]\nrat = "1Gbit"\n',
-            "e.toml:2: topology star has no option 'rat': did you mean",
+            'e.toml:2: topology star has no option "rat": did you mean',
         ),
-        ('[[job]]\npush = "thb"\n', "e.toml:2: no codec 'thb', did you mean 'thc'?"),
+        ('[[job]]\npush = "thb"\n', 'e.toml:2: no codec "thb", did you mean "thc"?'),
         ("[[job]]\nbatch = 500\n", "e.toml:2: 1438 training rows over 4 workers are 359 each"),
-        ('[[job]]\nmodel = "mlq"\n', "e.toml:2: no model 'mlq': use one of mlp, softmax"),
+        ('[[job]]\nmodel = "mlq"\n', 'e.toml:2: no model "mlq": use one of mlp, softmax'),
         ('[[job]]\ndata = "no:x"\n', "e.toml:2: data no:x: cannot import no (No module named"),
         (
             '[[job]]\npush = "float32"\n',
@@ -373,7 +373,7 @@ def test_a_setting_is_named_where_it_is_wrong(tmp_path: Path) -> None:
             ["job.aggregation=ring", "job.reliability=retransmit", "job.push=float32"],
             '--set job.aggregation=ring: aggregation = "ring" with quorum = 2 of 4 workers',
         ),
-        (["job.push.bit=3"], "--set job.push.bit=3: thc has no parameter 'bit', did you mean"),
+        (["job.push.bit=3"], '--set job.push.bit=3: thc has no parameter "bit", did you mean'),
     ],
 )
 def test_a_setting_is_named_for_what_it_makes_wrong(

@@ -43,4 +43,4 @@ def test_a_copy_is_written_once(tmp_path: Path) -> None:
     assert str(exists.value) == f"{path} exists: give another file or folder"
     with pytest.raises(ExperimentError) as unknown:
         shipped.copy("thc-sta")
-    assert str(unknown.value).startswith("no shipped experiment 'thc-sta': did you mean")
+    assert str(unknown.value).startswith('no shipped experiment "thc-sta": did you mean')

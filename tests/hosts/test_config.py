@@ -62,5 +62,5 @@ def test_local_steps_and_codecs_by_tensor():
 
 
 def test_codec_errors_say_where():
-    with pytest.raises(ConfigError, match="^pull_codec: no codec 'thx'"):
+    with pytest.raises(ConfigError, match='^pull_codec: no codec "thx"'):
         make_codec(("thx", {}), "pull_codec")

@@ -160,7 +160,7 @@ def test_a_wrong_strategy_is_refused(strategy: str) -> None:
     with pytest.raises(ValueError) as error:
         iteration_time(THREE, strategy)
     assert str(error.value) == (
-        f"strategy '{strategy}': it must be 3 letters of N, G and C, one for each tensor in"
+        f'strategy "{strategy}": it must be 3 letters of N, G and C, one for each tensor in'
         " backward order"
     )
 

@@ -104,3 +104,24 @@ def test_lines_are_whole_even_where_a_run_fails(tmp_path: Path) -> None:
     for name in ("metrics.jsonl", "arrivals.jsonl"):
         for line in (tmp_path / name).read_text().splitlines():
             json.loads(line)
+
+
+def test_a_line_is_there_at_once_and_gets_its_accuracy_later(tmp_path: Path) -> None:
+    """A run that is killed between the two has the round; another job's lines stay as they are."""
+
+    def of(job: int, record: Record) -> Record:
+        return record | {"job": job}
+
+    def lines() -> list[tuple[int, int, float | None]]:
+        read = read_lines(tmp_path / "metrics.jsonl")
+        return [(line["job"], line["round"], line.get("test_accuracy")) for line in read]
+
+    with Recorder(tmp_path, [1, 1], lambda recorder, job: None, patience=10**9) as recorder:
+        for job in (0, 1):
+            recorder(of(job, round_record(0, 0)))
+        assert lines() == [(0, 0, None), (1, 0, None)]
+        recorder(of(0, epoch_record(0, 0)))
+        assert lines() == [(0, 0, 0.5), (1, 0, None)]
+        recorder(of(1, epoch_record(0, 0)))
+        recorder(of(0, round_record(0, 1, 1)))
+    assert lines() == [(0, 0, 0.5), (1, 0, 0.5), (0, 1, None)]

@@ -46,6 +46,26 @@ def test_a_stopped_run_may_have_cut_its_last_line(tmp_path: Path) -> None:
     assert str(caught.value) == f"{path}:2: damaged: the line is cut"
 
 
+@pytest.mark.parametrize(
+    ("content", "what"),
+    [
+        (b"\x1f\x8b\x08\x00", "byte 0x8b in column 2 is no text"),
+        (b"\x00" * 8, "column 1: Expecting value"),
+        (b'{"a": 1\x00\x00', "column 8: Expecting ',' delimiter"),
+        (b"garbage", "column 1: Expecting value"),
+        (b'{"a": 1', "the line is cut"),
+    ],
+)
+def test_only_the_begin_of_an_object_is_a_cut_line(
+    tmp_path: Path, content: bytes, what: str
+) -> None:
+    path = tmp_path / "impairments.jsonl"
+    path.write_bytes(content)
+    with pytest.raises(run_folder.FolderError) as caught:
+        list(run_folder.read_lines(path))
+    assert str(caught.value) == f"{path}:1: damaged: {what}"
+
+
 def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     path = tmp_path / "metrics.jsonl"
     path.write_text('{"a": 1}\n{"a":\n')

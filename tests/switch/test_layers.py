@@ -18,6 +18,7 @@ BELOW = {
     "jit": {"ir", "runtime", "interp"},
     "arch": {"ir", "runtime", "interp", "jit"},
     "backends": {"ir", "runtime", "arch"},
+    "frontends": {"ir"},
     "ports": {"runtime", "jit"},
     "p4runtime": {"ir", "runtime", "syntax", "arch"},
     "commands": {"ir", "runtime", "control_handles"},

@@ -51,12 +51,17 @@ STAR_OPTIONS = "delay, queue, rate, servers, workers"
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("strar", {}, f"no topology 'strar': did you mean 'star'? known: {', '.join(kinds())}"),
-        ("no/way", {}, f"no topology 'no/way': known: {', '.join(kinds())}"),
+        ("strar", {}, f'no topology "strar": did you mean "star"? known: {", ".join(kinds())}'),
+        ("no/way", {}, f'no topology "no/way": known: {", ".join(kinds())}'),
+        (
+            "star",
+            {"workers": 2, "leaves": 2},
+            f'topology star has no option "leaves": it is one of leaf-spine; known: {STAR_OPTIONS}',
+        ),
         (
             "star",
             {"workers": 2, "delays": 1},
-            f"topology star has no option 'delays': did you mean 'delay'? known: {STAR_OPTIONS}",
+            f'topology star has no option "delays": did you mean "delay"? known: {STAR_OPTIONS}',
         ),
         ("star", {}, "topology star needs workers"),
         (
@@ -72,8 +77,8 @@ STAR_OPTIONS = "delay, queue, rate, servers, workers"
         (
             "star",
             {"workers": 1, "rate": "10Mb"},
-            "rate = '10Mb': expected a number with a unit (bit, kbit, mbit, gbit),"
-            " such as '100Mbit'",
+            'rate = "10Mb": expected a number with a unit (bit, kbit, mbit, gbit),'
+            ' such as "100Mbit"',
         ),
         (
             "star",
@@ -83,7 +88,7 @@ STAR_OPTIONS = "delay, queue, rate, servers, workers"
         (
             "star",
             {"workers": 2, "delay": ["1ms", -1]},
-            "delay[1] = -1: expected a number with a unit (ns, us, ms, s), such as '2ms'",
+            'delay[1] = -1: expected a number with a unit (ns, us, ms, s), such as "2ms"',
         ),
         (
             "star",
@@ -126,13 +131,13 @@ LINK = Link("h1", "s1", 0, 1)
         (
             (H1,),
             (LINK, Link("s1", "s2", 2, 1)),
-            "a link leads to 's2', which does not exist: known: h1, s1",
+            'a link leads to "s2", which does not exist: known: h1, s1',
         ),
         ((H1, H2), (LINK,), "host h2 has interfaces []: a host has exactly one, numbered 0"),
         (
             (HostNode("h1", "10.0.0.300", "00:00:00:00:00:01"),),
             (LINK,),
-            "host h1: '10.0.0.300' is not an IPv4 address",
+            'host h1: "10.0.0.300" is not an IPv4 address',
         ),
     ],
 )

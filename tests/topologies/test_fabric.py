@@ -121,12 +121,12 @@ def test_routes_lead_to_every_host_from_everywhere(kind, workers, servers, size)
         (
             "ring",
             {"workers": 3, "fabric_delay": "1 hour"},
-            "fabric_delay = '1 hour': expected a number with a unit (ns, us, ms, s), such as '2ms'",
+            'fabric_delay = "1 hour": expected a number with a unit (ns, us, ms, s), such as "2ms"',
         ),
         (
             "leaf-spine",
             {"workers": 2, "spine": 1},
-            "topology leaf-spine has no option 'spine': did you mean 'spines'? known: delay,"
+            'topology leaf-spine has no option "spine": did you mean "spines"? known: delay,'
             " fabric_delay, fabric_queue, fabric_rate, hosts_per_leaf, leaves, queue, rate,"
             " servers, spines, workers",
         ),

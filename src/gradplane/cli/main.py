@@ -35,8 +35,15 @@ app.add_typer(p4_app, name="p4")
 Settings = Annotated[
     list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key: job.quorum=3")
 ]
-Out = Annotated[Path | None, typer.Option(help="The run folder; it must not exist")]
-Includes = Annotated[list[Path], typer.Option("-I", help="Folder of includes")]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder; it must not exist")]
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="Replaces the experiment's seeds")
+]
+Accuracy = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, metavar="X", help="Note when the test accuracy reaches X, as 0.95"),
+]
+Includes = Annotated[list[Path], typer.Option("-I", metavar="DIR", help="Folder of includes")]
 Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
 Externs = Annotated[
     Path | None, typer.Option(metavar="FILE.py", help="Implements user-defined externs")
@@ -103,8 +110,9 @@ def run(
         str | None, typer.Option(metavar="mininet|sim", help="Default: mininet where possible")
     ] = None,
     out: Out = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Replaces the experiment's seeds")] = None,
+    seed: Seed = None,
     settings: Settings = [],  # noqa: B006  (typer copies it)
+    target_accuracy: Accuracy = None,
     cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
     resume: Annotated[
         Path | None, typer.Option(metavar="RUN_DIR", help="Finish a run that was stopped")
@@ -117,16 +125,21 @@ def run(
 
     _check_network(net)
     if resume is not None:
-        if experiment or out or settings or cli or seed is not None:
+        if experiment or out or settings or cli or (seed, target_accuracy) != (None, None):
             raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
         with _stoppable():
             summary = run_experiment.resume(resume, net=net, console=True)
     elif experiment is None:
         raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
     elif launch.is_study(experiment):
+        if target_accuracy is not None:
+            hint = "--target-accuracy"
+            raise typer.BadParameter("a study has its own result: omit it", param_hint=hint)
         _run_study(experiment, out, net, seed, settings, cli)
         return
     else:
+        if target_accuracy is not None:
+            settings = [*settings, f"output.target_accuracy={target_accuracy}"]
         with _stoppable():
             summary = run_experiment.run(
                 experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True
@@ -165,10 +178,10 @@ def experiments(
         str | None, typer.Option(metavar="NAME", help="Write a copy of one, to edit it")
     ] = None,
     destination: Annotated[
-        Path | None, typer.Argument(metavar="[DEST]", help="With --copy: a file or a folder")
+        Path | None, typer.Argument(metavar="DEST", help="With --copy: a file or a folder")
     ] = None,
 ) -> None:
-    """List the shipped experiments, which `gradplane run NAME` runs."""
+    """List the shipped experiments; `gradplane run NAME` runs one."""
     from gradplane.cli import output_tables
     from gradplane.experiment import shipped
 
@@ -176,7 +189,7 @@ def experiments(
         _say(_console(), str(shipped.copy(copy, destination)))
         return
     if destination is not None:
-        raise typer.BadParameter("it is for --copy NAME", param_hint="DEST")
+        raise typer.BadParameter("only with --copy NAME", param_hint="DEST")
     _console().print(output_tables.experiments())
 
 
@@ -218,7 +231,7 @@ def replay(
     from gradplane.replayer import replay_run
 
     if net is not None and not settings:
-        raise typer.BadParameter("it is for --set", param_hint="--net")
+        raise typer.BadParameter("only with --set", param_hint="--net")
     _check_network(net)
     console = _console()
     if settings:
@@ -237,6 +250,73 @@ def replay(
         raise typer.Exit(1)
 
 
+@app.command()
+def sweep(
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+        ),
+    ] = None,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KEY=V1,V2,...", help="A key and the values it takes; may be repeated"
+        ),
+    ] = [],  # noqa: B006
+    seeds: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Runs of each point, under successive seeds"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="DIR", help="The sweep's folder; it must not exist"),
+    ] = None,
+    net: Annotated[str | None, typer.Option(metavar="mininet|sim", help="Default: sim")] = None,
+    settings: Settings = [],  # noqa: B006
+    target_accuracy: Accuracy = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler; default: this machine"),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Local processes; default: one for each core"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the sweep in the folder -o")
+    ] = False,
+) -> None:
+    """Run an experiment at every point of a grid and under several seeds; write one table."""
+    from gradplane.cli import output_tables
+    from gradplane.sweeps import sweep as sweeping
+
+    _check_network(net)
+    console = _console()
+    with _stoppable():
+        done = sweeping.carry_out(
+            experiment,
+            over,
+            out,
+            seeds=seeds,
+            net=net,
+            settings=settings,
+            target_accuracy=target_accuracy,
+            cluster_address=cluster,
+            workers=workers,
+            resume=resume,
+            console=console,
+        )
+    console.print(output_tables.sweep(done.results))
+    _say(console, f"report: {done.folder.path / 'report.html'}")
+    if done.failures:
+        runs = len(done.folder.plan.runs)
+        lines = [f"{len(done.failures)} of {runs} runs failed:"]
+        lines += [f"  {name}: {text}" for name, text in done.failures.items()]
+        lines.append(f"gradplane sweep --resume -o {done.folder.path} runs them again")
+        _fail("\n".join(lines))
+
+
 @app.command("compare-targets")
 def compare_targets(
     experiment: Annotated[
@@ -247,7 +327,7 @@ def compare_targets(
     ] = "embedded,bmv2",
     net: Annotated[str | None, typer.Option(metavar="mininet|sim")] = None,
     out: Out = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Replaces the experiment's seeds")] = None,
+    seed: Seed = None,
     settings: Settings = [],  # noqa: B006
 ) -> None:
     """Run an experiment on several switches; print the first difference, or that there is none."""
@@ -271,19 +351,28 @@ def compare_targets(
 
 @app.command()
 def report(
-    folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR...", show_default=False)],
-    out: Annotated[Path | None, typer.Option(help="The HTML file to write")] = None,
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR", show_default=False)],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The HTML file to write")] = None,
 ) -> None:
-    """Write the report of a run or a study, or the comparison of several runs."""
+    """Write the report of a run, a study or a sweep, or the comparison of several runs."""
     from gradplane.report import page as reports
     from gradplane.studies import launch
+    from gradplane.sweeps import sweep_folder
 
     studies = [folder for folder in folders if launch.is_folder(folder)]
-    if studies and len(folders) > 1:
+    sweeps = [folder for folder in folders if sweep_folder.is_sweep(folder)]
+    if (studies or sweeps) and len(folders) > 1:
+        kind = "study" if studies else "sweep"
         raise typer.BadParameter(
-            f"{studies[0]} is a study's folder, and only runs are compared: give it alone",
-            param_hint="RUN_DIR...",
+            f"{[*studies, *sweeps][0]} is a {kind}'s folder, and only runs are compared: give it"
+            " alone",
+            param_hint="RUN_DIR",
         )
+    if sweeps:
+        from gradplane.sweeps.sweep import write_report
+
+        _say(_console(), f"report: {write_report(sweeps[0], out)}")
+        return
     if studies:
         _say(_console(), f"report: {launch.write_report(studies[0], out)}")
         return
@@ -307,9 +396,11 @@ def list_codecs() -> None:
 
 @codecs_app.command()
 def bench(
-    names: Annotated[list[str] | None, typer.Argument(metavar="[NAME]...")] = None,
-    values: Annotated[int, typer.Option(min=1, help="Length of the vector")] = 1 << 20,
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="All codecs by default")
+    ] = None,
+    values: Annotated[int, typer.Option(metavar="N", min=1, help="Length of the vector")] = 1 << 20,
+    seed: Annotated[int, typer.Option(metavar="N", min=0)] = 1,
     profile: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="Of one codec: for `gradplane plan`")
     ] = None,
@@ -379,7 +470,9 @@ def info(
 @p4_app.command("compile")
 def compile_for(
     program: Program,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write")
+    ],
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     target: Annotated[str, typer.Option(metavar="bmv2", help="The switch to compile for")] = "bmv2",
@@ -396,14 +489,14 @@ def compile_for(
 
     if target not in backends.names():
         allowed = " or ".join(backends.names())
-        raise typer.BadParameter(f"{target!r}: use {allowed}", param_hint="--target")
+        raise typer.BadParameter(f'"{target}": use {allowed}', param_hint="--target")
     macros = [f"{name}={value}" for name, value in backends.macros(target).items()]
     compiled = programs.compiled(program, include, [*macros, *define])
     for warning in compiled.warnings:
         print(warning.render(compiled.reporter.lines), file=sys.stderr)
     text = programs.compiled_for(target, compiled, arch)
     if p4info is not None:
-        p4info.write_text(programs.p4info(compiled.program), "utf-8")
+        p4info.write_text(programs.p4info(compiled.program, target), "utf-8")
     output.write_text(text, "utf-8")
 
 
@@ -449,7 +542,8 @@ def plan(
         list[str], typer.Option("--constraint", metavar="RULE", help="compressions<=1, device=gpu")
     ] = [],  # noqa: B006
     out: Annotated[
-        Path | None, typer.Option(help="A folder for plan.json and plan.html; it must not exist")
+        Path | None,
+        typer.Option(metavar="DIR", help="For plan.json and plan.html; it must not exist"),
     ] = None,
     tree: Annotated[bool, typer.Option("--tree", help="Draw the tree of options instead")] = False,
 ) -> None:
@@ -483,13 +577,15 @@ def trace(
         str | None, typer.Option(metavar="HOST:PORT", help="Trace packets of a running switch")
     ] = None,
     port: Annotated[
-        int | None, typer.Option(min=0, help="The ingress port; default 1, with --at any")
+        int | None,
+        typer.Option(metavar="N", min=0, help="The ingress port; default 1, with --at any"),
     ] = None,
     where: Annotated[
         str | None, typer.Option(metavar="P4", help="With --at: hdr.ipv4.dst == 10.0.0.5")
     ] = None,
     count: Annotated[
-        int | None, typer.Option("--next", min=1, help="With --at: end after this many")
+        int | None,
+        typer.Option("--next", metavar="N", min=1, help="With --at: end after this many"),
     ] = None,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
@@ -502,15 +598,17 @@ def trace(
     """Trace a packet step by step, or the packets of a running switch."""
     if at is not None:
         if program is not None or packet is not None or externs is not None:
-            raise typer.BadParameter("it takes no program and no packet", param_hint="--at")
+            raise typer.BadParameter(
+                "only without a program, packet and externs", param_hint="--at"
+            )
         _trace_live(at, port, where, count, json, _tls(cacert, cert, key))
         return
     if cacert is not None:
-        raise typer.BadParameter("it is for --at", param_hint="--cacert")
+        raise typer.BadParameter("only with --at", param_hint="--cacert")
     if program is None or packet is None:
         raise typer.BadParameter("give FILE.p4 and --packet HEX, or --at HOST:PORT")
     if where is not None or count is not None:
-        raise typer.BadParameter("they are for --at", param_hint="--where, --next")
+        raise typer.BadParameter("only with --at", param_hint="--where, --next")
     from gradplane.experiment import p4_programs as programs
 
     try:
@@ -550,8 +648,8 @@ def diff(
     entries: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Commands, or runtime JSON; default random")
     ] = None,
-    packets: Annotated[int, typer.Option(min=1)] = 200,
-    seed: Annotated[int, typer.Option(min=0)] = 0,
+    packets: Annotated[int, typer.Option(metavar="N", min=1)] = 200,
+    seed: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
 ) -> None:
@@ -569,13 +667,13 @@ def diff(
 
 @app.command()
 def stf(
-    programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4...", show_default=False)],
-    engine: Annotated[str, typer.Option(help="jit or interpreter")] = "jit",
+    programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4", show_default=False)],
+    engine: Annotated[str, typer.Option(metavar="ENGINE", help="jit or interpreter")] = "jit",
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     externs: Externs = None,
 ) -> None:
-    """Run the packet tests of programs: the .stf file beside each."""
+    """Run the packet tests of programs, each in the .stf file beside it."""
     from gradplane.switch.stf import main as run_tests
     from gradplane.switch.switch import ENGINES
 
@@ -615,15 +713,16 @@ def lab(
 @app.command()
 def cli(
     file: Annotated[
-        Path | None, typer.Argument(metavar="[FILE]", help="Commands, or runtime JSON")
+        Path | None, typer.Argument(metavar="FILE", help="Commands, or runtime JSON")
     ] = None,
     at: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="The switch's P4Runtime server")
     ] = None,
     thrift_port: Annotated[
-        int | None, typer.Option(min=1, help="The switch's --thrift-port, instead of --at")
+        int | None,
+        typer.Option(metavar="N", min=1, help="The switch's --thrift-port, instead of --at"),
     ] = None,
-    thrift_ip: Annotated[str, typer.Option(help="The address of --thrift-port")] = "127.0.0.1",
+    thrift_ip: Annotated[str, typer.Option(metavar="IP", help="Of --thrift-port")] = "127.0.0.1",
     cacert: Cacert = None,
     cert: Cert = None,
     key: Key = None,
@@ -651,11 +750,15 @@ def shims(
 
 @app.command()
 def shell(
-    address: Annotated[str, typer.Option(help="The switch's P4Runtime server")] = "127.0.0.1:9559",
-    device_id: Annotated[int, typer.Option(min=0)] = 0,
-    election_id: Annotated[int, typer.Option(min=1, help="The highest one may write")] = 100,
+    address: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="The switch's P4Runtime server")
+    ] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
+    election_id: Annotated[
+        int, typer.Option(metavar="N", min=1, help="The highest one may write")
+    ] = 100,
     script: Annotated[
-        Path | None, typer.Option(help="Run this Python file instead of a prompt")
+        Path | None, typer.Option(metavar="FILE.py", help="Run this instead of a prompt")
     ] = None,
 ) -> None:
     """Open p4runtime-shell on a running switch; installs it separately on first use."""

@@ -13,13 +13,16 @@ from rich.text import Text
 
 from gradplane import codecs as compression
 from gradplane.experiment import shipped
-from gradplane.records.summary import Summary, queue_drops, rate, undelivered
+from gradplane.records.summary import Summary, queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
+from gradplane.sweeps.axes import label, short_names
+from gradplane.sweeps.page import estimate_text
 from gradplane.switch.ir import nodes as ir
 
 if TYPE_CHECKING:
     from gradplane.studies.study import StudyOutcome
+    from gradplane.sweeps.tables import Results
 
 
 def results(summary: Summary) -> Group:
@@ -34,6 +37,9 @@ def _job(runs: Sequence[dict[str, Any]], number: int) -> Table:
     jobs = [values["jobs"][number] for values in runs]
     table = _table(jobs[0]["name"], *("this run", "baseline")[: len(runs)])
     table.add_row("test accuracy", *(f"{job['test_accuracy']:.2%}" for job in jobs))
+    if target := jobs[0].get("time_to_accuracy"):
+        name = f"time to {100 * target['test_accuracy']:g}%"
+        table.add_row(name, *map(time_to_accuracy, jobs))
     for way in ("up", "down"):
         table.add_row(f"bytes {way} a round (+ headers)", *(_traffic(way, job) for job in jobs))
         if any(undelivered(job, way) for job in jobs):
@@ -134,6 +140,25 @@ def study(outcome: "StudyOutcome") -> Group:
         table.add_row(*row)
     notes = (Padding(Text(note), (0, 0, 1, 1)) for note in outcome.notes)
     return Group(Text(f" {outcome.title}", "bold"), table, *notes)
+
+
+def sweep(results: "Results") -> Table:
+    """Return a row for each point of a sweep: its parameters, means with intervals.
+
+    The report has all metrics; here are accuracy, time to the target accuracy if there is one, and
+    else the time of the training."""
+    named = {metric.name: metric for metric in results.metrics}
+    time = "seconds_to_accuracy" if "seconds_to_accuracy" in named else "seconds"
+    metrics = [named[name] for name in ("test_accuracy", time) if name in named]
+    plan = results.plan
+    heads = (metric.name.replace("_", " ") for metric in metrics)
+    keys = short_names([axis.key for axis in plan.axes]) or [plan.name]
+    table = _table(*keys, "runs", *heads)
+    for number, point in enumerate(plan.points):
+        values = [label(value) for value in point.values()] or ["all"]
+        cells = (estimate_text(results.estimate(number, m), m) for m in metrics)
+        table.add_row(*values, f"{results.count(number)}", *cells)
+    return table
 
 
 def program(compiled: ir.Program) -> Table:

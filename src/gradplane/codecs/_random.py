@@ -38,7 +38,7 @@ def _text(part: int | str) -> str:
 def mix(z: Any) -> Any:
     """Apply SplitMix64's output function to uint64 arrays; Numba compiles the same lines.
 
-    Numba's cached kernels do not notice a change here: remove codecs/__pycache__ after one.
+    Numba's cached kernels do not notice a change here: CONTRIBUTING.md says how to remove them.
     """
     z = (z ^ (z >> _S1)) * _M1
     z = (z ^ (z >> _S2)) * _M2

@@ -9,7 +9,7 @@ import pkgutil
 from pathlib import Path
 from typing import Any
 
-from gradplane._suggestions import did_you_mean
+from gradplane._suggestions import did_you_mean, quoted
 from gradplane.codecs._base import Codec, CodecError
 
 
@@ -23,13 +23,13 @@ def get(name: str, **params: Any) -> Codec:
     """Return the codec of that name; CodecError lists what exists if a name is unknown."""
     known = names()
     if name not in known:
-        raise CodecError(f"no codec {name!r}{_nearest(name, known)} there are {', '.join(known)}")
+        raise CodecError(f"no codec {_hinted(name, known)} there are {', '.join(known)}")
     kind = _load(name)
     known = [field.name for field in dataclasses.fields(kind)]  # type: ignore[arg-type]
     for param in params:
         if param not in known:
             listed = f"its parameters: {', '.join(known)}" if known else "it has none"
-            raise CodecError(f"{name} has no parameter {param!r}{_nearest(param, known)} {listed}")
+            raise CodecError(f"{name} has no parameter {_hinted(param, known)} {listed}")
     return kind(**params)
 
 
@@ -46,6 +46,6 @@ def _load(name: str) -> type[Codec]:
     return kinds[0]
 
 
-def _nearest(word: str, known: list[str]) -> str:
-    hint = did_you_mean(word, known, repr)
-    return f", {hint}" if hint else ";"
+def _hinted(word: str, known: list[str]) -> str:
+    hint = did_you_mean(word, known, quoted)
+    return f"{quoted(word)}, {hint}" if hint else f"{quoted(word)};"

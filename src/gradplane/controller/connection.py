@@ -13,7 +13,7 @@ from finsy import p4entity
 from finsy.proto import U128, p4i, p4r
 from google.protobuf import text_format
 
-from gradplane.controller.controller_errors import ControllerError, RequestError
+from gradplane.controller.controller_errors import ControllerError, NoAnswerError, RequestError
 from gradplane.controller.targets import Target
 
 Entity = finsy.P4TableEntry | finsy.P4MulticastGroupEntry
@@ -259,4 +259,6 @@ class Connection:
         hint = f" ({_HINTS[error.code]})" if error.code in _HINTS else ""
         lines = details[:5] or [f"{error.code.name}: {error.message}{hint}"]
         more = [f"and {len(details) - 5} more"] if len(details) > 5 else []
-        return RequestError(f"{self.address}: {what} refused: " + "\n    ".join(lines + more))
+        late = error.code == finsy.GRPCStatusCode.DEADLINE_EXCEEDED
+        kind = NoAnswerError if late else RequestError
+        return kind(f"{self.address}: {what} refused: " + "\n    ".join(lines + more))

@@ -13,3 +13,7 @@ class PlanError(ControllerError):
 
 class RequestError(ControllerError):
     """The switch cannot be reached, or refused a request."""
+
+
+class NoAnswerError(RequestError):
+    """The switch did not answer in time, as on a machine with too much other work."""

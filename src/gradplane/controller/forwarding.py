@@ -22,7 +22,7 @@ def table(schema: finsy.P4Schema) -> str:
         if found.name.rpartition(".")[2] == _TABLE:
             return str(found.name)
     raise ControllerError(
-        f"the program on the switch has no table {_TABLE!r} (key {_KEY}: lpm, action"
+        f'the program on the switch has no table "{_TABLE}" (key {_KEY}: lpm, action'
         f" {_ACTION}(mac, port)) to install routes in"
     )
 

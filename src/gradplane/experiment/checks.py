@@ -7,6 +7,7 @@ from gradplane import aggregations
 from gradplane.aggregations.aggregation import PlacedJob
 from gradplane.controller.plan import quorum_problem
 from gradplane.experiment import p4_programs
+from gradplane.experiment.compute_times import workers_problem
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.document import Key, nearest
 from gradplane.experiment.impairment_sections import StragglerSection
@@ -49,6 +50,8 @@ def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:
             f"{job.size} workers from host {job.first_host} on do not fit the topology's {hosts}",
             ((*where, "workers"), (*where, "first_host"), ("topology", "workers")),
         )
+    if mismatch := workers_problem(job.compute_ms, job.size):
+        yield Problem(mismatch, ((*where, "compute_ms"), (*where, "workers")))
     assert job.quorum is not None, "not resolved"
     if problem := quorum_problem(job.quorum, job.size):
         keys = (*where, "quorum"), (*where, "workers"), ("topology", "workers")
@@ -118,6 +121,17 @@ def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
         if spec.count is not None and spec.count > least:
             text = f"impairment straggler: count = {spec.count}: the job has {least} workers"
             yield Problem(text, ((*where, "count"),))
+
+
+def traffic(experiment: Experiment, network: Topology) -> Iterator[Problem]:
+    """Yield ends of background flows that are no hosts."""
+    hosts = [host.name for host in network.hosts]
+    for index, section in enumerate(experiment.traffic):
+        for key in ("source", "destination"):
+            name = getattr(section, key)
+            if name not in hosts:
+                text = f'no host "{name}": {nearest(name, hosts)}'
+                yield Problem(text, (("traffic", index, key),))
 
 
 def _is_another(program: str, needed: str) -> bool:

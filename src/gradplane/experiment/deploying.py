@@ -15,7 +15,7 @@ from gradplane.controller.blocking import Setup
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import MAX_JOBS, JobPlan, Route
-from gradplane.experiment import checks, p4_programs
+from gradplane.experiment import checks, compute_times, p4_programs
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.experiment.document import ExperimentError, Key
@@ -56,7 +56,11 @@ def resolve(experiment: Experiment) -> Experiment:
         spec.model_copy(update=seed) if spec.seed is None else spec
         for spec in experiment.impairment
     )
-    return experiment.model_copy(update={"job": jobs, "impairment": impairments})
+    traffic = tuple(
+        flow.model_copy(update=seed) if flow.seed is None else flow for flow in experiment.traffic
+    )
+    resolved = {"job": jobs, "impairment": impairments, "traffic": traffic}
+    return experiment.model_copy(update=resolved)
 
 
 def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
@@ -92,9 +96,10 @@ def _plain(deployed: DeployedJob) -> Job:
 
 
 def baseline(deployment: Deployment) -> Deployment:
-    """Return the same training without compression, losses and stragglers."""
+    """Return the same training without compression, losses, stragglers and background traffic."""
     jobs = tuple(_plain(deployed) for deployed in deployment.jobs)
-    plain = {"job": jobs, "impairment": (), "output": Output(baseline=False)}
+    output = Output(baseline=False, target_accuracy=deployment.experiment.output.target_accuracy)
+    plain = {"job": jobs, "impairment": (), "traffic": (), "output": output}
     return deploy(resolve(deployment.experiment.model_copy(update=plain)))
 
 
@@ -134,11 +139,13 @@ class _Deploying:
                 self._problems += checks.marked(job, jobs)
                 jobs.append(job)
         self._problems += checks.impairments(experiment, network)
+        self._problems += checks.traffic(experiment, network)
         self._stop()
         setups = self._setups(network, jobs)
         self._stop()
         program = p4_programs.P4Program(path, _defines(experiment))
         hosts = tuple(config for job in jobs for config in _hosts(experiment, job))
+        hosts += tuple(_background(experiment, network, jobs[0]))
         return Deployment(experiment, target, network, program, tuple(jobs), hosts, setups)
 
     def _add(self, text: str, *keys: Key) -> None:
@@ -273,7 +280,7 @@ def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfi
         batch=job.batch,
         lr=job.lr,
         momentum=job.momentum,
-        compute_ns=round(job.compute_ms * 1e6),
+        compute_ns=compute_times.to_ns(job.compute_ms),
         seed=job.seed,
         sync=job.sync,
         sync_threshold=job.sync_threshold,
@@ -305,6 +312,18 @@ def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig
             log="",
             start_at=None,
         )
+
+
+def _background(
+    experiment: Experiment, network: Topology, first: DeployedJob
+) -> Iterator[HostConfig]:
+    """Yield a configuration for each host with background traffic."""
+    flows = [section.flow(n, network) for n, section in enumerate(experiment.traffic)]
+    for host in network.hosts:
+        own = tuple(flow for flow in flows if host.ip in (flow.source_ip, flow.destination_ip))
+        if own:
+            role = "gradplane.hosts.drivers.background:BackgroundTraffic"
+            yield HostConfig(host.name, host.ip, role, None, first.config, (), "", None, own)
 
 
 def _compression(network: Topology, switch: str, jobs: Sequence[DeployedJob]) -> Compression | None:

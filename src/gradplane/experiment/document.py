@@ -43,7 +43,7 @@ class Document:
 
         If that key has no line of its own, return the place of the nearest table around it."""
         places = [self._place(key) for key in keys]
-        return next((place for place in places if place.startswith("--set ")), places[0])
+        return next((place for place in places if place.startswith("--")), places[0])
 
     def _place(self, key: Key) -> str:
         for end in range(len(key), 0, -1):
@@ -99,6 +99,19 @@ def read(path: Path) -> Document:
     return Document(str(path), values, text)
 
 
+@dataclass(frozen=True)
+class Setting:
+    """A `KEY=VALUE` text, and the command-line option that it comes from, for messages."""
+
+    text: str
+    option: str = "--set"
+
+    @property
+    def place(self) -> str:
+        """The place that messages name."""
+        return f"{self.option} {self.text}"
+
+
 Complete = Callable[[Key, Any], Any]
 """Returns the table or list that a key has once it is complete, from the file's value or None."""
 
@@ -107,22 +120,26 @@ def _as_it_is(key: Key, value: Any) -> Any:
     return {} if value is None else value
 
 
-def override(document: Document, settings: Iterable[str], complete: Complete = _as_it_is) -> None:
+def override(
+    document: Document, settings: Iterable[str | Setting], complete: Complete = _as_it_is
+) -> None:
     """Apply `KEY=VALUE` settings in place. VALUE is a TOML value, or plain text.
 
     In `job.quorum=3` every job is meant, in `job.0.quorum=3` the first. `complete` gives the value
     of a key that a setting reaches into and that is no table or list in the file. Raises
     ExperimentError if a setting is no KEY=VALUE or points beyond what is there."""
-    for setting in settings:
-        dotted, equals, text = setting.partition("=")
+    for given in settings:
+        setting = given if isinstance(given, Setting) else Setting(given)
+        dotted, equals, text = setting.text.partition("=")
         if not equals or not dotted.strip():
-            raise ExperimentError(f"--set {setting}: expected KEY=VALUE, such as job.quorum=3")
+            raise ExperimentError(f"{setting.place}: expected KEY=VALUE, such as job.quorum=3")
         key = tuple(int(p) if p.isdigit() else p for p in dotted.strip().split("."))
-        setter = _Setter(document, _value(text), f"--set {setting}", complete)
+        setter = _Setter(document, parse_value(text), setting.place, complete)
         setter.assign(document.values, key, ())
 
 
-def _value(text: str) -> Any:
+def parse_value(text: str) -> Any:
+    """Return the TOML value that a text is, else the text itself."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -181,7 +198,7 @@ def dotted(key: Key) -> str:
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return `did you mean "x"?` if a known name is near, else the list of the known ones."""
-    return _suggestions.hint(name, sorted(known), lambda near: f'"{near}"')
+    return _suggestions.hint(name, sorted(known), _suggestions.quoted)
 
 
 def dumps(values: dict[str, Any]) -> str:

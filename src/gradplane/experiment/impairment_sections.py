@@ -70,6 +70,38 @@ class BurstSection(ImpairmentSection):
     loss: Share = 1.0
 
 
+class CorruptionSection(ImpairmentSection):
+    """Each packet is damaged with probability `rate`."""
+
+    model: Literal["corruption"]
+    rate: Share
+
+
+class DuplicationSection(ImpairmentSection):
+    """Each packet arrives twice with probability `rate`."""
+
+    model: Literal["duplication"]
+    rate: Share
+    delay_ms: float = Field(default=0.0, ge=0)
+
+
+class ReorderingSection(ImpairmentSection):
+    """Each packet is held back with probability `rate`."""
+
+    model: Literal["reordering"]
+    rate: Share
+    delay_ms: float = Field(ge=1e-6)
+
+
+class JitterSection(ImpairmentSection):
+    """Each packet is delayed by a time of its own."""
+
+    model: Literal["jitter"]
+    delay_ms: float = Field(default=0.0, ge=0)
+    jitter_ms: float = Field(ge=1e-6)
+    distribution: Literal["uniform", "normal"] = "uniform"
+
+
 class ListedPacket(Section):
     """What must be equal in a packet, and its verdict."""
 
@@ -81,7 +113,7 @@ class ListedPacket(Section):
     slot: Number | None = None
     attempt: Number | None = None
     peer: str | None = None
-    verdict: Literal["drop", "delay", "leave out"] = "drop"
+    verdict: Literal["drop", "delay", "leave out", "corrupt", "duplicate"] = "drop"
     delay_ns: Number = 0
 
 
@@ -124,6 +156,14 @@ def _contradiction(way_out: str) -> PydanticCustomError:
 
 
 Impairment = Annotated[
-    BernoulliSection | NthSection | BurstSection | DropListSection | StragglerSection,
+    BernoulliSection
+    | NthSection
+    | BurstSection
+    | CorruptionSection
+    | DuplicationSection
+    | ReorderingSection
+    | JitterSection
+    | DropListSection
+    | StragglerSection,
     Field(discriminator="model"),
 ]

@@ -7,9 +7,16 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from gradplane.experiment import p4_programs, shipped
+from gradplane.experiment.compute_times import with_trace
 from gradplane.experiment.deploying import DeploymentError, deploy, resolve
 from gradplane.experiment.deployment import Deployment
-from gradplane.experiment.document import Document, ExperimentError, override, read
+from gradplane.experiment.document import (
+    Document,
+    ExperimentError,
+    Setting,
+    override,
+    read,
+)
 from gradplane.experiment.schema import Experiment
 from gradplane.experiment.validation_text import completed, explain
 
@@ -17,7 +24,7 @@ __all__ = ["Experiment", "ExperimentError", "load", "load_deployment"]
 
 
 def load(
-    source: str | Path | Experiment, settings: Sequence[str] = (), seed: int | None = None
+    source: str | Path | Experiment, settings: Sequence[str | Setting] = (), seed: int | None = None
 ) -> Experiment:
     """Return the resolved and checked experiment that `load_deployment` deploys."""
     return load_deployment(source, settings, seed).experiment
@@ -25,7 +32,7 @@ def load(
 
 def load_deployment(
     source: str | Path | Experiment,
-    settings: Sequence[str] = (),
+    settings: Sequence[str | Setting] = (),
     seed: int | None = None,
     recorded: bool = False,
 ) -> Deployment:
@@ -36,9 +43,11 @@ def load_deployment(
     with a line for each thing that is wrong: place, key, what is allowed."""
     document = _document(source)
     everywhere = [f"seed={seed}", f"job.seed={seed}", f"impairment.seed={seed}"]
+    everywhere.append(f"traffic.seed={seed}")
     changes = [*settings, *([] if seed is None else everywhere)]
     override(document, changes, partial(completed, Experiment))
     experiment = _with_program(resolve(_validated(document)), document, source)
+    experiment = _with_traces(experiment, document)
     try:
         return deploy(experiment, advise=not recorded)
     except DeploymentError as error:
@@ -60,6 +69,21 @@ def _with_program(
         raise ExperimentError(f"{place}: {error}") from None
     switch = experiment.switch.model_copy(update={"program": str(program)})
     return experiment.model_copy(update={"switch": switch})
+
+
+def _with_traces(experiment: Experiment, document: Document) -> Experiment:
+    """Return the experiment with the rows of its traces of compute times, not their files' names.
+
+    A file is looked for from the experiment file's folder."""
+    jobs = []
+    for number, job in enumerate(experiment.job):
+        try:
+            times = with_trace(job.compute_ms, Path(document.name).parent)
+        except ExperimentError as error:
+            place = document.place(("job", number, "compute_ms"))
+            raise ExperimentError(f"{place}: {error}") from None
+        jobs.append(job.model_copy(update={"compute_ms": times}))
+    return experiment.model_copy(update={"job": tuple(jobs)})
 
 
 def _document(source: str | Path | Experiment) -> Document:

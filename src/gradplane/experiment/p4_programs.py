@@ -32,21 +32,23 @@ class P4Program:
         """The folders that its includes are looked for in."""
         return include_dirs(self.path)
 
-    def p4info(self) -> bytes:
-        """Return its P4Info as protobuf text. Raises CompileError, with every error found."""
-        return p4info(compiled(self.path, (), self.defines).program).encode()
+    def p4info(self, switch: str = "") -> bytes:
+        """Return its P4Info as protobuf text. switch: as `switch.backends` names it; "": ours.
+
+        Raises CompileError, with every error found."""
+        return p4info(self._compiled(switch).program, switch).encode()
 
     def packed_source(self) -> bytes:
         """Return its source with all includes. Raises CompileError where one is missing."""
         return device_config(self.path, self.include_dirs, self.defines)
 
-    def compiled_for(self, switch: str) -> tuple[bytes, bytes]:
-        """Return its P4Info, and what a back end of `switch.backends` makes of it.
+    def compiled_for(self, switch: str) -> bytes:
+        """Return it as a back end of `switch.backends` writes it. Raises CompileError."""
+        return compiled_for(switch, self._compiled(switch)).encode()
 
-        Raises CompileError.
-        """
-        found = compiled(self.path, (), backends.macros(switch) | dict(self.defines))
-        return p4info(found.program).encode(), compiled_for(switch, found).encode()
+    def _compiled(self, switch: str) -> Compiled:
+        macros = backends.macros(switch) if switch else {}
+        return compiled(self.path, (), {**macros, **self.defines})
 
 
 def find(program: str, folder: Path = Path()) -> Path:
@@ -118,9 +120,13 @@ def compiled_for(target: str, compiled: Compiled, arch: str | None = None) -> st
         raise CompileError(error.diagnostics, compiled.reporter.lines) from error
 
 
-def p4info(program: ir.Program) -> str:
-    """Return the P4Info of a program, as protobuf text."""
-    return p4info_text(build_p4info(program))
+def p4info(program: ir.Program, switch: str = "") -> str:
+    """Return the P4Info of a program, as protobuf text.
+
+    switch: for which it is, a name of `switch.backends`; "": the embedded one, as p4c writes it.
+    """
+    info = build_p4info(program)
+    return p4info_text(backends.p4info_for(switch, info, program) if switch else info)
 
 
 def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str:

@@ -11,8 +11,10 @@ from pydantic_core import PydanticCustomError
 
 from gradplane import aggregations
 from gradplane.codecs import ErrorBound, SumWidth
+from gradplane.experiment.compute_times import ComputeTime
 from gradplane.experiment.impairment_sections import Impairment
 from gradplane.experiment.sections import OpenSection, Section
+from gradplane.experiment.traffic_section import TrafficSection
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
@@ -99,7 +101,7 @@ class Job(Section):
     batch: int = Field(default=32, ge=1)
     lr: float = Field(default=0.1, gt=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
-    compute_ms: float = Field(default=1.0, ge=0)
+    compute_ms: ComputeTime = 1.0
     codec_ns_per_value: float = Field(default=0.0, ge=0)
     reduce_ns_per_value: float = Field(default=0.0, ge=0)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
@@ -122,6 +124,7 @@ class Output(Section):
 
     baseline: bool = True
     pcap: bool = False
+    target_accuracy: float | None = Field(default=None, gt=0, le=1)
 
 
 class Experiment(Section):
@@ -134,6 +137,7 @@ class Experiment(Section):
     switch: SwitchSection = SwitchSection()
     job: tuple[Job, ...] = Field(default=(Job(),), strict=False)
     impairment: tuple[Impairment, ...] = Field(default=(), strict=False)
+    traffic: tuple[TrafficSection, ...] = Field(default=(), strict=False)
     output: Output = Output()
 
     def values(self) -> dict[str, Any]:

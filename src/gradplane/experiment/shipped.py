@@ -40,7 +40,7 @@ def copy(name: str, destination: Path | None = None) -> Path:
 
     Raises ExperimentError for an unknown name, and for a file that exists."""
     if name not in names():
-        raise ExperimentError(f"no shipped experiment {name!r}: {nearest(name, names())}")
+        raise ExperimentError(f'no shipped experiment "{name}": {nearest(name, names())}')
     path = destination or Path(f"{name}.toml")
     if path.is_dir():
         path /= f"{name}.toml"

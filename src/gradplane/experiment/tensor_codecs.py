@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from gradplane import codecs
+from gradplane.experiment.document import inline
 from gradplane.experiment.schema import PER_TENSOR, Job, NamedModel
 from gradplane.hosts.config import ConfigError
 from gradplane.hosts.training import datasets as datasets
@@ -29,7 +30,7 @@ def host_codec(named: NamedModel, job: Job) -> Named:
         if not any(fnmatchcase(tensor.name, pattern) for tensor in tensors):
             known = ", ".join(tensor.name for tensor in tensors)
             raise ConfigError(
-                f"no tensor is called {pattern!r}: model {job.model.name} has {known}"
+                f'no tensor is called "{pattern}": model {job.model.name} has {known}'
             )
     return PER_TENSOR, {"parts": [[t.size, _rule(t, rules)] for t in tensors]}
 
@@ -49,7 +50,7 @@ def _checked(rule: Any) -> Rule:
         case [str(pattern), {"name": str()} as config]:
             pass
         case _:
-            raise ConfigError(f"{rule!r}: expected a pattern and a codec, as in {_FORM}")
+            raise ConfigError(f"{inline(rule)}: expected a pattern and a codec, as in {_FORM}")
     return pattern, codecs.get(**config).config
 
 

@@ -71,6 +71,8 @@ def _say(model: type[BaseModel], key: Key, kind: str, item: dict[str, Any]) -> s
         return f"unknown key {name}: {nearest(str(key[-1]), section.model_fields)}"
     if kind == "tuple_type" and isinstance(item["input"], dict):
         return f"[{name}] is a single table: write [[{name}]], as there may be several"
+    if kind == "refused":
+        return f"{name}: {item['msg']}"
     if kind in ("missing", "union_tag_not_found"):
         return f"{name} is missing"
     if kind == "union_tag_invalid":

@@ -13,7 +13,6 @@ values; an address may name another port, for which the switches then need a `fo
 import time
 from collections.abc import Sequence
 from concurrent.futures import Future
-from types import TracebackType
 from typing import Any
 
 import numpy as np
@@ -112,12 +111,7 @@ class Ring:
     def __enter__(self) -> "Ring":
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()
 
     def _call(self, name: str, x: Any, bound: int) -> Floats:

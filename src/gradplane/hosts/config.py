@@ -59,7 +59,7 @@ class JobConfig:
     batch: int
     lr: float
     momentum: float
-    compute_ns: int
+    compute_ns: Any  # of a gradient; see training/compute_times.py
     seed: int
     sync: bool
     sync_threshold: int  # synchronise when a worker missed more results than this in an epoch
@@ -81,8 +81,28 @@ class JobConfig:
 
 
 @dataclass(frozen=True)
+class Flow:
+    """A flow of background traffic. Times in ns since the start; rate in bit/s, headers included.
+
+    packet: bytes of a datagram after UDP. stop_ns, packets: where it ends, None: not before the
+    run. poisson: datagrams at random times of that mean rate, not at equal distances.
+    """
+
+    number: int
+    source_ip: str
+    destination_ip: str
+    rate: int
+    packet: int
+    start_ns: int
+    stop_ns: int | None
+    packets: int | None
+    poisson: bool
+    seed: int
+
+
+@dataclass(frozen=True)
 class HostConfig:
-    """One host of a job."""
+    """One host of a job, or of background traffic, which uses nothing of the job."""
 
     name: str
     ip: str
@@ -92,6 +112,7 @@ class HostConfig:
     impairments: tuple[dict[str, Any], ...]  # see impairments.py
     log: str  # JSON-lines file (sockets only)
     start_at: int | None  # ns; None: at once
+    flows: tuple[Flow, ...] = ()  # of background traffic that leave from here or arrive here
 
     def to_json(self) -> str:
         """Return the configuration as JSON text that from_json() reads."""
@@ -105,4 +126,5 @@ class HostConfig:
         addresses = ("aggregator", "server_address", "codec", "pull_codec")
         job |= {key: None if job[key] is None else tuple(job[key]) for key in addresses}
         job["worker_addresses"] = tuple(tuple(address) for address in job["worker_addresses"])
-        return cls(**raw | {"job": JobConfig(**job), "impairments": tuple(raw["impairments"])})
+        parts = {"job": JobConfig(**job), "impairments": tuple(raw["impairments"])}
+        return cls(**raw | parts | {"flows": tuple(Flow(**flow) for flow in raw["flows"])})

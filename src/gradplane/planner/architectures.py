@@ -27,7 +27,7 @@ class Parameter(NamedTuple):
     positions: int = 0
 
 
-class Architecture(NamedTuple):
+class ModelArchitecture(NamedTuple):
     """An architecture and the samples (or tokens) of one GPU's batch, as in Espresso's Table 4."""
 
     name: str
@@ -182,16 +182,16 @@ def _normed(name: str, values: int, outputs: int, side: int) -> Iterator[Paramet
 
 
 ARCHITECTURES = (
-    Architecture("vgg16", 32, vgg16),
-    Architecture("resnet101", 32, resnet101),
-    Architecture("ugatit", 2, ugatit),
-    Architecture("bert-base", 1024, bert_base),
-    Architecture("gpt2", 80, gpt2),
-    Architecture("lstm", 80, lstm),
+    ModelArchitecture("vgg16", 32, vgg16),
+    ModelArchitecture("resnet101", 32, resnet101),
+    ModelArchitecture("ugatit", 2, ugatit),
+    ModelArchitecture("bert-base", 1024, bert_base),
+    ModelArchitecture("gpt2", 80, gpt2),
+    ModelArchitecture("lstm", 80, lstm),
 )
 
 
-def text(architecture: Architecture) -> str:
+def text(architecture: ModelArchitecture) -> str:
     """Return the model file of an architecture."""
     rows, total = [], 0.0
     for name, values, positions in reversed(list(architecture.parameters())):

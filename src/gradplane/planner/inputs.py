@@ -24,13 +24,13 @@ class PlannerError(Exception):
     """A plan that cannot be made; the message has a line for each thing that is wrong."""
 
 
-class Table(BaseModel):
+class InputTable(BaseModel):
     """A table with the declared keys and no others."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Gradient(Table):
+class Gradient(InputTable):
     """A tensor of the model: its number of float32 values, and the time of its computation."""
 
     name: str
@@ -38,7 +38,7 @@ class Gradient(Table):
     compute: Seconds
 
 
-class Model(Table):
+class Model(InputTable):
     """A model: its tensors in backward order, and the time of the forward propagation."""
 
     name: str
@@ -46,7 +46,7 @@ class Model(Table):
     tensors: tuple[Gradient, ...] = Field(min_length=1, strict=False)
 
 
-class Curve(Table):
+class Curve(InputTable):
     """Times of a codec on one device at growing sizes, linear between them and beyond."""
 
     values: tuple[Positive, ...] = Field(min_length=2, strict=False)
@@ -62,7 +62,7 @@ class Curve(Table):
         return self
 
 
-class Compression(Table):
+class Compression(InputTable):
     """A codec: compressed bytes a byte, bytes that every message has besides, times by device.
 
     sums: whether a switch may add its codes; sum_bits, code_bits: their widths up and down.
@@ -78,14 +78,14 @@ class Compression(Table):
     cpu: Curve
 
 
-class Network(Table):
+class Network(InputTable):
     """A network: the bandwidth of each of its members, and the latency of one message."""
 
     gbit: Positive
     latency_us: float = Field(ge=0, allow_inf_nan=False)
 
 
-class SwitchAbility(Table):
+class SwitchAbility(InputTable):
     """The abilities of the switches between the machines.
 
     add: what they can sum. slots and payload bound the bytes in flight; passes is how often a
@@ -103,7 +103,7 @@ class SwitchAbility(Table):
     tos_ratio: float | None = Field(default=None, gt=0, le=1)
 
 
-class System(Table):
+class System(InputTable):
     """The system: machines, GPUs a machine, the links inside and between them, the switches."""
 
     name: str
@@ -116,7 +116,7 @@ class System(Table):
 
 
 Input = TypeVar("Input", Model, Compression, System)
-_FOLDERS: dict[type[Table], str] = {Model: "models", Compression: "codecs", System: "systems"}
+_FOLDERS: dict[type[InputTable], str] = {Model: "models", Compression: "codecs", System: "systems"}
 
 
 def shipped(kind: type[Input]) -> list[str]:
@@ -133,7 +133,7 @@ def load(kind: type[Input], source: str | Path) -> Input:
     if not Path(source).is_file():
         names = shipped(kind)
         if str(source) not in names:
-            hint = _suggestions.hint(str(source), names, lambda near: f'"{near}"')
+            hint = _suggestions.hint(str(source), names, _suggestions.quoted)
             raise PlannerError(
                 f"{source}: no such file, and no shipped {kind.__name__.lower()}: {hint}"
             )
@@ -146,7 +146,7 @@ def load(kind: type[Input], source: str | Path) -> Input:
         raise PlannerError("\n".join(_line(source, item) for item in error.errors())) from None
 
 
-def _folder(kind: type[Table]) -> Traversable:
+def _folder(kind: type[InputTable]) -> Traversable:
     return resources.files("gradplane.planner") / "data" / _FOLDERS[kind]
 
 
@@ -157,5 +157,9 @@ def _line(source: str | Path, item: object) -> str:
         return f"{source}: {key} is missing"
     if item["type"] == "extra_forbidden":
         return f"{source}: unknown key {key}"
-    found = "" if isinstance(item["input"], dict | list | tuple) else f" = {item['input']!r}"
+    found = (
+        ""
+        if isinstance(item["input"], dict | list | tuple)
+        else f" = {_suggestions.quoted(item['input'])}"
+    )
     return f"{source}: {key}{found}: {item['msg'].removeprefix('Value error, ')}"

@@ -209,7 +209,7 @@ def constraint(text: str) -> Constraint:
         return lambda option: (option[-1].phase == "flat") == (value == "flat")
     known = ["compressions<=1", "device=gpu", "device=cpu", "compress=all", "compress=inter"]
     known += ["shape=flat", "shape=hierarchical", *(f"without={routine}" for routine in _ROUTINES)]
-    hint = _suggestions.hint(text, known, lambda near: f'"{near}"')
+    hint = _suggestions.hint(text, known, _suggestions.quoted)
     raise PlannerError(f"constraint {text}: {hint}")
 
 

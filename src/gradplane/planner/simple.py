@@ -217,7 +217,7 @@ def _before_bubbles(tensors: Sequence[Tensor], strategy: str) -> set[int]:
 def _check(tensors: Sequence[Tensor], strategy: str) -> None:
     if len(strategy) != len(tensors) or set(strategy) - set(OPTIONS):
         raise ValueError(
-            f"strategy {strategy!r}: it must be {len(tensors)} letters of N, G and C, one for each"
+            f'strategy "{strategy}": it must be {len(tensors)} letters of N, G and C, one for each'
             " tensor in backward order"
         )
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from gradplane._suggestions import quoted
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.schema import Experiment
 from gradplane.records.record_types import Epoch, Result, Round, RunSummary, Stall, Verdict, fault
@@ -91,7 +92,9 @@ def check_arrivals(
         declared = _ARRIVALS.get(str(line.get("kind")))
         if declared is None:
             known = ", ".join(_ARRIVALS)
-            raise FolderError(f"{place}: damaged: kind {line.get('kind')!r} is none of {known}")
+            raise FolderError(
+                f"{place}: damaged: kind {quoted(line.get('kind'))} is none of {known}"
+            )
         _require(line, declared, place)
         job = line["job"]
         if job not in range(len(experiment.job)):
@@ -141,7 +144,8 @@ def _check_counts(
             if count != expected:
                 raise FolderError(
                     f"{path}: job {job}, round {training_round}, worker {worker}: {count} lines of"
-                    f" kind {kind!r}, other rounds or workers have {expected}: lines are missing"
+                    f" kind {quoted(kind)}, other rounds or workers have {expected}: lines are"
+                    " missing"
                 )
 
 
@@ -156,12 +160,12 @@ def check_verdicts(path: Path, lines: Sequence[Line], summary: Line | None) -> N
         for direction, count in ways.items():
             if found.pop((verdict, direction), 0) != count:
                 raise FolderError(
-                    f"{path}: not the {count} verdicts {verdict!r}, {direction}, that {SUMMARY}"
-                    " counts: lines are missing or were added"
+                    f"{path}: not the {count} verdicts {quoted(verdict)}, {direction}, that"
+                    f" {SUMMARY} counts: lines are missing or were added"
                 )
     for verdict, direction in found:
         raise FolderError(
-            f"{path}: verdicts {verdict!r}, {direction}, which {SUMMARY} does not count"
+            f"{path}: verdicts {quoted(verdict)}, {direction}, which {SUMMARY} does not count"
         )
 
 
@@ -175,4 +179,4 @@ def _require_bitmap(text: Any, place: str) -> None:
     try:
         int(text, 16)
     except (TypeError, ValueError):
-        raise FolderError(f"{place}: damaged: bitmap {text!r} is not hexadecimal") from None
+        raise FolderError(f"{place}: damaged: bitmap {quoted(text)} is not hexadecimal") from None

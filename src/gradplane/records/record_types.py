@@ -120,6 +120,15 @@ class Traffic(Payload):
 
 
 @with_config(ConfigDict(strict=True))
+class TimeToAccuracy(TypedDict):
+    """When a training first reached the target accuracy; None where it did not."""
+
+    test_accuracy: float
+    seconds: float | None
+    rounds: int | None
+
+
+@with_config(ConfigDict(strict=True))
 class JobSummary(TypedDict):
     """A job in summary.json."""
 
@@ -128,6 +137,7 @@ class JobSummary(TypedDict):
     rounds: int
     traffic: Traffic
     needed: NotRequired[Payload]
+    time_to_accuracy: NotRequired[TimeToAccuracy]
     parts: dict[str, float]
     missed: int
     weights: dict[str, str]
@@ -199,6 +209,17 @@ class SwitchSummary(TypedDict):
 
 
 @with_config(ConfigDict(strict=True))
+class FlowSummary(TypedDict):
+    """A flow of background traffic in summary.json; datagrams."""
+
+    source: str
+    destination: str
+    packet: int
+    sent: int
+    received: int
+
+
+@with_config(ConfigDict(strict=True))
 class TrainingSummary(TypedDict):
     """The values of summary.json about one training: the run's, or its baseline's."""
 
@@ -207,10 +228,12 @@ class TrainingSummary(TypedDict):
     seconds: float
     rounds_per_second: float
     losses_injected: dict[str, dict[Direction, int]]
+    time_to_accuracy: NotRequired[TimeToAccuracy]
     jobs: list[JobSummary]
     switches: dict[str, SwitchSummary]
     links: list[LinkSummary]
     link_bytes: LinkBytes
+    background: NotRequired[list[FlowSummary]]
 
 
 @with_config(ConfigDict(strict=True))

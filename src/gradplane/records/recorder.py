@@ -5,13 +5,14 @@ records of all its workers, and the accuracies where an epoch ended with it.
 """
 
 import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, TextIO
 
+from gradplane.hosts.impairments.verdict_kinds import ARRIVING
 from gradplane.records.run_folder import ARRIVALS, IMPAIRMENTS, METRICS
 
 Record = dict[str, Any]
@@ -25,6 +26,16 @@ _ARRIVALS = ("arrival", "norm", "epoch", "stall")
 
 class StallError(Exception):
     """No round ended for too long; the message names who waits for what, and who is missing."""
+
+
+@dataclass(frozen=True)
+class EpochEnd:
+    """A job at the end of an epoch: rounds so far, seconds since its start, accuracy from 0 to 1 on
+    the test rows as a mean over the workers."""
+
+    rounds: int
+    seconds: float
+    test_accuracy: float
 
 
 @dataclass
@@ -45,6 +56,7 @@ class JobTally:
     weights: dict[int, str] = field(default_factory=dict)  # by worker: the last parameters' digest
     traffic: Counter[str] = field(default_factory=Counter)
     parts: Counter[str] = field(default_factory=Counter)  # ns of PARTS, the workers' added up
+    curve: list[EpochEnd] = field(default_factory=list)  # in order
 
     def add_round(self, line: Record) -> None:
         """Take a line of metrics.jsonl."""
@@ -66,6 +78,15 @@ class JobTally:
         """Take a worker's record of an epoch's end."""
         self.accuracies[record["worker"]] = record["test_accuracy"]
         self.synchronised += record["worker"] == 0 and record["source"] is not None
+
+    def add_accuracy(self, line: Record) -> None:
+        """Take the line of an epoch's last round once it has the accuracies."""
+        seconds = (line["finished"] - (self.started or 0)) / 1e9
+        self.curve.append(EpochEnd(line["round"] + 1, seconds, line["test_accuracy"]))
+
+    def reached(self, test_accuracy: float) -> EpochEnd | None:
+        """Return the first end of an epoch with at least that accuracy; None if there is none."""
+        return next((end for end in self.curve if end.test_accuracy >= test_accuracy), None)
 
     def add_arrival(self, record: Record) -> None:
         """Take a worker's record of a result; a late one was recorded as lost before."""
@@ -101,12 +122,13 @@ class Recorder:
         self.jobs = [JobTally(count) for count in workers]
         self.verdicts: Counter[tuple[str, str]] = Counter()  # by (verdict, direction)
         self.stalls: dict[tuple[int, int], Record] = {}  # by (job, worker): the last
+        self.background: dict[int, Counter[str]] = {}  # by flow: datagrams sent and received
         self._on_round = on_round
         self._files: dict[str, TextIO] = {}
         self._folder = folder
         self._open: dict[tuple[int, int], list[Record]] = {}  # rounds that not all workers ended
         self._epochs: dict[tuple[int, int], list[Record]] = {}  # that not all workers ended
-        self._held: dict[int, Record] = {}  # by job: a line that may still get accuracies
+        self._rounds = _RoundLines(folder / METRICS)
         self._handlers: dict[str, Callable[[Record], None]] = {
             "round": self._round,
             "epoch": self._epoch,
@@ -115,21 +137,17 @@ class Recorder:
             "verdict": self._verdict,
             "stall": self._stall,
             "parts": self._server_parts,
+            "traffic": self._background,
         }
 
     def __enter__(self) -> "Recorder":
-        for name in (METRICS, IMPAIRMENTS, ARRIVALS):
+        self._rounds.open()
+        for name in (IMPAIRMENTS, ARRIVALS):
             self._files[name] = (self._folder / name).open("w", encoding="utf-8", buffering=1)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        for job in list(self._held):
-            self._release(job)
+    def __exit__(self, *error: object) -> None:
+        self._rounds.close()
         for file in self._files.values():
             file.close()
 
@@ -144,7 +162,7 @@ class Recorder:
     @property
     def drops(self) -> int:
         """The number of packets that the impairments have lost so far."""
-        return sum(n for (verdict, _), n in self.verdicts.items() if verdict != "delay")
+        return sum(n for (verdict, _), n in self.verdicts.items() if lost(verdict))
 
     def _round(self, record: Record) -> None:
         number, training_round = record["job"], record["round"]
@@ -153,8 +171,8 @@ class Recorder:
         job = self.jobs[number]
         if len(records) == job.workers:
             del self._open[number, training_round]
-            self._release(number)
-            line = self._held[number] = merge(records)
+            line = merge(records)
+            self._rounds.append(number, line)
             job.add_round(line)
             self._progress = max(self._progress, job.finished)
             self._lost.clear()
@@ -165,10 +183,10 @@ class Recorder:
         job.add_epoch(record)
         ended = self._epochs.setdefault((record["job"], record["epoch"]), [])
         ended.append(record)
-        if len(ended) == job.workers:  # the line held is that of the epoch's last round
+        if len(ended) == job.workers:  # the job's last line is that of the epoch's last round
             del self._epochs[record["job"], record["epoch"]]
-            for key in ("train_accuracy", "test_accuracy"):
-                self._held[record["job"]][key] = _mean(ended, key)
+            means = {key: _mean(ended, key) for key in ("train_accuracy", "test_accuracy")}
+            job.add_accuracy(self._rounds.amend(record["job"], means))
 
     def _arrival(self, record: Record) -> None:
         self.jobs[record["job"]].add_arrival(record)
@@ -180,6 +198,10 @@ class Recorder:
             job.parts[part] += job.workers * record[part]
             job.parts["communication"] -= job.workers * record[part]
 
+    def _background(self, record: Record) -> None:
+        counts = self.background.setdefault(record["flow"], Counter())
+        counts.update({way: record[way] for way in ("sent", "received")})
+
     def _done(self, record: Record) -> None:
         job = self.jobs[record["job"]]
         job.accuracies[record["worker"]] = record["test_accuracy"]
@@ -188,7 +210,7 @@ class Recorder:
     def _verdict(self, record: Record) -> None:
         self._write(IMPAIRMENTS, record)
         self.verdicts[record["verdict"], record["direction"]] += 1
-        if record["verdict"] != "delay":
+        if lost(record["verdict"]):
             self._lost[f"{record['link']} {record['direction']}"] += 1
 
     def _stall(self, record: Record) -> None:
@@ -205,14 +227,56 @@ class Recorder:
             lines.append(f"  packets lost by impairments meanwhile: {lost}")
         return "\n".join(lines)
 
-    def _release(self, job: int) -> None:
-        """Write the job's last line, which is complete now."""
-        line = self._held.pop(job, None)
-        if line is not None:
-            self._write(METRICS, line)
-
     def _write(self, file: str, record: Record) -> None:
-        self._files[file].write(json.dumps(record, separators=(",", ":")) + "\n")
+        self._files[file].write(_line(record))
+
+
+class _RoundLines:
+    """metrics.jsonl: each line is in the file at once, whatever ends the run.
+
+    An epoch's accuracies come after the line of its last round, which is then written anew: with
+    the lines of other jobs after it, in one call, and never shorter than it was.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._last: dict[int, tuple[int, Record]] = {}  # by job: where its last line begins
+
+    def open(self) -> None:
+        """Make the file, empty."""
+        self._file = self._path.open("w+b", buffering=0)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+    def append(self, job: int, line: Record) -> None:
+        """Write a job's next line."""
+        self._last[job] = self._file.seek(0, os.SEEK_END), line
+        self._file.write(_line(line).encode())
+
+    def amend(self, job: int, values: Record) -> Record:
+        """Add values to a job's last line, and return it."""
+        begin, line = self._last[job]
+        self._file.seek(begin)
+        former, *others = self._file.readlines()
+        self._last[job] = begin, line | values
+        amended = _line(line | values).encode()
+        os.pwrite(self._file.fileno(), b"".join([amended, *others]), begin)
+        growth = len(amended) - len(former)
+        for other, (place, its) in self._last.items():
+            if place > begin:
+                self._last[other] = place + growth, its
+        return line | values
+
+
+def _line(record: Record) -> str:
+    return json.dumps(record, separators=(",", ":")) + "\n"
+
+
+def lost(verdict: str) -> bool:
+    """Return whether a packet with that verdict of the impairments did not arrive in time."""
+    return verdict not in ARRIVING
 
 
 def _waiting(record: Record) -> str:

@@ -263,6 +263,8 @@ class RunData:
         jobs = [JobTally(job.size) for job in self.experiment.job]
         for line in self.metrics:
             jobs[line["job"]].add_round(line)
+            if "test_accuracy" in line:
+                jobs[line["job"]].add_accuracy(line)
             jobs[line["job"]].weights = {w["worker"]: w["weights"] for w in line["workers"]}
         for line in self.arrivals:
             if line["kind"] == "epoch":

@@ -151,13 +151,16 @@ def read_lines(path: Path, *, unfinished: bool = False) -> Iterator[dict[str, An
 
 def _object(line: bytes, place: str) -> dict[str, Any]:
     try:
-        found = json.loads(line)
-    except json.JSONDecodeError as error:
-        whole = line.endswith(b"\n")
-        what = f"column {error.colno}: {error.msg}" if whole else "the line is cut"
-        raise FolderError(f"{place}: damaged: {what}") from None
+        text = line.decode("utf-8")
+        found = json.loads(text)
     except UnicodeDecodeError as error:
-        raise FolderError(f"{place}: damaged: {error}") from None
+        byte = line[error.start]
+        text = f"byte 0x{byte:02x} in column {error.start + 1} is no text"
+        raise FolderError(f"{place}: damaged: {text}") from None
+    except json.JSONDecodeError as error:
+        cut = text.startswith("{") and text.isprintable()  # without the line's end
+        what = "the line is cut" if cut else f"column {error.colno}: {error.msg}"
+        raise FolderError(f"{place}: damaged: {what}") from None
     if not isinstance(found, dict):
         raise FolderError(f"{place}: damaged: a JSON object is expected")
     return found

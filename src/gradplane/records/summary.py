@@ -58,7 +58,11 @@ def outcome(
 
     tallies: the sums of each job's records. verdicts: how many by (verdict, direction). network:
     its counters. The accuracy is None where no epoch ended."""
+    target = experiment.output.target_accuracy
     jobs = [_job(job, tally) for job, tally in zip(experiment.job, tallies, strict=True)]
+    if target is not None:
+        for values, tally in zip(jobs, tallies, strict=True):
+            values["time_to_accuracy"] = _time_to_accuracy(target, [tally])
     accuracies = [job["test_accuracy"] for job in jobs]
     return {
         "test_accuracy": None if None in accuracies else sum(accuracies) / len(jobs),
@@ -66,8 +70,36 @@ def outcome(
         "seconds": max(tally.seconds for tally in tallies),
         "rounds_per_second": sum(job["rounds_per_second"] for job in jobs),
         "losses_injected": _injected(verdicts),
+        **({} if target is None else {"time_to_accuracy": _time_to_accuracy(target, tallies)}),
         "jobs": jobs,
     } | network
+
+
+def background(
+    experiment: Experiment, counts: Mapping[int, Mapping[str, int]]
+) -> dict[str, list[dict[str, Any]]]:
+    """Return summary.json's part about background traffic; empty if there is none."""
+    flows = [
+        {"source": flow.source, "destination": flow.destination, "packet": flow.packet}
+        | {way: counts.get(number, {}).get(way, 0) for way in ("sent", "received")}
+        for number, flow in enumerate(experiment.traffic)
+    ]
+    return {"background": flows} if flows else {}
+
+
+def _time_to_accuracy(target: float, tallies: Sequence[JobTally]) -> dict[str, float | None]:
+    """Return when the last of the jobs reached the target at the end of an epoch.
+
+    Seconds are in the experiment's time since each job's start; None where a job did not reach it.
+    """
+    ends = [tally.reached(target) for tally in tallies]
+    known = [end for end in ends if end is not None]
+    reached = len(known) == len(ends)
+    return {
+        "test_accuracy": target,
+        "seconds": max(end.seconds for end in known) if reached else None,
+        "rounds": max(end.rounds for end in known) if reached else None,
+    }
 
 
 def _job(job: Job, tally: JobTally) -> dict[str, Any]:
@@ -129,6 +161,18 @@ def undelivered(job: Mapping[str, Any], way: str) -> float:
 def queue_drops(values: Mapping[str, Any]) -> int:
     """Return how many packets the links' queues dropped in a training."""
     return sum(link["up_dropped"] + link["down_dropped"] for link in values["links"])
+
+
+def time_to_accuracy(values: Mapping[str, Any]) -> str:
+    """Return when a training, or a job of one, reached its target accuracy, as text.
+
+    "-" where it had no target."""
+    found = values.get("time_to_accuracy")
+    if found is None:
+        return "-"
+    if found["seconds"] is None:
+        return "not reached"
+    return f"{found['seconds']:.4g} s, {found['rounds']:,} rounds"
 
 
 def rate(per_second: float) -> str:

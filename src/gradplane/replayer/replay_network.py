@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
-from types import TracebackType
 
 from gradplane.controller import targets
 from gradplane.controller.blocking import configure
@@ -61,12 +60,7 @@ class ReplayNetwork:
             self._exit = on_failure.pop_all()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._exit.close()
 
     def send(self, source: Peer, to: Peer, payload: bytes, tos: int = 0) -> list[Answer]:

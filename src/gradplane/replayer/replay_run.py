@@ -142,13 +142,29 @@ def replay(
 def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experiment:
     """Return the run's experiment with settings; it loses and delays the recorded packets."""
     experiment = recorded.experiment
-    keys = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer", "verdict")
-    packets = [{key: line[key] for key in (*keys, "delay_ns")} for line in recorded.verdicts]
-    spec = {"model": "drop list", "packets": packets}
-    listed = (DropListSection.model_validate(spec),) if packets else ()
+    listed = tuple(
+        DropListSection.model_validate({"model": "drop list", "packets": packets})
+        for packets in _drop_lists(recorded.verdicts)
+    )
     name = f"{experiment.name}-replay"
     base = experiment.model_copy(update={"impairment": listed, "name": name})
     return load(base, settings)
+
+
+def _drop_lists(verdicts: Sequence[dict[str, Any]]) -> list[list[dict[str, Any]]]:
+    """Return the verdicts as drop lists. A packet's second verdict is in a second list, and so on,
+    as a list has one verdict for a packet, and several delays and copies add up."""
+    identity = ("link", "direction", "job", "type", "round", "slot", "attempt", "peer")
+    lists: list[list[dict[str, Any]]] = []
+    seen: Counter[tuple[Any, ...]] = Counter()
+    for line in verdicts:
+        packet = tuple(line[key] for key in identity)
+        if seen[packet] == len(lists):
+            lists.append([])
+        keys = (*identity, "verdict", "delay_ns")
+        lists[seen[packet]].append({key: line[key] for key in keys})
+        seen[packet] += 1
+    return lists
 
 
 class _Replay:

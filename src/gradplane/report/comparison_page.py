@@ -5,7 +5,7 @@ from typing import Any
 
 from gradplane.experiment.document import inline
 from gradplane.records.run_data import RunData
-from gradplane.records.summary import queue_drops, rate, undelivered
+from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.report import charts, figures
 from gradplane.report.run_page import losses, percent
 
@@ -73,7 +73,7 @@ def _flat(values: Any, key: str = "") -> dict[str, str]:
     """Return every value below, as text, by its key as --set takes it."""
     if isinstance(values, dict):
         items = [(str(name), value) for name, value in values.items()]
-    elif isinstance(values, list) and key in ("job", "impairment"):
+    elif isinstance(values, list) and key in ("job", "impairment", "traffic"):
         items = [(str(number), value) for number, value in enumerate(values)]
     else:
         return {key: _short(values)}
@@ -98,6 +98,8 @@ def _results(runs: Sequence[RunData]) -> Iterator[list[Any]]:
     summaries = [run.summary for run in runs]
     for label, read in _OF_RUNS:
         yield from _rows(label, read, summaries)
+    if any("time_to_accuracy" in summary for summary in summaries):
+        yield from _rows("time to the target accuracy", time_to_accuracy, summaries)
     for kind, way in sorted({verdict for summary in summaries for verdict in _injected(summary)}):
         counts = (_injected(summary).get((kind, way), 0) for summary in summaries)
         yield [{"text": f"{kind}, {way}", "bad": False}, *(f"{count:,}" for count in counts)]

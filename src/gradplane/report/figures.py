@@ -21,6 +21,10 @@ _KINDS = {
     "leave out, up": "#6d5bd0",
     "delay, up": "#0e7c99",
     "delay, down": "#8fcbd9",
+    "corrupt, up": "#b5651d",
+    "corrupt, down": "#e3b98c",
+    "duplicate, up": "#4d7c0f",
+    "duplicate, down": "#b4d08a",
 }
 _LEAST_PERCENT = 0.02  # of a percent axis, so that noise does not fill it
 _MAX_COLUMNS = 240  # of a heat map; more rounds share columns
@@ -50,7 +54,7 @@ def curves(
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     if percent:
-        _percent_axis(axes)
+        percent_axis(axes)
     ends = [xs[-1] for _, _, xs, _ in lines if len(xs)]
     if not time:
         axes.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True, min_n_ticks=1))
@@ -60,7 +64,7 @@ def curves(
     if time and ends and max(ends) > _FAR_APART * min(ends) > 0:
         axes.set_xlabel(f"{x}, logarithmic")
         _logarithmic(axes)
-    return _svg(figure)
+    return svg(figure)
 
 
 def _logarithmic(axes: Axes) -> None:
@@ -72,7 +76,7 @@ def _logarithmic(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
-def _percent_axis(axes: Axes) -> None:
+def percent_axis(axes: Axes) -> None:
     """Set ticks that are all different, however small the range is."""
     low, high = axes.get_ylim()
     if high - low < _LEAST_PERCENT:
@@ -104,7 +108,7 @@ def traffic(bars: Sequence[Bar]) -> str:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
     axes.set_xlabel("bytes per worker and round")
     axes.grid(visible=False, axis="y")
-    return _svg(figure)
+    return svg(figure)
 
 
 def timeline(
@@ -127,7 +131,7 @@ def timeline(
     _heat(figure, axes[-1], missed, width)
     axes[-1].set_xlabel("round, from 0")
     axes[-1].xaxis.set_major_locator(MaxNLocator(integer=True))
-    return _svg(figure)
+    return svg(figure)
 
 
 def _stack(axes: Axes, verdicts: Mapping[str, Mapping[int, int]], rounds: int, width: int) -> None:
@@ -205,7 +209,7 @@ def _markers(points: int) -> dict[str, Any]:
     return {"marker": "o", "markersize": 3.5} if points <= 40 else {}
 
 
-def _svg(figure: Figure) -> str:
+def svg(figure: Figure) -> str:
     """Return the figure without XML's preamble; equal figures give equal text."""
     buffer = io.StringIO()
     with rc_context(

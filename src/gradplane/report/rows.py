@@ -1,6 +1,6 @@
 """Rows of the report's tables about switches, links and a round's time, from summary.json."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 Summary = dict[str, Any]
@@ -59,6 +59,33 @@ def ratio(summary: Summary) -> float | None:
             size = 4 * sum(found["tags"].values())
             plain, packed = plain + size, packed + size / found["ratio"]
     return plain / packed if packed else None
+
+
+COMPUTE = ("", "worker", "mean", "least", "most")
+
+
+def compute(lines: Sequence[dict[str, Any]], jobs: Mapping[int, str]) -> Iterator[Row]:
+    """Yield for each worker of these jobs the ms of its computations, with COMPUTE's columns.
+
+    lines: those of metrics.jsonl; jobs: names by number."""
+    times: dict[tuple[int, int], list[float]] = {}
+    for line in lines:
+        for worker in line["workers"] if line["job"] in jobs else ():
+            took = (worker["computed"] - worker["started"]) / 1e6
+            times.setdefault((line["job"], worker["worker"]), []).append(took)
+    for (job, worker), own in sorted(times.items()):
+        cells = (sum(own) / len(own), min(own), max(own))
+        yield [jobs[job], str(worker), *(f"{cell:.3f}" for cell in cells)]
+
+
+BACKGROUND = ("flow", "from", "to", "bytes a datagram", "sent", "received")
+
+
+def background(summary: Summary) -> Iterator[Row]:
+    """Yield a row for each flow of background traffic, with BACKGROUND's columns."""
+    for number, flow in enumerate(summary.get("background", ())):
+        counts = (f"{flow[key]:,}" for key in ("packet", "sent", "received"))
+        yield [str(number), flow["source"], flow["destination"], *counts]
 
 
 def parts(summary: Summary) -> Iterator[Row]:

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from gradplane.records.recorder import lost
 from gradplane.records.run_data import STREAM_TYPES, RunData
-from gradplane.records.summary import queue_drops, rate, undelivered
+from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.report import charts, figures
 from gradplane.report import rows as report_rows
 
@@ -31,6 +32,11 @@ def contents(run: RunData) -> Values:
         "traffic": charts.traffic(_labelled_jobs(summary), _plain(summary)),
         "links": _links(summary),
         "times": {"head": report_rows.PARTS, "rows": list(report_rows.parts(summary))},
+        "compute": {"head": report_rows.COMPUTE, "rows": list(_compute_rows(run))},
+        "background": {
+            "head": report_rows.BACKGROUND,
+            "rows": list(report_rows.background(summary)),
+        },
         "timeline": _timeline(run),
         "switches": _switches(summary),
         "weights": _weights(run),
@@ -43,6 +49,13 @@ def _cards(summary: Values) -> Iterator[Values]:
     base, jobs = summary.get("baseline"), summary["jobs"]
     against = f"baseline {percent(base['test_accuracy'])}" if base else "no baseline"
     yield _card("Test accuracy", percent(summary["test_accuracy"]), against)
+    if target := summary.get("time_to_accuracy"):
+        against = f"baseline {time_to_accuracy(base)}" if base else "no baseline"
+        title = f"Time to {percent(target['test_accuracy'])}"
+        reached = target["seconds"] is not None
+        took = f"{target['seconds']:.4g} s" if reached else "not reached"
+        rounds = f"{target['rounds']:,} rounds; " if reached else ""
+        yield _card(title, took, rounds + against, bad=not reached)
     yield _card("Payload up", *_saving(jobs, "up", "sent"))
     yield _card("Payload down", *_saving(jobs, "down", "arrived"))
     yield from _between_switches(summary, base)
@@ -104,7 +117,7 @@ def percent(share: float | None, digits: int = 1) -> str:
 def losses(values: Values) -> int:
     """Return the number of packets that the impairments lost."""
     kinds = values["losses_injected"]
-    return sum(sum(kinds[kind].values()) for kind in kinds if kind != "delay")
+    return sum(sum(kinds[kind].values()) for kind in kinds if lost(kind))
 
 
 def injected(values: Values) -> str:
@@ -168,6 +181,13 @@ def _link_row(link: Values) -> list[Any]:
     dropped = link["up_dropped"] + link["down_dropped"]
     bad = {"text": f"{dropped:,}", "bad": dropped > 0}
     return [link["link"], *(f"{link[key]:,}" for key in numbers), bad]
+
+
+def _compute_rows(run: RunData) -> Iterator[list[str]]:
+    """Yield the compute times of the jobs whose workers or rounds differ in them."""
+    jobs = enumerate(run.experiment.job)
+    several = {n: job.name for n, job in jobs if not isinstance(job.compute_ms, int | float)}
+    yield from report_rows.compute(run.metrics, several)
 
 
 def _timeline(run: RunData) -> Values:

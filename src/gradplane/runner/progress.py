@@ -2,7 +2,6 @@
 
 import time
 from contextlib import AbstractContextManager
-from types import TracebackType
 from typing import Protocol
 
 from rich.console import Console
@@ -65,12 +64,7 @@ class ProgressBar:
         self._progress.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for job in range(len(self._tasks)) if self._recorder else ():
             self._update(job)  # the last epoch's accuracy came after its last round
         self._progress.stop()

@@ -21,7 +21,7 @@ from gradplane.records.manifest import Manifest, planned_jobs, program_digest
 from gradplane.records.recorder import Recorder
 from gradplane.records.run_data import RunData
 from gradplane.records.run_folder import FolderError
-from gradplane.records.summary import Summary, link_counters, outcome, switch_counters
+from gradplane.records.summary import Summary, background, link_counters, outcome, switch_counters
 from gradplane.report import page
 from gradplane.runner import isolation
 from gradplane.runner.machine import OneBlasThread, describe
@@ -73,7 +73,7 @@ def resume(folder: str | Path, *, net: str | None = None, console: bool = False)
     if recorded.complete:
         raise FolderError(f"{folder}: the run is finished, there is nothing to resume")
     if recorded.network and net not in (None, recorded.network):
-        raise ExperimentError(f"{folder}: the run is on the network {recorded.network!r}")
+        raise ExperimentError(f'{folder}: the run is on the network "{recorded.network}"')
     network = choose_network(recorded.network or net, _console(console))
     check_target(recorded.deployment, network)
     task = _Task(recorded.deployment, path.resolve(), network, False, console)
@@ -123,7 +123,8 @@ def measure(experiment: Experiment, folder: Path, net: str) -> dict[str, Any]:
     The records go into `folder`, which exists; net: "mininet" or "sim". Raises as `run` does.
     """
     network = choose_network(net, None)
-    plain = experiment.model_copy(update={"output": Output(baseline=False)})
+    output = Output(baseline=False, target_accuracy=experiment.output.target_accuracy)
+    plain = experiment.model_copy(update={"output": output})
     deployment = load_deployment(plain)
     check_target(deployment, network)
     return _isolated(_Task(deployment, folder.resolve(), network, False, False))
@@ -143,7 +144,7 @@ def choose_network(net: str | None, console: Console | None) -> str:
     If it does not, the reason is printed on the console. Raises ExperimentError for another name,
     or for mininet where it cannot be used."""
     if net not in (None, *NETWORKS):
-        raise ExperimentError(f"no network {net!r}: use {' or '.join(NETWORKS)}")
+        raise ExperimentError(f'no network "{net}": use {" or ".join(NETWORKS)}')
     if net == "sim":
         return "sim"
     possible, reason = mininet_possible()
@@ -179,8 +180,7 @@ def check_target(deployment: Deployment, network: str) -> None:
     if lacks:
         what = "\n  ".join(lacks)
         raise ExperimentError(
-            f"{deployment.program.path}: the experiment cannot use this program; what it needs is"
-            f" in docs/experiments.md:\n  {what}"
+            f"{deployment.program.path}: the experiment cannot use this program:\n  {what}"
         )
 
 
@@ -247,6 +247,7 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
         }
         links = net.link_counters()
     found = {"switches": switches} | link_counters(links, net.topology)
+    found |= background(deployment.experiment, recorder.background)
     values = outcome(deployment.experiment, recorder.jobs, recorder.verdicts, found)
     for job, deployed in zip(values["jobs"], deployment.jobs, strict=True):
         job["values"] = deployed.values

@@ -20,7 +20,7 @@ NEVER = -1e9  # a threshold that no change rate falls below: the precision never
 
 
 @dataclass(frozen=True)
-class Training:
+class PolicyTraining:
     """A whole training under a policy.
 
     bits: each layer's bits, as sent before each batch. sizes: each layer's weights, without
@@ -83,7 +83,7 @@ def train(
     decay: float = 5e-4,
     block: int = 1,
     seed: int = 0,
-) -> Training:
+) -> PolicyTraining:
     """Train a perceptron on handwritten digits while the policy chooses precisions.
 
     Groups of `block` neighbouring layers share a precision."""
@@ -99,7 +99,7 @@ def train(
         sender.update(weights)
     changes = np.diff(norms, axis=0) / np.array(norms)[:-1]
     sent = sender.sent
-    return Training(
+    return PolicyTraining(
         tuple(bits),
         tuple(w[:-1].size for w in weights),
         sent,

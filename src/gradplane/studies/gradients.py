@@ -18,7 +18,7 @@ KINDS = ("laplace", "lognormal", "normal")
 def drawn(kind: str, n: int, seed: int = 0) -> Floats:
     """Draw float32[n] from the standard laplace, lognormal (mu 0, sigma 1) or normal one."""
     if kind not in KINDS:
-        raise CodecError(f"no distribution {kind!r}; there are {', '.join(KINDS)}")
+        raise CodecError(f'no distribution "{kind}"; there are {", ".join(KINDS)}')
     draw = getattr(np.random.default_rng(seed), kind)
     values: Floats = draw(size=n).astype(np.float32)
     return values

@@ -37,7 +37,7 @@ class Mix:
 
 
 @dataclass(frozen=True)
-class Error:
+class CodecEffect:
     """The effect of a codec on a gradient: ratio of bytes, largest error, NMSE."""
 
     name: str
@@ -61,15 +61,15 @@ def table3(gradient: Floats, bounds: Sequence[int] = BOUNDS) -> list[Mix]:
 
 def against_truncation(
     gradient: Floats, bounds: Sequence[int] = BOUNDS, drops: Sequence[int] = DROPS
-) -> list[Error]:
+) -> list[CodecEffect]:
     """Return ratio and error on float32[n], n > 0, of each truncation, then of each bound."""
     truncated = [_error(Truncation(drop), drop, gradient) for drop in drops]
     return truncated + [_error(Inceptionn(bound), bound, gradient) for bound in bounds]
 
 
-def _error(codec: Codec, parameter: int, x: Floats) -> Error:
+def _error(codec: Codec, parameter: int, x: Floats) -> CodecEffect:
     data, _ = codec.encode(x)
     error = codec.decode(data, x.size).astype(np.float64) - x
     power = float(np.dot(x.astype(np.float64), x)) or 1.0
     largest, nmse = float(np.abs(error).max()), float(np.dot(error, error)) / power
-    return Error(codec.name, parameter, x.nbytes / len(data), largest, nmse)
+    return CodecEffect(codec.name, parameter, x.nbytes / len(data), largest, nmse)

@@ -108,7 +108,7 @@ def _kind(document: Document) -> type[Study]:
     place = document.place(("study", "name"))
     if name is None:
         raise ExperimentError(f"{place}: study.name is missing: {nearest('', known)}")
-    raise ExperimentError(f"{place}: no study {name!r}: {nearest(str(name), known)}")
+    raise ExperimentError(f'{place}: no study "{name}": {nearest(str(name), known)}')
 
 
 def _values(file: StudyFile) -> dict[str, Any]:

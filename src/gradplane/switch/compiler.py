@@ -19,6 +19,7 @@ from gradplane.switch.source import (
     InternalCompilerError,
     Reporter,
     Span,
+    refuse,
 )
 from gradplane.switch.syntax import ast, parse_file
 
@@ -42,13 +43,18 @@ def compile_source(
     defines: Mapping[str, str] | Sequence[str] | None = None,
     text: str | None = None,
     library: bool = False,
+    p4info: bytes | None = None,
 ) -> Compiled:
     """Compile a P4_16 file, or `text`; then `path` is the file name that messages show.
 
-    library: also accept a program without a `main`. The program may be written for an architecture
-    that this package does not implement; gradplane.switch.arch.registry reports that. Raises
-    CompileError with every error of the stage that failed.
+    A file whose name ends in .json is BMv2's JSON, as p4c writes it. p4info: the P4Info (a
+    serialized message) that belongs to it; None: of the file beside it, if there is one. library:
+    also accept a program without a `main`. The program may be written for an architecture that this
+    package does not implement; gradplane.switch.arch.registry reports that. Raises CompileError
+    with every error of the stage that failed.
     """
+    if str(path).endswith(".json"):
+        return _read_json(Path(path), text, p4info)
     tree, reporter = parse_file(path, include_dirs, defines, text)
     try:
         checked = check(tree, reporter)
@@ -62,6 +68,23 @@ def compile_source(
         raise CompileError([deep], reporter.lines) from None
     except Exception as error:
         raise _internal_error(error, tree, reporter) from error
+
+
+def _read_json(path: Path, text: str | None, p4info: bytes | None) -> Compiled:
+    """Read a program that p4c has compiled."""
+    from gradplane.switch.frontends import bmv2
+
+    reporter = Reporter()
+    if text is None:
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise refuse(Span(str(path), 1, 1, 2), f"it cannot be read: {error}") from error
+        reporter.read[str(path)] = text
+        if p4info is None:
+            program = bmv2.read_program(text, str(path), bmv2.p4info_beside(path, reporter.read))
+            return Compiled(program, reporter)
+    return Compiled(bmv2.read_program(text, str(path), bmv2.parsed_p4info(p4info)), reporter)
 
 
 def _internal_error(

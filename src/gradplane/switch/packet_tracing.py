@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import queue
 from collections.abc import Callable, Iterator
-from types import TracebackType
 
 from gradplane.switch.interp.trace_events import Trace
 
@@ -75,10 +74,5 @@ class Tracing:
     def __enter__(self) -> Tracing:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

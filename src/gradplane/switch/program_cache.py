@@ -12,15 +12,19 @@ import pickle
 from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gradplane.switch import disk_cache
 from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.ir import nodes as ir
 
+if TYPE_CHECKING:
+    from gradplane.switch.p4runtime.device_config import Source
+
 HERE = Path(__file__).parent
 # Packages that a compiled program depends on, beside this folder's files; `arch` decides which
 # externs are user-defined.
-COMPILER = ("arch", "check", "ir", "lower", "syntax")
+COMPILER = ("arch", "check", "frontends", "ir", "lower", "syntax")
 
 Files = dict[str, str | None]
 """Path -> hash of the text; None for a file that does not exist."""
@@ -32,12 +36,13 @@ def load_program(
     include_dirs: Sequence[str | Path] = (),
     defines: Mapping[str, str] | Sequence[str] | None = None,
     text: str | None = None,
+    p4info: bytes | None = None,
 ) -> ir.Program:
-    """Compile as compiler.compile_program does, through the cache.
+    """Compile as compiler.compile_source does, through the cache.
 
     Each call returns a new object.
     """
-    asked = (str(path), os.getcwd(), [str(d) for d in include_dirs], _listed(defines), text)
+    asked = (str(path), os.getcwd(), [str(d) for d in include_dirs], _listed(defines), text, p4info)
     kept = disk_cache.folder("p4") / disk_cache.name(_fingerprint(), repr(asked))
     found = _kept(disk_cache.read(kept))
     if found is not None:
@@ -45,7 +50,7 @@ def load_program(
     # Imported late: importing the compiler takes longer than reading a cached program.
     from gradplane.switch.compiler import compile_source
 
-    compiled = compile_source(path, include_dirs, defines, text)
+    compiled = compile_source(path, include_dirs, defines, text, p4info=p4info)
     files = {name: _hash(text) for name, text in compiled.reporter.read.items()}
     try:
         content = pickle.dumps(files, 5) + pickle.dumps(compiled.program, 5)
@@ -53,6 +58,11 @@ def load_program(
         return compiled.program
     disk_cache.write(kept, content)
     return compiled.program
+
+
+def load_source(source: Source) -> ir.Program:
+    """Compile a pushed program. Raises CompileError."""
+    return load_program(source.file, defines=source.defines, text=source.text, p4info=source.p4info)
 
 
 def _kept(content: bytes | None) -> ir.Program | None:

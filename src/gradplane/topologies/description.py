@@ -11,7 +11,7 @@ import inspect
 import ipaddress
 import pkgutil
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -111,7 +111,7 @@ class Topology:
         known = self._names()
         if name not in known:
             raise TopologyError(
-                f"a link leads to {name!r}, which does not exist: {nearest(name, known)}"
+                f'a link leads to "{name}", which does not exist: {nearest(name, known)}'
             )
 
     def _check_host(self, host: HostNode) -> None:
@@ -199,12 +199,20 @@ def build(kind: str, /, **options: Any) -> Topology:
     for option in options:
         if option not in known:
             raise TopologyError(
-                f"topology {kind} has no option {option!r}: {nearest(option, known)}", option
+                f'topology {kind} has no option "{option}": {_elsewhere(option, known)}', option
             )
     missing = [name for name, p in known.items() if p.default is p.empty and name not in options]
     if missing:
         raise TopologyError(f"topology {kind} needs {', '.join(missing)}")
     return function(**options)
+
+
+def _elsewhere(option: str, known: Iterable[str]) -> str:
+    """Return the hint for an option that a kind does not have, and other kinds may."""
+    having = [kind for kind in kinds() if option in inspect.signature(_find(kind)).parameters]
+    if having:
+        return f"it is one of {' and '.join(having)}; known: {', '.join(sorted(known))}"
+    return nearest(option, known)
 
 
 def kinds() -> list[str]:
@@ -218,7 +226,7 @@ def _find(kind: str) -> Callable[..., Topology]:
     name = kind.replace("-", "_")
     function = _function(name) if name.isidentifier() else None
     if function is None:
-        raise TopologyError(f"no topology {kind!r}: {nearest(kind, kinds())}", "kind")
+        raise TopologyError(f'no topology "{kind}": {nearest(kind, kinds())}', "kind")
     return function
 
 
@@ -238,7 +246,7 @@ def _check_address(host: HostNode) -> None:
     try:
         ipaddress.IPv4Address(host.ip)
     except ValueError:
-        raise TopologyError(f"host {host.name}: {host.ip!r} is not an IPv4 address") from None
+        raise TopologyError(f'host {host.name}: "{host.ip}" is not an IPv4 address') from None
 
 
 def _check_unique(what: str, values: Sequence[str]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane._suggestions import quoted
 from gradplane.topologies.description import MAX_HOSTS, QUEUE
 from gradplane.topologies.topology_errors import TopologyError
 
@@ -69,7 +70,7 @@ def check_hosts(workers: int, servers: int, kind: str) -> int:
 def check_count(name: str, value: Any, what: str) -> int:
     """Return `value` if it is a whole number of 1 or more. Raises TopologyError."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise TopologyError(f"{name} = {value!r}: {what}, 1 or more", name)
+        raise TopologyError(f"{name} = {quoted(value)}: {what}, 1 or more", name)
     return value
 
 
@@ -89,7 +90,7 @@ def _each(
 def _parse_queue(value: int, where: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         option = where.partition("[")[0]
-        raise TopologyError(f"{where} = {value!r}: a queue holds 1 packet or more", option)
+        raise TopologyError(f"{where} = {quoted(value)}: a queue holds 1 packet or more", option)
     return value
 
 
@@ -98,7 +99,7 @@ def parse_rate(value: Quantity, where: str) -> int:
     rate = _parse(value, _RATES, where, "100Mbit")
     if rate <= 0:
         raise TopologyError(
-            f"{where} = {value!r}: a rate is more than 0 bit/s; leave it out for no limit",
+            f"{where} = {quoted(value)}: a rate is more than 0 bit/s; leave it out for no limit",
             where.partition("[")[0],
         )
     return rate
@@ -115,8 +116,8 @@ def _parse(value: Quantity, units: Mapping[str, int], where: str, example: str) 
     match = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
     if match is None or match[2].lower() not in units:
         raise TopologyError(
-            f"{where} = {value!r}: expected a number with a unit ({', '.join(units)}),"
-            f" such as {example!r}",
+            f"{where} = {quoted(value)}: expected a number with a unit ({', '.join(units)}),"
+            f" such as {quoted(example)}",
             where.partition("[")[0],
         )
     return round(float(match[1]) * units[match[2].lower()])

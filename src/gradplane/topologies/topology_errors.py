@@ -25,5 +25,5 @@ class NetworkError(Exception):
 def nearest(name: str, known: Iterable[str]) -> str:
     """Return the hint for a wrong name: the nearest name, if any, and the known names."""
     names = sorted(known)
-    hint = _suggestions.did_you_mean(name, names, repr)
+    hint = _suggestions.did_you_mean(name, names, _suggestions.quoted)
     return f"{hint} known: {', '.join(names)}".lstrip()

@@ -100,7 +100,7 @@ def test_ones_own_data():
         (
             "mnist",
             {},
-            "no data 'mnist': use one of blank, breast_cancer, digits, wine, "
+            'no data "mnist": use one of blank, breast_cancer, digits, wine, '
             "or your own as module:object",
         ),
         ("blank", {"rows": 0}, "data blank: rows must be a positive integer, got 0"),

@@ -109,7 +109,7 @@ def own(tmp_path, monkeypatch):
         (
             "mpl",
             {},
-            "no model 'mpl': use one of mlp, softmax, synthetic, or your own as module:object",
+            'no model "mpl": use one of mlp, softmax, synthetic, or your own as module:object',
         ),
         ("mlp", {"hidden": [0]}, "hidden must be a list of positive layer widths, got [0]"),
         (
@@ -119,7 +119,7 @@ def own(tmp_path, monkeypatch):
             " (features: int, classes: int) -> gradplane.hosts.training.models.Perceptron"
             " (got an unexpected keyword argument 'hidden')",
         ),
-        (":x", {}, "model ':x': write module:object, such as mymodels:Net"),
+        (":x", {}, 'model ":x": write module:object, such as mymodels:Net'),
         (
             "no_such_module:x",
             {},

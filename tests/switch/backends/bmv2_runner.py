@@ -32,7 +32,7 @@ SWITCH, CLI = "simple_switch", "simple_switch_CLI"
 PROMPT = b"RuntimeCmd: "
 HEADER = struct.Struct("=iii")  # of a message about a packet: kind, port, size
 PACKET_IN, PACKET_OUT = 3, 4
-QUIET, LONGEST = 0.25, 5.0  # seconds without a packet that end a test; for anything else
+QUIET, LONGEST = 0.25, 30  # seconds without a packet that end a test; for anything else
 
 
 def available() -> bool:
@@ -76,7 +76,7 @@ class _Bmv2Tester(Tester):
         )
         stack.callback(_end, process)
         self._cli = stack.enter_context(_cli(thrift, process, out))
-        self._pipe = stack.enter_context(pynng.Pair0(dial=ipc))
+        self._pipe = stack.enter_context(pynng.Pair0(dial=ipc, send_timeout=1000 * LONGEST))
 
     def command(self, line: str) -> str:
         return self._cli(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import count
 
+from gradplane.switch.arch.v1model import ARCHITECTURE
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotation, Bits, Bool, Field, Header, Struct, Type
 
@@ -47,7 +48,8 @@ def field(hdr: ir.Var, name: str) -> ir.Expr:
 
 
 def extern(kind: str, name: str, *args: int | str, of: tuple[Type, ...] = ()) -> ir.ExternInstance:
-    return ir.ExternInstance(kind, name, list(of), list(args), kind=kind)
+    roles = ARCHITECTURE.instances[kind].roles
+    return ir.ExternInstance(kind, name, list(of), list(args), kind=kind, roles=roles)
 
 
 def table(name: str, keys: list[ir.Key], actions: list[ir.Action], **more: object) -> ir.Table:

@@ -16,6 +16,7 @@ from finsy.proto import U128, p4r, p4r_grpc, rpc_status
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
+from gradplane.experiment.p4_programs import Program
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.p4runtime.arbitration import MAX_STREAMS
@@ -87,6 +88,38 @@ def test_a_pushed_program_runs(empty: Served, tmp_path: Path) -> None:
     ((port, out),) = device.process(1, PACKET)
     assert (port, Ether(out).dst) == (3, "02:00:00:00:00:01")
     assert Ether(out)[IP].ttl == 63
+
+
+@pytest.mark.parametrize("wrapped", [False, True], ids=["plain", "P4DeviceConfig"])
+def test_bmv2_json_is_a_device_config(empty: Served, tmp_path: Path, wrapped: bool) -> None:
+    """As p4c's output is pushed: the JSON, and a P4Info whose ids are its own."""
+    device, address = empty
+    program = Program(ROUTER, {})
+    text = program.p4info().decode().replace("37375156", "33554439")
+    (tmp_path / "router.p4info.txtpb").write_text(text)
+    blob = program.compiled_for("bmv2")
+    if wrapped:
+        blob = b"\x08\x01\x1a" + length(len(blob)) + blob
+
+    async def push(sw: finsy.Switch) -> int:
+        await sw.write([+route()])
+        return sw.p4info.tables["ipv4_lpm"].id
+
+    options = {"p4info": tmp_path / "router.p4info.txtpb", "p4blob": blob}
+    assert control(address, push, **options) == 33554439
+    ((port, out),) = device.process(1, PACKET)
+    assert (port, Ether(out).dst) == (3, "02:00:00:00:00:01")
+    (headers,) = [h for h in device.target.catalog.headers.values() if h.name == "packet_in"]
+    assert [(f.name, f.width) for f in headers.fields] == [("ingress_port", 9), ("_pad", 7)]
+
+
+def length(count: int) -> bytes:
+    """Return a number as a protobuf varint."""
+    out = b""
+    while count > 127:
+        out += bytes([count & 127 | 128])
+        count >>= 7
+    return out + bytes([count])
 
 
 @pytest.mark.parametrize("how", ['"{}"', "<{}>"])

@@ -427,20 +427,17 @@ DISAGREES = (
         (push(Push.VERIFY, b"", p4info=INFO), "INVALID_ARGUMENT",
          "the device config is empty and no program runs: push the .p4 source"),
         (push(Push.VERIFY, b"broken"), "INVALID_ARGUMENT", "x.p4:3:5: error: no such thing"),
-        (push(Push.VERIFY, b'{"pipelines": [], "parsers": []}'), "INVALID_ARGUMENT",
-         "the device config is BMv2's compiled JSON, which this switch does not run: push the .p4"
-         " source instead"),
         (push(Push.VERIFY, b'{"source": 1}'), "INVALID_ARGUMENT",
-         "the device config has the keys ['source']; expected P4 source, or JSON with \"source\","
-         " \"file\" and \"defines\""),
+         "the device config has the keys ['source']; expected P4 source, BMv2's JSON, or JSON"
+         " with \"source\", \"file\" and \"defines\""),
         (push(Push.VERIFY, b"{"), "INVALID_ARGUMENT",
          "the device config is not valid JSON: Expecting property name enclosed in double quotes:"
-         " line 1 column 2 (char 1); expected P4 source, or JSON with \"source\", \"file\" and"
-         " \"defines\""),
+         " line 1 column 2 (char 1); expected P4 source, BMv2's JSON, or JSON with"
+         " \"source\", \"file\" and \"defines\""),
         (push(Push.VERIFY, b"\xff"), "INVALID_ARGUMENT",
          "the device config is binary data ('utf-8' codec can't decode byte 0xff in position 0:"
-         " invalid start byte); expected P4 source, or JSON with \"source\", \"file\" and"
-         " \"defines\""),
+         " invalid start byte); expected P4 source, BMv2's JSON, or JSON with"
+         " \"source\", \"file\" and \"defines\""),
         (push(Push.VERIFY, p4info=other_info(id=7).p4info), "INVALID_ARGUMENT",
          DISAGREES.format("table MyIngress.ipv4_lpm has id 7, in the program 37375156")),
         (push(Push.VERIFY, p4info=other_info(bitwidth=31).p4info), "INVALID_ARGUMENT",

@@ -1,4 +1,4 @@
-"""The programs that a switch can be started with: P4 source, the pushed JSON; not BMv2's."""
+"""The programs that a switch can be started with: P4 source, the pushed JSON, BMv2's JSON."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from gradplane.experiment.p4_programs import Program
 from gradplane.switch import SwitchError
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
@@ -22,11 +23,22 @@ def test_the_json_that_is_pushed(tmp_path: Path) -> None:
 
 
 def test_what_was_compiled_for_bmv2(tmp_path: Path) -> None:
+    """The P4Info beside it has the ids."""
+    file, program = tmp_path / "router.json", Program(ROUTER, {})
+    file.write_bytes(program.compiled_for("bmv2"))
+    info = program.p4info().decode().replace("37375156", "33554439")
+    (tmp_path / "router.p4.p4info.txtpb").write_text(info)
+    device = make_device(SwitchOptions(program=file))
+    assert device.pipeline is not None
+    assert device.pipeline.catalog.tables[33554439].name == "MyIngress.ipv4_lpm"
+
+
+def test_a_file_that_is_neither(tmp_path: Path) -> None:
     file = tmp_path / "router.json"
-    file.write_text('{"header_types": [], "parsers": []}')
+    file.write_text('{"sauce": ""}')
     with pytest.raises(SwitchError) as caught:
         make_device(SwitchOptions(program=file))
     assert str(caught.value) == (
-        f"{file}: the device config is BMv2's compiled JSON, which this switch does not run: push"
-        " the .p4 source instead, router.p4"
+        f"{file}: the device config has the keys ['sauce']; expected P4 source, BMv2's JSON, or"
+        ' JSON with "source", "file" and "defines"'
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradplane.switch.arch.architecture import Architecture, Implementation
+from gradplane.switch.ir.nodes import InstanceKind
 
 
 def _load() -> Implementation:
@@ -17,7 +18,10 @@ def _load() -> Implementation:
 ARCHITECTURE = Architecture(
     name="toy",
     package="Toy",
-    instances={"Tally": "counter", "Cells": "register"},
+    instances={
+        "Tally": InstanceKind("counter", ("size", "unit")),
+        "Cells": InstanceKind("register", ("size",)),
+    },
     load=_load,
     ports=1 << 8,
 )

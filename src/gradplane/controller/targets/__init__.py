@@ -32,14 +32,14 @@ class LoadableProgram(Protocol):
     def defines(self) -> Mapping[str, str]:
         """The macros that it is compiled with."""
 
-    def p4info(self) -> bytes:
-        """Return its P4Info, as protobuf text."""
+    def p4info(self, switch: str = "") -> bytes:
+        """Return its P4Info, as protobuf text. switch: as in compiled_for; "": the embedded one."""
 
     def packed_source(self) -> bytes:
         """Return its source with all includes, as the embedded switch takes it."""
 
-    def compiled_for(self, switch: str) -> tuple[bytes, bytes]:
-        """Return its P4Info, and the form that another kind of switch loads ("bmv2": JSON)."""
+    def compiled_for(self, switch: str) -> bytes:
+        """Return it in the form that another kind of switch loads ("bmv2": JSON)."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ class Bmv2(Target):
         """
         if self.compiler == "p4c":
             return _p4c(program)
-        return program.compiled_for("bmv2")
+        return program.p4info("bmv2"), program.compiled_for("bmv2")
 
     def command(self, start: Start) -> list[str]:
         """Return the command line of simple_switch_grpc, without a program.

@@ -56,6 +56,12 @@ class Host:
         """The number of datagrams that arrived and were ignored, by reason."""
         return {"strays": self._link.strays} | self._role.ignored
 
+    def end(self) -> None:
+        """Let the role record what it counted, if it has a method `end`; the run is over."""
+        end = getattr(self._role, "end", None)
+        if end is not None:
+            end()
+
     def start(self) -> None:
         """Begin, or be called back at the time that the configuration says."""
         if self._start_at is None:

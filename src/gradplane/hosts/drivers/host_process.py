@@ -37,7 +37,8 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
         host = Host(config, env)
         for port in host.ports:
             env.listen(port, host.receive)
-        warm_up(config.job)
+        if not config.flows:
+            warm_up(config.job)
         _say(answers, "ready", config.name)
         if (origin := _origin(commands.readline())) is not None:
             env.origin = origin
@@ -71,6 +72,7 @@ def _loop(
             _say(answers, "finished", config.name)
             reported = True
         env.step()
+    host.end()
     env.record("ignored", host=config.name, unsent=env.unsent, **host.ignored)
 
 

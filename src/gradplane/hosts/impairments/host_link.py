@@ -116,8 +116,12 @@ class HostLink:
             self._env.record(record.kind, **record.fields)
         if verdict.drop:
             return
-        if verdict.delay_ns:
-            self._env.call_at(self._env.now() + verdict.delay_ns, action)
+        for later in (0, *verdict.copies):
+            self._after(verdict.delay_ns + later, action)
+
+    def _after(self, delay_ns: int, action: Callable[[], None]) -> None:
+        if delay_ns:
+            self._env.call_at(self._env.now() + delay_ns, action)
         else:
             action()
 

@@ -1,6 +1,6 @@
 """The impairment models that verdicts.py documents: each takes its keys and rules on packets.
 
-A ruling is None, or a verdict ("drop", "delay", "leave out") and a delay in nanoseconds.
+A ruling is None, or a verdict (verdict_kinds.py) and a delay in nanoseconds.
 """
 
 from collections.abc import Mapping
@@ -184,22 +184,6 @@ class Straggler(ImpairmentModel):
         workers = range(self._place.workers)
         order = sorted(workers, key=lambda w: codecs.key(self._seed, "draw", round, w))
         return order[: self._count]
-
-
-MODELS: dict[str, type[ImpairmentModel]] = {
-    "bernoulli": Bernoulli,
-    "nth": Nth,
-    "burst": BurstLoss,
-    "drop list": DropList,
-    "straggler": Straggler,
-}
-
-
-def make_model(spec: Spec, place: ModelPlace) -> ImpairmentModel | None:
-    """Return the spec's model, None if it is for another link."""
-    if spec["link"] not in ("*", place.link):
-        return None
-    return MODELS[spec["model"]](spec, place)
 
 
 def uniform(seed: int, *parts: int | str) -> float:

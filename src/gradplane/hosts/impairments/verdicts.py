@@ -3,7 +3,8 @@
 A spec is a table of the experiment file, whose keys and values the experiment room checks and
 completes (experiment/impairment_sections.py). Keys of all models:
 
-    model      "bernoulli" | "nth" | "burst" | "drop list" | "straggler"
+    model      "bernoulli" | "nth" | "burst" | "corruption" | "duplication" | "reordering" |
+               "jitter" | "drop list" | "straggler"
     link       a host's name, or "*" (default)
     direction  "up" (from the host) | "down" | "both" (default)
     flow       "agg" | "stream" | "all" (default), or a list of packet types: "norm", "norm result",
@@ -17,8 +18,14 @@ and of each model:
     nth        n: every n-th packet is lost
     burst      p, r, loss (default 1): Gilbert and Elliott's two states; a packet turns good to bad
                with p, bad to good with r, and is lost in the bad state with probability loss
+    corruption  rate: each packet is damaged with this probability; the other end finds that and
+               drops it
+    duplication  rate, delay_ms (default 0): with this probability a copy follows after so long
+    reordering  rate, delay_ms: with this probability a packet is held back so long
+    jitter     delay_ms (default 0), jitter_ms, distribution: each packet is delayed by
+               delay_ms ± jitter_ms, "uniform" (default) or "normal"
     drop list  packets: tables of link, direction, job, type, round, slot, attempt, peer as they are
-               recorded; a missing key matches everything; verdict = "delay" and delay_ns
+               recorded; a missing key matches everything; verdict and delay_ns
     straggler  workers: their numbers, or count: how many, drawn in each round;
                delay_ms, or leave_out = true; when: probability, every or rounds (default: always)
 
@@ -27,7 +34,8 @@ the same packet that this host's link has seen in this direction. For streams ro
 message and segment, for their values the connection's sequence number and 0, for their
 acknowledgements the next segment expected and 0; the peer belongs to the key. Verdicts are
 functions of seed, link, direction and key alone, except that "nth" and "burst" count packets. Of
-several models the first drop decides, and delays add up.
+several models the first loss decides, delays add up, and each duplication adds a copy, which is
+not judged again.
 
 A left-out straggler of a lossy job loses all its norms and indices of the round; results reach it
 by multicast. Where packets are retransmitted until they are answered, it loses the first attempt
@@ -38,8 +46,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity, make_model
+from gradplane.hosts.impairments.impairment_models import ModelPlace, PacketIdentity
+from gradplane.hosts.impairments.model_registry import make_model
 from gradplane.hosts.impairments.packet_types import AGG_TYPES, OTHER
+from gradplane.hosts.impairments.verdict_kinds import ARRIVING
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation
@@ -51,10 +61,14 @@ _Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, round,
 
 @dataclass(frozen=True)
 class Verdict:
-    """The fate of a packet: dropped, or passed on after delay_ns. `records` are for the log."""
+    """The fate of a packet: dropped, or passed on after delay_ns. `records` are for the log.
+
+    copies: by how much later than the packet each further copy of it is passed on, in ns.
+    """
 
     drop: bool = False
     delay_ns: int = 0
+    copies: tuple[int, ...] = ()
     records: tuple[Record, ...] = ()
 
 
@@ -98,17 +112,20 @@ class Impairments:
 
     def _judge(self, direction: str, ip: str, port: int, payload: bytes) -> Verdict:
         packet = self._packet((direction, *self._identify(ip, port, payload)))
-        records, delay = [], 0
+        records, delay, copies = [], 0, []
         for model in self._models:
             ruling = model.judge(packet)
             if ruling is None:
                 continue
             verdict, delay_ns = ruling
             records.append(_record(packet, verdict, delay_ns))
-            if verdict != "delay":
-                return Verdict(True, 0, (records[-1],))
-            delay += delay_ns
-        return Verdict(False, delay, tuple(records)) if records else _PASS
+            if verdict not in ARRIVING:
+                return Verdict(True, records=(records[-1],))
+            if verdict == "duplicate":
+                copies.append(delay_ns)
+            else:
+                delay += delay_ns
+        return Verdict(False, delay, tuple(copies), tuple(records)) if records else _PASS
 
     def _packet(self, key: _Key) -> PacketIdentity:
         attempt = self._seen.pop(key, 0)

@@ -71,7 +71,7 @@ def build(name: str, args: dict[str, Any], seed: int) -> Dataset:
         return blank
     if name not in BUNDLED:
         known = ", ".join(sorted([*BUNDLED, "blank"]))
-        raise LoadError(f"no data {name!r}: use one of {known}, or your own as module:object")
+        raise LoadError(f'no data "{name}": use one of {known}, or your own as module:object')
 
     def bundled(seed: int, test: float = 0.2) -> Dataset:
         return _bundled(BUNDLED[name], seed, test)

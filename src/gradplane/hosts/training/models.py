@@ -118,7 +118,7 @@ def build(name: str, args: dict[str, Any], features: int, classes: int) -> Model
     """
     if name not in _MODELS and not is_reference(name):
         known = ", ".join(sorted(_MODELS))
-        raise LoadError(f"no model {name!r}: use one of {known}, or your own as module:object")
+        raise LoadError(f'no model "{name}": use one of {known}, or your own as module:object')
     maker = load("model", name) if is_reference(name) else _MODELS[name]
     return _checked(name, call("model", name, maker, features=features, classes=classes, **args))
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._suggestions import quoted
 from gradplane.codecs import key
 from gradplane.hosts.philox import uniforms
 from gradplane.hosts.training.tensor import Tensor
@@ -61,8 +62,8 @@ def synthetic(
         drawn = _read(file)
     else:
         if distribution not in DISTRIBUTIONS:
-            known = " or ".join(repr(known) for known in DISTRIBUTIONS)
-            raise LoadError(f"synthetic: distribution must be {known}, got {distribution!r}")
+            known = " or ".join(map(quoted, DISTRIBUTIONS))
+            raise LoadError(f"synthetic: distribution must be {known}, got {quoted(distribution)}")
         if isinstance(values, bool) or not isinstance(values, int) or values < 1:
             raise LoadError(f"synthetic: values must be a positive integer, got {values!r}")
         normal = _normal(values)

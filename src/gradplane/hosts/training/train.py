@@ -21,6 +21,7 @@ from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.results import Reduced, Synchronised
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
+from gradplane.hosts.training.compute_times import compute_ns
 from gradplane.hosts.training.datasets import Dataset
 from gradplane.hosts.training.models import Model
 from gradplane.hosts.training.user_objects import LoadError
@@ -100,7 +101,7 @@ def _epoch(job: JobConfig, learner: "_Learner", epoch: int) -> Generator[Step, A
     for rows in learner.batches(epoch):
         number = learner.rounds
         loss, gradient = learner.gradient(rows)
-        yield Compute(number, job.compute_ns)
+        yield Compute(number, compute_ns(job.compute_ns, job.seed, learner.worker, number))
         reduced: Reduced = yield Reduce(number, gradient)
         learner.update(reduced.mean)
         missed += reduced.missed

@@ -19,7 +19,7 @@ def load(what: str, reference: str) -> Any:
     """Return the object of "module:object" (dots for attributes); LoadError if there is none."""
     module_name, _, path = reference.partition(":")
     if not module_name or not path:
-        raise LoadError(f"{what} {reference!r}: write module:object, such as mymodels:Net")
+        raise LoadError(f'{what} "{reference}": write module:object, such as mymodels:Net')
     try:
         found = importlib.import_module(module_name)
     except ImportError as error:

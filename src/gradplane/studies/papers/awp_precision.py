@@ -9,7 +9,7 @@ from pydantic import Field
 
 from gradplane.codecs.policies.awp import AWP
 from gradplane.studies import awp_savings, plot
-from gradplane.studies.awp_savings import NEVER, PAPER_WEIGHT_RATIO, Training
+from gradplane.studies.awp_savings import NEVER, PAPER_WEIGHT_RATIO, PolicyTraining
 from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome
 
 Width = Annotated[int, Field(strict=True, ge=1)]
@@ -60,7 +60,7 @@ class Precision(Study):
             figure=_figure(first),
         )
 
-    def _train(self, policy: AWP, seed: int) -> Training:
+    def _train(self, policy: AWP, seed: int) -> PolicyTraining:
         return awp_savings.train(
             *(policy, self.steps, self.hidden),
             batch=self.batch,
@@ -70,12 +70,12 @@ class Precision(Study):
             seed=seed,
         )
 
-    def _layer(self, first: Training, layer: int) -> tuple[str, ...]:
+    def _layer(self, first: PolicyTraining, layer: int) -> tuple[str, ...]:
         since = [first.since(layer, bits) for bits in WIDTHS[1:]]
         cells = ("never" if batch is None else str(batch) for batch in since)
         return (f"layer {layer}", f"{first.sizes[layer]:,}", *cells, "-", "-", NOT_IN_OUR_COPY)
 
-    def _notes(self, runs: dict[str, list[Training]]) -> tuple[str, ...]:
+    def _notes(self, runs: dict[str, list[PolicyTraining]]) -> tuple[str, ...]:
         awp, low, full = (_accuracy(runs[name]) for name in ("AWP", "8 bits", "32 bits"))
         rates = ", ".join(f"{rate:.1g}" for rate in runs["32 bits"][0].rates)
         return (
@@ -93,11 +93,11 @@ class Precision(Study):
         )
 
 
-def _accuracy(trained: list[Training]) -> float:
+def _accuracy(trained: list[PolicyTraining]) -> float:
     return fmean(one.accuracy for one in trained)
 
 
-def _ratio(trained: list[Training]) -> float:
+def _ratio(trained: list[PolicyTraining]) -> float:
     return fmean(one.ratio for one in trained)
 
 
@@ -105,14 +105,14 @@ def _paper(label: str) -> float | None:
     return PAPER_WEIGHT_RATIO if label == "AWP" else None
 
 
-def _scheme(label: str, trained: list[Training]) -> tuple[str, ...]:
+def _scheme(label: str, trained: list[PolicyTraining]) -> tuple[str, ...]:
     paper = _paper(label)
     size, accuracy = f"{sum(trained[0].sizes):,}", f"{_accuracy(trained):.1%}"
     said = f"ratio {paper:g}" if paper else "-"
     return (label, size, "-", "-", "-", f"{_ratio(trained):.2f}", accuracy, said)
 
 
-def _layer_values(first: Training, layer: int) -> dict[str, object]:
+def _layer_values(first: PolicyTraining, layer: int) -> dict[str, object]:
     return {
         "layer": layer,
         "weights": first.sizes[layer],
@@ -122,7 +122,7 @@ def _layer_values(first: Training, layer: int) -> dict[str, object]:
     }
 
 
-def _values(label: str, trained: list[Training]) -> dict[str, object]:
+def _values(label: str, trained: list[PolicyTraining]) -> dict[str, object]:
     return {
         "scheme": label,
         "ratio": _ratio(trained),
@@ -132,7 +132,7 @@ def _values(label: str, trained: list[Training]) -> dict[str, object]:
     }
 
 
-def _figure(first: Training) -> Figure:
+def _figure(first: PolicyTraining) -> Figure:
     bits = np.array(first.bits)
     batches = list(range(len(bits)))
     lines = {f"layer {n}": (batches, bits[:, n].tolist()) for n in range(len(first.sizes))}

@@ -95,7 +95,7 @@ class Fig12(Study):
             f" {where}. Models of another size (marked s) take this time, scaled by their number of"
             f" values. The computing times and {self.reduce_ns_per_value:g} ns to add a value are"
             " assumptions; they are keys of the file.",
-            "Figure 12's numbers are not in our copy of the paper. Its order is: WA is slowest,"
+            "The paper's numbers for figure 12 are not in our copy. Its order is: WA is slowest,"
             " WA+C is limited by the half that is not compressed, INC is faster than WA without"
             f" compression, INC+C is fastest. Communication here: WA+C {wac / wa:.0%} of WA, INC"
             f" {inc / wa:.0%}, INC+C {incc / wa:.0%} ({incc / inc:.0%} of INC, at a ratio of"

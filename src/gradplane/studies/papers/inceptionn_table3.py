@@ -7,7 +7,7 @@ from matplotlib.figure import Figure
 from pydantic import Field
 
 from gradplane.studies import gradients, inceptionn_tags, plot
-from gradplane.studies.inceptionn_tags import Error, Mix
+from gradplane.studies.inceptionn_tags import CodecEffect, Mix
 from gradplane.studies.nmse import Floats
 from gradplane.studies.study import NOT_IN_OUR_COPY, Study, StudyOutcome, number
 
@@ -43,18 +43,18 @@ class Table3(Study):
         )
 
 
-def _mix(error: Error, mixes: dict[int, Mix]) -> Mix | None:
+def _mix(error: CodecEffect, mixes: dict[int, Mix]) -> Mix | None:
     return mixes[error.parameter] if error.name == "inceptionn" else None
 
 
-def _cells(error: Error, mixes: dict[int, Mix]) -> tuple[str, ...]:
+def _cells(error: CodecEffect, mixes: dict[int, Mix]) -> tuple[str, ...]:
     mix = _mix(error, mixes)
     label = f"bound 2^-{error.parameter}" if mix else f"{error.parameter} bits cut"
     shares = [f"{share:.1%}" for share in mix.shares] if mix else ["-"] * 4
     return (label, *shares, f"{error.ratio:.2f}", number(error.nmse, 2), NOT_IN_OUR_COPY)
 
 
-def _plain(error: Error, mixes: dict[int, Mix]) -> dict[str, object]:
+def _plain(error: CodecEffect, mixes: dict[int, Mix]) -> dict[str, object]:
     mix = _mix(error, mixes)
     return {
         "codec": error.name,
@@ -67,7 +67,7 @@ def _plain(error: Error, mixes: dict[int, Mix]) -> dict[str, object]:
     }
 
 
-def _notes(x: Floats, errors: list[Error]) -> tuple[str, ...]:
+def _notes(x: Floats, errors: list[CodecEffect]) -> tuple[str, ...]:
     best = max(errors, key=lambda error: error.ratio)
     size = float(np.abs(x).max())
     return (

@@ -26,7 +26,7 @@ Prepare = Callable[[ir.Program], Iterable[Diagnostic]]
 Rule = Callable[[ir.Program], Iterable[Diagnostic]]
 """Returns what a program uses that the architecture does not allow."""
 
-Natives = Mapping[tuple[str, str], str]
+Natives = Mapping[tuple[str, str], ir.InstanceKind | None]
 """The externs there are: ("", function), (type, method), and (type, "") with its kind."""
 
 
@@ -55,8 +55,8 @@ class Architecture:
     """An architecture of P4 programs.
 
     name: the folder's name, and P4Info's. package: the type of a program's `main`. instances: the
-    extern types that a program can instantiate, each with the kind of its instances
-    (ir.ExternInstance.kind), which decides what they are in P4Info and in the switch's state.
+    extern types that a program can instantiate, each with the kind of its instances, which decides
+    what they are in P4Info and in the switch's state, and the roles of the constructor's arguments.
     load: returns the implementation; it imports the modules that an architecture's record alone
     does not need. ports, sessions, groups: how many ports, clone sessions and multicast groups can
     exist; their numbers are below it. cpu_port: the port to the control plane, None if the user
@@ -66,7 +66,7 @@ class Architecture:
 
     name: str
     package: str
-    instances: Mapping[str, str]
+    instances: Mapping[str, ir.InstanceKind]
     load: Callable[[], Implementation]
     ports: int
     sessions: int = 1 << 16
@@ -87,8 +87,8 @@ class Architecture:
     @cached_property
     def natives(self) -> Natives:
         """The externs that a program need not bring along."""
-        functions = dict.fromkeys(self.implementation.externs, "")
-        return functions | {(name, ""): kind for name, kind in self.instances.items()}
+        functions: Natives = dict.fromkeys(self.implementation.externs)
+        return {**functions, **{(name, ""): kind for name, kind in self.instances.items()}}
 
     def check(self, program: ir.Program) -> None:
         """Prepare a program in place; raises CompileError for what it may not use."""

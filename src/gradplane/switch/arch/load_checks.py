@@ -63,8 +63,8 @@ def _instances(program: ir.Program, architecture: Architecture) -> Iterable[Diag
             if not isinstance(cell, Bits | Bool):
                 what = f"{instance.type} of {cell}: a cell must be bit<W>, int<W> or bool"
                 yield Diagnostic(instance.span, what)
-        size = instance.args[0] if instance.kind in _ARRAYS and instance.args else 0
-        if isinstance(size, int) and size > MAX_CELLS:
+        size = instance.number("size", 0) if instance.kind in _ARRAYS else 0
+        if size > MAX_CELLS:
             what = f"{instance.name} has {size} cells: {MAX_CELLS} is the most there can be"
             yield Diagnostic(instance.span, what)
 

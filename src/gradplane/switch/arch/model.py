@@ -24,7 +24,7 @@ from gradplane.switch.runtime.packet_passes import (
     TOO_MANY_CLONES,
     TOO_OFTEN,
     Arrival,
-    Result,
+    PassResult,
     no_such_group,
 )
 from gradplane.switch.runtime.replicas import CloneSession, Replica
@@ -99,7 +99,7 @@ class Model(ABC, Generic[P]):
     def parsed(self, arrival: Arrival) -> list[Any]:
         """Run the parser on a packet, without other effects; return its parameters."""
 
-    def run(self, arrival: Arrival, events: list[TraceEvent] | None = None) -> Result:
+    def run(self, arrival: Arrival, events: list[TraceEvent] | None = None) -> PassResult:
         """Process a packet to its end, its clones and replicas included.
 
         `events`, if given, gets what happens. Never raises, whatever the packet.
@@ -118,7 +118,7 @@ class Pass(ABC, Generic[D]):
         self.state = model.state
         self.groups = model.architecture.groups
         self.events = events
-        self.result = Result()
+        self.result = PassResult()
         self.queue: deque[D] = deque()
         self.clones = 0
 
@@ -128,7 +128,7 @@ class Pass(ABC, Generic[D]):
     @abstractmethod
     def egress(self, departure: D) -> None: ...
 
-    def run(self, arrival: Arrival) -> Result:
+    def run(self, arrival: Arrival) -> PassResult:
         if arrival.passes >= PASS_LIMIT:
             self.fault(TOO_OFTEN)
             return self.result

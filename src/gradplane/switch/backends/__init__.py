@@ -1,8 +1,8 @@
 """Back ends: a compiled program in the form that another switch takes, a folder for each.
 
-A folder `backends/NAME/` has a function `compile_text(arch, program, digests)`, which returns the
-text that switch NAME loads, and MACROS, those that programs for this switch are compiled with. May
-import ir, runtime and arch.
+A folder `backends/NAME/` has two functions: `compile_text(arch, program, digests)` returns the text
+that switch NAME loads, `p4info_for(p4info, program)` the P4Info that its controllers push. Its MACROS
+are those that programs for this switch are compiled with. May import ir, runtime and arch.
 """
 
 from __future__ import annotations
@@ -10,6 +10,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from collections.abc import Callable, Mapping
+
+from finsy.proto import p4i
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
@@ -31,4 +33,10 @@ def get(name: str) -> Backend:
 def macros(name: str) -> Mapping[str, str]:
     """Return the macros that a back end's programs are compiled with, as other compilers do it."""
     found: Mapping[str, str] = importlib.import_module(f"{__name__}.{name}").MACROS
+    return found
+
+
+def p4info_for(name: str, info: p4i.P4Info, program: ir.Program) -> p4i.P4Info:
+    """Return a program's P4Info as the switch of that name takes it, one of `names()`."""
+    found: p4i.P4Info = importlib.import_module(f"{__name__}.{name}").p4info_for(info, program)
     return found

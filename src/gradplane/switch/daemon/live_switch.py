@@ -26,7 +26,7 @@ from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.packet_tracing import Tracing
 from gradplane.switch.ports.packet_loop import PacketLoop
-from gradplane.switch.program_cache import load_program
+from gradplane.switch.program_cache import load_program, load_source
 from gradplane.switch.runtime.control_errors import SwitchError, os_error_text
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.source import CompileError
@@ -148,9 +148,10 @@ def make_device(
         return switch
 
     def compiled(source: Source) -> ir.Program:
-        # A pushed program must not read files of this machine through its includes.
-        preprocess(source.file, defines=source.defines, text=source.text, shipped_only=True)
-        return load_program(source.file, defines=source.defines, text=source.text)
+        if not source.compiled:
+            # A pushed program must not read files of this machine through its includes.
+            preprocess(source.file, defines=source.defines, text=source.text, shipped_only=True)
+        return load_source(source)
 
     device = Device(compiled, start, options.device_id)
     if options.program is not None:
@@ -159,15 +160,14 @@ def make_device(
 
 
 def _program(options: SwitchOptions, file: Path) -> ir.Program:
-    """Load P4 source, or a device config that `gradplane p4 config` made of it."""
+    """Load P4 source, BMv2's JSON, or a device config that `gradplane p4 config` made."""
     if file.suffix != ".json":
         return load_program(file, options.include_dirs, options.defines)
     try:
         source = parse_device_config(file.read_bytes())
     except RpcError as error:
-        source_file = file.with_suffix(".p4").name
-        raise SwitchError(f"{file}: {error.message}, {source_file}") from error
-    return load_program(source.file, defines=source.defines, text=source.text)
+        raise SwitchError(f"{file}: {error.message}") from error
+    return load_program(file) if source.compiled else load_source(source)
 
 
 def _run_commands(device: Device, files: Sequence[Path]) -> None:

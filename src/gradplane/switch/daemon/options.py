@@ -142,45 +142,44 @@ def _parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("program", nargs="?", type=Path, metavar="FILE.p4", help="none: wait for a pushed program")
-    add("-i", "--interface", action="append", default=[], metavar="PORT@INTERFACE")
-    add("-I", "--include", action="append", default=[], type=Path, metavar="DIR")
-    add("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]")
-    add("--pcap", nargs="?", const=Path(), type=Path, metavar="DIR", help="record each port")
+    add("program", nargs="?", type=Path, metavar="FILE.p4",
+        help="the program; without it, wait for a pushed one")  # fmt: skip
+    add("-i", "--interface", action="append", default=[], metavar="PORT@INTERFACE",
+        help="open an interface as a port")  # fmt: skip
+    add("-I", "--include", action="append", default=[], type=Path, metavar="DIR",
+        help="a folder of includes")  # fmt: skip
+    add("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]",
+        help="define a macro")  # fmt: skip
+    add("--pcap", nargs="?", const=Path(), type=Path, metavar="DIR",
+        help="capture the packets of each port")  # fmt: skip
     add("--externs", type=Path, metavar="FILE.py", help="implements the user-defined externs")
-    add("--seed", type=int, default=0, help="of the program's random()")
+    add("--seed", type=int, default=0, metavar="N", help="the seed of random numbers")
     add("--engine", help="jit or interpreter")
     add("--log-console", action="store_true", help="print a trace of each packet")
-    add("--log-file", type=Path, metavar="NAME", help="the same, to the file NAME.txt")
-    add("-L", "--log-level", choices=LOG_LEVELS, default="trace", help="above debug: no traces")
-    add("--log-format", choices=LOG_FORMATS, default="gradplane", help="as traces, or as BMv2")
-    add(
-        "--dump-packet-data",
-        type=int,
-        default=0,
-        metavar="N",
-        help="and N bytes of each packet",
-    )
+    add("--log-file", type=Path, metavar="NAME", help="write the traces to NAME.txt")
+    add("-L", "--log-level", choices=LOG_LEVELS, default="trace", metavar="LEVEL",
+        help=f"{', '.join(LOG_LEVELS)}; above debug: no traces")  # fmt: skip
+    add("--log-format", choices=LOG_FORMATS, default="gradplane", help="the form of the traces")
+    add("--dump-packet-data", type=int, default=0, metavar="N",
+        help="show the first N bytes of each packet, too")  # fmt: skip
     add("--commands", action="append", default=[], type=Path, metavar="FILE",
-        help="simple_switch_CLI commands, or runtime JSON, to start with")  # fmt: skip
-    add(
-        "--thrift-port",
-        type=int,
-        metavar="PORT",
-        help="for gradplane cli, without Thrift",
-    )
+        help="simple_switch_CLI's commands, or runtime JSON, to run first")  # fmt: skip
+    add("--thrift-port", type=int, metavar="PORT",
+        help="a second port for gradplane cli; no Thrift")  # fmt: skip
     add("--no-p4", action="store_true", help="start without a program")
-    add("--device-id", type=int, default=0)
+    add("--device-id", type=int, default=0, metavar="N", help="the P4Runtime device id")
     target = parser.add_argument_group("target options (after --)")
     add = target.add_argument
-    add("--grpc-server-addr", default=DEFAULT_ADDRESS, metavar="HOST:PORT")
+    add("--grpc-server-addr", default=DEFAULT_ADDRESS, metavar="HOST:PORT",
+        help=f"the P4Runtime server's address, default {DEFAULT_ADDRESS}")  # fmt: skip
     add("--grpc-server-ssl", action="store_true", help="encrypt connections (TLS)")
     add("--grpc-server-cert", type=Path, metavar="FILE", help="the server's certificate, PEM")
     add("--grpc-server-key", type=Path, metavar="FILE", help="its private key, PEM")
-    add("--grpc-server-cacert", type=Path, metavar="FILE", help="the authority of clients, PEM")
+    add("--grpc-server-cacert", type=Path, metavar="FILE", help="the clients' authority, PEM")
     add("--grpc-server-with-client-auth", action="store_true", help="require their certificates")
-    add("--cpu-port", type=int, metavar="PORT", help="for packet-in and packet-out")
-    add("--drop-port", type=int, default=DROP_PORT, metavar="PORT", help="of mark_to_drop")
+    add("--cpu-port", type=int, metavar="PORT", help="the port of packet-ins and packet-outs")
+    add("--drop-port", type=int, default=DROP_PORT, metavar="PORT",
+        help="the port that mark_to_drop sets")  # fmt: skip
     return parser
 
 

@@ -32,7 +32,12 @@ class Expressions:
 
     def __init__(self, frame: Frame, errors: dict[str, int]) -> None:
         self.frame = frame
-        self.out_of_bounds = errors.get("StackOutOfBounds", 0)
+        self.errors = errors
+        self.out_of_bounds = self.error("StackOutOfBounds")
+
+    def error(self, name: str) -> int:
+        """Return the code of an error; 0 where the program declares none of that name."""
+        return self.errors.get(name, 0)
 
     def load(self, e: ir.Expr) -> Load:
         """Return the function that evaluates an expression."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from gradplane.switch.interp.expressions import keep_only
+from gradplane.switch.interp.expressions import Expressions, keep_only
 from gradplane.switch.interp.frame_layout import Env, Load, Run
 from gradplane.switch.interp.packet import (
     MOST_EMITTED,
@@ -17,17 +15,14 @@ from gradplane.switch.interp.packet import (
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Header, bit_width
 
-if TYPE_CHECKING:
-    from gradplane.switch.interp.statements import Statements
-
 EMITTED_TOO_MUCH = f"more than {MOST_EMITTED} bytes of headers were emitted"
 
 
-def extract(c: Statements, s: ir.Extract) -> Run:
+def extract(c: Expressions, s: ir.Extract) -> Run:
     assert isinstance(s.target.type, Header), s.target.type
     codec, too_short = HeaderCodec(s.target.type), c.error("PacketTooShort")
     too_long = c.error("HeaderTooShort")
-    header, siblings = c.load(s.target), c.expressions.siblings(s.target)
+    header, siblings = c.load(s.target), c.siblings(s.target)
     size = None if s.size is None else _whole_bytes(c, s.size)
     advance = _advance_next(c, s.target)
 
@@ -50,7 +45,7 @@ def extract(c: Statements, s: ir.Extract) -> Run:
     return run
 
 
-def _whole_bytes(c: Statements, size: ir.Expr) -> Load:
+def _whole_bytes(c: Expressions, size: ir.Expr) -> Load:
     """Return the function for a number of bits, which must be whole bytes, as in BMv2."""
     load, invalid = c.load(size), c.error("ParserInvalidArgument")
 
@@ -63,7 +58,7 @@ def _whole_bytes(c: Statements, size: ir.Expr) -> Load:
     return checked
 
 
-def _advance_next(c: Statements, target: ir.LValue) -> Run | None:
+def _advance_next(c: Expressions, target: ir.LValue) -> Run | None:
     """Advance stack.next after an extract to it, or to a member of a union there."""
     base = target.base if isinstance(target, ir.FieldOf) else target
     if not isinstance(base, ir.NextOf):
@@ -76,7 +71,7 @@ def _advance_next(c: Statements, target: ir.LValue) -> Run | None:
     return run
 
 
-def lookahead(c: Statements, s: ir.Lookahead) -> Run:
+def lookahead(c: Expressions, s: ir.Lookahead) -> Run:
     width, store = bit_width(s.target.type), c.store(s.target)
     decode, too_short = decoder(s.target.type), c.error("PacketTooShort")
     assert width is not None, s.target.type
@@ -90,7 +85,7 @@ def lookahead(c: Statements, s: ir.Lookahead) -> Run:
     return run
 
 
-def advance(c: Statements, s: ir.Advance) -> Run:
+def advance(c: Expressions, s: ir.Advance) -> Run:
     bits, too_short = _whole_bytes(c, s.bits), c.error("PacketTooShort")
 
     def run(env: Env) -> None:
@@ -103,12 +98,12 @@ def advance(c: Statements, s: ir.Advance) -> Run:
     return run
 
 
-def packet_length(c: Statements, s: ir.PacketLength) -> Run:
+def packet_length(c: Expressions, s: ir.PacketLength) -> Run:
     store = c.store(s.target)
     return lambda env: store(env, env[0].bits >> 3)
 
 
-def verify(c: Statements, s: ir.Verify) -> Run:
+def verify(c: Expressions, s: ir.Verify) -> Run:
     cond, error = c.load(s.cond), c.load(s.error)
 
     def run(env: Env) -> None:
@@ -118,7 +113,7 @@ def verify(c: Statements, s: ir.Verify) -> Run:
     return run
 
 
-def emit(c: Statements, s: ir.Emit) -> Run:
+def emit(c: Expressions, s: ir.Emit) -> Run:
     value, encode = c.load(s.value), encoder(s.value.type)
 
     def run(env: Env) -> None:

@@ -59,16 +59,20 @@ class Statements:
     ) -> None:
         self.frame = frame
         self.state = state
-        self.errors = errors
         self.externs = externs
         self.expressions = Expressions(frame, errors)
         self.load = self.expressions.load
         self.store = self.expressions.store
+        self.error = self.expressions.error
         self._actions: dict[ir.Action, tuple[int, int, Code]] = {}
 
     def compile(self, stmt: ir.Stmt) -> Code:
         """Compile one statement."""
-        made: Code | Run = _STATEMENTS[type(stmt)](self, stmt)
+        made: Code | Run
+        if on_packet := _PACKET_STATEMENTS.get(type(stmt)):
+            made = on_packet(self.expressions, stmt)
+        else:
+            made = _STATEMENTS[type(stmt)](self, stmt)
         return made if isinstance(made, Code) else Code(made)
 
     def body(self, stmts: Sequence[ir.Stmt]) -> Code:
@@ -85,9 +89,6 @@ class Statements:
             start, end = self.frame.run_of(action.params)
             self._actions[action] = start, end, self.body(action.body)
         return self._actions[action]
-
-    def error(self, name: str) -> int:
-        return self.errors.get(name, 0)
 
     # -- assignments ----------------------------------------------------------------------------
 
@@ -345,6 +346,8 @@ _STATEMENTS: dict[type[ir.Stmt], Callable[..., Code | Run]] = {
     ir.ApplyTable: Statements._apply,
     ir.CallExtern: Statements._call,
     ir.CallUserExtern: Statements._call_user_extern,
+}
+_PACKET_STATEMENTS: dict[type[ir.Stmt], Callable[..., Run]] = {
     ir.Extract: packet_statements.extract,
     ir.Lookahead: packet_statements.lookahead,
     ir.Advance: packet_statements.advance,

@@ -131,7 +131,7 @@ class TracedStatements(Statements):
         if not isinstance(e, ir.Expr):
             text = "_" if e is None else e.name
             return lambda env: text
-        convert = to_python(t, list(self.errors))
+        convert = to_python(t, list(self.expressions.errors))
         if isinstance(e, ir.Const):
             value = convert(e.value)
             return lambda env: value

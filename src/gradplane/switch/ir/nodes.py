@@ -555,6 +555,21 @@ class UserExtern:
     methods: list[Method] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class InstanceKind:
+    """The instances of an architecture's extern type.
+
+    kind: see ExternInstance. roles: of the constructor's arguments, in the architecture's order, as
+    the switch's state and P4Info need them: "size" (of arrays and profiles), "initial" (a
+    register's cells), "unit" ("packets", "bytes", "packets_and_bytes"), "algorithm" (a hash's or a
+    checksum's), "width" (of a selector's hash), "low" and "high" (of random numbers). An argument
+    that nothing needs has "".
+    """
+
+    kind: str
+    roles: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, eq=False)
 class ExternInstance:
     """A register, counter, ...: constructor arguments as constants or instances, in order.
@@ -575,6 +590,23 @@ class ExternInstance:
     declared_type_args: list[Type] = field(default_factory=list)
     user_extern: UserExtern | None = None  # of a type that the architecture does not have
     kind: str = ""
+    roles: tuple[str, ...] = ()  # of the first arguments, as the architecture has them
+
+    def number(self, role: str, default: int | None = None) -> int:
+        """Return the constructor argument of a role, or the default where the program gives none.
+
+        The roles of each kind: InstanceKind."""
+        value = self._argument(role, default)
+        assert isinstance(value, int), (self.name, role, value)
+        return int(value)
+
+    def word(self, role: str) -> str:
+        """Return the name of the enum's member that is the argument of a role, in lower case."""
+        return str(self._argument(role, None)).lower()
+
+    def _argument(self, role: str, default: int | None) -> Argument | None:
+        place = self.roles.index(role) if role in self.roles else len(self.args)
+        return self.args[place] if place < len(self.args) else default
 
 
 @dataclass(slots=True, eq=False)

@@ -39,7 +39,7 @@ from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.jit.value_transfer import Read, reader
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
-from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, Result
+from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, PassResult
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 
@@ -102,7 +102,7 @@ class Engine:
         ports, data, offsets = pack([port], [packet])
         return _outputs(self.process(ports, data, offsets, offsets[1:]))
 
-    def run(self, arrival: Arrival) -> Result:
+    def run(self, arrival: Arrival) -> PassResult:
         """Run one pass; arrivals that are resubmitted or recirculated carry native metadata."""
         self._prepare()
         meta = None if arrival.meta is None else ctypes.create_string_buffer(arrival.meta)
@@ -112,7 +112,7 @@ class Engine:
             arrival.kind, meta, arrival.passes,
         )  # fmt: skip
         again = self._again()
-        return Result(_outputs(self._finish()), again)
+        return PassResult(_outputs(self._finish()), again)
 
     def _prepare(self) -> None:
         """Update native memory from the state: time, groups, value sets, changed tables."""

@@ -31,9 +31,9 @@ from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax import ast
 
 MAX_INLINED = 20_000  # calls; functions that call others twice grow exponentially
-Natives = Mapping[tuple[str, str], str]
+Natives = Mapping[tuple[str, str], ir.InstanceKind | None]
 """The externs that an architecture has: ("", function), (type, method), and (type, "") with the
-kind of its instances (ir.ExternInstance.kind)."""
+kind of its instances."""
 
 MANY = 2  # a number of apply sites that makes an instance copy its arguments
 
@@ -216,8 +216,9 @@ class Instances:
         instance = ir.ExternInstance(t.name, name, type_args, args, annotations, span)
         instance.declared_type_args = [erase_keeping_names(a) for a in t.args]
         kind = None if self.natives is None else self.natives.get((t.name, ""))
-        instance.kind = kind or ""
-        if kind == "register" and (cell := packed_type(type_args[0])) != type_args[0]:
+        if kind is not None:
+            instance.kind, instance.roles = kind.kind, kind.roles
+        if instance.kind == "register" and (cell := packed_type(type_args[0])) != type_args[0]:
             instance.args = [packed_constant(type_args[0], a) for a in args]
             instance.type_args[0] = instance.declared_type_args[0] = cell
         if kind is None:

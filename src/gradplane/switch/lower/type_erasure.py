@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 
@@ -42,17 +43,24 @@ def erase(t: Type) -> Type:
             return CODE
         case SerEnum(underlying=underlying) | NewType(underlying=underlying):
             return erase(underlying)
-        case Tuple(elements=elements):
-            fields = tuple(Field(f"f{i}", erase(e)) for i, e in enumerate(elements))
-            return Struct(str(t), fields)
-        case Stack(element=element, size=size):
-            return Stack(erase(element), size)
-        case Fields():
-            fields = tuple(replace(f, type=erase(f.type)) for f in t.fields)
-            return replace(t, name=str(t), fields=fields, args=())
+        case Tuple() | Stack() | Fields():
+            return _rebuilt(t, erase)
         case TypeVar() | List() | ExternType():
             return Struct(str(t), ())  # types of objects, unused and compile-time values only
     raise AssertionError(t)
+
+
+def _rebuilt(t: Tuple | Stack | Fields, inner: Callable[[Type], Type]) -> Type:
+    """Return a composite type of the same form, with `inner` of each of its types."""
+    match t:
+        case Tuple(elements=elements):
+            fields = tuple(Field(f"f{i}", inner(e)) for i, e in enumerate(elements))
+            return Struct(str(t), fields)
+        case Stack(element=element, size=size):
+            return Stack(inner(element), size)
+        case Fields():
+            fields = tuple(replace(f, type=inner(f.type)) for f in t.fields)
+            return replace(t, name=str(t), fields=fields, args=())
 
 
 def without_headers(t: Type) -> Type:
@@ -87,14 +95,8 @@ def erase_keeping_names(t: Type) -> Type:
     match t:
         case NewType() | Enum() | SerEnum() | Error():
             return t
-        case Tuple(elements=elements):
-            fields = tuple(Field(f"f{i}", erase_keeping_names(e)) for i, e in enumerate(elements))
-            return Struct(str(t), fields)
-        case Stack(element=element, size=size):
-            return Stack(erase_keeping_names(element), size)
-        case Fields():
-            fields = tuple(replace(f, type=erase_keeping_names(f.type)) for f in t.fields)
-            return replace(t, name=str(t), fields=fields, args=())
+        case Tuple() | Stack() | Fields():
+            return _rebuilt(t, erase_keeping_names)
     return erase(t)
 
 

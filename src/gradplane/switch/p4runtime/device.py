@@ -108,7 +108,7 @@ class Device:
                 "INVALID_ARGUMENT",
                 "the config has neither a device config nor a P4Info: push the .p4 source",
             )
-        program = self._program(config.p4_device_config)
+        program = self._program(config)
         try:
             return self._pipeline(program, config)
         except CompileError as error:  # raised by its architecture or P4Info
@@ -148,19 +148,20 @@ class Device:
             raise RpcError("FAILED_PRECONDITION", "the switch runs no program yet")
         return self.pipeline
 
-    def _program(self, device_config: bytes) -> ir.Program:
+    def _program(self, config: p4r.ForwardingPipelineConfig) -> ir.Program:
         """Compile a device config.
 
         An empty one, which comes with a P4Info, stands for the running program.
         """
-        if not device_config:
+        if not config.p4_device_config:
             if self.pipeline is None:
                 raise RpcError(
                     "INVALID_ARGUMENT",
                     "the device config is empty and no program runs: push the .p4 source",
                 )
             return self.pipeline.catalog.program
-        source = parse_device_config(device_config)
+        p4info = config.p4info.SerializeToString(deterministic=True)
+        source = parse_device_config(config.p4_device_config, p4info)
         try:
             return self.compile(source)
         except CompileError as error:

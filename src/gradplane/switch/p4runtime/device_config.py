@@ -1,11 +1,12 @@
 """The device config of a pipeline push: P4 source, in a form that needs no files at the switch.
 
-Two forms are taken:
+Three forms are taken:
     plain P4 source             its #includes are the shipped files only (core.p4, v1model.p4, ...)
     {"source": ..., "file": ..., "defines": {...}}      JSON, as `device_config` makes it; `source`
                                 may hold #line directives, `file` is its name in messages
+    BMv2's JSON                 as p4c writes it; names and ids are the pushed P4Info's
 
-Either may be wrapped in a p4.tmp.P4DeviceConfig message, as clients for PI send it (p4runtime_lib).
+Each may be wrapped in a p4.tmp.P4DeviceConfig message, as clients for PI send it (p4runtime_lib).
 """
 
 from __future__ import annotations
@@ -27,23 +28,35 @@ from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.syntax.lexer import whole_strings
 from gradplane.switch.syntax.preprocess import Piece, preprocess
 
-_NAME = "pushed.p4"
+_NAME, _JSON_NAME = "pushed.p4", "pushed.json"
 _LINE = re.compile(r'#line (\d+) "((?:[^"\\]|\\.)*)"$')
 _BMV2_KEYS = ("parsers", "pipelines", "deparsers", "header_types")
-_TAKEN = 'expected P4 source, or JSON with "source", "file" and "defines"'
+_TAKEN = 'expected P4 source, BMv2\'s JSON, or JSON with "source", "file" and "defines"'
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The text of a program; `file` names it in messages."""
+    """The text of a program; `file` names it in messages, and ends in .json for BMv2's JSON.
+
+    p4info: the one pushed with it, a serialized message, which has the names and ids for BMv2's
+    JSON.
+    """
 
     text: str
     file: str = _NAME
     defines: Mapping[str, str] = field(default_factory=dict)
+    p4info: bytes | None = None
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it is BMv2's JSON."""
+        return self.file.endswith(".json")
 
     def lines(self) -> dict[str, list[str]]:
         """Return the lines of each file that the text was made of, as far as #line names them."""
         found: dict[str, list[str]] = {}
+        if self.compiled:
+            return {self.file: self.text.split("\n")}
         name, number = self.file, 1
         for line in self.text.split("\n"):
             marker = _LINE.match(line)
@@ -64,16 +77,20 @@ def device_config(
 ) -> bytes:
     """Return the device config to push so that a switch on any machine runs the program in `path`.
 
-    Includes and macros are expanded here. Raises CompileError where they cannot be.
+    Includes and macros are expanded here; BMv2's JSON is pushed as it is. Raises CompileError where
+    they cannot be.
     """
+    if str(path).endswith(".json"):
+        return Path(path).read_bytes()
     pieces, _ = preprocess(path, include_dirs, defines or {})
     config = {"source": _joined(whole_strings(pieces)), "file": str(path), "defines": {}}
     return json.dumps(config).encode()
 
 
-def parse_device_config(data: bytes) -> Source:
+def parse_device_config(data: bytes, p4info: bytes | None = None) -> Source:
     """Return the program in a pushed device config.
 
+    p4info: the P4Info that came with it, a serialized message.
     Raises RpcError INVALID_ARGUMENT if there is none.
     """
     try:
@@ -90,6 +107,8 @@ def parse_device_config(data: bytes) -> Source:
         raise RpcError(
             "INVALID_ARGUMENT", f"the device config is not valid JSON: {error}; {_TAKEN}"
         ) from error
+    if isinstance(config, dict) and any(key in config for key in _BMV2_KEYS):
+        return Source(text, _JSON_NAME, p4info=p4info)
     return _from_json(config)
 
 
@@ -129,12 +148,6 @@ def _p4_device_config() -> type[Any]:
 
 
 def _from_json(config: dict[str, Any]) -> Source:
-    if any(key in config for key in _BMV2_KEYS):
-        raise RpcError(
-            "INVALID_ARGUMENT",
-            "the device config is BMv2's compiled JSON, which this switch does not run: push the"
-            " .p4 source instead",
-        )
     unknown = sorted(set(config) - {"source", "file", "defines"})
     source, file = config.get("source"), config.get("file", _NAME)
     defines = config.get("defines", {})

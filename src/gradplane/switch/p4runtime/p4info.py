@@ -233,12 +233,12 @@ class _Builder:
         if table.counter is not None:
             counter = self.info.direct_counters.add(direct_table_id=out.preamble.id)
             self._extern_preamble(counter.preamble, table.counter)
-            counter.spec.unit = _counter_unit(table.counter, 0)
+            counter.spec.unit = COUNTER_UNITS[table.counter.word("unit")]
             out.direct_resource_ids.append(counter.preamble.id)
         if table.meter is not None:
             meter = self.info.direct_meters.add(direct_table_id=out.preamble.id)
             self._extern_preamble(meter.preamble, table.meter)
-            _meter_spec(meter.spec, table.meter, 0)
+            _meter_spec(meter.spec, table.meter)
             out.direct_resource_ids.append(meter.preamble.id)
 
     def _action(self, action: ir.Action) -> None:
@@ -255,17 +255,17 @@ class _Builder:
     def _extern(self, extern: ir.ExternInstance) -> None:
         match EXTERN_KINDS.get(extern.kind):
             case Kind.COUNTER:
-                counter = self.info.counters.add(size=int(_number(extern, 0)))
+                counter = self.info.counters.add(size=extern.number("size"))
                 self._extern_preamble(counter.preamble, extern)
-                counter.spec.unit = _counter_unit(extern, 1)
+                counter.spec.unit = COUNTER_UNITS[extern.word("unit")]
                 self._index_type(counter, control_plane_types(extern)[-1:])
             case Kind.METER:
-                meter = self.info.meters.add(size=int(_number(extern, 0)))
+                meter = self.info.meters.add(size=extern.number("size"))
                 self._extern_preamble(meter.preamble, extern)
-                _meter_spec(meter.spec, extern, 1)
+                _meter_spec(meter.spec, extern)
                 self._index_type(meter, control_plane_types(extern))
             case Kind.REGISTER:
-                register = self.info.registers.add(size=int(_number(extern, 0)))
+                register = self.info.registers.add(size=extern.number("size"))
                 self._extern_preamble(register.preamble, extern)
                 self._index_type(register, control_plane_types(extern)[1:])
                 spec = self._type_spec(control_plane_types(extern)[0])
@@ -280,7 +280,7 @@ class _Builder:
         selector = extern.kind == "action_selector"
         profile = self.info.action_profiles.add(with_selector=selector)
         self._extern_preamble(profile.preamble, extern)
-        profile.size = _number(extern, 1 if selector else 0)
+        profile.size = extern.number("size")
         users = sorted(t.name for t in self.tables if t.implementation is extern)
         profile.table_ids.extend(self.symbols.id(Kind.TABLE, name) for name in users)
         if not selector:
@@ -396,17 +396,7 @@ def control_plane_types(extern: ir.ExternInstance) -> list[Type]:
     return extern.declared_type_args or extern.type_args
 
 
-def _number(extern: ir.ExternInstance, position: int) -> int:
-    value = extern.args[position]
-    assert isinstance(value, int), f"{extern.name}: argument {position} is {value!r}"
-    return value
-
-
-def _counter_unit(extern: ir.ExternInstance, position: int) -> p4i.CounterSpec.Unit.ValueType:
-    return COUNTER_UNITS[str(extern.args[position]).lower()]
-
-
-def _meter_spec(out: p4i.MeterSpec, extern: ir.ExternInstance, position: int) -> None:
-    out.unit = METER_UNITS[str(extern.args[position]).lower()]
+def _meter_spec(out: p4i.MeterSpec, extern: ir.ExternInstance) -> None:
+    out.unit = METER_UNITS[extern.word("unit")]
     for annotation in extern.annotations:
         out.type = METER_TYPES.get(annotation.name, out.type)

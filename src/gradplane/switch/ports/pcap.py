@@ -6,7 +6,6 @@ import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
 
 _MAGIC_NANOSECONDS = 0xA1B23C4D
 _LINKTYPE_ETHERNET = 1
@@ -39,10 +38,5 @@ class PcapWriter:
     def __enter__(self) -> PcapWriter:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.close()

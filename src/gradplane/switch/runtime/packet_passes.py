@@ -35,7 +35,7 @@ class Arrival:
 
 
 @dataclass(slots=True)
-class Result:
+class PassResult:
     """The packets that leave after one pass, and those that are resubmitted or recirculated."""
 
     outputs: list[Output] = field(default_factory=list)

@@ -115,22 +115,16 @@ class State:
         return self.profiles[table.implementation.name] if table.implementation else None
 
 
-def _number(instance: ir.ExternInstance, position: int) -> int:
-    value = instance.args[position]
-    assert isinstance(value, int), (instance.name, value)
-    return int(value)
-
-
 def _counter(instance: ir.ExternInstance) -> Counter:
-    return Counter(instance.name, _number(instance, 0), str(instance.args[1]).lower())
+    return Counter(instance.name, instance.number("size"), instance.word("unit"))
 
 
 def _meter(instance: ir.ExternInstance) -> Meter:
-    return Meter(instance.name, _number(instance, 0), str(instance.args[1]).lower())
+    return Meter(instance.name, instance.number("size"), instance.word("unit"))
 
 
 def _profile(instance: ir.ExternInstance, links: Links) -> ActionProfile:
     if instance.kind == "action_profile":
-        return ActionProfile(instance.name, _number(instance, 0))
-    algorithm, width = str(instance.args[0]).lower(), _number(instance, 2)
-    return ActionProfile(instance.name, _number(instance, 1), algorithm, width, links)
+        return ActionProfile(instance.name, instance.number("size"))
+    algorithm, width = instance.word("algorithm"), instance.number("width")
+    return ActionProfile(instance.name, instance.number("size"), algorithm, width, links)

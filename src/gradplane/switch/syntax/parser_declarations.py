@@ -9,6 +9,7 @@ from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.lexer import Token
 from gradplane.switch.syntax.parser_stream import STOP
 from gradplane.switch.syntax.parser_tables import TableParser
+from gradplane.switch.syntax.parser_types import Head
 
 Annotations = list[ast.Annotation]
 _END = frozenset({"end"})
@@ -230,22 +231,20 @@ class DeclarationParser(TableParser):
 
     # -- parsers, controls, packages -------------------------------------------------------------
 
-    def _package(self, annotations: Annotations) -> ast.PackageTypeDecl:
-        start = self.advance().span
-        head = self.head(start, annotations, is_type=True)
+    def _block_head(self, annotations: Annotations) -> tuple[Head, list[str], list[ast.Param]]:
+        """Parse `keyword name<T>(params)`. The scope of the parameters stays open."""
+        head = self.head(self.advance().span, annotations, is_type=True)
         self.open_scope()
-        type_params = self.type_parameters()
-        params = self.parameters()
+        return head, self.type_parameters(), self.parameters()
+
+    def _package(self, annotations: Annotations) -> ast.PackageTypeDecl:
+        head, type_params, params = self._block_head(annotations)
         self.close_scope()
         self.expect(";")
         return ast.PackageTypeDecl(type_params=type_params, params=params, **head)
 
     def _parser(self, annotations: Annotations) -> ast.ParserTypeDecl | ast.ParserDecl:
-        start = self.advance().span
-        head = self.head(start, annotations, is_type=True)
-        self.open_scope()
-        type_params = self.type_parameters()
-        params = self.parameters()
+        head, type_params, params = self._block_head(annotations)
         if self.accept(";"):
             self.close_scope()
             return ast.ParserTypeDecl(type_params=type_params, params=params, **head)
@@ -299,11 +298,8 @@ class DeclarationParser(TableParser):
         return ast.ValueSetDecl(ref=ref, size=size, **head)
 
     def _control(self, annotations: Annotations) -> ast.ControlTypeDecl | ast.ControlDecl:
-        start = self.advance().span
-        head = self.head(start, annotations, is_type=True)
-        self.open_scope()
-        type_params = self.type_parameters()
-        params = self.parameters()
+        start = self.tok.span
+        head, type_params, params = self._block_head(annotations)
         if self.accept(";"):
             self.close_scope()
             return ast.ControlTypeDecl(type_params=type_params, params=params, **head)

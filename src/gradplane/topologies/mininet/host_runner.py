@@ -25,6 +25,8 @@ class HostProcess:
         self.name = f"{config.name} (job {config.job.number})"
         self.finished = False
         role = "server" if config.worker is None else "worker"
+        if config.flows:
+            role = "traffic"
         file = folder / f"{config.name}-{config.job.number}-{role}"
         log, path = file.with_suffix(".jsonl"), file.with_suffix(".json")
         path.write_text(dataclasses.replace(config, log=str(log)).to_json())

@@ -34,6 +34,7 @@ class _Program:
     environment: SimEnvironment
 
     def end(self) -> None:
+        self.host.end()
         self.environment.record("ignored", host=self.name, unsent=0, **self.host.ignored)
 
 

@@ -9,10 +9,9 @@ from functools import partial
 from gradplane.controller import targets
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.device_config import Source
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.ports.pcap import PcapWriter
-from gradplane.switch.program_cache import load_program
+from gradplane.switch.program_cache import load_program, load_source
 from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.switch import Recirculated, Switch
 from gradplane.topologies.description import QUEUE
@@ -50,7 +49,7 @@ class SimSwitch:
         self._recirculation: Channel[Recirculated] = Channel(
             events, config.recirculation_rate, 0, QUEUE, partial(self._pass, 0)
         )
-        self._device = Device(_compile, self._start, id=targets.get(config.target).device_id)
+        self._device = Device(load_source, self._start, id=targets.get(config.target).device_id)
         self._server = P4RuntimeServer(self._device, "127.0.0.1:0")
         self._captures: dict[tuple[int, str], PcapWriter] = {}
         self._exit = ExitStack()
@@ -113,7 +112,3 @@ class SimSwitch:
                 self._transmit(port, frame)
         for arrival in again:
             self._recirculation.send(arrival, len(arrival.packet))
-
-
-def _compile(source: Source) -> ir.Program:
-    return load_program(source.file, defines=source.defines, text=source.text)

@@ -35,11 +35,6 @@ NOTHING = Extern(_nothing, _nothing_native)
 """A call without effect: of a direct counter that counts each lookup, called or not."""
 
 
-def size_of(instance: ir.ExternInstance) -> int:
-    """Return the cells of an array."""
-    return int(instance.args[0])  # type: ignore[arg-type]
-
-
 # -- registers ----------------------------------------------------------------------------------
 
 
@@ -67,7 +62,7 @@ def _read(call: Call, index: int, result: int | None) -> Run:
 
 def _read_native(call: NativeCall, index: int, result: int | None) -> None:
     t, f = call.instance.type_args[0], call.f
-    inside, at = call.index(index, size_of(call.instance))
+    inside, at = call.index(index, call.instance.number("size"))
     if result is None and call.stmt.result is None:
         return
     width = scalar_width(t)
@@ -80,7 +75,7 @@ def _cell(call: NativeCall, inside: Operand, index: Operand) -> Operand:
     `inside`, which is faster than a branch."""
     f, name = call.f, call.instance.name
     bits = container(scalar_width(call.instance.type_args[0]))
-    safe = f.select(inside, "i64", index, size_of(call.instance))
+    safe = f.select(inside, "i64", index, call.instance.number("size"))
     start = f.add(f.word(REGISTERS), f.binary("mul", "i64", safe, bits // 8))
     return f.add(start, call.externs.register_places[name])
 
@@ -104,7 +99,7 @@ def _write(call: Call) -> Run:
 
 def _write_native(call: NativeCall) -> None:
     t, code = call.instance.type_args[0], call.code
-    inside, index = call.index(0, size_of(call.instance))
+    inside, index = call.index(0, call.instance.number("size"))
     value, width = code.value(call.args[1]), scalar_width(t)
     cell, region = _cell(call, inside, index), _region(call)
     if is_signed(t) and width <= 64:  # NumPy's cells are sign-extended
@@ -129,7 +124,7 @@ def _count(call: Call) -> Run:
 
 def _count_native(call: NativeCall) -> None:
     f, name = call.f, call.instance.name
-    inside, index = call.index(0, size_of(call.instance))
+    inside, index = call.index(0, call.instance.number("size"))
     with f.when(inside):
         for part, amount in (("packets", "1"), ("bytes", call.length())):
             cell = f.item(f.word(counter_word(name, part)), "i64", index)
@@ -188,12 +183,12 @@ def _execute_native(
     call: NativeCall, index: int, codes: Codes, result: int | None, before: int | None
 ) -> None:
     f, had = call.f, _before_native(call, before, codes)
-    inside, at = call.index(index, size_of(call.instance))
+    inside, at = call.index(index, call.instance.number("size"))
     colour = f.variable("i32", GREEN)
     with f.when(inside):
         word = f.binary("mul", "i64", at, len(CELL_WORDS))
         cell = f.item(f.word(meter_word(call.instance.name)), "i64", word)
-        by_packets = str(call.instance.args[1]).lower() == "packets"
+        by_packets = call.instance.word("unit") == "packets"
         colour.set(execute_meter(call.code.unit, f, cell, call.length(), by_packets, had))
     call.give(_coded(call, colour.get(), codes), 32, result)
 
@@ -225,7 +220,7 @@ def direct_meter_execute(codes: Codes, before: int | None = None) -> Extern:
 
 def _execute_direct(call: Call, codes: Codes, before: int | None) -> Run:
     name, store, had = call.instance.name, call.out(None), _before(call, before, codes)
-    by_packets, clock = str(call.instance.args[0]).lower() == "packets", call.state.clock
+    by_packets, clock = call.instance.word("unit") == "packets", call.state.clock
 
     def run(env: Env) -> None:
         colour = env[0].direct[name].execute(clock(), env[0].length, by_packets, had(env))
@@ -236,7 +231,7 @@ def _execute_direct(call: Call, codes: Codes, before: int | None) -> Run:
 
 def _execute_direct_native(call: NativeCall, codes: Codes, before: int | None) -> None:
     had, cell = _before_native(call, before, codes), _found(call)
-    by_packets = str(call.instance.args[0]).lower() == "packets"
+    by_packets = call.instance.word("unit") == "packets"
     colour = execute_meter(call.code.unit, call.f, cell, call.length(), by_packets, had)
     call.give(_coded(call, colour, codes), 32)
 

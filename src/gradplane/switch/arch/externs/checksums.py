@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 
 from gradplane.switch.arch.extern_table import Extern
-from gradplane.switch.arch.externs.numbers import algorithm_of
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Run
 from gradplane.switch.ir import nodes as ir
@@ -91,7 +90,7 @@ def _clear_native(call: NativeCall) -> None:
 
 
 def _update(call: Call) -> Run:
-    return _step(call, STEPS[algorithm_of(call.instance)])
+    return _step(call, STEPS[call.instance.word("algorithm")])
 
 
 def _add(call: Call) -> Run:
@@ -108,7 +107,7 @@ def _step(call: Call, step: Callable[[bytes, int], int]) -> Run:
 
 
 def _update_native(call: NativeCall) -> None:
-    name = algorithm_of(call.instance)
+    name = call.instance.word("algorithm")
     if name == "ones_complement16":
         _add_native(call)
         return
@@ -150,12 +149,12 @@ def _words(call: NativeCall) -> tuple[Operand, Operand]:
 
 
 def _get_checksum(call: Call) -> Run:
-    name, state, store = algorithm_of(call.instance), call.arg(0), call.out(None)
+    name, state, store = call.instance.word("algorithm"), call.arg(0), call.out(None)
     return lambda env: store(env, checksum_of(name, state(env)))
 
 
 def _get_checksum_native(call: NativeCall) -> None:
-    if algorithm_of(call.instance) == "ones_complement16":
+    if call.instance.word("algorithm") == "ones_complement16":
         _get_native(call)
     else:
         call.give(call.number(0), 64)

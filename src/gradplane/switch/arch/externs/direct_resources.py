@@ -69,7 +69,11 @@ def _counting(table: MatchTable, instance: ir.ExternInstance, statements: Statem
 
 
 def _metering(table: MatchTable, instance: ir.ExternInstance, statements: Statements) -> Observer:
-    by_packets, clock, name = instance.args[0] == "packets", statements.state.clock, instance.name
+    by_packets, clock, name = (
+        instance.word("unit") == "packets",
+        statements.state.clock,
+        instance.name,
+    )
 
     def meter(env: Env, entry: Entry | None) -> None:
         cell = table.default_meter if entry is None else entry.meter
@@ -85,7 +89,7 @@ def _count_and_meter(table: ir.Table, shape: Shape, code: NativeStatements, entr
         write_count(f, f.fixed("ptr", f.add(entry, part.counter), 8), size)
     if part.meter is not None and table.meter is not None:
         cells = f.fixed("ptr", f.add(entry, part.meter), 8)
-        by_packets = table.meter.args[0] == "packets"
+        by_packets = table.meter.word("unit") == "packets"
         colour = execute_meter(code.unit, f, cells, size, by_packets)
         f.store("i32", colour, f.add("%c", code.context.direct[table.meter.name]), 4)
 

@@ -40,16 +40,19 @@ RANDOM_FUNCTION = Extern(_between, _between_native, numbers=(0, 1, 2), needs_pac
 """random(out result, in low, in high): a number from low to high, both included."""
 
 
+def _bounds(instance: ir.ExternInstance) -> tuple[int, int]:
+    return instance.number("low"), instance.number("high")
+
+
 def _read(call: Call) -> Run:
-    low, high = call.instance.args
-    assert isinstance(low, int) and isinstance(high, int)
+    low, high = _bounds(call.instance)
     between, store = call.state.rng.between, call.out(None)
     return lambda env: store(env, between(low, high))
 
 
 def _read_native(call: NativeCall) -> None:
     t = call.instance.type_args[0]
-    width, (low, high) = scalar_width(t), call.instance.args
+    width, (low, high) = scalar_width(t), _bounds(call.instance)
     kind, between = f"i{width}", native_rng.between(call.code, width, is_signed(t))
     call.give(call.f.call(kind, between, (kind, str(low)), (kind, str(high))), width)
 
@@ -110,7 +113,7 @@ HASH_FUNCTION = Extern(_hash, _hash_native, numbers=(0, 2, 4), needs_packet=Fals
 
 def _get_hash(call: Call) -> Run:
     with_bounds = len(call.stmt.args) > 1
-    compute, data = algorithm(call, algorithm_of(call.instance)), call.data(int(with_bounds))
+    compute, data = algorithm(call, call.instance.word("algorithm")), call.data(int(with_bounds))
     if with_bounds:
         return _scaled(call, None, lambda env: compute(data(env)), call.arg(0), call.arg(2))
     store = call.out(None)
@@ -120,7 +123,7 @@ def _get_hash(call: Call) -> Run:
 def _get_hash_native(call: NativeCall) -> None:
     with_bounds = len(call.args) > 1
     fields = FieldList(call.code, [call.args[int(with_bounds)]])
-    found = hashed(call.code, algorithm_of(call.instance), fields)
+    found = hashed(call.code, call.instance.word("algorithm"), fields)
     if with_bounds:
         _scaled_native(call, None, found, call.args[0], call.args[2])
     else:
@@ -129,11 +132,6 @@ def _get_hash_native(call: NativeCall) -> None:
 
 GET_HASH = Extern(_get_hash, _get_hash_native, needs_packet=False)
 """Hash<T>(algorithm).get(in data), or get(in base, in data, in max): base + hash % max."""
-
-
-def algorithm_of(instance: ir.ExternInstance) -> str:
-    """Return the algorithm that an instance was made with."""
-    return str(instance.args[0]).lower()
 
 
 def _scaled(call: Call, result: int | None, compute: Load, base: Load, limit: Load) -> Run:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradplane.switch.arch.architecture import Architecture, Implementation
+from gradplane.switch.ir.nodes import InstanceKind
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 
 PORT_RECIRCULATE = 0xFFFF_FFFA
@@ -24,20 +25,20 @@ ARCHITECTURE = Architecture(
     name="psa",
     package="PSA_Switch",
     instances={
-        "Register": "register",
-        "Counter": "counter",
-        "DirectCounter": "direct_counter",
-        "Meter": "meter",
-        "DirectMeter": "direct_meter",
-        "ActionProfile": "action_profile",
-        "ActionSelector": "action_selector",
-        "Digest": "digest",
-        "Random": "random",
-        "Hash": "hash",
-        "Checksum": "checksum",
-        "InternetChecksum": "internet_checksum",
-        "PacketReplicationEngine": "packet_replication_engine",
-        "BufferingQueueingEngine": "buffering_queueing_engine",
+        "Register": InstanceKind("register", ("size", "initial")),
+        "Counter": InstanceKind("counter", ("size", "unit")),
+        "DirectCounter": InstanceKind("direct_counter", ("unit",)),
+        "Meter": InstanceKind("meter", ("size", "unit")),
+        "DirectMeter": InstanceKind("direct_meter", ("unit",)),
+        "ActionProfile": InstanceKind("action_profile", ("size",)),
+        "ActionSelector": InstanceKind("action_selector", ("algorithm", "size", "width")),
+        "Digest": InstanceKind("digest"),
+        "Random": InstanceKind("random", ("low", "high")),
+        "Hash": InstanceKind("hash", ("algorithm",)),
+        "Checksum": InstanceKind("checksum", ("algorithm",)),
+        "InternetChecksum": InstanceKind("internet_checksum"),
+        "PacketReplicationEngine": InstanceKind("packet_replication_engine"),
+        "BufferingQueueingEngine": InstanceKind("buffering_queueing_engine"),
     },
     load=_load,
     ports=1 << 32,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from gradplane.switch.arch.architecture import Architecture, Implementation
+from gradplane.switch.ir.nodes import InstanceKind
 
 
 def _load() -> Implementation:
@@ -19,14 +20,14 @@ ARCHITECTURE = Architecture(
     name="v1model",
     package="V1Switch",
     instances={
-        "register": "register",
-        "counter": "counter",
-        "direct_counter": "direct_counter",
-        "meter": "meter",
-        "direct_meter": "direct_meter",
-        "action_profile": "action_profile",
-        "action_selector": "action_selector",
-        "Checksum16": "checksum",
+        "register": InstanceKind("register", ("size",)),
+        "counter": InstanceKind("counter", ("size", "unit")),
+        "direct_counter": InstanceKind("direct_counter", ("unit",)),
+        "meter": InstanceKind("meter", ("size", "unit")),
+        "direct_meter": InstanceKind("direct_meter", ("unit",)),
+        "action_profile": InstanceKind("action_profile", ("size",)),
+        "action_selector": InstanceKind("action_selector", ("algorithm", "size", "width")),
+        "Checksum16": InstanceKind("checksum"),
     },
     load=_load,
     ports=1 << 9,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+from gradplane.switch.backends.bmv2.p4info import p4info_for
 from gradplane.switch.backends.bmv2.v1model import to_json
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 from gradplane.switch.source import refuse
 
-__all__ = ["MACROS", "compile_text", "to_json"]
+__all__ = ["MACROS", "compile_text", "p4info_for", "to_json"]
 
 MACROS = {"__TARGET_BMV2__": "1"}
 """The macro that p4c defines, too, when it compiles for BMv2."""

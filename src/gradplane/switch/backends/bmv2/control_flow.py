@@ -148,7 +148,7 @@ class Pipeline:
         end = len(stmts)
         while end:
             start = end
-            while start and self._is_code(stmts[start - 1]):
+            while start and self._is_code([stmts[start - 1]]):
                 start -= 1
             if start < end:
                 after = self._call(stmts[start:end], after)
@@ -158,9 +158,9 @@ class Pipeline:
                 end -= 1
         return after
 
-    def _is_code(self, stmt: ir.Stmt) -> bool:
-        """Return whether a statement has no table and leaves no outer block: it fits an action."""
-        inside = list(nested([stmt]))
+    def _is_code(self, stmts: Sequence[ir.Stmt]) -> bool:
+        """Return whether statements have no table and leave no outer block: they fit an action."""
+        inside = list(nested(stmts))
         blocks = {s for s in inside if isinstance(s, ir.Block)}
         leaves = (s.block for s in inside if isinstance(s, ir.Leave))
         return not any(isinstance(s, ir.ApplyTable) for s in inside) and all(
@@ -247,7 +247,10 @@ class Pipeline:
             self._return_of(s.table, keys).sites.append(after)
             site = len(self._returns[s.table].sites) - 1
             code.set_field(self._returns[s.table].site, number(site))
-        return self._call_of(code, s.table.name, s.span) if code else s.table.name
+        first = self._call_of(code, s.table.name, s.span) if code else s.table.name
+        if not self._is_code(s.table.key_setup):
+            first = self._graph(s.table.key_setup, first) or first
+        return first
 
     def _next_nodes(
         self,
@@ -314,7 +317,8 @@ class Pipeline:
         """Return the match fields, and the code that computes those that are no header fields."""
         code, keys = self._actions.code(), []
         code.code.span = table.span
-        code.body(table.key_setup)
+        if self._is_code(table.key_setup):
+            code.body(table.key_setup)
         for key in table.keys:
             if key.match_kind == "selector":
                 continue

@@ -288,7 +288,6 @@ class Expressions:
         return inner if fits else _cut(inner, target)
 
 
-
 def _offset(e: ir.FieldOf) -> tuple[int, ir.Expr]:
     """Return a field's number among the flat fields of its header, and that header."""
     steps = []

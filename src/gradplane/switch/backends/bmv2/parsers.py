@@ -1,11 +1,16 @@
-"""A parser as BMv2's: states with operations and a transition on a key of fields."""
+"""A parser as BMv2's: states with operations and a transition on a key of fields.
+
+BMv2's states have no conditions inside. A state with some becomes several: each jump between its
+operations is a transition, on the condition as the key.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import pairwise, product
 
 from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, source_info
+from gradplane.switch.backends.bmv2.expressions import op
 from gradplane.switch.backends.bmv2.storage import (
     FieldAt,
     HeaderAt,
@@ -16,11 +21,14 @@ from gradplane.switch.backends.bmv2.storage import (
     scalar_width,
 )
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import Bits, Bool, Union, Varbit
-from gradplane.switch.source import Span, refuse
+from gradplane.switch.ir.aliasing import overlap
+from gradplane.switch.ir.types import BOOL, Bits, Bool, Stack, Union
+from gradplane.switch.source import refuse
 
 MAX_CASES = 4096  # of one select, after ranges became masks
 NO_MATCH = "$no_match"
+OPERATION = "$operation"  # the name of a parser's operation among primitives
+_JUMPS = ("_jump", "_jump_if_zero")
 
 
 class ParserStates:
@@ -29,76 +37,138 @@ class ParserStates:
     def __init__(
         self, parser: ir.Parser, storage: Storage, externs: ExternCalls, errors: Sequence[str]
     ) -> None:
-        self._parser, self._storage, self._externs = parser, storage, externs
-        self._errors = errors
+        self._parser, self._errors = parser, errors
+        self.storage, self.externs = storage, externs
 
     def json(self) -> Json:
         """Return the parser. Raises CompileError for what BMv2 does not have."""
-        states = [self._state(at, state) for at, state in enumerate(self._parser.states.values())]
+        states = [
+            found for state in self._parser.states.values() for found in self._states_of(state)
+        ]
         first = "start"
         if self._parser.setup:
             first = "$setup"
-            states.append(
-                {
-                    "name": first,
-                    "id": len(states),
-                    "parser_ops": self._operations(self._parser.setup),
-                    "transition_key": [],
-                    "transitions": [_transition("default", "start")],
-                }
-            )
+            states += self._split(first, self._parser.setup, [_transition("default", "start")])
         if any(_may_fail(state) for state in self._parser.states.values()):
-            states.append(self._no_match(len(states)))
+            states.append(self._no_match())
+        for at, found in enumerate(states):
+            found["id"] = at
         return {"name": "parser", "id": 0, "init_state": first, "parse_states": states}
 
-    def _no_match(self, at: int) -> Json:
+    def _no_match(self) -> Json:
         """Return the state of selects without a match, which are no error in BMv2 by themselves."""
         error = {"type": "hexstr", "value": hex(self._errors.index("NoMatch"))}
-        return {
-            "name": NO_MATCH,
-            "id": at,
-            "parser_ops": [_op("verify", {"type": "bool", "value": False}, error)],
-            "transition_key": [],
-            "transitions": [_transition("default", "reject")],
-        }
+        operations = [_op("verify", {"type": "bool", "value": False}, error)]
+        return _state(NO_MATCH, operations, [_transition("default", "reject")])
 
-    def _state(self, at: int, state: ir.State) -> Json:
-        operations = self._operations(state.body)
-        key = [self._key(e, operations, state.span) for e in state.select]
+    def _states_of(self, state: ir.State) -> list[Json]:
         if not state.select:
             transitions = [_transition("default", state.cases[0].next)]
         else:
             transitions = list(self._transitions(state))
             if _may_fail(state):
                 transitions.append(_transition("default", NO_MATCH))
-        return {
-            "name": state.name,
-            "id": at,
-            "parser_ops": operations,
-            "transition_key": key,
-            "transitions": transitions,
-        } | source_info(state.span)
+        found = self._split(state.name, state.body, transitions, state.select)
+        found[0] |= source_info(state.span)
+        return found
+
+    def _split(
+        self,
+        name: str,
+        stmts: Sequence[ir.Stmt],
+        transitions: list[Json],
+        select: Sequence[ir.Expr] = (),
+    ) -> list[Json]:
+        """Return the states of a list of statements: one, if there are no jumps in it."""
+        code = _Code(self)
+        code.body(stmts)
+        primitives = code.finished()
+        end = len(primitives)
+        starts = {0}
+        for at, entry in enumerate(primitives):
+            if entry["op"] in _JUMPS:
+                starts |= {at + 1, _target(entry)}
+        ordered = sorted(starts)
+        names = {at: name if at == 0 else f"{name}${at}" for at in ordered}
+        states = [
+            self._part(names, start, following, primitives)
+            for start, following in pairwise(ordered)
+        ]
+        last = self._operations(primitives[ordered[-1] : end])
+        key = [self._key(e, last, stmts) for e in select]
+        return [*states, _state(names[ordered[-1]], last, transitions, key)]
+
+    def _part(
+        self, names: dict[int, str], start: int, following: int, primitives: list[Json]
+    ) -> Json:
+        """Return the state of the operations from one start of a jump to the next."""
+        *before, last = primitives[start:following]
+        after = [_transition("default", names[following])]
+        if last["op"] not in _JUMPS:
+            return _state(names[start], self._operations([*before, last]), after)
+        target, operations = names[_target(last)], self._operations(before)
+        if last["op"] == "_jump":
+            return _state(names[start], operations, [_transition("default", target)])
+        taken = self.storage.temporary(Bits(1), "condition")
+        place = {"type": "field", "value": taken.reference}
+        operations.append(_op("set", place, last["parameters"][0]))
+        return _state(
+            names[start], operations, [_transition("hexstr", target, "0x00"), *after], [place]
+        )
+
+    def _operations(self, primitives: Sequence[Json]) -> list[Json]:
+        """Return primitives as a parser's operations; some are operations already."""
+        return [
+            entry["parameters"][0] if entry["op"] == OPERATION else _op("primitive", entry)
+            for entry in primitives
+        ]
 
     # -- transitions ----------------------------------------------------------------------------
 
-    def _key(self, e: ir.Expr, operations: list[Json], span: Span) -> Json:
-        code = Primitives(self._storage, self._externs)
-        code.code.span = span
+    def _key(self, e: ir.Expr, operations: list[Json], stmts: Sequence[ir.Stmt]) -> Json:
+        """Return a part of a transition's key, which is computed first if it is no field."""
+        code = Primitives(self.storage, self.externs)
+        code.code.span = stmts[-1].span if stmts else self._parser.span
+        stack = _last_of(e)
+        if stack is not None and not any(_extends(s, stack) for s in stmts):
+            operations += self.not_empty(stack)
         place = code.code.place(e)
         if isinstance(place, FieldAt):
             return {"type": "field", "value": place.reference}
+        if isinstance(e, ir.FieldOf) and isinstance(e.base, ir.FieldOf):
+            union = e.base.base
+            if isinstance(union, ir.LastOf) and isinstance(union.type, Union):
+                names = [code.code.stack(union.base)["value"], e.base.name, e.name]
+                return {"type": "union_stack_field", "value": names}
         if isinstance(e, ir.FieldOf) and isinstance(e.base, ir.LastOf):
             found = code.code.field(e)
             if found["type"] == "stack_field":
                 return found
-        kept = self._storage.temporary(e.type, "select")
-        operations += self._set(kept, code, e)
-        return {"type": "field", "value": kept.reference}
+        kept = self.storage.temporary(e.type, "select")
+        key = {"type": "field", "value": kept.reference}
+        operations.append(_op("set", key, code.code.parameter(e)))
+        return key
+
+    def not_empty(self, stack: ir.LValue) -> list[Json]:
+        """Return the check that a stack has a last element: without one, BMv2 crashes. It has none
+        for stacks of unions."""
+        if isinstance(stack.type, Stack) and isinstance(stack.type.element, Union):
+            return []
+        code = Primitives(self.storage, self.externs).code
+        count = op("size_stack", None, code.stack(stack))
+        error = {"type": "hexstr", "value": hex(self.error("StackOutOfBounds"))}
+        return [_op("verify", op(">", count, {"type": "hexstr", "value": "0x0"}), error)]
+
+    def error(self, name: str) -> int:
+        """Return the code of an error."""
+        return self._errors.index(name)
 
     def _transitions(self, state: ir.State) -> Iterator[Json]:
         widths = [scalar_width(e.type) for e in state.select]
         for case in state.cases:
             first = case.matches[0]
+            if len(case.matches) > 1 and any(isinstance(m, ir.MatchSet) for m in case.matches):
+                raise refuse(case.span, "BMv2 needs a value set for the select's whole key")
             if isinstance(first, ir.MatchSet):
                 yield _transition("parse_vset", case.next, first.set.name)
             elif all(isinstance(match, ir.MatchAny) for match in case.matches):
@@ -114,65 +184,75 @@ class ParserStates:
                     exact = _bytes([(1 << w) - 1 for w in widths], widths)
                     yield _transition("hexstr", case.next, value, None if mask == exact else mask)
 
-    # -- operations -----------------------------------------------------------------------------
 
-    def _operations(self, stmts: Sequence[ir.Stmt]) -> list[Json]:
-        found: list[Json] = []
-        for stmt in stmts:
-            found += [entry | source_info(stmt.span) for entry in self._operation(stmt)]
-        return found
+class _Code(Primitives):
+    """Primitives and, as primitives of a name of their own, a parser's operations."""
 
-    def _operation(self, s: ir.Stmt) -> list[Json]:
-        code = Primitives(self._storage, self._externs)
-        code.code.span = s.span
+    def __init__(self, states: ParserStates) -> None:
+        super().__init__(states.storage, states.externs)
+        self._states = states
+
+    def statement(self, s: ir.Stmt) -> None:
+        """Append a statement. Raises CompileError for what BMv2 does not have."""
+        operation: list[Json] = []
+        self.code.span = s.span
         match s:
+            case ir.Extract(target=ir.ElementOf() as target) if self.code.place(target) is None:
+                self.statement(_by_index(s, target, self._states.error("StackOutOfBounds")))
+                return
             case ir.Extract():
-                return [self._extract(s, code)]
+                operation = [self._extract(s)]
             case ir.Lookahead():
-                return list(self._lookahead(s, code))
+                operation = list(self._lookahead(s))
             case ir.Advance():
-                return [_op("advance", code.code.parameter(s.bits))]
+                operation = [_op("advance", self.code.parameter(s.bits))]
             case ir.Verify():
-                error = code.code.value(s.error)
-                return [_op("verify", code.code.value(s.cond), error)]
+                error = self.code.value(s.error)
+                operation = [_op("verify", self.code.value(s.cond), error)]
             case ir.Assign(target=target, value=value):
-                place = code.code.place(target)
-                if isinstance(place, FieldAt) and not isinstance(place.type, Varbit):
-                    return self._set(place, code, value)
-        code.statement(s)
-        primitives = code.finished()
-        if any(entry["op"].startswith("_jump") for entry in primitives):
-            raise refuse(s.span, "BMv2's parsers have no such conditional statement")
-        return [_op("primitive", entry) for entry in primitives]
+                stack = _last_of(value)
+                if stack is not None:
+                    for check in self._states.not_empty(stack):
+                        self.operation(s, check)
+                place = self.code.place(target)
+                scalar = isinstance(place, FieldAt) and isinstance(place.type, Bits | Bool)
+                if scalar and self.code.guard(value) is None:
+                    operation = [_op("set", self.code.field(target), self.code.parameter(value))]
+        if operation:
+            for entry in operation:
+                self.operation(s, entry)
+        else:
+            super().statement(s)
 
-    def _set(self, place: FieldAt, code: Primitives, value: ir.Expr) -> list[Json]:
-        return [_op("set", {"type": "field", "value": place.reference}, code.code.parameter(value))]
+    def operation(self, s: ir.Stmt, entry: Json) -> None:
+        """Append a parser's operation."""
+        self.add(OPERATION, entry | source_info(s.span))
 
-    def _extract(self, s: ir.Extract, code: Primitives) -> Json:
+    def _extract(self, s: ir.Extract) -> Json:
         target = s.target
         header: Json
-        place = code.code.place(target)
+        place = self.code.place(target)
         if isinstance(target, ir.NextOf):
-            stack = code.code.place(target.base)
+            stack = self.code.place(target.base)
             assert isinstance(stack, StackAt), target
             header = {"type": "stack", "value": stack.name}
         elif isinstance(place, HeaderAt):
             header = {"type": "regular", "value": place.name}
         elif isinstance(target, ir.FieldOf) and isinstance(target.base, ir.NextOf):
-            stack = code.code.place(target.base.base)
+            stack = self.code.place(target.base.base)
             assert isinstance(stack, StackAt) and isinstance(target.base.type, Union), target
             header = {"type": "union_stack", "value": [stack.name, target.name]}
         else:
             raise refuse(s.span, "BMv2 cannot extract a header by a run-time index")
         if s.size is None:
             return _op("extract", header)
-        size = code.code.parameter(s.size)
+        size = self.code.parameter(s.size)
         if size["type"] != "expression":
             size = {"type": "expression", "value": size}
         return _op("extract_VL", header, size)
 
-    def _lookahead(self, s: ir.Lookahead, code: Primitives) -> Iterator[Json]:
-        place, sets, offset = code.code.place(s.target), list[Json](), 0
+    def _lookahead(self, s: ir.Lookahead) -> Iterator[Json]:
+        place, sets, offset = self.code.place(s.target), list[Json](), 0
         for one in _fields(place):
             if not isinstance(one.type, Bits | Bool):
                 raise refuse(s.span, f"BMv2 cannot look ahead at a {one.type}")
@@ -184,6 +264,54 @@ class ParserStates:
         for header in _instances(place):
             parameter = {"type": "header", "value": header.name}
             yield _op("primitive", {"op": "add_header_fast", "parameters": [parameter]})
+
+
+def _by_index(s: ir.Extract, target: ir.ElementOf, error: int) -> ir.Stmt:
+    """Return an extract by a run-time index as a switch on the index; outside it is an error."""
+    stack = target.base.type
+    assert isinstance(stack, Stack), target
+    cases: list[tuple[list[int], list[ir.Stmt]]] = []
+    for at in range(stack.size):
+        element = ir.ElementOf(target.type, target.base, ir.Const(target.index.type, at))
+        cases.append(([at], [ir.Extract(element, s.size, span=s.span)]))
+    outside = ir.Verify(ir.Const(BOOL, False), ir.Const(Bits(32), error), span=s.span)
+    return ir.SwitchStmt(target.index, cases, [outside], span=s.span)
+
+
+def _last_of(e: ir.Expr) -> ir.LValue | None:
+    """Return the stack of which an expression reads the last element."""
+    while isinstance(e, ir.FieldOf | ir.SliceOf | ir.Cast):
+        e = e.operand if isinstance(e, ir.Cast) else e.base
+    return e.base if isinstance(e, ir.LastOf) else None
+
+
+def _extends(s: ir.Stmt, stack: ir.LValue) -> bool:
+    """Return whether a statement extracts to the next element of a stack."""
+    if not isinstance(s, ir.Extract):
+        return False
+    target: ir.Expr = s.target
+    while isinstance(target, ir.FieldOf):
+        target = target.base
+    return isinstance(target, ir.NextOf) and overlap(target.base, stack)
+
+
+def _state(
+    name: str,
+    operations: list[Json],
+    transitions: list[Json],
+    key: list[Json] | None = None,
+) -> Json:
+    return {
+        "name": name,
+        "id": 0,
+        "parser_ops": operations,
+        "transition_key": key or [],
+        "transitions": transitions,
+    }
+
+
+def _target(jump: Json) -> int:
+    return int(jump["parameters"][-1]["value"], 16)
 
 
 def _fields(place: object) -> Iterator[FieldAt]:

@@ -121,18 +121,14 @@ class _V1Program:
 
     def _counter(self, e: ir.ExternInstance) -> Json:
         if e.kind == "counter":
-            return {"size": e.args[0], "is_direct": False}
+            return {"size": e.number("size"), "is_direct": False}
         return {"is_direct": True} | self._owner(e)
 
     def _meter(self, e: ir.ExternInstance) -> Json:
         direct = e.kind == "direct_meter"
-        found: Json = {
-            "is_direct": direct,
-            "rate_count": 2,
-            "type": e.args[0 if direct else 1],
-        }
+        found: Json = {"is_direct": direct, "rate_count": 2, "type": e.word("unit")}
         if not direct:
-            return found | {"size": e.args[0]}
+            return found | {"size": e.number("size")}
         result = self._externs.meter_result(e).reference
         return found | {"result_target": result} | self._owner(e)
 
@@ -147,13 +143,13 @@ class _V1Program:
         (cell,) = e.type_args[:1]
         if not isinstance(cell, Bits) and isinstance(cell, Fields):
             raise refuse(e.span, f"BMv2's registers hold numbers, no {cell}")
-        return {"size": e.args[0], "bitwidth": scalar_width(cell)}
+        return {"size": e.number("size"), "bitwidth": scalar_width(cell)}
 
     def _profile(self, at: int, profile: ir.ExternInstance, tables: list[ir.Table]) -> Json:
         found: Json = {"name": profile.name, "id": at}
         if profile.kind != "action_selector":
-            return found | {"max_size": profile.args[0]}
-        algorithm, size = profile.args[0], profile.args[1]
+            return found | {"max_size": profile.number("size")}
+        algorithm, size = profile.word("algorithm"), profile.number("size")
         inputs: list[Json] = []
         for key in tables[0].keys:
             if key.match_kind == "selector":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from copy import copy
 from typing import TypeVar
 
@@ -52,25 +52,47 @@ def read_replication(
 
 
 def _write_group(p: Pipeline, kind: int, message: p4r.MulticastGroupEntry) -> Undo:
-    number, groups = message.multicast_group_id, p.state.multicast
-    what = f"multicast group {number}"
-    most = p.switch.architecture.groups - 1
-    if not 0 < number <= most:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
-    _check_presence(kind, what, number in groups)
-    former, written = groups.get(number), p.groups.get(number)
-    if kind == p4r.Update.DELETE:
-        del groups[number]
-        p.groups.pop(number, None)
-    else:
-        groups[number] = _read_replicas(p, what, message.replicas)
-        p.groups[number] = _copy(message)
+    number = message.multicast_group_id
+    what, most = f"multicast group {number}", p.switch.architecture.groups - 1
+
+    def read() -> list[Replica]:
+        return _read_replicas(p, what, message.replicas)
+
+    undo = _write(kind, what, number, most, (p.state.multicast, read), (p.groups, message))
     p.state.nodes.group_changed(number)
 
-    def undo() -> None:
-        _put(groups, number, former)
-        _put(p.groups, number, written)
+    def undo_all() -> None:
+        undo()
         p.state.nodes.group_changed(number)
+
+    return undo_all
+
+
+def _write(
+    kind: int,
+    what: str,
+    number: int,
+    most: int,
+    state: tuple[dict[int, _Kept], Callable[[], _Kept]],
+    written: tuple[dict[int, _Message], _Message],
+) -> Undo:
+    """Insert, modify or delete a group or session: in the switch's state, with a function that
+    reads it from the message, and among the messages as they were written."""
+    (there, read), (messages, message) = state, written
+    if not 0 < number <= most:
+        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
+    _check_presence(kind, what, number in there)
+    former, former_message = there.get(number), messages.get(number)
+    if kind == p4r.Update.DELETE:
+        del there[number]
+        messages.pop(number, None)
+    else:
+        there[number] = read()
+        messages[number] = _copy(message)
+
+    def undo() -> None:
+        _put(there, number, former)
+        _put(messages, number, former_message)
 
     return undo
 
@@ -89,25 +111,13 @@ def _show_group(p: Pipeline, number: int) -> p4r.MulticastGroupEntry:
 
 
 def _write_session(p: Pipeline, kind: int, message: p4r.CloneSessionEntry) -> Undo:
-    number, sessions = message.session_id, p.state.clone_sessions
-    what = f"clone session {number}"
-    most = p.switch.architecture.sessions - 1
-    if not 0 < number <= most:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
-    _check_presence(kind, what, number in sessions)
-    former, written = sessions.get(number), p.sessions.get(number)
-    if kind == p4r.Update.DELETE:
-        del sessions[number]
-        p.sessions.pop(number, None)
-    else:
-        sessions[number] = _read_session(p, what, message)
-        p.sessions[number] = _copy(message)
+    number = message.session_id
+    what, most = f"clone session {number}", p.switch.architecture.sessions - 1
 
-    def undo() -> None:
-        _put(sessions, number, former)
-        _put(p.sessions, number, written)
+    def read() -> CloneSession:
+        return _read_session(p, what, message)
 
-    return undo
+    return _write(kind, what, number, most, (p.state.clone_sessions, read), (p.sessions, message))
 
 
 def _read_session(p: Pipeline, what: str, message: p4r.CloneSessionEntry) -> CloneSession:

@@ -1,0 +1,102 @@
+"""Background traffic: flows of UDP datagrams beside the jobs, which the switches only forward.
+
+A datagram is a flow's number and the datagram's, 4 bytes each in network order, then zeros. The
+flow's rate counts Ethernet, IPv4 and UDP headers, as a link's rate does. Impairments do not apply.
+"""
+
+import struct
+from collections import Counter
+from math import log
+
+from gradplane import codecs
+from gradplane.hosts.config import Flow, HostConfig
+from gradplane.hosts.drivers.environment import Datagram, Environment
+from gradplane.hosts.impairments.host_link import UDP_OVERHEAD, HostLink, LocalPort
+
+PORT = 22000
+"""The UDP port that flows leave from and arrive at."""
+_HEADER = struct.Struct("!II")
+LEAST_PACKET = _HEADER.size
+
+
+class BackgroundTraffic:
+    """A host's role: sends the flows that start here, counts the datagrams that arrive.
+
+    It keeps no run from ending. A record of kind "traffic" at the end has the counts of each flow.
+    """
+
+    finished = True
+
+    def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
+        self._env = env
+        self._senders = [Sender(flow, env) for flow in config.flows if flow.source_ip == config.ip]
+        self._flows = {flow.number for flow in config.flows}
+        self._received: Counter[int] = Counter()
+        self._refused = 0
+        link.ports[PORT] = LocalPort(self._receive, len)
+
+    @property
+    def ignored(self) -> dict[str, int]:
+        """The number of datagrams that are of no flow."""
+        return {"no flow": self._refused}
+
+    def start(self) -> None:
+        """Begin to send."""
+        for sender in self._senders:
+            sender.start()
+
+    def end(self) -> None:
+        """Record how many datagrams were sent and have arrived."""
+        for sender in self._senders:
+            self._env.record("traffic", flow=sender.flow.number, sent=sender.sent, received=0)
+        for flow, received in sorted(self._received.items()):
+            self._env.record("traffic", flow=flow, sent=0, received=received)
+
+    def _receive(self, ip: str, source_port: int, payload: bytes) -> None:
+        flow = _HEADER.unpack_from(payload)[0] if len(payload) >= LEAST_PACKET else None
+        if flow in self._flows:
+            self._received[flow] += 1
+        else:
+            self._refused += 1
+
+
+class Sender:
+    """Sends the datagrams of a flow, each at its own time, however late the one before was."""
+
+    def __init__(self, flow: Flow, env: Environment) -> None:
+        self.flow, self._env = flow, env
+        self.sent = 0
+        self._interval = (flow.packet + UDP_OVERHEAD) * 8e9 / flow.rate
+        self._due = float(flow.start_ns)
+
+    def start(self) -> None:
+        """Wait for the flow's first datagram."""
+        self._env.call_at(round(self._due), self._send)
+
+    def _send(self) -> None:
+        """Send all datagrams that are due, and wait for the next."""
+        now = self._env.now()
+        while round(self._due) <= now:
+            if self._over():
+                return
+            self._env.send(self._datagram())
+            self.sent += 1
+            self._due += self._step()
+        self._env.call_at(round(self._due), self._send)
+
+    def _over(self) -> bool:
+        flow = self.flow
+        at_end = flow.stop_ns is not None and self._due >= flow.stop_ns
+        return at_end or (flow.packets is not None and self.sent >= flow.packets)
+
+    def _step(self) -> float:
+        """Return the ns to the next datagram; in a Poisson process they are exponential."""
+        if not self.flow.poisson:
+            return self._interval
+        key = codecs.key(self.flow.seed, "background", self.flow.number, self.sent)
+        return -self._interval * log(1 - key / 2.0**64)
+
+    def _datagram(self) -> Datagram:
+        header = _HEADER.pack(self.flow.number, self.sent % 2**32)
+        payload = header + bytes(self.flow.packet - len(header))
+        return Datagram(PORT, self.flow.destination_ip, PORT, payload)

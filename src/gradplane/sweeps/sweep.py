@@ -1,0 +1,208 @@
+"""Carry a sweep out: plan, cluster, results as they come, tables, report."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from gradplane.experiment.loading import Experiment
+from gradplane.records import run_folder
+from gradplane.sweeps import cluster, page
+from gradplane.sweeps.axes import axes
+from gradplane.sweeps.plan import continued, make_plan, with_seeds
+from gradplane.sweeps.progress import SweepProgress
+from gradplane.sweeps.run_task import RunResult, unpack
+from gradplane.sweeps.sweep_errors import SweepError
+from gradplane.sweeps.sweep_folder import SweepFolder
+from gradplane.sweeps.tables import Results
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Over = Sequence[str] | Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Swept:
+    """A sweep that was carried out: its folder, its tables, and by run's name what failed."""
+
+    folder: SweepFolder
+    results: Results
+    table: "DataFrame"
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Why runs failed, by their name."""
+        return self.results.failures
+
+
+def sweep(
+    experiment: str | Path | Experiment | None = None,
+    over: Over = (),
+    out: str | Path | None = None,
+    *,
+    seeds: int | None = None,
+    net: str | None = None,
+    settings: Sequence[str] = (),
+    target_accuracy: float | None = None,
+    cluster: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
+    console: bool = False,
+) -> "DataFrame":
+    """Run an experiment at every point of a grid and under several seeds; return the results.
+
+    experiment: a file, a shipped experiment's name, or an Experiment. over: by key, as in `--set`,
+    the values that it takes: `{"job.push.granularity": [20, 30]}`, or texts as behind `--over`.
+    out: the sweep's folder, which must not exist (default: runs/NAME-sweep-N). seeds: how many
+    (default 1), counted up from the experiment's. net: "sim" (default) or "mininet". settings:
+    `KEY=VALUE` overrides of all runs. target_accuracy: sets `output.target_accuracy`. cluster: the
+    address of a Dask scheduler; by default a cluster of local processes, `workers` of them
+    (default: one for each core). resume: go on with the sweep in `out`: its finished runs are kept;
+    without an experiment, it is the folder's, and `seeds` may be more than before. console: show
+    progress.
+
+    Returns a row for each point: a column for each key, `runs` and `failed`, and for each metric
+    its mean over the runs, `METRIC.low` and `METRIC.high`, the ends of the mean's 95 % interval
+    (Student). `attrs["folder"]` is the sweep's folder, `attrs["failures"]` has the errors of failed
+    runs by name: a failed run does not stop the others. The folder has the same table as Parquet
+    and CSV, one with a row for each run, the runs' folders and a report.
+
+    Call it under `if __name__ == "__main__":` in a script, as its processes import the script.
+    Raises ExperimentError, CompileError or SweepError before anything starts, and FolderError.
+    """
+    done = carry_out(
+        experiment,
+        over,
+        out,
+        seeds=seeds,
+        net=net,
+        settings=settings,
+        target_accuracy=target_accuracy,
+        cluster_address=cluster,
+        workers=workers,
+        resume=resume,
+        console=Console() if console else None,
+    )
+    done.table.attrs |= {"folder": str(done.folder.path), "failures": done.failures}
+    return done.table
+
+
+def carry_out(
+    experiment: str | Path | Experiment | None,
+    over: Over,
+    out: str | Path | None,
+    *,
+    seeds: int | None,
+    net: str | None,
+    settings: Sequence[str],
+    target_accuracy: float | None,
+    cluster_address: str | None,
+    workers: int | None,
+    resume: bool,
+    console: Console | None,
+) -> Swept:
+    """Carry a sweep out as `sweep` does; also return its folder and what failed."""
+    cluster.check_installed()
+    if workers is not None and workers < 1:
+        raise SweepError(f"--workers {workers}: at least 1 is needed")
+    if target_accuracy is not None:
+        settings = [*settings, f"output.target_accuracy={target_accuracy}"]
+    if resume:
+        folder = _resumed(experiment, over, out, seeds, net, settings)
+    elif experiment is None:
+        raise SweepError("no experiment: give EXPERIMENT.toml, or --resume with -o DIR")
+    else:
+        plan = make_plan(
+            experiment, axes(over), seeds or 1, network=net or "sim", set_keys=settings
+        )
+        folder = SweepFolder.create(out, plan)
+    with run_folder.in_use(folder.path):
+        folder.write_plan()
+        _run(folder, cluster_address, workers, console)
+    return conclude(folder)
+
+
+def _resumed(
+    experiment: str | Path | Experiment | None,
+    over: Over,
+    out: str | Path | None,
+    seeds: int | None,
+    net: str | None,
+    settings: Sequence[str],
+) -> SweepFolder:
+    """Return the sweep's folder with the plan that is asked for."""
+    if out is None:
+        raise SweepError("--resume: of which sweep? Give its folder: -o DIR")
+    folder = SweepFolder.read(out)
+    stored = folder.plan
+    count = len(stored.seeds) if seeds is None else seeds
+    if experiment is None:
+        if over or settings or net not in (None, stored.network):
+            raise SweepError(
+                "--resume: the folder has the experiment: give EXPERIMENT.toml too, or leave"
+                " --over, --set, --net and --target-accuracy out"
+            )
+        return SweepFolder(folder.path, with_seeds(stored, count))
+    network = net or stored.network
+    asked = make_plan(experiment, axes(over), count, network=network, set_keys=settings)
+    return SweepFolder(folder.path, continued(stored, asked))
+
+
+def _run(
+    folder: SweepFolder, address: str | None, workers: int | None, console: Console | None
+) -> None:
+    """Carry out the runs that are not finished, and write down which fail and why.
+
+    An error, KeyboardInterrupt too, gets a note that says how to go on."""
+    failures: dict[str, str] = {}
+    left = folder.unfinished()
+    if console is not None:
+        kept = len(folder.plan.runs) - len(left)
+        text = f"{folder.path}: {len(left)} runs" + (f", {kept} finished before" if kept else "")
+        console.print(text, soft_wrap=True, highlight=False)
+    try:
+        if not left:
+            return
+        with cluster.connected(address, folder.plan.network, workers) as client:
+            tasks = [folder.task(run) for run in left]
+            with SweepProgress(console, len(left)) as progress:
+                for result in cluster.results(client, tasks):
+                    _take(folder, result, failures)
+                    progress.done(result.error is not None)
+    except BaseException as error:
+        with suppress(OSError):
+            error.add_note(_way_on(folder))
+        raise
+    finally:
+        folder.write_failures(failures)
+
+
+def _take(folder: SweepFolder, result: RunResult, failures: dict[str, str]) -> None:
+    if result.files is not None:
+        unpack(result.files, folder.path / "runs" / result.name)
+    if result.error is not None:
+        failures[result.name] = result.error
+
+
+def _way_on(folder: SweepFolder) -> str:
+    return (
+        f"{folder.path}: {folder.finished()} of {len(folder.plan.runs)} runs are finished\n"
+        f"  gradplane sweep --resume -o {folder.path}    the others"
+    )
+
+
+def conclude(folder: SweepFolder) -> Swept:
+    """Write the tables and the report of what is in a sweep's folder."""
+    results = Results(folder)
+    table = results.write()
+    page.write(results)
+    return Swept(folder, results, table)
+
+
+def write_report(path: str | Path, out: str | Path | None = None) -> Path:
+    """Write the report of the sweep in a folder again; return its path."""
+    return page.write(Results(SweepFolder.read(path)), out)

@@ -1,0 +1,122 @@
+"""What is wrong with a BMv2 JSON file is said with its place in the JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from bmv2_documents import Json, assign, document, field, hexstr, op, primitive, read
+
+from gradplane.switch.frontends.bmv2 import read_program
+from gradplane.switch.source import CompileError
+
+FIELDS = [["a", 8, False]]
+A = field("h", "a")
+
+
+def changed(path: str, value: Any) -> Json:
+    """A document with one value replaced: path is keys and indices, separated by blanks."""
+    found: Json = json.loads(json.dumps(document(FIELDS, [assign(A, hexstr(1))])))
+    here: Any = found
+    *steps, last = [int(s) if s.isdigit() else s for s in path.split()]
+    for step in steps:
+        here = here[step]
+    here[last] = value
+    return found
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        (changed("actions 0 primitives 0 op", "fly"),
+         "actions[0].primitives[0].op: primitive fly is not supported"),
+        (changed("actions 0 primitives 0 parameters 0 value 0", "g"),
+         "actions[0].primitives[0].parameters[0].value[0]: there is no header, stack or union g"),
+        (changed("actions 0 primitives 0 parameters 0 value 1", "b"),
+         "actions[0].primitives[0].parameters[0].value[1]: h_t has no field b"),
+        (changed("pipelines 0 init_table", "nowhere"),
+         "pipelines[0].init_table: there is no node nowhere in this pipeline"),
+        (changed("pipelines 0 action_calls 0 action_id", 9),
+         "pipelines[0].action_calls[0].action_id: there is no action with id 9"),
+        (changed("pipelines 0 name", "side"), "pipelines: there is no pipeline ingress"),
+        (changed("headers 2 header_type", "k_t"),
+         "headers[2].header_type: there is no header type k_t"),
+        (changed("headers 0 name", "std"),
+         "headers: there is no metadata instance standard_metadata"),
+        (changed("header_types 2 fields 0 1", "wide"),
+         "header_types[2].fields[0][1]: expected a number, found 'wide'"),
+        (changed("parsers 0 init_state", "second"),
+         "parsers[0].init_state: there is no state second"),
+        (changed("parsers 0 parse_states 0 parser_ops 0 op", "rewind"),
+         "parsers[0].parse_states[0].parser_ops[0]: operation rewind with 1 parameters is not"
+         " supported"),
+        (changed("deparsers 0 order 0", "z"),
+         "deparsers[0].order[0]: there is no header, stack or union z"),
+        (changed("errors", [["PacketTooShort", 4]]),
+         "errors[0]: error PacketTooShort has code 4; core.p4's errors have 0 to 6, in their"),
+        (document(FIELDS, [], __meta__={"version": [3, 1]}),
+         "__meta__.version: format version 3.1: 2.x is supported"),
+        (document(FIELDS, [], extern_instances=[{"name": "x", "id": 0, "type": "vault"}]),
+         "extern_instances[0].type: extern vault is not supported"),
+        (document(FIELDS, [assign(A, op("<<", A, op("<<", A, op("<<", A, A))))]),
+         "actions[0].primitives[0].parameters[1].value.value.right.value: a shift by up to"),
+        (document(FIELDS, [assign(A, op("**", A, A))]),
+         "actions[0].primitives[0].parameters[1].value.value: operator '**' is not known"),
+        (document(FIELDS, [primitive("add_header", A)]),
+         "actions[0].primitives[0].parameters[0]: expected a header, stack or union"),
+        (document(FIELDS, [primitive("_jump", hexstr(77))]),
+         "actions[0].primitives[0].parameters[0]: there is no primitive 77; the action has 2"),
+        (document(FIELDS, [{"parameters": []}]),
+         "actions[0].primitives[0]: it has no member 'op'"),
+        (document(FIELDS, [primitive("register_read", A, {"type": "register_array", "value": "r"},
+                                     hexstr(0))]),
+         "actions[0].primitives[0].parameters[1].value: there is no register r"),
+    ],
+)  # fmt: skip
+def test_the_place_is_named(found: Json, message: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        read(found)
+    (diagnostic,) = caught.value.diagnostics
+    assert diagnostic.message.startswith(message)
+
+
+def test_line_and_column() -> None:
+    with pytest.raises(CompileError) as caught:
+        read(changed("actions 0 primitives 0 op", "fly"))
+    (diagnostic,) = caught.value.diagnostics
+    text = json.dumps(changed("actions 0 primitives 0 op", "fly"), indent=1).split("\n")
+    line = text[diagnostic.span.line - 1]
+    assert line[diagnostic.span.column - 1 :].startswith('"fly"')
+    assert str(caught.value).splitlines()[1].strip() == '"op": "fly",'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "program.json:1:1: error: this is not valid JSON: "),
+        ("[]", "program.json:1:1: error: the document: this is not BMv2's JSON: it has none of"),
+        ('{"x": 1}', "program.json:1:1: error: the document: this is not BMv2's JSON: it has none"),
+    ],
+)
+def test_other_text(text: str, message: str) -> None:
+    with pytest.raises(CompileError) as caught:
+        read_program(text, "program.json")
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize("value", [None, 7, "x", [], {}, [[]], [{}], True])
+@pytest.mark.parametrize(
+    "section",
+    [
+        "header_types", "headers", "header_stacks", "header_unions", "errors", "parsers",
+        "deparsers", "actions", "pipelines", "calculations", "register_arrays", "field_lists",
+        "counter_arrays", "meter_arrays", "checksums", "parse_vsets", "learn_lists",
+        "field_aliases", "header_union_types", "header_union_stacks", "extern_instances",
+    ],
+)  # fmt: skip
+def test_a_section_of_another_kind_is_refused_or_read(section: str, value: Any) -> None:
+    try:
+        read(document(FIELDS, [], **{section: value}))
+    except CompileError as error:
+        assert error.diagnostics[0].message
