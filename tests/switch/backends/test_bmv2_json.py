@@ -59,7 +59,7 @@ def test_names_are_those_of_the_control_plane() -> None:
 def test_p4info_has_digests_that_pi_takes() -> None:
     """PI refuses digests of headers, and of anything but bits."""
     info = p4i.P4Info()
-    program = p4_programs.Program(STF / "features" / "digests.p4", {})
+    program = p4_programs.P4Program(STF / "features" / "digests.p4", {})
     text_format.Parse(program.p4info("bmv2").decode(), info)
     assert [d.type_spec.struct.name for d in info.digests] == ["learn_t", "data_t"]
     members = info.type_info.structs["data_t"].members

@@ -1,8 +1,8 @@
 """Back ends: a compiled program in the form that another switch takes, a folder for each.
 
 A folder `backends/NAME/` has two functions: `compile_text(arch, program, digests)` returns the text
-that switch NAME loads, `p4info_for(p4info, program)` the P4Info that its controllers push. Its MACROS
-are those that programs for this switch are compiled with. May import ir, runtime and arch.
+that switch NAME loads, `p4info_for(p4info, program)` the P4Info that its controllers push. Its
+MACROS are those that programs for this switch are compiled with. May import ir, runtime and arch.
 """
 
 from __future__ import annotations
