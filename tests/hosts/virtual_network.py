@@ -73,6 +73,8 @@ class Call:
 
 
 class HostEnvironment:
+    granularity = 0
+
     def __init__(self, network, ip):
         self._network, self._ip = network, ip
 

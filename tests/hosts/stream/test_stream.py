@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from stream_network import MS, A, B, StreamNetwork, chaos
 
-from gradplane.hosts.protocols.actions import Received
+from gradplane.hosts.protocols.actions import Received, Send
 from gradplane.hosts.stream import segments
 from gradplane.hosts.stream.incoming import MAX_MESSAGE
 from gradplane.hosts.stream.segments import SEGMENT, Ack, DataSegment, ValuesSegment
@@ -58,6 +58,39 @@ def test_values_arrive_behind_their_messages_bytes(seed, loss, jitter, sizes):
     kinds = [(type(segments.parse(d)), len(d)) for d in net.datagrams]
     assert net.tos == [0x28 if kind is ValuesSegment else 0 for kind, _ in kinds]
     assert all(size <= 1040 for kind, size in kinds if kind is ValuesSegment)
+
+
+@settings(max_examples=30)
+@given(
+    st.integers(0, 2**32),
+    st.lists(st.tuples(st.sampled_from([0, 20, 1400, 9000]), st.integers(0, 1500)), max_size=4),
+    st.booleans(),
+)
+def test_a_batch_is_its_datagrams_one_after_the_other(seed, sizes, in_order):
+    net, random = StreamNetwork(), Random(seed)
+    for size, values in sizes:
+        message = random.randbytes(size), random.randbytes(4 * values)
+        net.perform(A, net.streams[A].send_message(B, message[0], net.now, message[1]))
+    net.run()
+    sent = [d for d in net.datagrams if not isinstance(segments.parse(d), Ack)]
+    if not in_order:
+        sent = [d for d in sent for _ in range(random.choice((1, 1, 2)))]
+        sent.insert(random.randrange(len(sent) + 1), b"\xda\x01 junk")
+    single, batched = Stream(B[1]), Stream(B[1])
+    one_by_one = [action for datagram in sent for action in take(single, datagram)]
+    together, acks = [], 0
+    while sent:
+        count = random.randint(1, 9)
+        actions = batched.receive(A, Payloads.of(sent[:count]), 0)
+        acks += sum(isinstance(action, Send) for action in actions)
+        together += actions
+        sent = sent[count:]
+    received = [
+        [a for a in actions if isinstance(a, Received)] for actions in (one_by_one, together)
+    ]
+    assert received[0] == received[1] == [Received(A, data) for data in net.received[A, B]]
+    assert single.refused == batched.refused
+    assert acks <= sum(isinstance(action, Send) for action in one_by_one)
 
 
 def test_values_may_change_on_the_way_but_not_their_number():

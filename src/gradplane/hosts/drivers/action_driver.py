@@ -44,7 +44,7 @@ class ActionDriver:
     ) -> None:
         self._env = env
         self._send, self._deliver, self._failed = send, deliver, failed
-        self._stream = Stream(stream_port, connection)
+        self._stream = Stream(stream_port, connection, granularity=env.granularity)
         self._on_message: dict[Kind, tuple[OnMessage, OnTimer | None]] = {}
         self._timers: dict[tuple[OnTimer, Hashable], Handle] = {}
         self._waiting: deque[tuple[Action, OnTimer | None]] = deque()

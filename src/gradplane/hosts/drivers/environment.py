@@ -21,6 +21,12 @@ class Handle(Protocol):
 class Environment(Protocol):
     """Clock, network and log of one host. Time is an int of nanoseconds."""
 
+    @property
+    def granularity(self) -> int:
+        """By how much a timer or an answer may be late because of the machine instead of the
+        network: G of RFC 6298. No timeout is shorter.
+        """
+
     def now(self) -> int:
         """Return the time."""
 

@@ -30,7 +30,7 @@ class SwitchWorkerRole(TrainingHost):
 
     def connect(self) -> None:
         """Open the port of aggregation packets."""
-        self._reducer = switch_worker.SwitchWorker(self.job, self.worker)
+        self._reducer = switch_worker.SwitchWorker(self.job, self.worker, self.env.granularity)
         _, port = self.job.worker_addresses[self.worker]
         self.link.ports[port] = self.reduce_port = LocalPort(self._receive, aggregation_payload)
         self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.codec)

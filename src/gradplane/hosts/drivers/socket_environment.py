@@ -38,6 +38,9 @@ class SocketEnvironment:
     calls step() in a loop, which makes all other calls. A context manager: closes the sockets.
     """
 
+    granularity = 25_000_000
+    """Hosts share the machine's processors, and waiting for one takes some ms."""
+
     def __init__(self, ip: str, log: TextIO, clock: Callable[[], int] = time.monotonic_ns) -> None:
         self._ip, self._log, self._clock = ip, log, clock
         self.origin = clock()

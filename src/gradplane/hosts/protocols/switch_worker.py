@@ -66,7 +66,8 @@ class SwitchWorker:
     the switch cannot sum the job's codes.
     """
 
-    def __init__(self, job: JobConfig, worker: int) -> None:
+    def __init__(self, job: JobConfig, worker: int, granularity: int = 0) -> None:
+        """Set up worker number `worker`; no timeout is below `granularity`, ns."""
         self._job, self._worker = job, worker
         self._codec = summed_codec(job)
         self.refused: Counter[str] = Counter()
@@ -76,7 +77,8 @@ class SwitchWorker:
         self._lossy = job.reliability == "lossy"
         self._patience = _PATIENCE if self._lossy else 1
         ceiling = max(job.timeout_ns // self._patience, 1)
-        self._timeout = RetransmissionTimeout(ceiling, _LEAST_TIMEOUT, ceiling)
+        least = max(_LEAST_TIMEOUT, granularity)
+        self._timeout = RetransmissionTimeout(ceiling, least, ceiling)
         # Where the switch waits for all workers, none is left behind: only its result ends a chunk.
         self._exact = not self._lossy and job.quorum == job.workers
         self._reduces: list[SwitchReduce] = []  # undelivered, in the order of their chunks

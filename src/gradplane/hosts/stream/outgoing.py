@@ -26,7 +26,7 @@ class Outgoing:
     """The segments for one peer: send(), then take() those that may be sent; deadline() is the time
     to call timeout()."""
 
-    def __init__(self, connection: int) -> None:
+    def __init__(self, connection: int, granularity: int = 0) -> None:
         self.connection = connection
         self._receiver: int | None = None
         self._messages: deque[OutgoingMessage] = deque()  # not wholly acknowledged
@@ -41,7 +41,8 @@ class Outgoing:
         self._transmission = np.zeros(BEYOND, np.int64)  # its latest, counted by the connection
         self._window, self._threshold = _FIRST_WINDOW, float(BEYOND)
         self._recovered = 0  # losses of transmissions before this one are the last loss's
-        self._timeout = RetransmissionTimeout(_FIRST_RTO, _LEAST_RTO, _MOST_RTO)
+        first, least = max(_FIRST_RTO, 2 * granularity), max(_LEAST_RTO, granularity)
+        self._timeout = RetransmissionTimeout(first, least, _MOST_RTO)
 
     @property
     def idle(self) -> bool:

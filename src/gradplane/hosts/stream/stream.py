@@ -36,13 +36,20 @@ class Stream:
     """Messages from and to any number of peers through one local port.
 
     Actions: Send, SetTimer, CancelTimer, Received, Failed. `connection` must be larger after a
-    restart of the same address, for example the start time in nanoseconds. After Failed the
+    restart of the same address, for example the start time in nanoseconds. No timeout is below
+    `granularity`, ns. After Failed the
     messages in flight to that peer are dropped, and the next one starts a new connection. `refused`
     counts invalid datagrams by reason.
     """
 
-    def __init__(self, port: int, connection: int = 1, max_attempts: int = MAX_ATTEMPTS) -> None:
-        self._port, self._connection = port, connection
+    def __init__(
+        self,
+        port: int,
+        connection: int = 1,
+        max_attempts: int = MAX_ATTEMPTS,
+        granularity: int = 0,
+    ) -> None:
+        self._port, self._connection, self._granularity = port, connection, granularity
         self._max_attempts = max_attempts
         self._outgoing: dict[Peer, Outgoing] = {}
         self._incoming: dict[Peer, Incoming] = {}
@@ -72,7 +79,7 @@ class Stream:
             raise StreamError(f"{len(values)} bytes to {_text(peer)} are no float32 values")
         outgoing = self._outgoing.get(peer)
         if outgoing is None:
-            outgoing = Outgoing(self._connection + self._failures)
+            outgoing = Outgoing(self._connection + self._failures, self._granularity)
             self._outgoing[peer] = outgoing
         outgoing.send(data, values)
         return self._pump(peer, outgoing, now)

@@ -71,6 +71,9 @@ class HostStack:
 class SimEnvironment:
     """The environment of `gradplane.hosts` under virtual time; time 0 is its creation."""
 
+    granularity = 0
+    """Virtual time is exact."""
+
     def __init__(self, events: EventQueue, stack: HostStack, on_record: OnRecord) -> None:
         self._events, self._stack, self._on_record = events, stack, on_record
         self._origin = events.now

@@ -1,0 +1,47 @@
+"""RFC 6298's estimate, Karn's rule and the back-off."""
+
+from gradplane.hosts.retransmission_timeout import RetransmissionTimeout
+
+MS = 1_000_000
+
+
+def test_the_first_measurement_gives_three_times_itself():
+    timeout = RetransmissionTimeout(1000 * MS, 1, 2000 * MS)
+    assert timeout.value == 1000 * MS
+    timeout.measure(0, 10 * MS)
+    assert timeout.value == 30 * MS, "SRTT + 4 RTTVAR, with RTTVAR = R / 2"
+    timeout.measure(20 * MS, 30 * MS)
+    assert timeout.value == 25 * MS
+
+
+def test_one_measurement_a_round_trip():
+    timeout = RetransmissionTimeout(1000 * MS, 1, 2000 * MS)
+    timeout.measure(0, 10 * MS)
+    timeout.measure(5 * MS, 900 * MS)  # sent before the last measurement
+    assert timeout.value == 30 * MS
+
+
+def test_a_back_off_counts_once_for_packets_lost_together():
+    timeout = RetransmissionTimeout(10 * MS, MS, 100 * MS)
+    for sent_at in (0, 1, 2):
+        timeout.back_off(sent_at, 10 * MS)
+    assert timeout.value == 20 * MS
+    for now in (40, 80, 200, 400):
+        timeout.back_off(now * MS, now * MS)
+    assert timeout.value == 100 * MS, "the ceiling"
+
+
+def test_an_answer_to_a_retransmission_ends_the_back_off_unless_it_comes_too_soon():
+    timeout = RetransmissionTimeout(1000 * MS, 1, 2000 * MS)
+    timeout.measure(0, 10 * MS)
+    timeout.back_off(20 * MS, 50 * MS)
+    timeout.answered(50 * MS, 51 * MS)
+    assert timeout.value == 60 * MS
+    timeout.answered(50 * MS, 60 * MS)
+    assert timeout.value == 30 * MS
+
+
+def test_each_attempt_doubles_up_to_the_ceiling():
+    timeout = RetransmissionTimeout(10 * MS, MS, 100 * MS)
+    waits = [timeout.after(attempts) // MS for attempts in (1, 2, 3, 4, 5, 99)]
+    assert waits == [10, 20, 40, 80, 100, 100]
