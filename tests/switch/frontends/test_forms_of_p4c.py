@@ -14,6 +14,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.verify import verify
 from gradplane.switch.p4runtime.p4info import build_p4info
+from gradplane.switch.p4runtime.p4info_match import differences
 from gradplane.switch.stf.stf_grammar import parse
 from gradplane.switch.stf.tester import Clock, Tester
 from gradplane.switch.switch import Switch
@@ -138,3 +139,29 @@ def test_calculations_have_the_names_of_the_json(engine: str) -> None:
     switch.run_commands("set_crc16_parameters calc_7 0x1021 0xffff 0 false false")
     assert switch.process(0, b"\x01\x00\x00") != before
     assert [crc.name for crc in switch.state.crcs.values()] == ["calc_7", "calc_7"]
+
+
+def test_p4info_of_p4c_agrees() -> None:
+    """It also lists actions that no table has, and numbers the digests of tuples."""
+    compiled = p4_programs.compiled(STF / "exercises" / "heavy_hitter.p4")
+    text = p4_programs.compiled_for("bmv2", compiled).replace('"digest_0"', '"tuple_1"')
+    info = build_p4info(compiled.program)
+    info.actions.add().preamble.name = "I.called"
+    info.actions[-1].preamble.id = 0x0100_0001
+    found = read_program(text, "program.json", info)
+    assert differences(info, build_p4info(found)) == []
+    assert [d.preamble.name for d in build_p4info(found).digests] == ["digest_0"]
+    info.tables.add().action_refs.add(id=0x0100_0001)
+    claims = differences(info, build_p4info(found))
+    assert any("action I.called is not in the program" in claim for claim in claims)
+
+
+def test_a_table_with_entries_has_the_size_of_its_p4info() -> None:
+    """In p4c's JSON it has the number of the entries."""
+    compiled = p4_programs.compiled(STF / "features" / "priority_delta.p4")
+    found = json.loads(p4_programs.compiled_for("bmv2", compiled))
+    info = build_p4info(compiled.program)
+    for table in found["pipelines"][0]["tables"]:
+        table["max_size"] = len(table.get("entries", ()))
+    program = read_program(json.dumps(found), "program.json", info)
+    assert [t.size for t in program.tables] == [t.size for t in info.tables]

@@ -153,6 +153,19 @@ class Dropped(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Queued(TraceEvent):
+    """The packet waits in a queue of its port. `depth`: the packets that were in it."""
+
+    kind = "queue"
+    port: int
+    priority: int
+    depth: int
+
+    def text(self) -> str:
+        return f"in queue {self.priority} of port {self.port}, behind {self.depth} packets"
+
+
+@dataclass(frozen=True, slots=True)
 class Sent(TraceEvent):
     kind = "send"
     port: int

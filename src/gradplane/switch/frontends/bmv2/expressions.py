@@ -425,7 +425,7 @@ class Expressions:
 
 def unwrapped(item: Item) -> Item:
     """Return an expression without the outer objects that some places need."""
-    while item.kind() == "expression" and "op" not in item["value"].value:
+    while item.kind() == "expression" and item["value"].get("op") is None:
         item = item["value"]
     return item
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gradplane.switch.frontends.bmv2.control_plane import ControlPlane
 from gradplane.switch.frontends.bmv2.expressions import constant
@@ -139,7 +139,7 @@ class Externs:
         inputs = self._selector_inputs.get(profile.name)
         keys = []
         for item in inputs or ():
-            name = ".".join(map(str, item["value"].value)) if item.kind() == "field" else ""
+            name = ".".join(p.text for p in item["value"]) if item.kind() == "field" else ""
             keys.append(ir.Key(name, self._input(item, scope), "selector"))
         return keys
 
@@ -155,9 +155,7 @@ class Externs:
         if payload and (len(payload) > 1 or inputs[-1].kind() != "payload"):
             raise payload[0].refuse("the payload must be the last input")
         parts = [self._input(i, scope) for i in inputs if i.kind() != "payload"]
-        fields = tuple(Field(f"f{i}", e.type) for i, e in enumerate(parts))
-        made = Struct(f"tuple<{', '.join(str(e.type) for e in parts)}>", fields)
-        return found["algo"].text, ir.Make(made, parts), bool(payload)
+        return found["algo"].text, make_list(parts), bool(payload)
 
     def _input(self, item: Item, scope: Scope) -> ir.Expr:
         match item.kind():
@@ -178,8 +176,7 @@ class Externs:
             if item.kind() != "field":
                 raise item.refuse("expected a field of the metadata")
             parts.append(scope.field(item["value"]))
-        fields = tuple(Field(f"f{i}", e.type) for i, e in enumerate(parts))
-        return ir.Make(Struct("tuple<>" if not parts else f"tuple<{len(parts)}>", fields), parts)
+        return make_list(parts)
 
     def _listed(self, number: Item, known: dict[int, Item]) -> Item | None:
         """Return a list by its number; an unknown one is empty."""
@@ -194,6 +191,9 @@ class Externs:
             raise number.refuse("there is no such learn list")
         parts = [self._digest_part(i, scope) for i in listed["elements"]]
         name = listed["name"].text
+        if self._control_plane.is_tuple_digest(name):
+            data = make_list(parts)
+            return data, data.type
         described = self._control_plane.digest_type(name, [e.type for e in parts])
         names = described or list(_field_names(listed))
         fields = tuple(Field(n, e.type) for n, e in zip(names, parts, strict=True))
@@ -204,6 +204,13 @@ class Externs:
         if item.kind() == "field":
             return scope.field(item["value"])
         raise item.refuse("expected a field")
+
+
+def make_list(parts: Sequence[ir.Expr]) -> ir.Make:
+    """Return a list of values, which is a struct with the name of a tuple."""
+    fields = tuple(Field(f"f{i}", e.type) for i, e in enumerate(parts))
+    name = f"tuple<{', '.join(str(e.type) for e in parts)}>"
+    return ir.Make(Struct(name, fields), list(parts))
 
 
 def _field_names(listed: Item) -> Iterator[str]:

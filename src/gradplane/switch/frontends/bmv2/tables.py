@@ -133,7 +133,7 @@ class Tables:
             is_const,
             entries,
             const,
-            max(self._size(item), len(entries)),
+            max(self._size(item), plane.table_size(name), len(entries)),
             implementation,
             counter if item.is_true("with_counters") else None,
             None if meter is None else meter.instance,
