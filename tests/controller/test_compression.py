@@ -49,7 +49,7 @@ def test_an_edge_switch_gets_everything(server, tos):
         (21000,): (0, (16, 0)),
         (9000,): (0, (0, 1)),
     }
-    assert formats[18257,] == (0, (16, 0))
+    assert (18257,) not in formats  # the program knows that port by itself
 
 
 def test_a_core_switch_only_forwards(server, tos):

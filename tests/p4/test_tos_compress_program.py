@@ -39,7 +39,8 @@ COMPRESSING = [address for address, k in BOUNDS.items() if k in (6, 8, 10)]
 
 @functools.cache
 def edge(engine: str) -> TosSwitch:
-    return TosSwitch(engine)
+    """A switch with that engine; "passes": with the program as BMv2 runs it."""
+    return TosSwitch("jit" if engine == "passes" else engine, in_passes=engine == "passes")
 
 
 def check(port: int, frame: bytes, engine: str = "jit") -> bytes | None:
@@ -127,6 +128,21 @@ def test_every_number_of_values(bound: int) -> None:
         restored = check(FABRIC[0], back(out))
         assert restored is not None and len(restored) == len(sent)
         assert restored[OVERHEAD:] == HEADER[:header] + packed(codec.decode(bursts, n), little)
+
+
+@pytest.mark.parametrize("n", [1, 7, 127, 128, 129, 135, 200, 256, 257, 263, 364])
+@pytest.mark.parametrize("scale", [0.0, 0.05, 0.5])
+def test_in_passes(n: int, scale: float) -> None:
+    """As on BMv2: between two passes the packet goes over a cable, with what it has grown by."""
+    for port, (header, little) in ((PLAIN_PORT, (0, 0)), (9002, (16, 1)), (18257, (16, 0))):
+        sent = Datagram(HEADER[:header] + packed(gradients(n, n, scale), little), port=port).frame()
+        out = check(HOSTS[0], sent, "passes")
+        assert out is not None
+        if out[15] & 0xFC == COMPRESSED:
+            check(FABRIC[0], back(out), "passes")
+            check(FABRIC[0], back(out)[:-1], "passes")
+            check(FABRIC[0], back(out) + b"trailer", "passes")
+    assert edge("passes").most_passes <= 3
 
 
 def test_scapy_finds_lengths_and_checksums_right() -> None:
@@ -285,13 +301,24 @@ def test_lying_lengths_are_malformed(lies: dict) -> None:
     assert check(FABRIC[0], Datagram(whole_payload(), NEAR, tos=COMPRESSED, **lies).frame()) is None
 
 
-def test_the_most_values_and_the_least_bytes() -> None:
+@pytest.mark.parametrize("engine", ["jit", "passes"])
+def test_the_most_values_and_the_least_bytes(engine: str) -> None:
     """A packet of 368 zeros grows elevenfold."""
     for header, flags in ((b"", 0), (HEADER, 3)):
         n = MAX_WORDS - len(header) // 4
         payload = struct.pack(">HBB", n, 6, flags) + header + bytes(2 * -(-n // 8))
-        out = check(FABRIC[0], Datagram(payload, NEAR, tos=COMPRESSED).frame())
+        out = check(FABRIC[0], Datagram(payload, NEAR, tos=COMPRESSED).frame(), engine)
         assert out is not None and out[OVERHEAD:] == header + bytes(4 * n)
+
+
+def test_the_longest_bursts() -> None:
+    """All values whole: the switch makes no such packet, as it is not shorter, but restores it."""
+    values = packed(gradients(MAX_WORDS, scale=100))
+    bursts = b"".join(b"\xff\xff" + values[i : i + 32] for i in range(0, len(values), 32))
+    payload = struct.pack(">HBB", MAX_WORDS, 6, 0) + bursts
+    for engine in ("jit", "interpreter", "passes"):
+        out = check(FABRIC[0], Datagram(payload, NEAR, tos=COMPRESSED).frame(), engine)
+        assert out is not None and out[OVERHEAD:] == values
 
 
 # -- anything -----------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """Whole runs on the real simple_switch_grpc, where it is on PATH and Mininet can be used."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -46,6 +47,33 @@ rate = 0.05
 baseline = false
 """
 
+RING = """
+[topology]
+kind = "ring"
+workers = 3
+
+[switch]
+target = "bmv2"
+program = "tos_compress.p4"
+
+[[job]]
+aggregation = "ring"
+reliability = "retransmit"
+marked = true
+bound = 10
+push = "float32"
+model = { name = "mlp", hidden = [20] }
+epochs = 1
+batch = 300
+
+[[impairment]]
+model = "bernoulli"
+rate = 0.05
+
+[output]
+baseline = false
+"""
+
 
 @pytest.fixture
 def experiment(tmp_path: Path) -> Path:
@@ -62,6 +90,27 @@ def test_two_jobs_with_losses_replay_on_the_embedded_switch(experiment: Path) ->
     assert summary.values["switches"]["s1"]["events"]["0"]["completed sums"] > 0
     assert sum(sum(w.values()) for w in summary.values["losses_injected"].values()) > 0
     result = replay_run.replay(out)
+    assert isinstance(result, replay_run.ReplayResult) and result.equal, result.text()
+
+
+@real
+@pytest.mark.parametrize("kind", ["ring", "leaf-spine"])
+def test_switches_that_compress(tmp_path: Path, kind: str) -> None:
+    """Packets of 364 values cross BMv2's cable twice before they are restored."""
+    (path := tmp_path / "ring.toml").write_text(RING)
+    compared = compare_targets.compare(
+        path,
+        ["embedded", "bmv2"],
+        tmp_path / "both",
+        net="mininet",
+        settings=(f"topology.kind={kind}",),
+    )
+    assert compared.equal, compared.text()
+    found = json.loads((tmp_path / "both" / "bmv2" / "summary.json").read_text())
+    counters = [switch["compression"] for switch in found["switches"].values()]
+    assert sum(c["compressed"]["packets"] for c in counters) > 0
+    assert {c["malformed"] for c in counters} == {0}
+    result = replay_run.replay(tmp_path / "both" / "bmv2")
     assert isinstance(result, replay_run.ReplayResult) and result.equal, result.text()
 
 

@@ -436,7 +436,12 @@ def bench(
 
 
 @p4_app.command()
-def check(program: Program, include: Includes = [], define: Defines = []) -> None:  # noqa: B006
+def check(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors")] = False,
+) -> None:
     """Compile a program, for any architecture, and report its errors and warnings."""
     from gradplane.experiment import p4_programs as programs
     from gradplane.switch.arch.registry import why_not
@@ -454,6 +459,8 @@ def check(program: Program, include: Includes = [], define: Defines = []) -> Non
         note = needed(compiled.program)
         if note is not None:
             print(note.render({}), file=sys.stderr)
+    if strict and compiled.warnings:
+        raise typer.Exit(1)
     print(f"{program}: ok")
 
 
@@ -499,7 +506,8 @@ def compile_for(
     if target not in backends.names():
         allowed = " or ".join(backends.names())
         raise typer.BadParameter(f'"{target}": use {allowed}', param_hint="--target")
-    compiled = programs.compiled(program, include, define)
+    macros = [f"{name}={value}" for name, value in backends.macros(target).items()]
+    compiled = programs.compiled(program, include, [*macros, *define])
     for warning in compiled.warnings:
         print(warning.render(compiled.reporter.lines), file=sys.stderr)
     text = programs.compiled_for(target, compiled, arch)

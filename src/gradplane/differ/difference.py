@@ -14,6 +14,7 @@ from gradplane.controller.targets.bmv2 import Bmv2
 from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
 from gradplane.experiment import p4_programs
+from gradplane.switch import backends
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.write import write
@@ -61,7 +62,8 @@ def diff(
     assert isinstance(target, Bmv2)
     if missing := target.missing():
         raise DiffError(missing)
-    found = p4_programs.compiled(program, folders, macros)
+    given = macros if isinstance(macros, Mapping) else dict(_macro(text) for text in macros)
+    found = p4_programs.compiled(program, folders, {**backends.macros("bmv2"), **given})
     is_json = program.suffix == ".json"
     config = program.read_bytes() if is_json else p4_programs.compiled_for("bmv2", found).encode()
     p4info = p4_programs.p4info(found.program, "bmv2").encode()
@@ -83,6 +85,12 @@ def diff(
                 text = _difference(ours, port, packet, expected, got)
                 return DiffResult(number, count, refused, text)
     return DiffResult(packets, count, refused)
+
+
+def _macro(text: str) -> tuple[str, str]:
+    """Return name and value of NAME[=VALUE]."""
+    name, _, value = text.partition("=")
+    return name, value or "1"
 
 
 def _device(program: Any) -> Device:

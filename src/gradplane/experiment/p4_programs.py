@@ -36,7 +36,7 @@ class P4Program:
         """Return its P4Info as protobuf text. switch: as `switch.backends` names it; "": ours.
 
         Raises CompileError, with every error found."""
-        return p4info(compiled(self.path, (), self.defines).program, switch).encode()
+        return p4info(self._compiled(switch).program, switch).encode()
 
     def packed_source(self) -> bytes:
         """Return its source with all includes. Raises CompileError where one is missing."""
@@ -48,7 +48,11 @@ class P4Program:
         Raises CompileError."""
         if self.path.suffix == ".json":
             return self.path.read_bytes()
-        return compiled_for(switch, compiled(self.path, (), self.defines)).encode()
+        return compiled_for(switch, self._compiled(switch)).encode()
+
+    def _compiled(self, switch: str) -> Compiled:
+        macros = backends.macros(switch) if switch else {}
+        return compiled(self.path, (), {**macros, **self.defines})
 
 
 def find(program: str, folder: Path = Path()) -> Path:

@@ -11,8 +11,9 @@
 // Packets that the network must not change, or that would not get shorter, pass unchanged and are
 // counted. So do packets between two hosts of one switch, where compression would gain nothing.
 //
-// For BMv2, p4c unrolls loops, so they would need constant bounds there, and it has no run-time
-// index into a stack of header unions.
+// simple_switch gives a packet room for 512 bytes more than it was received with, and a restored one
+// may be 1376 bytes longer. There a pass restores 128 values; between two such passes the packet leaves
+// through one port and comes back, longer, through another that a cable connects with it.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -20,13 +21,28 @@
 #include "include/headers.p4"
 #include "include/inceptionn.p4"
 
-// The largest payload in an MTU of 1500, and its largest compressed form.
+// The largest payload in an MTU of 1500.
 #define MAX_WORDS 368
-#define MAX_CELLS 414
+
+// Blocks of its bursts, and those behind them that the last burst's first byte can reach.
+#define MAX_BLOCKS 102
+
+#ifndef VALUES_PER_PASS
+#ifdef __TARGET_BMV2__
+#define VALUES_PER_PASS 128
+#else
+#define VALUES_PER_PASS MAX_WORDS
+#endif
+#endif
+
+// The two ends of the cable.
+const bit<9> CABLE_OUT = 508;
+const bit<9> CABLE_IN = 509;
 
 const bit<16> MAX_PAYLOAD_BYTES = MAX_WORDS * 4;
-const bit<8>  MESSAGE_BYTES = 16;
+const bit<16> MESSAGE_BYTES = 16;
 const bit<16> MESSAGE_WORDS = 4;
+const bit<16> MAX_BURSTS_BYTES = (MAX_WORDS / 8) * (2 + 32);
 
 // ToS without the ECN bits.
 const bit<6> MARKED = 0x28 >> 2;
@@ -56,18 +72,47 @@ const reason_t UNKNOWN_FORMAT = 11;
 const reason_t NOT_SHORTER = 12;
 
 const bit<16> STREAM_PORT = 18257;
+const bit<32> INSTANCE_RECIRCULATED = 4;
 const bit<32> INSTANCE_REPLICATION = 5;
 
-header message_t { bit<128> bytes; }
+// Precedes a packet between the passes that restore it.
+header recirculation_t {
+    bit<16> values;     // that the next pass restores
+    bit<16> later;      // values that are left then
+    bit<16> done;       // bytes of the words so far
+    bit<16> size;       // bytes of the blocks that still have bursts
+    bit<16> at;         // where the next one begins in them
+    bit<16> removed;    // sums of 16-bit words: of all bursts,
+    bit<16> added;      // and of the words so far
+}
+
+header done_t { varbit<(MAX_WORDS * 32)> words; }
+header block_t { bit<128> bytes; }
+header bytes8_t { bit<64> bytes; }
+header bytes4_t { bit<32> bytes; }
+header bytes2_t { bit<16> bytes; }
+header byte_t { bit<8> bytes; }
 
 struct headers_t {
-    ethernet_t        ethernet;
-    ipv4_t            ipv4;
-    udp_t             udp;
-    shim_t            shim;
-    message_t         message;
-    word_t[MAX_WORDS] words;
-    cell_t[MAX_CELLS] cells;
+    recirculation_t     recirculation;
+    ethernet_t          ethernet;
+    ipv4_t              ipv4;
+    udp_t               udp;
+    shim_t              shim;
+    block_t             message;
+    done_t              done;
+    // The new payload.
+    block_t[MAX_BLOCKS] new_blocks;
+    bytes8_t            new8;
+    bytes4_t            new4;
+    bytes2_t            new2;
+    byte_t              new1;
+    // The payload as it came: words or bursts.
+    block_t[MAX_BLOCKS] blocks;
+    bytes8_t            last8;
+    bytes4_t            last4;
+    bytes2_t            last2;
+    byte_t              last1;
 }
 
 struct metadata_t {
@@ -79,15 +124,24 @@ struct metadata_t {
 
     // parser
     bit<16>  words;             // of the payload
-    bit<16>  left;              // words or values still to extract
-    bit<4>   left_in_burst;
-    bit<16>  tags;
     bit<16>  size;              // bytes of the bursts
+    bit<16>  left;              // bytes still to extract
 
     // from the tables
     bit<8>   bound;             // 0: none
     bit<8>   header_bytes;
     bit<1>   little_endian;
+
+    // of a pass: see recirculation_t
+    bit<16>  values;
+    bit<16>  later;
+    bit<16>  done;
+    bit<16>  at;
+    bit<16>  removed;
+    bit<16>  added;
+    bit<16>  padding;           // tags behind the last value
+    bit<1>   restoring;
+    bit<1>   malformed;
 }
 
 #include "include/bursts.p4"
@@ -95,6 +149,15 @@ struct metadata_t {
 parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
                  inout standard_metadata_t standard_metadata) {
     state start {
+        transition select(standard_metadata.instance_type, standard_metadata.ingress_port) {
+            (INSTANCE_RECIRCULATED, _): parse_recirculation;
+#if VALUES_PER_PASS < MAX_WORDS
+            (_, CABLE_IN): parse_recirculation;
+#endif
+            default: parse_ethernet;
+        }
+    }
+    state parse_ethernet {
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
@@ -110,7 +173,7 @@ parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
-    // -- marked: words --------------------------------------------------------------------------
+    // -- marked ---------------------------------------------------------------------------------
 
     state parse_marked {
         meta.kind = UNFIT;
@@ -125,26 +188,18 @@ parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_marked_udp {
         meta.reason = BAD_LENGTH;
         packet.extract(hdr.udp);
-        meta.words = (hdr.udp.length - UDP_BYTES) >> 2;
-        meta.left = meta.words;
+        meta.left = hdr.udp.length - UDP_BYTES;
+        meta.words = meta.left >> 2;
         bit<32> size = (bit<32>) hdr.ipv4.total_length;
         transition select(size == (bit<32>) hdr.udp.length + 20,
                           size + 14 <= standard_metadata.packet_length,
                           hdr.udp.length[1:0], hdr.udp.length) {
             (true, true, _, 0 .. UDP_BYTES - 1): accept;
             (true, true, _, UDP_BYTES): no_values;
-            (true, true, 0, UDP_BYTES .. UDP_BYTES + MAX_PAYLOAD_BYTES): parse_words;
+            (true, true, 0, UDP_BYTES .. UDP_BYTES + MAX_PAYLOAD_BYTES): parse_payload;
             (true, true, 0, _): too_long;
             (true, true, _, _): not_words;
             default: accept;
-        }
-    }
-    state parse_words {
-        packet.extract(hdr.words.next);
-        meta.left = meta.left - 1;
-        transition select(meta.left) {
-            0: values;
-            default: parse_words;
         }
     }
     state values { meta.kind = VALUES; transition accept; }
@@ -155,9 +210,9 @@ parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state no_values { meta.reason = NO_VALUES; transition accept; }
     state too_long { meta.reason = TOO_LONG; transition accept; }
 
-    // -- compressed: cells ----------------------------------------------------------------------
+    // -- compressed -----------------------------------------------------------------------------
 
-    // Damage shows in the error or the size, where the packet leaves for a host.
+    // Damage shows in the error or the bursts, where the packet leaves for a host.
     state parse_compressed {
         transition select(hdr.ipv4.protocol, hdr.ipv4.ihl, hdr.ipv4.flags[0:0],
                           hdr.ipv4.fragment_offset) {
@@ -169,48 +224,78 @@ parser TosParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         meta.kind = BURSTS;
         packet.extract(hdr.udp);
         packet.extract(hdr.shim);
-        meta.left = hdr.shim.count;
+        meta.left = hdr.udp.length - UDP_BYTES - SHIM_BYTES;
         transition select(hdr.shim.count, hdr.shim.flags) {
-            (1 .. MAX_WORDS, 0 .. FLAG_LITTLE_ENDIAN): parse_burst;
+            (1 .. MAX_WORDS, 0 .. FLAG_LITTLE_ENDIAN): parse_bursts;
             (1 .. MAX_WORDS - MESSAGE_WORDS, FLAG_MESSAGE .. FLAG_MESSAGE + FLAG_LITTLE_ENDIAN):
                 parse_message;
         }
     }
     state parse_message {
         packet.extract(hdr.message);
-        transition parse_burst;
+        meta.left = meta.left - MESSAGE_BYTES;
+        transition parse_bursts;
     }
-    state parse_burst {
-        packet.extract(hdr.cells.next.tags);
-        meta.tags = hdr.cells.last.tags.tags;
-        meta.left_in_burst = 8;
-        meta.size = meta.size + 2;
-        transition parse_vector;
+    state parse_bursts {
+        meta.size = meta.left;
+        transition select(meta.left) { 0 .. MAX_BURSTS_BYTES: parse_payload; }
     }
-    state parse_vector {
-        transition select(meta.tags[1:0]) {
-            0: next_vector;
-            1: parse_byte;
-            2: parse_half;
-            3: parse_word;
+
+    // -- partly restored ------------------------------------------------------------------------
+
+    state parse_recirculation {
+        packet.extract(hdr.recirculation);
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        packet.extract(hdr.udp);
+        packet.extract(hdr.shim);
+        transition select(hdr.shim.flags) {
+            FLAG_MESSAGE &&& FLAG_MESSAGE: parse_message_again;
+            default: parse_done;
         }
     }
-    state parse_byte { packet.extract(hdr.cells.next.byte); transition next_vector; }
-    state parse_half { packet.extract(hdr.cells.next.half); transition next_vector; }
-    state parse_word { packet.extract(hdr.cells.next.word); transition next_vector; }
-    state next_vector {
-        meta.size = meta.size + bytes_of(meta.tags[1:0]);
-        meta.tags = meta.tags >> 2;
-        meta.left = meta.left - 1;
-        meta.left_in_burst = meta.left_in_burst - 1;
-        transition select(meta.left, meta.left_in_burst) {
-            (0, _): parse_padding;
-            (_, 0): parse_burst;
-            default: parse_vector;
+    state parse_message_again {
+        packet.extract(hdr.message);
+        transition parse_done;
+    }
+    state parse_done {
+        packet.extract(hdr.done, (bit<32>) hdr.recirculation.done << 3);
+        meta.kind = BURSTS;
+        meta.left = hdr.recirculation.size;
+        transition parse_bursts;
+    }
+
+    // -- words or bursts: blocks and what is left -----------------------------------------------
+
+    state parse_payload {
+        transition select(meta.left) {
+            0 .. 15: parse_8;
+            default: parse_block;
         }
     }
-    state parse_padding {
-        transition select(meta.tags) { 0: accept; }
+    state parse_block {
+        packet.extract(hdr.blocks.next);
+        meta.left = meta.left - 16;
+        transition parse_payload;
+    }
+    state parse_8 {
+        transition select(meta.left) { 8 &&& 8: extract_8; default: parse_4; }
+    }
+    state extract_8 { packet.extract(hdr.last8); transition parse_4; }
+    state parse_4 {
+        transition select(meta.left) { 4 &&& 4: extract_4; default: parse_2; }
+    }
+    state extract_4 { packet.extract(hdr.last4); transition parse_2; }
+    state parse_2 {
+        transition select(meta.left) { 2 &&& 2: extract_2; default: parse_1; }
+    }
+    state extract_2 { packet.extract(hdr.last2); transition parse_1; }
+    state parse_1 {
+        transition select(meta.left) { 1 &&& 1: extract_1; default: parsed; }
+    }
+    state extract_1 { packet.extract(hdr.last1); transition parsed; }
+    state parsed {
+        transition select(meta.kind) { UNFIT: values; default: accept; }
     }
 }
 
@@ -265,9 +350,13 @@ control TosIngress(inout headers_t hdr, inout metadata_t meta,
     }
 
     apply {
-        port_in.count((bit<32>) standard_metadata.ingress_port);
-        host_ports.apply();
-        if (hdr.ipv4.isValid()) {
+        if (!hdr.recirculation.isValid()) {
+            port_in.count((bit<32>) standard_metadata.ingress_port);
+            host_ports.apply();
+        }
+        if (hdr.recirculation.isValid() && hdr.recirculation.later != 0) {
+            standard_metadata.egress_spec = CABLE_OUT;
+        } else if (hdr.ipv4.isValid()) {
             routes.apply();
         } else if (hdr.ethernet.isValid()) {
             stations.apply();
@@ -286,7 +375,13 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
     counter(16, CounterType.packets_and_bytes) passed;
 
     Compress() compress;
+    Walk() walk;
     Decompress() decompress;
+    Finish() finish;
+    LastBytes() last_bytes;
+
+    bit<128> rest;
+    bool again = false;     // not the packet's first pass
 
     action host() { meta.to_host = 1; }
 
@@ -316,38 +411,126 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
         key = { hdr.udp.dst_port : exact; }
         actions = { set_format; }
         default_action = set_format(0, 0);
-        entries = { STREAM_PORT : set_format(16, 0); }
         size = 1024;
     }
 
+    // -- restoring ------------------------------------------------------------------------------
+
+    action start() {
+        meta.restoring = 1;
+        if (hdr.shim.count > VALUES_PER_PASS) {
+            meta.later = hdr.shim.count;        // nothing in this pass, which checks the packet
+        } else {
+            meta.values = hdr.shim.count;
+        }
+    }
+
+    action sum_bursts() {
+        long_sum_t removed = (long_sum_t) (hdr.shim.count ++ hdr.shim.bound ++ hdr.shim.flags);
+        bit<16> last = meta.size >> 4;
+        for (bit<16> i = 0; i <= last; i = i + 1) {
+            removed = removed + (long_sum_t) hdr.blocks[i].bytes;
+        }
+        meta.removed = folded_blocks(removed);
+    }
+
+    action resume() {
+        meta.restoring = 1;
+        meta.values = hdr.recirculation.values;
+        meta.later = hdr.recirculation.later;
+        meta.done = hdr.recirculation.done;
+        meta.at = hdr.recirculation.at;
+        meta.removed = hdr.recirculation.removed;
+        meta.added = hdr.recirculation.added;
+    }
+
+    action pass_on() {
+        bit<16> gone = meta.at >> 4;
+        for (bit<16> i = 0; i < gone; i = i + 1) {
+            hdr.blocks[i].setInvalid();
+        }
+        hdr.blocks[meta.size >> 4].setInvalid();
+        hdr.recirculation.setValid();
+        hdr.recirculation.values = meta.later;
+        if (meta.later > VALUES_PER_PASS) {
+            hdr.recirculation.values = VALUES_PER_PASS;
+        }
+        hdr.recirculation.later = meta.later - hdr.recirculation.values;
+        hdr.recirculation.done = meta.done + (meta.values << 2);
+        hdr.recirculation.size = meta.size - (gone << 4);
+        hdr.recirculation.at = (bit<16>) meta.at[3:0];
+        hdr.recirculation.removed = meta.removed;
+        hdr.recirculation.added = meta.added;
+    }
+
     apply {
-        to_host_ports.apply();
-        if (meta.kind == BURSTS && meta.from_host == 0 && meta.to_host == 1) {
-            if (standard_metadata.parser_error != error.NoError
-                    || standard_metadata.checksum_error == 1
-                    || !known_bound(hdr.shim.bound)
-                    || hdr.ipv4.total_length != hdr.udp.length + IPV4_BYTES
-                    || hdr.udp.length != UDP_BYTES + SHIM_BYTES + meta.size
-                        + (hdr.message.isValid() ? (bit<16>) MESSAGE_BYTES : 16w0)) {
+        if (hdr.recirculation.isValid()) {
+            again = true;
+            resume();
+        } else {
+            to_host_ports.apply();
+            if (meta.kind == BURSTS && meta.from_host == 0 && meta.to_host == 1) {
+                start();
+                if (standard_metadata.parser_error != error.NoError
+                        || standard_metadata.checksum_error == 1
+                        || !known_bound(hdr.shim.bound)
+                        || hdr.ipv4.total_length != hdr.udp.length + IPV4_BYTES) {
+                    meta.malformed = 1;
+                }
+            }
+        }
+
+        if (meta.restoring == 1) {
+            if (meta.malformed == 0) {
+                last_bytes.apply(hdr, rest);
+                hdr.blocks[meta.size >> 4] = { rest };
+                if (!again) {
+                    sum_bursts();
+                }
+                if (meta.values != 0) {
+                    decompress.apply(hdr, meta);
+                } else {
+                    walk.apply(hdr, meta);
+                }
+                if (meta.later == 0 || meta.values == 0) {
+                    if (meta.at != meta.size || meta.padding != 0) {
+                        meta.malformed = 1;
+                    }
+                }
+            }
+            if (meta.malformed == 1) {
                 malformed.count(0);
                 mark_to_drop(standard_metadata);
             } else {
-                decompressed.count(0);
-                decompress.apply(hdr, meta);
+                if (!again) {
+                    decompressed.count(0);
+                }
+                if (meta.later == 0) {
+                    finish.apply(hdr, meta);
+                } else {
+                    if (meta.values == 0) {
+                        meta.at = 0;
+                        recirculate_preserving_field_list(0);
+                    }
+                    pass_on();
+                }
             }
         } else if (meta.from_host == 1 && (meta.kind == VALUES || meta.kind == UNFIT)) {
             if (meta.to_host == 1) {
                 meta.reason = LOCAL;
             } else if (meta.kind == VALUES) {
                 bounds.apply();
-                formats.apply();
+                // Not an entry: a table that has some in the source takes no others on BMv2.
+                if (formats.apply().miss && hdr.udp.dst_port == STREAM_PORT) {
+                    set_format((bit<8>) MESSAGE_BYTES, 0);
+                }
                 if (standard_metadata.checksum_error == 1) {
                     meta.reason = BAD_CHECKSUM;
                 } else if (meta.bound == 0) {
                     meta.reason = NO_BOUND;
                 } else if (!known_bound(meta.bound)) {
                     meta.reason = UNKNOWN_BOUND;
-                } else if (meta.header_bytes != 0 && meta.header_bytes != MESSAGE_BYTES) {
+                } else if (meta.header_bytes != 0 && (bit<16>) meta.header_bytes != MESSAGE_BYTES) {
                     meta.reason = UNKNOWN_FORMAT;
                 } else if (meta.words << 2 <= (bit<16>) meta.header_bytes) {
                     meta.reason = NO_VALUES;
@@ -364,7 +547,7 @@ control TosEgress(inout headers_t hdr, inout metadata_t meta,
         if (standard_metadata.instance_type == INSTANCE_REPLICATION
                 && standard_metadata.egress_port == standard_metadata.ingress_port) {
             mark_to_drop(standard_metadata);        // flooded, but not back
-        } else {
+        } else if (!again) {
             port_out.count((bit<32>) standard_metadata.egress_port);
         }
     }
@@ -382,13 +565,23 @@ control TosCompute(inout headers_t hdr, inout metadata_t meta) {
 
 control TosDeparser(packet_out packet, in headers_t hdr) {
     apply {
+        packet.emit(hdr.recirculation);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.udp);
         packet.emit(hdr.shim);
         packet.emit(hdr.message);
-        packet.emit(hdr.words);
-        packet.emit(hdr.cells);
+        packet.emit(hdr.done);
+        packet.emit(hdr.new_blocks);
+        packet.emit(hdr.new8);
+        packet.emit(hdr.new4);
+        packet.emit(hdr.new2);
+        packet.emit(hdr.new1);
+        packet.emit(hdr.blocks);
+        packet.emit(hdr.last8);
+        packet.emit(hdr.last4);
+        packet.emit(hdr.last2);
+        packet.emit(hdr.last1);
     }
 }
 

@@ -3,37 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from warning_case import TEMPLATE, warnings
 
 from gradplane.switch.compiler import compile_source
-
-TEMPLATE = """
-#include <core.p4>
-#include <v1model.p4>
-header h_t {{ bit<8> a; bit<8> b; }}
-struct H {{ h_t h; h_t g; h_t[2] s; }}
-struct M {{ bit<8> x; bool f; }}
-{top}
-parser P(packet_in p, out H hdr, inout M m, inout standard_metadata_t sm) {{
-    state start {{ p.extract(hdr.h); transition {transition} }}
-    {states}
-}}
-control V(inout H hdr, inout M m) {{ apply {{ }} }}
-control I(inout H hdr, inout M m, inout standard_metadata_t sm) {{
-    {locals}
-    apply {{ {body} }}
-}}
-control E(inout H hdr, inout M m, inout standard_metadata_t sm) {{ apply {{ }} }}
-control D(packet_out p, in H hdr) {{ apply {{ p.emit(hdr); }} }}
-V1Switch(P(), V(), I(), E(), V(), D()) main;
-"""
-
-
-def warnings(body: str = "", kind: str = "", **parts: str) -> list[str]:
-    """Return the warnings of one kind; without a kind, all but those about unused declarations."""
-    slots = {"top": "", "locals": "", "states": "", "transition": "accept;"}
-    text = TEMPLATE.format(body=body, **(slots | parts))
-    found = compile_source("case.p4", text=text).warnings
-    return [w.message for w in found if (w.kind == kind if kind else w.kind != "unused")]
 
 
 def test_the_place_is_reported() -> None:

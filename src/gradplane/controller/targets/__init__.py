@@ -70,6 +70,9 @@ class Target(ABC):
     announces: ClassVar[bool] = False
     """The process prints {"ready": true, "grpc": ADDRESS} as a line of JSON when it takes packets.
     Otherwise it is given a free port and is ready when that port takes connections."""
+    cable: ClassVar[tuple[int, int] | None] = None
+    """Two ports that the network connects with each other: a packet that leaves through the first
+    comes back through the second. Their interfaces carry 3000 bytes."""
     keys: ClassVar[tuple[str, ...]] = ()
     """The keys of an experiment's [switch] that are for this target; they go to __init__."""
 

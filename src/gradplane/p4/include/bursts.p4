@@ -1,41 +1,195 @@
-// From words to bursts and back, on the headers and metadata of tos_compress.p4: a run-time index
-// walks the stack of cells, and the deparser emits the valid ones.
+// From words to bursts and back, on the headers and metadata of tos_compress.p4.
+//
+// A payload is parsed into blocks of 16 bytes and its last 15 bytes or fewer. A block has four words;
+// bursts begin and end at any byte of it. The new payload is made in other blocks.
 
 #ifndef GRADPLANE_BURSTS_P4
 #define GRADPLANE_BURSTS_P4
 
-// Sets new lengths, and updates the UDP checksum (if there is one) as in RFC 1624: a packet that
-// was damaged before keeps a wrong checksum. `removed`, `added`: sums of 16-bit words.
-void resize(inout headers_t hdr, in bit<16> length, in bit<64> removed, in bit<64> added) {
-    if (hdr.udp.checksum != 0) {
-        bit<16> gone = folded(removed + ((bit<64>) hdr.udp.length << 1));
-        hdr.udp.checksum = ~folded((bit<64>) ~hdr.udp.checksum + (bit<64>) ~gone
-            + added + ((bit<64>) length << 1));
-        if (hdr.udp.checksum == 0) {
-            hdr.udp.checksum = 0xFFFF;
-        }
-    }
-    hdr.udp.length = length;
-    hdr.ipv4.total_length = length + IPV4_BYTES;
+// A sum of 16-bit words with end-around carry, from a sum without.
+bit<16> folded(in bit<32> sum) {
+    bit<32> once = (sum & 0xFFFF) + (sum >> 16);
+    return (bit<16>) ((once & 0xFFFF) + (once >> 16));
 }
 
-// Turns words into cells, if that makes the packet shorter.
+// The same, from a sum of blocks: 2^16 leaves 1 when it is divided by 2^16 - 1, so a long number
+// counts as the sum of its 16-bit words.
+typedef bit<144> long_sum_t;
+
+bit<16> folded_blocks(in long_sum_t sum) {
+    bit<96> half = (bit<96>) sum[143:80] + (bit<96>) sum[79:0];
+    return folded((bit<32>) half[15:0] + (bit<32>) half[31:16] + (bit<32>) half[47:32]
+        + (bit<32>) half[63:48] + (bit<32>) half[79:64] + (bit<32>) half[95:80]);
+}
+
+// Sets new lengths, and updates the UDP checksum (if there is one) as in RFC 1624: a packet that
+// was damaged before keeps a wrong checksum. `removed`, `added`: sums of 16-bit words.
+control Resize(inout headers_t hdr, in bit<16> length, in bit<16> removed, in bit<16> added) {
+    apply {
+        if (hdr.udp.checksum != 0) {
+            bit<16> gone = folded((bit<32>) removed + ((bit<32>) hdr.udp.length << 1));
+            hdr.udp.checksum = ~folded((bit<32>) ~hdr.udp.checksum + (bit<32>) ~gone
+                + (bit<32>) added + ((bit<32>) length << 1));
+            if (hdr.udp.checksum == 0) {
+                hdr.udp.checksum = 0xFFFF;
+            }
+        }
+        hdr.udp.length = length;
+        hdr.ipv4.total_length = length + IPV4_BYTES;
+    }
+}
+
+// The last bytes of the payload, which do not fill a block, with zeros behind them.
+control LastBytes(in headers_t hdr, out bit<128> block) {
+    apply {
+        bit<16> two = 0;
+        if (hdr.last1.isValid()) {
+            two = hdr.last1.bytes ++ 8w0;
+        }
+        bit<32> four = two ++ 16w0;
+        if (hdr.last2.isValid()) {
+            four = hdr.last2.bytes ++ two;
+        }
+        bit<64> eight = four ++ 32w0;
+        if (hdr.last4.isValid()) {
+            eight = hdr.last4.bytes ++ four;
+        }
+        block = eight ++ 64w0;
+        if (hdr.last8.isValid()) {
+            block = hdr.last8.bytes ++ eight;
+        }
+    }
+}
+
+// Puts the first bytes of a block, less than 16, behind the new blocks.
+control PutLast(inout headers_t hdr, in bit<128> block, in bit<4> length) {
+    apply {
+        bit<64> eight = block[127:64];
+        if (length[3:3] == 1) {
+            hdr.new8 = { eight };
+            eight = block[63:0];
+        }
+        bit<32> four = eight[63:32];
+        if (length[2:2] == 1) {
+            hdr.new4 = { four };
+            four = eight[31:0];
+        }
+        bit<16> two = four[31:16];
+        if (length[1:1] == 1) {
+            hdr.new2 = { two };
+            two = four[15:0];
+        }
+        if (length[0:0] == 1) {
+            hdr.new1 = { two[15:8] };
+        }
+    }
+}
+
+control RemovePayload(inout headers_t hdr) {
+    apply {
+        hdr.blocks.pop_front(MAX_BLOCKS);
+        hdr.last8.setInvalid();
+        hdr.last4.setInvalid();
+        hdr.last2.setInvalid();
+        hdr.last1.setInvalid();
+    }
+}
+
+// Turns words into bursts, if that makes the packet shorter.
 control Compress(inout headers_t hdr, inout metadata_t meta) {
     counter(5, CounterType.packets) tags;   // values of each class, and vectors of tags
 
-    apply {
-        bit<8> low = low_exponent(meta.bound);
-        bit<8> middle = middle_exponent(meta.bound);
-        bit<16> first = (bit<16>) meta.header_bytes >> 2;
-        bit<16> count = meta.words - first;
+    bit<16> first = (bit<16>) meta.header_bytes >> 4;   // block of the values
+    bit<16> count = meta.words - (first << 2);
+    bit<16> bursts = (count + BURST - 1) >> 3;
+    bit<16> size = bursts << 1;                         // bytes of the bursts
+    bit<16> last = meta.words >> 2;                     // the block that is not full
+    limits_t limits = limits_of(meta.bound);
+    long_sum_t removed = 0;
+    long_sum_t added = 0;
+    bit<16> end = 0;                                    // of the new payload
+    bit<128> begun = 0;                                 // its last block
+    bit<128> rest;
 
-        bit<16> size = ((count + BURST - 1) >> 3) << 1;
-        for (bit<16> i = first; i < meta.words; i = i + 1) {
-            bit<32> value = network_order(hdr.words[i].vector, meta.little_endian);
-            size = size + bytes_of(class_of(value[30:23], low, middle));
+    LastBytes() last_bytes;
+    PutLast() put_last;
+    Resize() resize;
+    RemovePayload() remove_payload;
+
+    action measure() {
+        words_t bytes = 0;
+        bit<16> at = first;
+        for (bit<16> b = 0; b < bursts; b = b + 1) {
+            words_t words = hdr.blocks[at].bytes ++ hdr.blocks[at + 1].bytes;
+            if (meta.little_endian == 1) {
+                words = reversed(words);
+            }
+            bytes = bytes + bytes_of(classes_of(words, limits));
+            at = at + 2;
         }
+        size = size + (bit<16>) sum_of(bytes);
+    }
+
+    action pack() {
+        added = (long_sum_t) (count ++ meta.bound ++ hdr.shim.flags);
+        bit<16> left = count;
+        bit<16> at = first;
+        for (bit<16> b = 0; b < bursts; b = b + 1) {
+            words_t words = hdr.blocks[at].bytes ++ hdr.blocks[at + 1].bytes;
+            at = at + 2;
+            removed = removed + (long_sum_t) words[255:128] + (long_sum_t) words[127:0];
+            if (meta.little_endian == 1) {
+                words = reversed(words);
+            }
+            classes_t classes = classes_of(words, limits);
+            words_t bytes = bytes_of(classes);
+            bit<16> vector = packed_tags(classes);
+            words_t vectors = joined(vectors_of(words, classes, limits), bytes);
+
+            // The burst begins in block `begun`, and may reach into the next three.
+            bit<8> before = (bit<8>) end[3:0] << 3;
+            bit<8> behind = 128 - before;
+            bit<128> x = vector ++ vectors[255:144];
+            bit<128> y = vectors[143:16];
+            bit<128> z = vectors[15:0] ++ 112w0;
+            bit<128> p = begun | (x >> before);
+            bit<128> q = (x << behind) | (y >> before);
+            bit<128> r = (y << behind) | (z >> before);
+            bit<16> block = end >> 4;
+            hdr.new_blocks[block] = { p };
+            hdr.new_blocks[block + 1] = { q };
+            hdr.new_blocks[block + 2] = { r };
+            end = end + 2 + (bit<16>) sum_of(bytes);
+            bit<2> ended = (bit<2>) ((end >> 4) - block);
+            begun = ended[1:1] == 0 ? (ended[0:0] == 0 ? p : q) : (ended[0:0] == 0 ? r : z << behind);
+
+            tags.count(4);
+            bit<16> values = left >= BURST ? BURST : left;
+            for (bit<16> i = 0; i < values; i = i + 1) {
+                tags.count((bit<32>) vector[1:0]);
+                vector = vector >> 2;
+            }
+            left = left - values;
+        }
+        bit<16> full = end >> 4;
+        for (bit<16> i = 0; i < full; i = i + 1) {
+            added = added + (long_sum_t) hdr.new_blocks[i].bytes;
+        }
+        added = added + (long_sum_t) begun;
+        hdr.new_blocks[full].setInvalid();
+        hdr.new_blocks[full + 1].setInvalid();
+        hdr.new_blocks[full + 2].setInvalid();
+    }
+
+    apply {
+        last_bytes.apply(hdr, rest);
+        hdr.blocks[last] = { rest };
+        hdr.blocks[last + 1] = { 0 };
+        measure();
         if (SHIM_BYTES + size >= count << 2) {
             meta.reason = NOT_SHORTER;
+            hdr.blocks[last].setInvalid();
+            hdr.blocks[last + 1].setInvalid();
         } else {
             hdr.shim = { count, meta.bound, 0 };
             if (meta.little_endian == 1) {
@@ -43,53 +197,13 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
             }
             if (first != 0) {
                 hdr.shim.flags = hdr.shim.flags | FLAG_MESSAGE;
-                hdr.message = { hdr.words[0].vector ++ hdr.words[1].vector
-                    ++ hdr.words[2].vector ++ hdr.words[3].vector };
+                hdr.message = hdr.blocks[0];
             }
-
-            bit<64> removed = 0;
-            bit<64> added = (bit<64>) hdr.shim.count + (bit<64>) (hdr.shim.bound ++ hdr.shim.flags);
-            bit<16> cell = 0;
-            bit<1> odd = 0;         // 1: the number of bytes so far is odd
-            for (bit<16> burst = first; burst < meta.words; burst = burst + BURST) {
-                bit<16> tags_cell = cell;
-                bit<16> tags_of_burst = 0;
-                bit<1> tags_odd = odd;
-                cell = cell + 1;
-                for (bit<16> i = 0; i < BURST && burst + i < meta.words; i = i + 1) {
-                    bit<32> word = hdr.words[burst + i].vector;
-                    bit<32> value = network_order(word, meta.little_endian);
-                    tag_t tag = class_of(value[30:23], low, middle);
-                    removed = removed + (bit<64>) word;
-                    tags_of_burst = tags_of_burst | (bit<16>) tag << (bit<8>) (i << 1);
-                    tags.count((bit<32>) tag);
-                    switch (tag) {
-                        1: {
-                            bit<8> byte = vector_of(value, middle - 1)[15:8];
-                            hdr.cells[cell].byte = { byte };
-                            odd = odd ^ 1;
-                            added = added + placed((bit<32>) byte, odd);
-                        }
-                        2: {
-                            bit<16> half = vector_of(value, EXPONENT_OF_ONE - 1);
-                            hdr.cells[cell].half = { half };
-                            added = added + placed((bit<32>) half, odd);
-                        }
-                        3: {
-                            hdr.cells[cell].word = { value };
-                            added = added + placed(value, odd);
-                        }
-                    }
-                    if (tag != 0) {
-                        cell = cell + 1;
-                    }
-                }
-                hdr.cells[tags_cell].tags = { tags_of_burst };
-                added = added + placed((bit<32>) tags_of_burst, tags_odd);
-                tags.count(4);
-            }
-            hdr.words.pop_front(MAX_WORDS);
-            resize(hdr, hdr.udp.length - (count << 2) + SHIM_BYTES + size, removed, added);
+            pack();
+            put_last.apply(hdr, begun, end[3:0]);
+            resize.apply(hdr, hdr.udp.length - (count << 2) + SHIM_BYTES + size,
+                folded_blocks(removed), folded_blocks(added));
+            remove_payload.apply(hdr);
             hdr.ipv4.tos[7:2] = COMPRESSED;
             meta.kind = BURSTS;
             meta.changed = 1;
@@ -97,52 +211,103 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
-// Turns cells into words.
-control Decompress(inout headers_t hdr, inout metadata_t meta) {
-    apply {
-        bit<8> middle = middle_exponent(hdr.shim.bound);
-        bit<1> little_endian = hdr.shim.flags[0:0];
-        bit<64> removed = (bit<64>) hdr.shim.count + (bit<64>) (hdr.shim.bound ++ hdr.shim.flags);
-        bit<64> added = 0;
-        bit<16> cell = 0;
-        bit<1> odd = 0;
-        for (bit<16> burst = 0; burst < hdr.shim.count; burst = burst + BURST) {
-            bit<16> tags = hdr.cells[cell].tags.tags;
-            removed = removed + placed((bit<32>) tags, odd);
-            cell = cell + 1;
-            for (bit<16> i = 0; i < BURST && burst + i < hdr.shim.count; i = i + 1) {
-                bit<32> value = 0;
-                switch (tags[1:0]) {
-                    1: {
-                        bit<8> byte = hdr.cells[cell].byte.vector;
-                        value = value_of(byte ++ 8w0, middle - 1);
-                        odd = odd ^ 1;
-                        removed = removed + placed((bit<32>) byte, odd);
-                    }
-                    2: {
-                        bit<16> half = hdr.cells[cell].half.vector;
-                        value = value_of(half, EXPONENT_OF_ONE - 1);
-                        removed = removed + placed((bit<32>) half, odd);
-                    }
-                    3: {
-                        value = hdr.cells[cell].word.vector;
-                        removed = removed + placed(value, odd);
-                    }
-                }
-                if (tags[1:0] != 0) {
-                    cell = cell + 1;
-                }
-                tags = tags >> 2;
-                bit<32> word = network_order(value, little_endian);
-                hdr.words[burst + i] = { word };
-                added = added + (bit<64>) word;
-            }
+// The block that begins `before` bits behind the beginning of the first of two.
+bit<128> between(in bit<128> one, in bit<128> two, in bit<8> before) {
+    return (one << before) | (two >> (128 - before));
+}
+
+// Follows the tags through the bursts: in a sound packet they end where the payload does, and the
+// tags behind the last value are 0.
+control Walk(inout headers_t hdr, inout metadata_t meta) {
+    bit<16> bursts = (hdr.shim.count + BURST - 1) >> 3;
+
+    action follow() {
+        bit<16> tags = 0;
+        meta.at = 0;
+        for (bit<16> b = 0; b < bursts; b = b + 1) {
+            bit<16> block = meta.at >> 4;
+            bit<8> before = (bit<8>) meta.at[3:0] << 3;
+            tags = between(hdr.blocks[block].bytes, hdr.blocks[block + 1].bytes, before)[127:112];
+            meta.at = meta.at + 2 + (bit<16>) bytes_of_tags(tags);
         }
-        resize(hdr, hdr.udp.length - SHIM_BYTES - meta.size + (hdr.shim.count << 2), removed, added);
+        meta.padding = hdr.shim.count[2:0] == 0 ? 0 : tags >> ((bit<8>) hdr.shim.count[2:0] << 1);
+    }
+
+    apply { follow(); }
+}
+
+// Turns the next `meta.values` values into words.
+control Decompress(inout headers_t hdr, inout metadata_t meta) {
+    bit<16> bursts = (meta.values + BURST - 1) >> 3;
+    limits_t limits = limits_of(hdr.shim.bound);
+    bit<16> tags = 0;
+    words_t words = 0;
+
+    PutLast() put_last;
+
+    action unpack() {
+        long_sum_t added = 0;
+        for (bit<16> b = 0; b < bursts; b = b + 1) {
+            bit<16> block = meta.at >> 4;
+            bit<8> before = (bit<8>) meta.at[3:0] << 3;
+            bit<128> second = hdr.blocks[block + 1].bytes;
+            bit<128> third = hdr.blocks[block + 2].bytes;
+            bit<128> x = between(hdr.blocks[block].bytes, second, before);
+            bit<128> y = between(second, third, before);
+            bit<128> z = between(third, hdr.blocks[block + 3].bytes, before);
+            tags = x[127:112];
+            classes_t classes = classes_of_tags(tags);
+            words_t bytes = bytes_of(classes);
+            words_t vectors = parted(x[111:0] ++ y ++ z[127:112], bytes) & kept_of(classes);
+            words = values_of(vectors, classes, limits);
+            if (hdr.shim.flags[0:0] == 1) {
+                words = reversed(words);
+            }
+            added = added + (long_sum_t) words[255:128] + (long_sum_t) words[127:0];
+            hdr.new_blocks[2 * b] = { words[255:128] };
+            hdr.new_blocks[2 * b + 1] = { words[127:0] };
+            meta.at = meta.at + 2 + (bit<16>) sum_of(bytes);
+        }
+        meta.added = folded((bit<32>) meta.added + (bit<32>) folded_blocks(added));
+    }
+
+    // The last burst may be short.
+    action cut_off() {
+        bit<16> full = meta.values >> 2;
+        hdr.new_blocks[full].setInvalid();
+        hdr.new_blocks[full + 1].setInvalid();
+        meta.padding = tags >> ((bit<8>) meta.values[2:0] << 1);
+    }
+
+    apply {
+        unpack();
+        meta.padding = 0;
+        if (meta.values[2:0] != 0) {
+            cut_off();
+            bit<128> rest = words[255:128];
+            if (meta.values[2:2] == 1) {
+                rest = words[127:0];
+            }
+            put_last.apply(hdr, rest, meta.values[1:0] ++ 2w0);
+        }
+    }
+}
+
+// Ends the last pass: a marked packet of words.
+control Finish(inout headers_t hdr, inout metadata_t meta) {
+    Resize() resize;
+    RemovePayload() remove_payload;
+
+    apply {
+        bit<16> length = UDP_BYTES + (hdr.shim.count << 2);
+        if (hdr.message.isValid()) {
+            length = length + MESSAGE_BYTES;
+        }
+        resize.apply(hdr, length, meta.removed, meta.added);
+        remove_payload.apply(hdr);
+        hdr.recirculation.setInvalid();
         hdr.shim.setInvalid();
-        hdr.cells.pop_front(MAX_CELLS);
         hdr.ipv4.tos[7:2] = MARKED;
-        meta.kind = VALUES;
         meta.changed = 1;
     }
 }

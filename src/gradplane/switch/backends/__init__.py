@@ -1,8 +1,8 @@
 """Back ends: a compiled program in the form that another switch takes, a folder for each.
 
 A folder `backends/NAME/` has two functions: `compile_text(arch, program, digests)` returns the text
-that switch NAME loads, `p4info_for(p4info, program)` the P4Info that its controllers push. May
-import ir, runtime and arch.
+that switch NAME loads, `p4info_for(p4info, program)` the P4Info that its controllers push. Its
+MACROS are those that programs for this switch are compiled with. May import ir, runtime and arch.
 """
 
 from __future__ import annotations
@@ -27,6 +27,12 @@ def names() -> list[str]:
 def get(name: str) -> Backend:
     """Return the back end of that name, one of `names()`."""
     found: Backend = importlib.import_module(f"{__name__}.{name}").compile_text
+    return found
+
+
+def macros(name: str) -> Mapping[str, str]:
+    """Return the macros that a back end's programs are compiled with, as other compilers do it."""
+    found: Mapping[str, str] = importlib.import_module(f"{__name__}.{name}").MACROS
     return found
 
 

@@ -16,6 +16,7 @@ from gradplane.switch.check.expressions import ExpressionChecker
 from gradplane.switch.check.instances import InstanceChecker
 from gradplane.switch.check.invalid_header_warnings import warn_never_valid
 from gradplane.switch.check.keysets import KeysetChecker
+from gradplane.switch.check.p4c_warnings import warn_p4c
 from gradplane.switch.check.parsers import ParserChecker
 from gradplane.switch.check.scope import Scopes
 from gradplane.switch.check.statements import StatementChecker
@@ -152,6 +153,6 @@ def check(program: ast.Program, reporter: Reporter) -> Checked:
         checker.decls.top(decl)
     reporter.stop_on_errors()
     checker.nodes = {decl: [*walk(decl)] for decl in program.declarations}
-    for warn in (warn_unset, warn_never_valid, warn_unused):
+    for warn in (warn_unset, warn_never_valid, warn_unused, warn_p4c):
         warn(checker, program)
     return Checked(program, checker.errors, checker)

@@ -172,6 +172,7 @@ class Ternary(Expr):
     cond: Expr
     then: Expr
     other: Expr
+    chained: bool = False  # `other` is such an expression without parentheses
 
 
 @dataclass(slots=True, eq=False)

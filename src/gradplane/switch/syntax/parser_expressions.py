@@ -22,16 +22,20 @@ _UNARY = frozenset({"!", "~", "-", "+"})
 
 class ExpressionParser(TypeParser):
     def expression(self) -> ast.Expr:
+        return self._conditional()[0]
+
+    def _conditional(self) -> tuple[ast.Expr, bool]:
+        """Parse an expression; return it and whether it is a `?:` without parentheses around."""
         self.deeper()
-        result = self._binary()
-        if self.tok.kind == "?":
+        result, bare = self._binary(), self.tok.kind == "?"
+        if bare:
             self.advance()
             then = self.expression()
             self.expect(":")
-            other = self.expression()
-            result = ast.Ternary(result, then, other, span=self.span_from(result.span))
+            other, chained = self._conditional()
+            result = ast.Ternary(result, then, other, chained, span=self.span_from(result.span))
         self.depth -= 1
-        return result
+        return result, bare
 
     def _binary(self) -> ast.Expr:
         """Parse operands and operators by precedence, with a stack instead of recursion."""

@@ -10,6 +10,7 @@ net = Mininet(topo, switch=partial(P4Switch, program="prog.p4"), controller=None
 from __future__ import annotations
 
 import inspect
+import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,8 +19,11 @@ from mininet.node import Switch
 
 from gradplane._suggestions import nearest
 from gradplane.controller import targets
+from gradplane.switch.ports import offload
 from gradplane.topologies.mininet.child_process import LEASH, Process, free_port, wait_for_port
 from gradplane.topologies.mininet.netns import switch_off_offloads
+
+_MTU = ("mtu", "3000")
 
 START_TIME = 120.0
 """Seconds in which the program must be compiled and the interfaces opened."""
@@ -66,6 +70,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         if commands is not None:
             self.options += ["--commands", str(commands)]
         self.process: Process | None = None
+        self._cable: dict[int, str] = {}  # interfaces by port
 
     def start(self, controllers: object = ()) -> None:
         """Run the switch; return when it accepts packets and controllers.
@@ -91,6 +96,8 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
             link = interface.link
             for end in (link.intf1, link.intf2):
                 switch_off_offloads(end.node.pid, end.name)
+        if self.target.cable is not None:
+            self._lay_cable(*self.target.cable)
         # A session of its own, so that Ctrl-C at Mininet's prompt does not end it.
         if not self.target.announces and self.address.endswith(":0"):
             self.address = f"{self.address[:-2]}:{free_port()}"
@@ -108,6 +115,7 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
     def command(self) -> list[str]:
         """Return the command line of the switch."""
         interfaces = {self.ports[interface]: interface.name for interface in self._links()}
+        interfaces |= self._cable
         folders, options = self.include_dirs, self.options
         start = targets.Start(
             self.program, interfaces, self.address, folders, self.defines, options
@@ -119,7 +127,20 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         if self.process is not None:
             self.process.close()
             self.process = None
+        for name in list(self._cable.values())[:1]:  # the other end goes with it
+            subprocess.run(["ip", "link", "delete", name], check=False)
+        self._cable = {}
         super().stop(deleteIntfs)
+
+    def _lay_cable(self, out: int, back: int) -> None:
+        """Connect two ports with each other."""
+        self._cable = {port: f"{self.name}-eth{port}" for port in (out, back)}
+        one, other = self._cable.values()
+        ends = [one, *_MTU, "type", "veth", "peer", "name", other, *_MTU]
+        subprocess.run(["ip", "link", "add", *ends], check=True)
+        for name in (one, other):
+            offload.switch_off(name)
+            subprocess.run(["ip", "link", "set", name, "up"], check=True)
 
     def _links(self) -> list[Any]:
         return [interface for interface in self.intfList() if interface.link is not None]

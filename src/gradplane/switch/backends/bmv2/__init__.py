@@ -18,7 +18,10 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Type
 from gradplane.switch.source import refuse
 
-__all__ = ["compile_text", "p4info_for", "to_json"]
+__all__ = ["MACROS", "compile_text", "p4info_for", "to_json"]
+
+MACROS = {"__TARGET_BMV2__": "1"}
+"""The macro that p4c defines, too, when it compiles for BMv2."""
 
 
 def compile_text(arch: str, program: ir.Program, digests: Mapping[Type, str]) -> str:

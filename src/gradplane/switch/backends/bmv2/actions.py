@@ -145,7 +145,7 @@ class Primitives:
     def statement(self, s: ir.Stmt) -> None:
         """Append a statement. Raises CompileError for what BMv2 does not have."""
         if s.span.line:
-            self._span = s.span
+            self._span = self.code.span = s.span
         match s:
             case ir.Assign():
                 self.assign(s.target, s.value)

@@ -190,7 +190,7 @@ class Pipeline:
         match s:
             case ir.If():
                 return self._condition(
-                    Expressions(self._storage).value(s.cond),
+                    Expressions(self._storage, span=s.span).value(s.cond),
                     self._graph(s.then, after),
                     self._graph(s.other, after),
                     s.span,
@@ -231,7 +231,7 @@ class Pipeline:
         return name
 
     def _switch(self, s: ir.SwitchStmt, after: str | None) -> str | None:
-        subject = Expressions(self._storage).value(s.subject)
+        subject = Expressions(self._storage, span=s.span).value(s.subject)
         following = self._graph(s.default, after)
         for values, body in reversed(s.cases):
             equal = [
@@ -325,6 +325,7 @@ class Pipeline:
     def _keys(self, table: ir.Table) -> tuple[list[Json], Primitives]:
         """Return the match fields, and the code that computes those that are no header fields."""
         code, keys = self._actions.code(), []
+        code.code.span = table.span
         if self._is_code(table.key_setup):
             code.body(table.key_setup)
         for key in table.keys:

@@ -26,6 +26,7 @@ from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, U
 from gradplane.switch.source import Span, refuse
 
 _COMPARISONS = {"==", "!=", "<", "<=", ">", ">="}
+NOWHERE = Span("<program>", 0, 0, 0)
 _LARGEST_SHIFT = 1 << 16  # BMv2 would build a number of as many bits
 
 
@@ -57,8 +58,13 @@ def both(left: Json, right: Json) -> Json:
 class Expressions:
     """Translates expressions; `locals` are the action's parameters, by position."""
 
-    def __init__(self, storage: Storage, locals_: dict[ir.Var, int] | None = None) -> None:
-        self.storage = storage
+    def __init__(
+        self,
+        storage: Storage,
+        locals_: dict[ir.Var, int] | None = None,
+        span: Span = NOWHERE,
+    ) -> None:
+        self.storage, self.span = storage, span
         self._locals = locals_ or {}
 
     def replace(self, parameter: ir.Var, copy: ir.Var) -> None:
@@ -96,7 +102,7 @@ class Expressions:
                 return masked(shifted, e.hi - e.lo + 1)
             case ir.LValue():
                 return _typed(self.field(e), e.type)
-        raise refuse(NOWHERE_IN_PARTICULAR, f"BMv2 has no expression {type(e).__name__}")
+        raise refuse(self.span, f"BMv2 has no expression {type(e).__name__}")
 
     def number(self, e: ir.Expr) -> Json:
         """Return a scalar as a number, a boolean as 0 or 1."""
@@ -151,7 +157,7 @@ class Expressions:
                 return {"type": "stack_field", "value": [stack.name, e.name]}
             offset, header = _offset(e)
             return op("access_field", self.header(header), offset)
-        raise refuse(NOWHERE_IN_PARTICULAR, "BMv2 cannot refer to this value")
+        raise refuse(self.span, "BMv2 cannot refer to this value")
 
     def header(self, e: ir.Expr) -> Json:
         """Return a header (or union) as an expression."""
@@ -172,8 +178,8 @@ class Expressions:
         if isinstance(e, ir.FieldOf) and isinstance(e.base.type, Union):
             # BMv2 1.15.5 builds its operator access_union_header as access_field, and crashes.
             text = "BMv2 has no run-time index, and no last, in a stack of header unions"
-            raise refuse(NOWHERE_IN_PARTICULAR, text)
-        raise refuse(NOWHERE_IN_PARTICULAR, "BMv2 cannot refer to this header")
+            raise refuse(self.span, text)
+        raise refuse(self.span, "BMv2 cannot refer to this header")
 
     def guard(self, e: ir.Expr) -> Json | None:
         """Return the condition under which the run-time indices in an expression are inside."""
@@ -280,9 +286,6 @@ class Expressions:
         else:
             fits = source.width <= target.width and not source.signed
         return inner if fits else _cut(inner, target)
-
-
-NOWHERE_IN_PARTICULAR = Span("<program>", 0, 0, 0)
 
 
 def _offset(e: ir.FieldOf) -> tuple[int, ir.Expr]:

@@ -128,6 +128,7 @@ class ParserStates:
     def _key(self, e: ir.Expr, operations: list[Json], stmts: Sequence[ir.Stmt]) -> Json:
         """Return a part of a transition's key, which is computed first if it is no field."""
         code = Primitives(self.storage, self.externs)
+        code.code.span = stmts[-1].span if stmts else self._parser.span
         stack = _last_of(e)
         if stack is not None and not any(_extends(s, stack) for s in stmts):
             operations += self.not_empty(stack)
@@ -194,6 +195,7 @@ class _Code(Primitives):
     def statement(self, s: ir.Stmt) -> None:
         """Append a statement. Raises CompileError for what BMv2 does not have."""
         operation: list[Json] = []
+        self.code.span = s.span
         match s:
             case ir.Extract(target=ir.ElementOf() as target) if self.code.place(target) is None:
                 self.statement(_by_index(s, target))

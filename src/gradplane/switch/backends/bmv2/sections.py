@@ -137,10 +137,9 @@ class Sections:
     def deparser(self, name: str, control: ir.Control, number: int = 0) -> Json:
         """Return a deparser. Raises CompileError for one with conditions."""
         order, code = list[str](), Primitives(self._storage, self._resources)
+        expressions = Expressions(self._storage, span=control.span)
         for stmt in control.body:
-            place = (
-                Expressions(self._storage).place(stmt.value) if isinstance(stmt, ir.Emit) else None
-            )
+            place = expressions.place(stmt.value) if isinstance(stmt, ir.Emit) else None
             if place is not None:
                 order += headers(place)
             elif order or isinstance(stmt, ir.Emit):

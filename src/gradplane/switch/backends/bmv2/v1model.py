@@ -102,8 +102,8 @@ class _V1Program(Sections):
     # -- checksums ------------------------------------------------------------------------------
 
     def _checksums_of(self, block: str, verify: bool, code: Primitives | None) -> None:
-        code_of = Expressions(self._storage)
         control = self._controls[block]
+        code_of = Expressions(self._storage, span=control.span)
         for stmt, conditions in _calls(control, control.body, code_of, code):
             data, target = stmt.args[1], code_of.place(stmt.args[2])
             if not isinstance(target, FieldAt):
