@@ -25,8 +25,8 @@ def example() -> tuple[Axis, ...]:
 
 def test_the_example_is_a_sweep(tmp_path: Path) -> None:
     (tmp_path / "loss.toml").write_text(block("toml"))
-    plan = make_plan(tmp_path / "loss.toml", example(), 3)
-    assert len(plan.runs) == 18 and "18 runs" in DOCUMENT
+    plan = make_plan(tmp_path / "loss.toml", example(), 10)
+    assert len(plan.runs) == 60 and "60 runs" in DOCUMENT
 
 
 def test_the_python_example_is_the_same_sweep() -> None:
@@ -35,7 +35,7 @@ def test_the_python_example_is_the_same_sweep() -> None:
     assert ast.literal_eval(sweep.args[0]) == "loss.toml"
     assert axes(ast.literal_eval(sweep.args[1])) == example()
     options = {keyword.arg: ast.literal_eval(keyword.value) for keyword in sweep.keywords}
-    assert options == {"seeds": 3, "target_accuracy": 0.9}
+    assert options == {"seeds": 10, "target_accuracy": 0.9}
 
 
 def test_the_metrics_are_explained() -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas
 import pytest
+from distributed.scheduler import KilledWorker
 from rich.console import Console
 
 import gradplane
@@ -231,11 +232,17 @@ def test_a_run_is_tried_again_where_a_busy_machine_answered_too_late(
     assert tries == [task.folder] * run_task.ATTEMPTS
 
 
-def test_a_worker_that_dies_of_a_run_fails_that_run(cluster: Any) -> None:
-    with clusters.connected(cluster.scheduler_address, "sim") as client:
-        future = client.submit(os._exit, 1, pure=False)
-        result = clusters._result(future, "name")
-    assert result.error == "each worker process that ran it ended, killed or out of memory"
+class Killed:
+    """The future of a run of which several workers died."""
+
+    def result(self) -> None:
+        raise KilledWorker.__new__(KilledWorker)
+
+
+def test_a_run_that_its_workers_die_of_fails() -> None:
+    result = clusters._result(Killed(), "name")
+    text = "each worker process that ran it ended, killed or out of memory"
+    assert result == RunResult("name", text)
 
 
 def test_mininet_needs_the_resource_that_keeps_runs_apart(cluster: Any) -> None:

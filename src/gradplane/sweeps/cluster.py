@@ -20,6 +20,7 @@ from gradplane.sweeps.sweep_errors import SweepError
 Client = Any  # Dask's, which has no types and is imported where it is used
 
 MININET = "mininet"  # the resource
+_NO_WORKERS = "10 minutes"  # without a worker process left, after which runs fail
 _PATIENCE = 30  # seconds for a cluster to answer
 _MODULES = ("distributed", "pandas", "pyarrow")
 
@@ -66,7 +67,12 @@ def _local(network: str, workers: int | None) -> Iterator[Client]:
     count = 1 if one else workers or len(os.sched_getaffinity(0))
     with (
         tempfile.TemporaryDirectory(prefix="gradplane-sweep-", ignore_cleanup_errors=True) as files,
-        dask.config.set({"temporary-directory": files}),
+        dask.config.set(
+            {
+                "temporary-directory": files,
+                "distributed.scheduler.no-workers-timeout": _NO_WORKERS,
+            }
+        ),
         _distributed().LocalCluster(
             n_workers=count,
             threads_per_worker=1,
