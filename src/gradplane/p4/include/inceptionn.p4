@@ -38,6 +38,10 @@ const words_t SIGN = EACH * 0x80000000;
 const words_t FRACTION = EACH * 0x007FFFFF;
 const words_t HIDDEN = EACH * 0x00800000;
 
+// Computes a value once. p4c puts the expression that a variable was given in place of all its uses,
+// but not where the variable is computed from itself.
+#define ONCE(variable, value) variable = variable ^ (variable ^ (value));
+
 words_t in_each(in bit<32> x) {
     bit<64> two = x ++ x;
     bit<128> four = two ++ two;
@@ -167,21 +171,25 @@ words_t vectors_of(in words_t values, in classes_t classes, in limits_t limits) 
     words = (words & ~mask) | ((words << width) & mask & (EACH * 0x7FFF0000)); \
     exponents = exponents - zero * width;
 
-// The float32 of such vectors: the highest one of the 15 magnitude bits becomes the hidden bit.
-words_t values_of(in words_t vectors, in classes_t classes, in limits_t limits) {
-    words_t mask;
-    words_t zero;
-    words_t exponents = tops_of(classes, limits);
-    words_t magnitudes = vectors & (EACH * 0x7FFF0000);
-    SHIFTED_LEFT(magnitudes, exponents, 8)
-    SHIFTED_LEFT(magnitudes, exponents, 4)
-    SHIFTED_LEFT(magnitudes, exponents, 2)
+// The magnitudes of such vectors, for which the highest one of 15 bits must be the highest bit, and
+// the exponents of that bit. Statements, as each step is computed from the one before: see ONCE.
+#define NORMALISED(magnitudes, exponents, vectors, classes, limits) \
+    words_t mask; \
+    words_t zero; \
+    ONCE(magnitudes, vectors & (EACH * 0x7FFF0000)) \
+    ONCE(exponents, tops_of(classes, limits)) \
+    SHIFTED_LEFT(magnitudes, exponents, 8) \
+    SHIFTED_LEFT(magnitudes, exponents, 4) \
+    SHIFTED_LEFT(magnitudes, exponents, 2) \
     SHIFTED_LEFT(magnitudes, exponents, 1)
+
+// The float32 of such vectors: the highest magnitude bit becomes the hidden bit.
+words_t values_of(in words_t vectors, in words_t magnitudes, in words_t exponents,
+                  in classes_t classes) {
     words_t ones = (magnitudes >> 30) & EACH;       // no magnitude, no exponent
-    exponents = exponents & ((ones << 8) - ones);
-    mask = filled(classes.three);
-    return (vectors & mask) | (~mask
-        & ((vectors & SIGN) | (exponents << 23) | ((magnitudes & (EACH * 0x3FFF0000)) >> 7)));
+    words_t mask = filled(classes.three);
+    return (vectors & mask) | (~mask & ((vectors & SIGN)
+        | ((exponents & ((ones << 8) - ones)) << 23) | ((magnitudes & (EACH * 0x3FFF0000)) >> 7)));
 }
 
 // The vectors of eight words one after the other, from the highest bits on.
