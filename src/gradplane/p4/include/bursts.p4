@@ -26,10 +26,21 @@ bit<16> folded_blocks(in long_sum_t sum) {
 // was damaged before keeps a wrong checksum. `removed`, `added`: sums of 16-bit words.
 control Resize(inout headers_t hdr, in bit<16> length, in bit<16> removed, in bit<16> added) {
     apply {
+        bit<32> sum = 0;
+        if (hdr.udp.checksum == 0xFFFF) {
+            sum = 0xFFFF;       // which counts as 0
+        }
         if (hdr.udp.checksum != 0) {
-            bit<16> gone = folded((bit<32>) removed + ((bit<32>) hdr.udp.length << 1));
-            hdr.udp.checksum = ~folded((bit<32>) ~hdr.udp.checksum + (bit<32>) ~gone
-                + (bit<32>) added + ((bit<32>) length << 1));
+            // A sum of 16-bit words; each step is computed from the one before: see ONCE.
+            sum = sum + (bit<32>) hdr.udp.length + (bit<32>) hdr.udp.length + (bit<32>) removed;
+            ONCE(sum, (sum & 0xFFFF) + (sum >> 16))
+            ONCE(sum, (sum & 0xFFFF) + (sum >> 16))
+            hdr.udp.checksum = ~hdr.udp.checksum;
+            sum = (bit<32>) ~sum[15:0] + (bit<32>) hdr.udp.checksum + (bit<32>) added
+                + ((bit<32>) length << 1);
+            ONCE(sum, (sum & 0xFFFF) + (sum >> 16))
+            ONCE(sum, (sum & 0xFFFF) + (sum >> 16))
+            hdr.udp.checksum = ~sum[15:0];
             if (hdr.udp.checksum == 0) {
                 hdr.udp.checksum = 0xFFFF;
             }
@@ -116,6 +127,8 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
     words_t bytes = 0;
     words_t vectors = 0;
     words_t burst = 0;
+    words_t magnitudes = 0;
+    words_t places = 0;
     bit<16> vector = 0;
 
     LastBytes() last_bytes;
@@ -155,7 +168,8 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
             classes = { one, two, three };
             ONCE(bytes, bytes_of(classes))
             ONCE(vector, packed_tags(classes))
-            ONCE(vectors, vectors_of(words, classes, limits))
+            SHIFTED(magnitudes, places, words, classes, limits)
+            ONCE(vectors, vectors_of(words, magnitudes, classes))
             ONCE(burst, joined(vectors, bytes))
 
             // The burst begins in block `begun`, and may reach into the next three.

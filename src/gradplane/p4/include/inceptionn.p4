@@ -150,17 +150,19 @@ bit<8> bytes_of_tags(in bit<16> tags) {
     mask = ((ones) << 31) - (ones); \
     words = (words & ~mask) | ((words >> places) & mask & (EACH * (0x7FFFFFFF >> places)));
 
-// Each word's vector, in the word's highest bits; zeros below.
-words_t vectors_of(in words_t values, in classes_t classes, in limits_t limits) {
-    words_t mask;
-    words_t exponents = (values >> 23) & EXPONENT;
-    // Class 1 and 2: the exponent is at most 4 below the top.
-    words_t places = (tops_of(classes, limits) | (EACH << 8)) - exponents;
-    words_t magnitudes = ((values & FRACTION) | HIDDEN) << 7;
-    SHIFTED_RIGHT(magnitudes, places & EACH, 1)
-    SHIFTED_RIGHT(magnitudes, (places >> 1) & EACH, 2)
+// The magnitudes of eight words, shifted to where their classes' vectors have them: classes 1 and 2 by
+// at most 4. Statements, as each step is computed from the one before: see ONCE.
+#define SHIFTED(magnitudes, places, values, classes, limits) \
+    words_t mask; \
+    ONCE(places, (tops_of(classes, limits) | (EACH << 8)) - ((values >> 23) & EXPONENT)) \
+    ONCE(magnitudes, ((values & FRACTION) | HIDDEN) << 7) \
+    SHIFTED_RIGHT(magnitudes, places & EACH, 1) \
+    SHIFTED_RIGHT(magnitudes, (places >> 1) & EACH, 2) \
     SHIFTED_RIGHT(magnitudes, (places >> 2) & EACH, 4)
-    mask = filled(classes.three);
+
+// Each word's vector, in the word's highest bits; zeros below.
+words_t vectors_of(in words_t values, in words_t magnitudes, in classes_t classes) {
+    words_t mask = filled(classes.three);
     return ((values & mask) | (((values & SIGN) | magnitudes) & ~mask)) & kept_of(classes);
 }
 
