@@ -275,6 +275,7 @@ control Decompress(inout headers_t hdr, inout metadata_t meta) {
     words_t vectors = 0;
     words_t magnitudes = 0;
     words_t exponents = 0;
+    bit<16> sum = 0;
 
     PutLast() put_last;
 
@@ -296,6 +297,7 @@ control Decompress(inout headers_t hdr, inout metadata_t meta) {
             ONCE(three, classes.three)
             classes = { one, two, three };
             ONCE(bytes, bytes_of(classes))
+            ONCE(vectors, halved(vectors, bytes))
             ONCE(vectors, parted(vectors, bytes))
             vectors = vectors & kept_of(classes);
             NORMALISED(magnitudes, exponents, vectors, classes, limits)
@@ -308,7 +310,8 @@ control Decompress(inout headers_t hdr, inout metadata_t meta) {
             hdr.new_blocks[2 * b + 1] = { words[127:0] };
             meta.at = meta.at + 2 + (bit<16>) sum_of(bytes);
         }
-        meta.added = folded((bit<32>) meta.added + (bit<32>) folded_blocks(added));
+        ONCE(sum, folded_blocks(added))
+        meta.added = folded((bit<32>) meta.added + (bit<32>) sum);
     }
 
     // The last burst may be short.

@@ -209,18 +209,22 @@ words_t joined(in words_t vectors, in words_t bytes) {
     return (ab | (cd >> bits_ab)) ++ (cd << (128 - bits_ab));
 }
 
-// The reverse; bits below a word's vector are others'.
-words_t parted(in words_t vectors, in words_t bytes) {
+// The reverse, in two steps: first the last four words to the lower half.
+words_t halved(in words_t vectors, in words_t bytes) {
+    words_t bits = bytes << 3;
+    bit<8> before = bits[231:224] + bits[199:192] + bits[167:160] + bits[135:128];
+    return vectors[255:128] ++ ((vectors[255:128] << before) | (vectors[127:0] >> (128 - before)));
+}
+
+// Then each word to its place; bits below a word's vector are others'.
+words_t parted(in words_t halves, in words_t bytes) {
     words_t bits = bytes << 3;
     bit<8> bits_a = bits[231:224] + bits[199:192];
     bit<8> bits_c = bits[103:96] + bits[71:64];
-    bit<8> bits_ab = bits_a + bits[167:160] + bits[135:128];
-    bit<128> ab = vectors[255:128];
-    bit<128> cd = (ab << bits_ab) | (vectors[127:0] >> (128 - bits_ab));
-    bit<64> a = ab[127:64];
-    bit<64> b = (a << bits_a) | (ab[63:0] >> (64 - bits_a));
-    bit<64> c = cd[127:64];
-    bit<64> d = (c << bits_c) | (cd[63:0] >> (64 - bits_c));
+    bit<64> a = halves[255:192];
+    bit<64> b = (a << bits_a) | (halves[191:128] >> (64 - bits_a));
+    bit<64> c = halves[127:64];
+    bit<64> d = (c << bits_c) | (halves[63:0] >> (64 - bits_c));
     return a[63:32] ++ (a << bits[231:224])[63:32] ++ b[63:32] ++ (b << bits[167:160])[63:32]
         ++ c[63:32] ++ (c << bits[103:96])[63:32] ++ d[63:32] ++ (d << bits[39:32])[63:32];
 }
