@@ -121,6 +121,18 @@ def test_replay_and_report(command: Command, small_run: Runs, tmp_path: Path) ->
     assert out.read_text().startswith("<!DOCTYPE html>")
 
 
+def test_records_are_a_line_a_packet(command: Command, small_run: Runs) -> None:
+    folder = small_run().folder
+    status, output, _ = command("records", folder)
+    header, first, *_ = output.splitlines()
+    assert status == 0
+    assert header.split(",")[:6] == ["job", "worker", "ticket", "slot", "round", "result"]
+    assert first.split(",")[5] == "in time"
+    norms = command("records", folder, "--kind", "norm")[1].splitlines()
+    assert "norm" in norms[0].split(",") and len(norms) > 1
+    assert command("records", folder, "--kind", "x")[0] == 2
+
+
 def test_codecs(command: Command) -> None:
     status, output, _ = command("codecs")
     assert status == 0

@@ -1,13 +1,17 @@
 """The controller against the embedded switch's own P4Runtime server."""
 
 import asyncio
+import contextlib
 import socket
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import replace
 
+import finsy
+import grpc
 import pytest
 from controller_cases import TABLE, THC, Server, pipeline_of, plan, session, thc_pipeline
+from finsy.proto import p4r
 
 from gradplane.controller import (
     Capacity,
@@ -23,6 +27,8 @@ from gradplane.controller import (
     read_counters,
     targets,
 )
+from gradplane.controller.connection import Connection
+from gradplane.controller.controller_errors import NoAnswerError
 from gradplane.controller.thc import EVENT_NAMES
 
 IP, MAC = "10.0.0.254", "00:00:00:00:00:fe"
@@ -298,3 +304,33 @@ control C(inout headers_t h, inout meta_t m) { apply {} }
 control D(packet_out p, in headers_t h) { apply {} }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 """
+
+
+class LateAnswers:
+    """A client of a switch that answers in time only after some attempts."""
+
+    def __init__(self, late, code=grpc.StatusCode.DEADLINE_EXCEEDED):
+        self.late, self.code, self.requests = late, code, 0
+
+    async def request(self, message):
+        self.requests += 1
+        if self.requests <= self.late:
+            nothing = grpc.aio.Metadata()
+            error = grpc.aio.AioRpcError(self.code, nothing, nothing, details="")
+            raise finsy.P4ClientError(error, "SetForwardingPipelineConfig")
+
+
+@pytest.mark.parametrize(
+    ("client", "error", "requests"),
+    [
+        (LateAnswers(3), None, 4),
+        (LateAnswers(100), NoAnswerError, 12),
+        (LateAnswers(1, grpc.StatusCode.UNAVAILABLE), RequestError, 1),
+    ],
+)
+def test_loading_waits_for_a_switch_that_is_busy(client, error, requests):
+    connection = Connection("127.0.0.1:1", 1, targets.get("embedded"))
+    connection._client = client
+    with pytest.raises(error) if error else contextlib.nullcontext():
+        asyncio.run(connection._push(p4r.ForwardingPipelineConfig()))
+    assert client.requests == requests

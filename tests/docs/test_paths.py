@@ -21,6 +21,7 @@ MADE = {
     "codecs/int16.py",
     "pcap/",
     "runs/",
+    "runs/point-2-seed-1/",
     "site/",
     "topologies/dumbbell.py",
 }

@@ -85,7 +85,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("[[job]]\nslotz = 4\n", 'e.toml:2: unknown key job.0.slotz: did you mean "slots"?'),
         (
             "[output]\nzzz = 4\n",
-            "e.toml:2: unknown key output.zzz: known: baseline, pcap",
+            "e.toml:2: unknown key output.zzz: known: baseline, pcap, target_accuracy",
         ),
         ("[[job]]\nquorum = 65\n", "e.toml:2: job.0.quorum = 65: expected from 1 to 64"),
         (
@@ -268,8 +268,8 @@ TYPES = (
     [
         (
             'model = "random"',
-            '2: impairment.0.model = "random": expected "bernoulli", "nth", "burst", "drop list"'
-            ' or "straggler"',
+            '2: impairment.0.model = "random": expected "bernoulli", "nth", "burst", "corruption",'
+            ' "duplication", "reordering", "jitter", "drop list" or "straggler"',
         ),
         ("rate = 0.1", "1: impairment.0.model is missing"),
         ('model = "nth"', "1: impairment.0.n is missing"),
@@ -294,9 +294,9 @@ TYPES = (
             '3: unknown key impairment.0.packets.0.slots: did you mean "slot"?',
         ),
         (
-            'model = "drop list"\npackets = [{ verdict = "duplicate" }]',
-            '3: impairment.0.packets.0.verdict = "duplicate": expected "drop", "delay" or'
-            ' "leave out"',
+            'model = "drop list"\npackets = [{ verdict = "lose" }]',
+            '3: impairment.0.packets.0.verdict = "lose": expected "drop", "delay", "leave out",'
+            ' "corrupt" or "duplicate"',
         ),
         (
             'model = "drop list"\npackets = [{ type = "sum" }]',

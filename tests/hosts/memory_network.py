@@ -12,6 +12,8 @@ from gradplane import codecs
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Record, Send, SetTimer
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.wire.payloads import Payloads
+from gradplane.records.arrival_columns import expanded
 
 AGGREGATOR = ("10.0.0.254", 18256)
 TIMEOUT = 1_000_000
@@ -130,8 +132,13 @@ class MemoryNetwork:
         heapq.heappush(self._queue, (at, self._count, call))
 
     def of_kind(self, kind: str) -> list[dict[str, Any]]:
-        """Return the fields of the records of one kind."""
-        return [record.fields for record in self.records if record.kind == kind]
+        """The fields of the records of one kind."""
+        lines = [{"kind": record.kind} | record.fields for record in self.records]
+        return [
+            {key: value for key, value in line.items() if key != "kind"}
+            for line in expanded(lines, "records")
+            if line["kind"] == kind
+        ]
 
     def _starter(self, w: int, ticket: int, vector: Any, tensor: int) -> Callable[[], None]:
         return lambda: self._perform(w, self.workers[w].reduce(ticket, vector, self.now, tensor))
@@ -141,8 +148,9 @@ class MemoryNetwork:
             if isinstance(action, Send):
                 assert (action.ip, action.port) == AGGREGATOR
                 assert action.source_port == self.job.worker_addresses[w][1]
-                for delay in self.fate("up", w, action.payload):
-                    self.call_at(self.now + delay, self._at_switch(w, action.payload))
+                for payload in action.payloads:
+                    for delay in self.fate("up", w, payload):
+                        self.call_at(self.now + delay, self._at_switch(w, payload))
             elif isinstance(action, SetTimer):
                 self._set(w, action)
             elif isinstance(action, CancelTimer):
@@ -167,7 +175,8 @@ class MemoryNetwork:
         return arrive
 
     def _at_worker(self, w: int, payload: bytes) -> Callable[[], None]:
-        return lambda: self._perform(w, self.workers[w].receive(*AGGREGATOR, payload, self.now))
+        worker, payloads = self.workers[w], Payloads.of([payload])
+        return lambda: self._perform(w, worker.receive(*AGGREGATOR, payloads, self.now))
 
     def _set(self, w: int, action: SetTimer) -> None:
         key = (w, action.key)

@@ -15,6 +15,7 @@ from gradplane.hosts.protocols.actions import (
     SetTimer,
 )
 from gradplane.hosts.stream.stream import Stream
+from gradplane.hosts.wire.payloads import Payloads
 
 A, B = ("10.0.0.1", 21003), ("10.0.0.2", 21003)
 MS = 1_000_000
@@ -56,12 +57,13 @@ class StreamNetwork:
         """Perform the actions of `here`."""
         for action in actions:
             match action:
-                case Send(port, ip, to_port, payload, tos):
+                case Send(port, ip, to_port, payloads, tos):
                     assert port == here[1]
-                    self.datagrams.append(payload)
-                    self.tos.append(tos)
-                    for delay in self.fate(payload):
-                        self._at(self.now + delay, self._arrival(here, (ip, to_port), payload))
+                    for payload in payloads:
+                        self.datagrams.append(payload)
+                        self.tos.append(tos)
+                        for delay in self.fate(payload):
+                            self._at(self.now + delay, self._arrival(here, (ip, to_port), payload))
                 case SetTimer(key, at):
                     self.timers[here, key] = self._count + 1
                     self._at(at, self._timer(here, key, self._count + 1))
@@ -78,7 +80,8 @@ class StreamNetwork:
         heapq.heappush(self._queue, (time, self._count, call))
 
     def _arrival(self, source: Peer, to: Peer, payload: bytes) -> Callable[[], None]:
-        return lambda: self.perform(to, self.streams[to].receive(source, payload, self.now))
+        payloads = Payloads.of([payload])
+        return lambda: self.perform(to, self.streams[to].receive(source, payloads, self.now))
 
     def _timer(self, here: Peer, key: Hashable, mine: int) -> Callable[[], None]:
         def fire() -> None:

@@ -11,7 +11,7 @@ HOSTS = Path(hosts.__file__).parent
 MAY_IMPORT = {
     "wire": set(),
     "protocols": {"wire"},
-    "stream": {"protocols"},
+    "stream": {"wire", "protocols"},
     "impairments": {"wire", "protocols", "stream", "drivers"},
     "training": {"protocols"},
     "drivers": {"wire", "protocols", "stream", "impairments", "training"},

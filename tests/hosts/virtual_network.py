@@ -7,6 +7,8 @@ from switch_model import Member, SwitchModel
 
 from gradplane import codecs
 from gradplane.hosts.drivers.host import Host
+from gradplane.hosts.wire.payloads import Payloads
+from gradplane.records.arrival_columns import expanded
 
 DELAY_NS = 10_000
 
@@ -59,7 +61,7 @@ class Network:
             return
         for host in self.hosts[to_ip]:
             if to_port in host.ports:
-                host.receive(to_port, ip, source_port, payload)
+                host.receive(to_port, ip, source_port, Payloads.of([payload]))
 
 
 class Call:
@@ -77,21 +79,17 @@ class HostEnvironment:
     def now(self):
         return self._network.time
 
-    def send(self, datagram):
-        self._network.carry(
-            self._ip,
-            datagram.source_port,
-            datagram.ip,
-            datagram.port,
-            datagram.payload,
-            datagram.tos,
-        )
+    def send(self, send):
+        for payload in send.payloads:
+            to = (send.ip, send.port)
+            self._network.carry(self._ip, send.source_port, *to, payload, send.tos)
 
     def call_at(self, at, callback):
         return self._network.at(at, callback)
 
     def record(self, kind, **fields):
-        self._network.records.append({"kind": kind, "ip": self._ip} | fields)
+        line = {"kind": kind, "ip": self._ip} | fields
+        self._network.records += expanded([line], "records")
 
 
 def make_switch(job):

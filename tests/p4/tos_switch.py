@@ -66,7 +66,7 @@ class TosSwitch:
                 self.switch.table("formats").add({"dst_port": port}, "set_format", params)
 
     def send(self, port: int, packet: bytes) -> tuple[int, bytes] | None:
-        """What leaves: at most one packet."""
+        """Return the packets that leave, at most one."""
         for passes in range(10):
             self.most_passes = max(self.most_passes, passes)
             out = self.switch.process(port, packet)
@@ -78,7 +78,7 @@ class TosSwitch:
         raise AssertionError("the packet goes round and round")
 
     def events(self) -> dict[str, int]:
-        """What was counted since the last call, without zeros."""
+        """Return the counts since the last call, without zeros."""
         now = self._counters()
         new = {name: now[name] - self._before[name] for name in now}
         self._before = now
@@ -175,7 +175,7 @@ class _Ip:
 
     @property
     def sound(self) -> bool:
-        """Whether the IP checksum is right."""
+        """Return whether the IP checksum is right."""
         return ip_checksum(self.frame[14:24] + b"\0\0" + self.frame[26:34]) == self.checksum
 
     @property

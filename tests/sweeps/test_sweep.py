@@ -1,5 +1,6 @@
 """Whole sweeps: on a cluster of two processes of which one is killed, failed runs, going on."""
 
+import contextlib
 import os
 import re
 import signal
@@ -13,6 +14,7 @@ import pytest
 from rich.console import Console
 
 import gradplane
+from gradplane.cli import main
 from gradplane.controller.controller_errors import NoAnswerError
 from gradplane.experiment.document import ExperimentError
 from gradplane.records import run_folder
@@ -104,7 +106,7 @@ def test_the_report_has_a_figure_of_each_metric_over_each_parameter(swept: Path)
         "job.push.granularity" in body and "impairment.0.rate" in body for _, body in sections
     )
     assert 'href="runs/point-1-seed-1/report.html"' in page
-    assert "http" not in re.sub(r"http://www\.w3\.org/\S*", "", page), "nothing from elsewhere"
+    assert not re.search(r'(?:src|href)="https?:', page), "nothing from elsewhere"
 
 
 def test_a_killed_sweep_goes_on_where_it_was(swept: Path, swept_file: Path) -> None:
@@ -126,18 +128,33 @@ def test_a_killed_sweep_goes_on_where_it_was(swept: Path, swept_file: Path) -> N
         gradplane.sweep(swept_file, OVER, swept)
 
 
-def test_a_failed_run_stops_no_other_and_is_named(swept_file: Path, tmp_path: Path) -> None:
-    over = {"impairment.0.rate": [0.0, 1.0]}
-    table = gradplane.sweep(
-        swept_file, over, tmp_path / "sweep", settings=["patience_s=0.5"], workers=1
-    )
-    assert list(table["runs"]) == [1, 0] and list(table["failed"]) == [0, 1]
-    failures = table.attrs["failures"]
-    assert set(failures) == {"point-2-seed-1"}
-    assert failures["point-2-seed-1"].startswith("StallError: stalled: no round ended for 0.5 s")
-    runs = pandas.read_csv(tmp_path / "sweep" / "runs.csv")
-    assert runs["error"][1].startswith("StallError") and np.isnan(runs["test_accuracy"][1])
-    page = (tmp_path / "sweep" / "report.html").read_text()
+@pytest.fixture
+def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Carry runs out here, one after another, without a cluster."""
+    monkeypatch.setattr(clusters, "connected", lambda *_: contextlib.nullcontext())
+    monkeypatch.setattr(clusters, "results", lambda _, tasks: map(run_task.carry_out, tasks))
+
+
+def test_a_failed_run_stops_no_other_and_is_named(
+    swept_file: Path, tmp_path: Path, in_process: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As a command: the table, then on standard error what failed, and status 1."""
+    folder = tmp_path / "sweep"
+    over = ["--over", "impairment.0.rate=1.0,0.0", "--set", "patience_s=0.5", "-o", folder]
+    with pytest.raises(SystemExit) as ended:
+        main.main(["sweep", str(swept_file), *map(str, over)])
+    output, errors = capsys.readouterr()
+    assert ended.value.code == 1
+    assert output.startswith(f"{folder}: 2 runs\n") and f"report: {folder}/report.html" in output
+    first, failed, *_, last = errors.splitlines()
+    assert first == "1 of 2 runs failed:"
+    assert failed.startswith("  point-1-seed-1: StallError: stalled: no round ended for 0.5 s")
+    assert last == f"gradplane sweep --resume -o {folder} runs them again"
+    points = pandas.read_csv(folder / "results.csv")
+    assert list(points["runs"]) == [0, 1] and list(points["failed"]) == [1, 0]
+    runs = pandas.read_csv(folder / "runs.csv")
+    assert runs["error"][0].startswith("StallError") and np.isnan(runs["test_accuracy"][0])
+    page = (folder / "report.html").read_text()
     assert "Failed runs" in page and "StallError" in page
 
 
@@ -156,26 +173,18 @@ class Interrupting:
 
 
 def test_ctrl_c_leaves_a_folder_that_goes_on(
-    swept_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    swept_file: Path, tmp_path: Path, in_process: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "sweep"
     with monkeypatch.context() as patched:
         patched.setattr(clusters, "results", Interrupting())
-        patched.setattr(clusters, "connected", lambda *_: _nothing())
         with pytest.raises(KeyboardInterrupt) as stopped:
             gradplane.sweep(swept_file, ["job.slots=2,4"], folder)
-        (note,) = stopped.value.__notes__
-        assert note.splitlines()[0] == f"{folder}: 1 of 2 runs are finished"
-        assert f"gradplane sweep --resume -o {folder}" in note
-        patched.setattr(clusters, "results", lambda _, tasks: map(run_task.carry_out, tasks))
-        table = gradplane.sweep(out=folder, resume=True, seeds=2)
+    (note,) = stopped.value.__notes__
+    assert note.splitlines()[0] == f"{folder}: 1 of 2 runs are finished"
+    assert f"gradplane sweep --resume -o {folder}" in note
+    table = gradplane.sweep(out=folder, resume=True, seeds=2)
     assert list(table["runs"]) == [2, 2]
-
-
-def _nothing() -> Any:
-    import contextlib
-
-    return contextlib.nullcontext()
 
 
 def test_files_come_back_from_a_worker_that_does_not_see_the_folder(

@@ -17,8 +17,7 @@ FOLDERS = (P4, P4 / "include")
 
 
 @cache
-def pipeline():
-    program = P4 / "thc.p4"
+def pipeline(program=P4 / "thc.p4"):
     info = p4info_text(build_p4info(compile_program(program, FOLDERS, {})))
     return Pipeline(info.encode(), device_config(program, FOLDERS, {}))
 
@@ -78,13 +77,13 @@ def plan(job, topology, slot_base=0):
     return JobPlan(job.number, members, job.quorum, job.slots, slot_base, 8, table, 30)
 
 
-def set_up(net, *jobs):
+def set_up(net, *jobs, program=P4 / "thc.p4"):
     """Set up the switch of a star for the jobs."""
     topology = net.topology
     routes = [Route(h.ip, 32, topology.attachment(h.name)[1], h.mac) for h in topology.hosts]
     plans = [plan(job, topology, 8 * index) for index, job in enumerate(jobs)]
     setup = Setup("10.0.0.254", "00:00:00:00:00:fe", routes, plans)
-    configure(net.switch_addresses["s1"], pipeline(), setup)
+    configure(net.switch_addresses["s1"], pipeline(program), setup)
 
 
 def run(net, *jobs, deadline=300.0):

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from network_cases import switch_config
 
-from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.wire.payloads import Payloads
 from gradplane.runner import isolation
 from gradplane.topologies import HostNode, Link, SwitchNode, Topology, TopologyError, build, kinds
 from gradplane.topologies.sim.sim_network import SimNetwork
@@ -165,7 +166,7 @@ def sent_in_sim(kind, options, source, destination, count, payload):
         net._stacks[destination].listen(9000, lambda *_: arrived.append(net._events.now))
         ip = net.topology.host[destination].ip
         for _ in range(count):
-            net._stacks[source].send(Datagram(9000, ip, 9000, bytes(payload)))
+            net._stacks[source].send(Send(9000, ip, 9000, Payloads.of([bytes(payload)])))
         while net._events.step():
             pass
         return arrived, {c.link: c for c in net.link_counters()}
@@ -197,7 +198,7 @@ def test_every_host_reaches_every_other_in_the_simulated_network(kind):
         wanted = {(hosts[a].ip, b) for a in hosts for b in hosts if a != b}
         for ip, to in wanted:
             stack = next(net._stacks[host.name] for host in hosts.values() if host.ip == ip)
-            stack.send(Datagram(9000, hosts[to].ip, 9000, b""))
+            stack.send(Send(9000, hosts[to].ip, 9000, Payloads.of([b""])))
         while net._events.step():
             pass
         assert arrived == wanted

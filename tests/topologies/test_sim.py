@@ -4,7 +4,7 @@ import dataclasses
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from network_cases import hosts, job, of_kind, results, run, set_up, switch_config
+from network_cases import P4, hosts, job, of_kind, results, run, set_up, switch_config
 from scapy.utils import rdpcap
 
 from gradplane.controller import read_counters
@@ -13,9 +13,9 @@ from gradplane.topologies.network import LinkCounters
 from gradplane.topologies.sim.sim_network import SimNetwork
 
 
-def simulate(*jobs, config=None, **star):
+def simulate(*jobs, config=None, program=P4 / "thc.p4", **star):
     with SimNetwork(build("star", **({"workers": 2} | star)), config or switch_config()) as net:
-        set_up(net, *jobs)
+        set_up(net, *jobs, program=program)
         return run(net, *jobs), net.link_counters()
 
 
@@ -56,6 +56,20 @@ def test_a_full_queue_loses_packets_that_the_hosts_send_again():
     records, links = simulate(patient, rate="10Mbit", queue=2)
     assert sum(link.up_dropped + link.down_dropped for link in links) > 0
     assert results(records) == results(simulate(patient)[0])
+
+
+def test_frames_that_wait_before_egress_arrive_as_if_they_waited_on_the_link(tmp_path):
+    """The program's copy looks at a queue's length, so that its frames wait in the switch."""
+    text = (P4 / "thc.p4").read_text()
+    looks = "if (standard_metadata.deq_qdepth == 0x7ffff) { mark_to_drop(standard_metadata); }"
+    start, egress, rest = text.partition("control ThcEgress(")
+    copy = tmp_path / "thc.p4"
+    copy.write_text(start + egress + rest.replace("apply {", f"apply {{ {looks}", 1))
+    star = {"rate": ["10Mbit", "1Mbit"], "delay": "20us", "queue": 2}
+    hasty = job(quorum=1, timeout_ns=20 * 10**6)  # results for the slow link come too fast
+    here, there = simulate(hasty, **star), simulate(hasty, program=copy, **star)
+    assert here == there
+    assert here[1][1].down_dropped > 0
 
 
 def test_two_jobs_share_hosts_and_switch():

@@ -9,12 +9,16 @@ from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies import HostNode, NetworkError
+from gradplane.topologies.description import Link
+from gradplane.topologies.network import SwitchConfig
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.channel import Channel
 from gradplane.topologies.sim.events import EventQueue
 from gradplane.topologies.sim.sim_host import HostStack, SimEnvironment
+from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
 
 H1 = frames.Address("00:00:00:00:00:01", "10.0.0.1", 20000)
 H2 = frames.Address("00:00:00:00:00:02", "10.0.0.2", 18256)
@@ -163,10 +167,10 @@ def _stack():
 
 def test_a_stack_sends_and_receives():
     sent, stack = _stack()
-    stack.send(Datagram(20000, "10.0.0.2", 18256, b"hello", 0x28))
+    stack.send(Send(20000, "10.0.0.2", 18256, Payloads.of([b"hello"]), 0x28))
     assert sent == [frames.build(H1, H2, b"hello", 0x28)]
     got = []
-    stack.listen(20000, lambda *datagram: got.append(datagram))
+    stack.listen(20000, lambda *place: got.append((*place[:-1], *place[-1])))
     stack.receive(frames.build(H2, H1, b"world"))
     assert got == [(20000, "10.0.0.2", 18256, b"world")]
 
@@ -186,7 +190,7 @@ def test_a_stack_counts_what_it_drops():
 def test_a_stack_refuses_what_cannot_be():
     _, stack = _stack()
     with pytest.raises(NetworkError) as error:
-        stack.send(Datagram(1, "10.0.0.77", 1, b""))
+        stack.send(Send(1, "10.0.0.77", 1, Payloads.of([b""])))
     assert str(error.value) == "h1 sends to 10.0.0.77, which no host has"
     stack.listen(7, print)
     with pytest.raises(NetworkError) as error:
@@ -203,3 +207,55 @@ def test_an_environment_counts_time_from_its_start_and_records_plain_values():
     env.call_at(7, lambda: env.record("round", at=env.now(), loss=np.float32(0.5), pair=(1, 2)))
     events.step()
     assert records == [{"kind": "round", "at": 7, "loss": 0.5, "pair": [1, 2]}]
+
+
+DEPTHS = """
+#include <core.p4>
+#include <v1model.p4>
+header seen_t { bit<8> enq; bit<8> deq; bit<16> waited; }
+struct headers_t { seen_t seen; }
+struct metadata_t { }
+parser P(packet_in pkt, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    state start { pkt.extract(h.seen); transition accept; }
+}
+control V(inout headers_t h, inout metadata_t m) { apply { } }
+control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    apply { s.egress_spec = 2; }
+}
+control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    apply {
+        h.seen.enq = (bit<8>) s.enq_qdepth;
+        h.seen.deq = (bit<8>) s.deq_qdepth;
+        h.seen.waited = (bit<16>) s.deq_timedelta;
+    }
+}
+control C(inout headers_t h, inout metadata_t m) { apply { } }
+control D(packet_out pkt, in headers_t h) { apply { pkt.emit(h); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+@pytest.mark.parametrize("engine", ["jit", "interpreter"])
+def test_egress_sees_the_queue_of_its_ports_link(tmp_path, engine):
+    """A frame of 1000 bytes takes a millisecond on the link, which holds four."""
+    program = tmp_path / "depths.p4"
+    program.write_text(DEPTHS)
+    config = SwitchConfig(program, engine=engine)
+    events, left = EventQueue(), []
+
+    def transmit(port, frame):
+        seen = frame[0], frame[1], int.from_bytes(frame[2:4], "big")
+        left.append((events.now, port, *seen))
+
+    links = {1: Link("h1", "s1", 0, 1), 2: Link("h2", "s1", 0, 2, rate=8_000_000, queue=4)}
+    with SimSwitch("s1", links, config, compiled(config), events, transmit) as switch:
+        for _ in range(6):
+            switch.receive(1, bytes(1000))
+        while events.step():
+            pass
+        assert switch.queue_dropped(2) == 2
+    ms, latency = 10**6, config.latency
+    # All six come before the first one leaves.
+    assert left == [
+        (latency + i * ms, 2, i, 3 - i, 1000 * i) for i in range(4)
+    ]  # fmt: skip

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from gradplane import codecs
 from gradplane.aggregations.aggregation import (
@@ -26,18 +26,19 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.drivers import roles
 from gradplane.hosts.impairments.host_link import UDP_OVERHEAD
-from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Send, SetTimer
+from gradplane.hosts.protocols.actions import Action, Deliver, Send
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Type
+from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies.description import HostNode
 
 if TYPE_CHECKING:
     from gradplane.experiment.schema import Job
     from gradplane.replayer.outcomes import Outcome, Place
-    from gradplane.replayer.reenactment import Timer, Worker
+    from gradplane.replayer.reenactment import Worker
 
 
 class SwitchScheme(Aggregation):
@@ -132,9 +133,7 @@ class _ReplayedReduces:
     """Reduces through the P4 program.
 
     The switch gets, slot by slot, the packets of the recorded bitmap, then those that came late;
-    workers get the results that they had in time. A wait for a result that never arrived ends as
-    in the run: by its timer or, with retransmission and a quorum, by the notice that the slot is
-    in a later round.
+    workers get the results that they had in time. What they wait for and never got is given up.
     """
 
     def __init__(self, replayed: ReplayedJob) -> None:
@@ -164,15 +163,10 @@ class _ReplayedReduces:
 
     def _perform(self, worker: Worker, actions: Iterable[Action]) -> None:
         for action in actions:
-            match action:
-                case Send(payload=payload):
-                    self._packets.append((worker.number, payload))
-                case SetTimer(key):
-                    worker.timers[cast("Timer", key)] = None
-                case CancelTimer(key):
-                    worker.timers.pop(cast("Timer", key), None)
-                case Deliver():
-                    worker.take(action)
+            if isinstance(action, Send):
+                self._packets += ((worker.number, payload) for payload in action.payloads)
+            elif isinstance(action, Deliver):
+                worker.take(action)
 
     def _send(self, number: int, payload: bytes) -> None:
         """Give the switch a packet if it is one of those that were summed; hold it if not."""
@@ -202,7 +196,8 @@ class _ReplayedReduces:
             self._compare(outcome, place, digest(aggregation.unpack_sums(body, header.sum_bits)))
         if number in outcome.in_time:
             worker = self._replayed.workers[number]
-            received = self._machines[number].receive(*self._job.aggregator, payload, 0)
+            arrived = Payloads.of([payload])
+            received = self._machines[number].receive(*self._job.aggregator, arrived, 0)
             self._perform(worker, received)
         for late in self._held.pop((kind, place), ()):
             self._through_switch(*late)
@@ -213,28 +208,12 @@ class _ReplayedReduces:
 
     def _end_waiting(self, worker: Worker) -> bool:
         """End each wait of the worker that was never answered; return whether there was one."""
-        ended = False
-        for timer in list(worker.timers):
-            kind, number = timer
-            if kind == "status" or worker.number in self._awaited(kind, number).in_time:
-                continue
-            if timer in worker.timers:
-                del worker.timers[timer]
-                self._end(worker, timer)
+        machine, ended = self._machines[worker.number], False
+        for wait in machine.waits:
+            if worker.number not in self._awaited(*wait).in_time and wait in machine.waits:
+                self._perform(worker, machine.give_up(wait, 0))
                 ended = True
         return ended
-
-    def _end(self, worker: Worker, timer: Timer) -> None:
-        machine = self._machines[worker.number]
-        if self._job.reliability == "lossy":
-            actions = machine.timer(timer, 0)
-        else:
-            slot, round = self._place(timer[1])
-            notice = aggregation.Header(
-                Type.STRAGGLER, self._job.number, 0, slot, round + 1, self._job.sum_bits
-            )
-            actions = machine.receive(*self._job.aggregator, notice.pack(), 0)
-        self._perform(worker, actions)
 
     def _awaited(self, kind: str, number: int) -> Outcome:
         kinds = {"norm": Type.NORM, "chunk": Type.INDICES}
@@ -245,7 +224,7 @@ class _ReplayedReduces:
         return number % self._job.slots, number // self._job.slots + 1
 
     def _stuck(self, worker: Worker) -> str:
-        waits = [timer for timer in worker.timers if timer[0] != "status"]
+        waits = self._machines[worker.number].waits
         assert waits, f"worker {worker.number} waits for nothing and has no result"
         kind, number = waits[0]
         slot, round = self._place(number)

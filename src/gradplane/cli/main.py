@@ -284,7 +284,7 @@ def sweep(
         typer.Option(metavar="N", min=1, help="Local processes; default: one for each core"),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the sweep in the folder -o")
+        bool, typer.Option("--resume", help="Continue the sweep in the folder -o")
     ] = False,
 ) -> None:
     """Run an experiment at every point of a grid and under several seeds; write one table."""
@@ -357,10 +357,10 @@ def report(
     """Write the report of a run, a study or a sweep, or the comparison of several runs."""
     from gradplane.report import page as reports
     from gradplane.studies import launch
-    from gradplane.sweeps import sweep_folder
+    from gradplane.sweeps.plan_file import is_sweep
 
     studies = [folder for folder in folders if launch.is_folder(folder)]
-    sweeps = [folder for folder in folders if sweep_folder.is_sweep(folder)]
+    sweeps = [folder for folder in folders if is_sweep(folder)]
     if (studies or sweeps) and len(folders) > 1:
         kind = "study" if studies else "sweep"
         raise typer.BadParameter(
@@ -377,6 +377,22 @@ def report(
         _say(_console(), f"report: {launch.write_report(studies[0], out)}")
         return
     _say(_console(), f"report: {reports.write(folders, out)}")
+
+
+@app.command()
+def records(
+    folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
+    kind: Annotated[
+        str, typer.Option(metavar="arrival|norm|stall|epoch|verdict", help="Which records")
+    ] = "arrival",
+) -> None:
+    """Print a run's records as CSV, a line a packet."""
+    from gradplane.cli import record_lines
+
+    if kind not in record_lines.KINDS:
+        known = ", ".join(record_lines.KINDS)
+        raise typer.BadParameter(f"{kind!r}: it must be one of {known}", param_hint="--kind")
+    record_lines.write(folder, kind, sys.stdout)
 
 
 @codecs_app.callback(invoke_without_command=True)

@@ -16,8 +16,6 @@ from gradplane.experiment import shipped
 from gradplane.records.summary import Summary, queue_drops, rate, time_to_accuracy, undelivered
 from gradplane.studies import gradients
 from gradplane.studies.nmse import Floats, nmse
-from gradplane.sweeps.axes import label, short_names
-from gradplane.sweeps.page import estimate_text
 from gradplane.switch.ir import nodes as ir
 
 if TYPE_CHECKING:
@@ -147,6 +145,9 @@ def sweep(results: "Results") -> Table:
 
     The report has all metrics; here are accuracy, time to the target accuracy if there is one, and
     else the time of the training."""
+    from gradplane.sweeps.axes import label, short_names
+    from gradplane.sweeps.page import estimate_text
+
     named = {metric.name: metric for metric in results.metrics}
     time = "seconds_to_accuracy" if "seconds_to_accuracy" in named else "seconds"
     metrics = [named[name] for name in ("test_accuracy", time) if name in named]

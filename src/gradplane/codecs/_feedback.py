@@ -103,7 +103,8 @@ class ErrorFeedback(Codec):
         inner = context.state.inner
         shared = codec.local(total, inner) if context.shared is None else context.shared
         codes, inner = codec._codes(total, replace(context, shared=shared, state=inner))
-        looked_up = np.array(self.table)[codes]
+        table = np.array(self.table)
+        looked_up = table.astype(np.min_scalar_type(table[-1]))[codes]
         sent = self.codec.decode_sum(looked_up, total.size, 1, shared, context.seed)
         return codes, Residual(total - sent, inner)
 

@@ -9,11 +9,13 @@ from typing import Literal, get_args
 SumWidth = Literal[8, 16]
 """The bits of a sum that the P4 program can be compiled for."""
 SUM_WIDTHS: tuple[SumWidth, ...] = get_args(SumWidth)
+"""All widths of sums."""
 MAX_CODES = 16
 """A code travels in a field of four bits."""
 ErrorBound = Literal[6, 8, 10]
 """k of an error bound 2^-k of compressed values (INCEPTIONN)."""
 ERROR_BOUNDS: tuple[ErrorBound, ...] = get_args(ErrorBound)
+"""All error bounds."""
 
 
 def code_overflow(codes: int) -> str | None:

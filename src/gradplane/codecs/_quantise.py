@@ -67,6 +67,25 @@ def centre(
     sums: npt.NDArray[np.integer[Any]], count: int | npt.NDArray[np.integer[Any]], granularity: int
 ) -> Floats:
     """Return the means of summed table values, in half steps from the middle; 0 at count 0."""
-    workers = np.asarray(count, np.float32)
-    total = 2 * sums.astype(np.float32) - np.float32(granularity) * workers
-    return np.divide(total, workers, out=np.zeros(sums.size, np.float32), where=workers > 0)
+    out = np.empty(sums.size, np.float32)
+    workers, width = np.asarray(count, np.float32), np.float32(granularity)
+    if workers.ndim == 0:
+        _centre_all(sums, np.float32(workers), width, out)
+    else:
+        _centre_each(sums, workers, width, out)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _centre_all(sums, workers, width, out):  # type: ignore[no-untyped-def]
+    low = width * workers
+    for i in range(sums.size):
+        total = np.float32(2) * np.float32(sums[i]) - low
+        out[i] = total / workers if workers > 0 else np.float32(0)
+
+
+@njit(cache=True, nogil=True)
+def _centre_each(sums, workers, width, out):  # type: ignore[no-untyped-def]
+    for i in range(sums.size):
+        total = np.float32(2) * np.float32(sums[i]) - width * workers[i]
+        out[i] = total / workers[i] if workers[i] > 0 else np.float32(0)

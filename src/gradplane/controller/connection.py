@@ -25,6 +25,7 @@ _HINTS = {
 }
 
 
+_ATTEMPTS = 12  # at loading a program; finsy waits for 10 s each time
 _ELECTION_ID = 10  # leaves lower ids for later controllers, which only read
 
 
@@ -221,7 +222,7 @@ class Connection:
             config=config,
         )
         with self._in_words("load the program"):
-            await self._client.request(request)
+            await self._patiently(request)
 
     async def _write(self, kind: p4r.Update.Type.ValueType, entities: Iterable[Entity]) -> None:
         messages = p4entity.encode_entities(entities, self.schema)
@@ -253,6 +254,20 @@ class Connection:
             raise self._refused(what, error) from error
         except ValueError as error:  # finsy's, for names and values that are not the program's
             raise RequestError(f"{self.address}: {what}: {error}") from error
+
+    async def _patiently(self, request: Any) -> None:
+        """Send a request that may be sent again until it is answered in time.
+
+        A switch compiles a program as it loads it, which on a busy machine takes longer than
+        finsy waits for an answer."""
+        for attempts_left in reversed(range(_ATTEMPTS)):
+            try:
+                await self._client.request(request)
+                return
+            except finsy.P4ClientError as error:
+                late = error.code == finsy.GRPCStatusCode.DEADLINE_EXCEEDED
+                if not (late and attempts_left):
+                    raise
 
     def _refused(self, what: str, error: finsy.P4ClientError) -> RequestError:
         details = [f"{d.canonical_code.name}: {d.message}" for d in error.details.values()]

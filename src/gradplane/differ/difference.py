@@ -64,7 +64,8 @@ def diff(
         raise DiffError(missing)
     given = macros if isinstance(macros, Mapping) else dict(_macro(text) for text in macros)
     found = p4_programs.compiled(program, folders, {**backends.macros("bmv2"), **given})
-    config = p4_programs.compiled_for("bmv2", found).encode()
+    is_json = program.suffix == ".json"
+    config = program.read_bytes() if is_json else p4_programs.compiled_for("bmv2", found).encode()
     p4info = p4_programs.p4info(found.program, "bmv2").encode()
     devices = [_device(found.program), _device(found.program)]  # the second one chooses packets
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)

@@ -1,4 +1,4 @@
-"""From a resolved experiment to its Deployment: placement, addresses, switch set-ups.
+"""The way from a resolved experiment to its Deployment: placement, addresses, switch set-ups.
 
 Addresses are those of docs/architecture.md: host N is hN, 10.0.0.N; the hosts of workers come
 first, then one for servers.

@@ -103,7 +103,7 @@ class JitterSection(ImpairmentSection):
 
 
 class ListedPacket(Section):
-    """What must be equal in a packet, and its verdict."""
+    """The fields that must be equal in a packet, and its verdict."""
 
     link: str | None = None
     direction: Literal["up", "down"] | None = None

@@ -20,15 +20,15 @@ import numpy.typing as npt
 
 from gradplane.codecs import ERROR_BOUNDS
 from gradplane.hosts.drivers.action_driver import ActionDriver
-from gradplane.hosts.drivers.environment import Datagram
 from gradplane.hosts.drivers.socket_thread import SocketThread
-from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer, Send
+from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer
 from gradplane.hosts.protocols.messages import RING_KINDS, Message, MessageError, parse
 from gradplane.hosts.protocols.results import Floats, ReduceError, Summed
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 from gradplane.hosts.wire.marked_values import Marked
+from gradplane.hosts.wire.payloads import Payloads
 
 PORT = 18257
 _EXACT = 0  # in place of a bound
@@ -70,9 +70,9 @@ class Ring:
         }
         self._workers = {bound: RingWorker(plan, rank) for bound, plan in plans.items()}
         ip, port = self._peers[rank]
-        self._loop = SocketThread(ip, port, self._datagram, self._fail)
+        self._loop = SocketThread(ip, port, self._datagrams, self._fail)
         self._machines = ActionDriver(
-            self._loop.env, port, self._send, self._deliver, self._gone, time.time_ns()
+            self._loop.env, port, self._loop.env.send, self._deliver, self._gone, time.time_ns()
         )
         self._machines.route(RING_KINDS, self._message)
         self._loop.start()
@@ -167,13 +167,10 @@ class Ring:
                 f"{_kind(self._bound, n)}: all must make the same calls in the same order"
             )
 
-    def _datagram(self, port: int, ip: str, source_port: int, payload: bytes) -> None:
+    def _datagrams(self, port: int, ip: str, source_port: int, payloads: Payloads) -> None:
         if (ip, source_port) in self._peers:
             self._heard[ip, source_port] = time.monotonic()
-        self._machines.receive(ip, source_port, payload)
-
-    def _send(self, send: Send) -> None:
-        self._loop.env.send(Datagram(send.source_port, send.ip, send.port, send.payload, send.tos))
+        self._machines.receive(ip, source_port, payloads)
 
     def _deliver(self, delivered: Deliver) -> None:
         assert isinstance(delivered.result, Summed)

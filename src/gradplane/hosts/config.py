@@ -109,7 +109,7 @@ class HostConfig:
     role: str  # what runs there, as "module:object"; see hosts/drivers/host.py
     worker: int | None  # None: a server
     job: JobConfig
-    impairments: tuple[dict[str, Any], ...]  # see impairments.py
+    impairments: tuple[dict[str, Any], ...]  # see hosts/impairments/verdicts.py
     log: str  # JSON-lines file (sockets only)
     start_at: int | None  # ns; None: at once
     flows: tuple[Flow, ...] = ()  # of background traffic that leave from here or arrive here

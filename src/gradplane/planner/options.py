@@ -60,7 +60,7 @@ class Option(tuple[Task, ...]):
 
     @property
     def compressions(self) -> int:
-        """How often the tensor is compressed."""
+        """The number of times that the tensor is compressed."""
         return sum(task.kind == "comp" for task in self)
 
     @property

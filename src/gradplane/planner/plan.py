@@ -53,7 +53,7 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """Why not the next best option."""
+        """The reason against the next best option."""
         if self.next_best is None:
             return "no other option"
         if self.loss <= 0:

@@ -11,12 +11,27 @@ from typing import Any
 from gradplane._suggestions import quoted
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.schema import Experiment
-from gradplane.records.record_types import Epoch, Result, Round, RunSummary, Stall, Verdict, fault
+from gradplane.records.record_types import (
+    Arrivals,
+    Epoch,
+    Result,
+    Round,
+    RunSummary,
+    Stall,
+    Verdict,
+    fault,
+)
 from gradplane.records.run_folder import EXPERIMENT, SUMMARY, FolderError
 
 Line = dict[str, Any]
 
-_ARRIVALS = {"arrival": Result, "norm": Result, "epoch": Epoch, "stall": Stall}
+_ARRIVALS = {
+    "arrivals": Arrivals,
+    "arrival": Result,
+    "norm": Result,
+    "epoch": Epoch,
+    "stall": Stall,
+}
 
 
 def check_summary(path: Path, summary: Line, deployment: Deployment) -> None:
@@ -83,10 +98,8 @@ def _check_workers(workers: Sequence[Line], size: int, place: str) -> None:
         )
 
 
-def check_arrivals(
-    path: Path, lines: Sequence[Line], metrics: Sequence[Line], experiment: Experiment
-) -> None:
-    """Check the lines' keys, and that every worker has as many results in every recorded round."""
+def check_arrival_lines(path: Path, lines: Sequence[Line], experiment: Experiment) -> None:
+    """Check the keys of arrivals.jsonl's lines."""
     for number, line in enumerate(lines, 1):
         place = f"{path}:{number}"
         declared = _ARRIVALS.get(str(line.get("kind")))
@@ -101,6 +114,14 @@ def check_arrivals(
             raise FolderError(f"{place}: job {job!r}, and {EXPERIMENT} has {len(experiment.job)}")
         if line["kind"] in ("arrival", "norm"):
             _require_bitmap(line["bitmap"], place)
+
+
+def check_arrival_counts(
+    path: Path, lines: Sequence[Line], metrics: Sequence[Line], experiment: Experiment
+) -> None:
+    """Check that every worker has as many results in every recorded round.
+
+    `lines` are those of arrivals.jsonl, expanded to one a chunk."""
     for number, job in enumerate(experiment.job):
         own = [line for line in lines if line["job"] == number]
         rounds = [line for line in metrics if line["job"] == number]

@@ -66,6 +66,27 @@ class Result(TypedDict):
     digest: NotRequired[Digest]
 
 
+Column = int | dict[str, str]
+
+
+@with_config(ConfigDict(strict=True))
+class Arrivals(TypedDict):
+    """A line of kind "arrivals" in arrivals.jsonl: columns, see hosts/packed_columns.py."""
+
+    job: int
+    worker: int
+    ticket: int
+    first: int
+    slots: int
+    chunks: int
+    count: Column
+    bitmap: Column
+    attempts: Column
+    notices: Column
+    digest: Column
+    at: Column
+
+
 @with_config(ConfigDict(strict=True))
 class Epoch(TypedDict):
     """A line of kind "epoch" in arrivals.jsonl."""
@@ -121,7 +142,7 @@ class Traffic(Payload):
 
 @with_config(ConfigDict(strict=True))
 class TimeToAccuracy(TypedDict):
-    """When a training first reached the target accuracy; None where it did not."""
+    """The time at which a training first reached the target accuracy; None where it did not."""
 
     test_accuracy: float
     seconds: float | None

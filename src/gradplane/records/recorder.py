@@ -21,7 +21,7 @@ TRAFFIC = ("packets_up", "packets_down", "payload_up", "payload_down", "wire_up"
 PARTS = ("compute", "codec", "reduce", "communication")
 """The parts of a round's time: computing the gradient, encoding and decoding, adding (by hosts, a
 server's too), and the rest, in which a worker waits for the network or for others."""
-_ARRIVALS = ("arrival", "norm", "epoch", "stall")
+_ARRIVALS = ("arrivals", "arrival", "norm", "epoch", "stall")
 
 
 class StallError(Exception):
@@ -92,6 +92,10 @@ class JobTally:
         """Take a worker's record of a result; a late one was recorded as lost before."""
         self.results += record["slot"] is not None and record["result"] != "late"
 
+    def add_arrivals(self, record: Record) -> None:
+        """Take a worker's record of all results of a reduce."""
+        self.results += record["chunks"]
+
     @property
     def test_accuracy(self) -> float | None:
         """The workers' mean test accuracy, from 0 to 1; None before the first epoch's end."""
@@ -132,6 +136,7 @@ class Recorder:
         self._handlers: dict[str, Callable[[Record], None]] = {
             "round": self._round,
             "epoch": self._epoch,
+            "arrivals": self._arrivals,
             "arrival": self._arrival,
             "done": self._done,
             "verdict": self._verdict,
@@ -190,6 +195,9 @@ class Recorder:
 
     def _arrival(self, record: Record) -> None:
         self.jobs[record["job"]].add_arrival(record)
+
+    def _arrivals(self, record: Record) -> None:
+        self.jobs[record["job"]].add_arrivals(record)
 
     def _server_parts(self, record: Record) -> None:
         """Subtract a server's work from the communication time: all workers wait for it."""

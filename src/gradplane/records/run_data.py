@@ -14,6 +14,7 @@ from typing import Any
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.loading import Experiment, ExperimentError, load_deployment
 from gradplane.records import consistency, run_folder
+from gradplane.records.arrival_columns import expanded
 from gradplane.records.manifest import (
     FileDigest,
     Manifest,
@@ -211,10 +212,12 @@ class RunData:
 
     @cached_property
     def arrivals(self) -> list[Line]:
-        """Arrivals, norms, epochs and stalls, in the order of the log."""
+        """Arrivals, one a chunk, norms, epochs and stalls, in the order of the log."""
         path = self.folder / ARRIVALS
         lines = list(read_lines(path, unfinished=not self.finished))
-        consistency.check_arrivals(path, lines, self.metrics, self.experiment)
+        consistency.check_arrival_lines(path, lines, self.experiment)
+        lines = list(expanded(lines, path))
+        consistency.check_arrival_counts(path, lines, self.metrics, self.experiment)
         return lines
 
     @cached_property

@@ -53,7 +53,7 @@ class TargetComparison:
 
     @property
     def equal(self) -> bool:
-        """Whether every digest is equal."""
+        """True if every digest is equal."""
         return self.difference is None
 
     def text(self) -> str:

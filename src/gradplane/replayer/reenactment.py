@@ -24,18 +24,13 @@ __all__ = ["Reenactment", "ReplayError", "WrongSum"]
 Line = dict[str, Any]
 
 
-Timer = tuple[str, int]
-"""A timer of a SwitchWorker: "norm", "chunk" or "status", and the chunk's number or the slot."""
-
-
 class Worker:
-    """One worker of a replay: its training, its timers, and the result it was given last."""
+    """One worker of a replay: its training, and the result it was given last."""
 
     def __init__(self, job: JobConfig, number: int) -> None:
         self.number = number
         self._training = train(job, number)
         self.step: Step | None = next(self._training)
-        self.timers: dict[Timer, None] = {}  # in the order in which they were set
         self.result: Any = None
         self.delivered = False
 
@@ -49,7 +44,6 @@ class Worker:
     def expect(self) -> None:
         """Begin a reduce or a synchronisation."""
         self.delivered, self.result = False, None
-        self.timers.clear()
 
     def take(self, delivered: Deliver) -> None:
         """Take the result that the worker was waiting for."""

@@ -1,4 +1,4 @@
-"""From an experiment file with a [study] table to its run folder."""
+"""Run a study: from an experiment file with a [study] table to its folder."""
 
 import json
 from collections.abc import Sequence

@@ -41,7 +41,7 @@ class Axis:
 
     @classmethod
     def parse(cls, text: str) -> "Axis":
-        """Return the axis of a text KEY=V1,V2,...; commas in brackets and quotes divide nothing."""
+        """Return the axis of a text KEY=V1,V2,...; brackets and quotes protect commas."""
         key, equals, values = text.partition("=")
         if not equals or not key.strip():
             raise SweepError(f"--over {text}: {_FORM}")
@@ -71,7 +71,7 @@ def divided(text: str) -> list[str]:
 def axes(over: Sequence[str] | Mapping[str, Sequence[Any]]) -> tuple[Axis, ...]:
     """Return the axes of `--over` texts, or of a mapping from keys to values.
 
-    Raises SweepError for what is no axis, and for a key that is given twice."""
+    Raises SweepError for an invalid axis, and for a key that is given twice."""
     if isinstance(over, Mapping):
         found = tuple(Axis(key, _plain(key, values)) for key, values in over.items())
     else:
@@ -110,7 +110,7 @@ def label(value: Any) -> str:
 
 
 def short_names(keys: Sequence[str]) -> list[str]:
-    """Return for each key its last parts, as many as tell it from the others."""
+    """Return for each key its last parts, as many as distinguish it from the others."""
     return [_short(key, [other for other in keys if other != key]) for key in keys]
 
 

@@ -72,7 +72,7 @@ def _local(network: str, workers: int | None) -> Iterator[Client]:
             threads_per_worker=1,
             processes=True,
             host="127.0.0.1",
-            dashboard_address=None,
+            dashboard_address="127.0.0.1:0",
             worker_dashboard_address=None,
             memory_limit=0,
             local_directory=files,

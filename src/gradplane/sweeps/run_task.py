@@ -23,8 +23,8 @@ from gradplane.records.run_data import RunData
 from gradplane.records.run_folder import FolderError
 from gradplane.report import page
 from gradplane.runner.run_experiment import run
+from gradplane.sweeps.plan_file import PLAN
 
-PLAN = "sweep.json"
 ATTEMPTS = 3
 
 

@@ -35,7 +35,7 @@ class Swept:
 
     @property
     def failures(self) -> dict[str, str]:
-        """Why runs failed, by their name."""
+        """The errors of failed runs, by the run's name."""
         return self.results.failures
 
 
@@ -155,9 +155,9 @@ def _resumed(
 def _run(
     folder: SweepFolder, address: str | None, workers: int | None, console: Console | None
 ) -> None:
-    """Carry out the runs that are not finished, and write down which fail and why.
+    """Carry out the runs that are not finished, and record which fail and why.
 
-    An error, KeyboardInterrupt too, gets a note that says how to go on."""
+    An error, KeyboardInterrupt too, gets a note that says how to continue."""
     failures: dict[str, str] = {}
     left = folder.unfinished()
     if console is not None:

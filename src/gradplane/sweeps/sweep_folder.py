@@ -15,16 +15,12 @@ from typing import Any
 from gradplane.records import run_folder
 from gradplane.records.run_folder import FolderError, write_json
 from gradplane.sweeps.plan import Plan, PlannedRun
-from gradplane.sweeps.run_task import PLAN, RunTask, is_finished
+from gradplane.sweeps.plan_file import PLAN
+from gradplane.sweeps.run_task import RunTask, is_finished
 from gradplane.sweeps.sweep_errors import SweepError
 
 FAILURES = "failures.json"
 REPORT = run_folder.REPORT
-
-
-def is_sweep(folder: str | Path) -> bool:
-    """Return whether a folder is a sweep's."""
-    return (Path(folder) / PLAN).exists()
 
 
 @dataclass(frozen=True)

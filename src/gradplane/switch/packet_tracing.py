@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
-from gradplane.switch.interp.trace_events import Trace
+from gradplane.switch.interp.trace_events import Trace, TraceEvent
 
 WAITING = 1000  # traces that may wait to be read; while so many wait, none is made
 
@@ -76,3 +77,30 @@ class Tracing:
 
     def __exit__(self, *error: object) -> None:
         self.close()
+
+
+class UnfinishedTraces:
+    """Traces of packets of which a part waits in a queue; each is delivered when nothing does."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, list[Any]] = {}  # [trace, tracings, passes to come] by its events
+
+    def begin(self, trace: Trace, tracings: Sequence[Tracing], passes: int) -> None:
+        """Deliver a trace as soon as so many passes through egress are over."""
+        self._waiting[id(trace.events)] = [trace, tracings, 0]
+        self.went_on(trace.events, [], passes)
+
+    def went_on(
+        self, events: list[TraceEvent], outputs: list[tuple[int, bytes]], change: int
+    ) -> None:
+        """Take note of packets that left, and of a change in the number of passes to come."""
+        unfinished = self._waiting.get(id(events))
+        if unfinished is None:
+            return
+        trace, tracings, _ = unfinished
+        trace.outputs.extend(outputs)
+        unfinished[2] += change
+        if not unfinished[2]:
+            del self._waiting[id(events)]
+            for tracing in tracings:
+                tracing.deliver(trace)

@@ -6,6 +6,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -20,11 +22,13 @@ from gradplane.switch.interp.trace_events import Trace, TraceEvent
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
-from gradplane.switch.packet_tracing import Tracing
+from gradplane.switch.packet_tracing import Tracing, UnfinishedTraces
 from gradplane.switch.program_cache import load_program
+from gradplane.switch.queue_departures import QueueDepartures
 from gradplane.switch.runtime.arrays import Counter, Register
 from gradplane.switch.runtime.control_errors import SwitchError
 from gradplane.switch.runtime.control_messages import Fault, Message, PacketIn
+from gradplane.switch.runtime.egress_queues import EgressQueues
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.packet_buffers import (
@@ -38,7 +42,7 @@ from gradplane.switch.runtime.packet_buffers import (
     pack,
     sent,
 )
-from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output
+from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, PassResult
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -112,6 +116,8 @@ class Switch:
         self._engine: Engine | None = None
         if engine == "jit":
             self._engine = self.architecture.engine(program, self.state, self.cpu_port, users)
+        self._departures = QueueDepartures(self.state, self._model, self._engine)
+        self._unfinished = UnfinishedTraces()
 
     # -- packets --------------------------------------------------------------------------------
 
@@ -123,7 +129,7 @@ class Switch:
                 return self._traced(port, packet, wanting)
             if self._engine is not None:
                 return self._engine.process_one(port, packet)
-            return self._process(port, packet, None)
+            return self._leaving(self._process(port, packet, None).outputs)
 
     def process_batch(
         self, ports: Sequence[int], packets: Sequence[bytes]
@@ -188,7 +194,7 @@ class Switch:
         """Run one pass, for callers that give recirculation a time of its own.
 
         Returns the packets that leave and those that are processed again, to be passed in later as
-        `packet`; `port` is ignored for them.
+        `packet`; `port` is ignored for them. Packets that wait in queues come out of `poll_once`.
         """
         if isinstance(packet, Arrival):
             arrival = packet
@@ -199,15 +205,81 @@ class Switch:
             result = (self._engine or self._model).run(arrival)
             return self._leaving(result.outputs), result.again
 
+    # -- queues ---------------------------------------------------------------------------------
+
+    @property
+    def queues(self) -> EgressQueues:
+        """The switch's own queues, which have no rate from the start; hold `lock` to change them.
+
+        While a port has queues, the packets to it wait between ingress and egress, and no method
+        that processes packets returns them. `poll` does, when their time has come.
+        """
+        return self.state.links.queues
+
+    @property
+    def sees_queues(self) -> bool:
+        """Whether the program's metadata give away how long packets wait for egress."""
+        return self.architecture.implementation.sees_queues(self.program)
+
+    def next_departure(self) -> int | None:
+        """Return when a packet may leave a queue next, by the clock; None while none waits."""
+        return self.queues.next_departure()
+
+    def poll(self) -> list[Output]:
+        """Run egress of the packets whose queues let them go by now; return those that leave.
+
+        Now is the clock's time. Packets that are resubmitted or recirculated are processed, too.
+        """
+        left: list[Output] = []
+        with self.lock:
+            for departed in chain.from_iterable(self._departures.rounds()):
+                again = departed.result.again
+                left += self._left(departed.events, departed.result, len(again) - 1)
+                for arrival in again:
+                    rest = self._run(departed.run, arrival)
+                    left += self._left(departed.events, rest, -1)
+        return left
+
+    def poll_once(self) -> tuple[list[Output], list[Recirculated]]:
+        """Do as `poll` does, but return the packets that are processed again, for `run_once`."""
+        left: list[Output] = []
+        again: list[Recirculated] = []
+        with self.lock:
+            for departed in chain.from_iterable(self._departures.rounds()):
+                left += self._left(departed.events, departed.result, -1)
+                again += departed.result.again
+        return left, again
+
+    def _left(
+        self, events: list[TraceEvent] | None, result: PassResult, change: int
+    ) -> list[Output]:
+        """Return a result's packets that leave the switch, and take note of them in a trace.
+
+        change: how many more passes it waits for beside those in queues.
+        """
+        leaving = self._leaving(result.outputs)
+        if events is not None:
+            self._unfinished.went_on(events, leaving, result.waiting + change)
+        return leaving
+
     # -- traces ---------------------------------------------------------------------------------
 
     def trace(self, port: int, packet: bytes) -> Trace:
-        """Process a packet, with all its effects, and trace everything that happens to it."""
+        """Process a packet, with all its effects, and trace everything that happens to it.
+
+        While some of it waits in a queue, the trace lacks that; `poll` completes it.
+        """
         self._check_port(port)
-        events: list[TraceEvent] = []
         with self.lock:
-            leaving = self._process(port, packet, events)
-        return Trace(port, bytes(packet), events, leaving)
+            return self._trace(port, packet, [])
+
+    def _trace(self, port: int, packet: bytes, wanting: list[Tracing]) -> Trace:
+        """Process a packet; deliver its trace, at once or when all of it has left the queues."""
+        events: list[TraceEvent] = []
+        result = self._process(port, packet, events)
+        trace = Trace(port, bytes(packet), events, self._leaving(result.outputs))
+        self._unfinished.begin(trace, wanting, result.waiting)
+        return trace
 
     def tracing(
         self, port: int | None = None, where: str | None = None, count: int | None = None
@@ -241,10 +313,7 @@ class Switch:
         return [tracing for tracing in self._tracings if tracing.wants(port, packet)]
 
     def _traced(self, port: int, packet: bytes, wanting: list[Tracing]) -> list[Output]:
-        trace = self.trace(port, packet)
-        for tracing in wanting:
-            tracing.deliver(trace)
-        return trace.outputs
+        return list(self._trace(port, packet, wanting).outputs)
 
     def _with_traces(
         self, engine: Engine, ports: Ints, data: Bytes, starts: Ints, ends: Ints
@@ -272,17 +341,21 @@ class Switch:
 
     # -- single packets -------------------------------------------------------------------------
 
-    def _process(self, port: int, packet: bytes, events: list[TraceEvent] | None) -> list[Output]:
-        left: list[Output] = []
-        waiting = deque([Arrival(port, bytes(packet))])
+    def _process(self, port: int, packet: bytes, events: list[TraceEvent] | None) -> PassResult:
+        return self._run(partial(self._model.run, events=events), Arrival(port, bytes(packet)))
+
+    def _run(self, run: Callable[[Arrival], PassResult], first: Arrival) -> PassResult:
+        """Run a packet, and all that comes of it, to the end or into queues."""
+        whole, arrivals = PassResult(), deque([first])
         for _ in range(PASSES_A_PACKET):
-            if not waiting:
-                return self._leaving(left)
-            result = self._model.run(waiting.popleft(), events)
-            left += result.outputs
-            waiting += result.again
-        self._storm(len(waiting))
-        return self._leaving(left)
+            if not arrivals:
+                return whole
+            result = run(arrivals.popleft())
+            whole.outputs += result.outputs
+            whole.waiting += result.waiting
+            arrivals += result.again
+        self._storm(len(arrivals))
+        return whole
 
     def _storm(self, left: int) -> None:
         reason = f"one packet took {PASSES_A_PACKET} passes"

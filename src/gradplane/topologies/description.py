@@ -174,13 +174,13 @@ class Topology:
 
     @cached_property
     def _distances(self) -> dict[str, dict[str, int]]:
-        """For each host, the distance of every node from which a path leads to it."""
+        """The distance to each host of every node from which a path leads to it."""
         switches = frozenset(node.name for node in self.switches)
         return {h.name: _distances(self._neighbours, h.name, switches) for h in self.hosts}
 
     @cached_property
     def _neighbours(self) -> dict[str, dict[int, str]]:
-        """For each node, the node at the other end of each port, in their order."""
+        """The node at the other end of each port of each node, in the ports' order."""
         return {
             name: {port: link.other_end(name)[0] for port, link in self.ports(name).items()}
             for name in self._names()

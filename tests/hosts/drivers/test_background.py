@@ -1,12 +1,14 @@
 """Background traffic: when datagrams leave, when a flow ends, what is counted."""
 
 import heapq
+from dataclasses import replace
 from statistics import fmean
 
 import pytest
 
 from gradplane.hosts.config import Flow
 from gradplane.hosts.drivers.background import PORT, Sender
+from gradplane.hosts.wire.payloads import Payloads
 
 MS = 1_000_000
 FLOW = Flow(3, "10.0.0.1", "10.0.0.2", 100_000_000, 958, 0, None, None, False, 1)
@@ -25,8 +27,9 @@ class Clock:
     def call_at(self, at, callback):
         heapq.heappush(self.calls, (at, len(self.sent), callback))
 
-    def send(self, datagram):
-        self.sent.append((self.time, datagram))
+    def send(self, send):
+        for payload in send.payloads:
+            self.sent.append((self.time, replace(send, payloads=Payloads.of([payload]))))
 
     def run(self, until):
         while self.calls and self.calls[0][0] + self.late <= until:

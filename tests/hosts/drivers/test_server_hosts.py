@@ -4,6 +4,8 @@ import pytest
 from host_configs import make_hosts, make_job
 from virtual_network import DELAY_NS, Network
 
+from gradplane.hosts.wire.payloads import Payloads
+
 LOSS = {"model": "bernoulli", "rate": 0.05, "seed": 3}
 
 
@@ -85,7 +87,7 @@ def test_what_is_hostile_or_astray_is_counted_and_changes_nothing(plain):
     junk = [b"", b"\xda", b"\xda\x01\x00\x00" + bytes(24), b"\xda\x02" + bytes(54), bytes(2000)]
     for at in range(0, 3_000_000, 100_000):
         for host in hosts:
-            for payload in junk:
+            for payload in (Payloads.of([datagram]) for datagram in junk):
                 network.at(at, lambda h=host, p=payload: h.receive(h.ports[0], "10.9.9.9", 7, p))
                 network.at(at, lambda h=host, p=payload: h.receive(5, "10.9.9.9", 7, p))
     network.run()

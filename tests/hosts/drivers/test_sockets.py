@@ -5,12 +5,15 @@ import json
 import os
 import select
 import socket
+from contextlib import ExitStack, closing
 
 import numpy as np
 import pytest
 
-from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.drivers.datagram_socket import DatagramSocket
 from gradplane.hosts.drivers.socket_environment import SocketEnvironment
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.wire.payloads import Payloads
 
 ADDRESS = f"127.{os.getpid() >> 14 & 255}.{os.getpid() >> 6 & 255}.{os.getpid() % 64 + 100}"
 """A loopback address that no other test process uses: its ports are free."""
@@ -50,11 +53,61 @@ def test_datagrams_carry_ports_addresses_and_bytes(env):
     ports = [free_port(), free_port()]
     got = []
     for port in ports:
-        env.listen(port, lambda *datagram: got.append(datagram))
+        env.listen(port, lambda *place: got.append((*place[:-1], *place[-1])))
     for payload in (b"one", b"", b"x" * 1500):
-        env.send(Datagram(ports[0], ADDRESS, ports[1], payload))
+        env.send(Send(ports[0], ADDRESS, ports[1], Payloads.of([payload])))
         env.step()
     assert got == [(ports[1], ADDRESS, ports[0], p) for p in (b"one", b"", b"x" * 1500)]
+
+
+@pytest.fixture(params=["segments", "messages"])
+def pair(request):
+    """Two sockets; the first sends with GSO, if the kernel has it, or with sendmmsg."""
+    with closing(DatagramSocket(ADDRESS, free_port())) as sender:
+        if request.param == "messages":
+            sender._segments = False
+        port = free_port()
+        with closing(DatagramSocket(ADDRESS, port)) as receiver:
+            yield sender, receiver, port
+
+
+@pytest.mark.parametrize("sizes", [[700] * 300, [700] * 150 + [3], [5, 1400, 0, 33], [1400, 20]])
+def test_batches_arrive_datagram_by_datagram(pair, sizes):
+    sender, receiver, port = pair
+    sent = [bytes([k % 256]) * size for k, size in enumerate(sizes)]
+    sender.send(ADDRESS, port, Payloads.of(sent))
+    got = []
+    while len(got) < len(sent):
+        select.select([receiver], [], [], 30)
+        receiver.receive(lambda ip, port, payloads: got.extend(payloads))
+    assert got == sent
+    assert (sender.unsent, receiver.too_long) == (0, 0)
+
+
+def test_a_batch_of_several_peers_is_one_for_each(env):
+    with ExitStack() as opened:
+        peers = [opened.enter_context(socket.socket(type=socket.SOCK_DGRAM)) for _ in range(2)]
+        receiver = opened.enter_context(closing(DatagramSocket(ADDRESS, port := free_port())))
+        for peer in peers:
+            peer.bind((ADDRESS, 0))
+        for k in range(6):
+            peers[k % 2].sendto(bytes([k]), (ADDRESS, port))
+        got = []
+        receiver.receive(lambda *place: got.append((*place[:-1], list(place[-1]))))
+        names = [peer.getsockname() for peer in peers]
+    assert got == [
+        (*names[0], [b"\0", b"\2", b"\4"]),
+        (*names[1], [b"\1", b"\3", b"\5"]),
+    ]
+
+
+def test_a_datagram_that_is_too_long_is_counted():
+    with closing(DatagramSocket(ADDRESS, port := free_port())) as receiver:
+        with socket.socket(type=socket.SOCK_DGRAM) as peer:
+            peer.sendto(bytes(3000), (ADDRESS, port))
+        got = []
+        receiver.receive(lambda ip, port, payloads: got.extend(payloads))
+    assert (got, receiver.too_long) == ([], 1)
 
 
 def test_the_type_of_service_is_the_datagrams(env):
@@ -65,7 +118,7 @@ def test_the_type_of_service_is_the_datagrams(env):
         peer.setsockopt(socket.IPPROTO_IP, socket.IP_RECVTOS, 1)
         seen = []
         for tos in (0x28, 0):
-            env.send(Datagram(port, ADDRESS, peer.getsockname()[1], b"", tos))
+            env.send(Send(port, ADDRESS, peer.getsockname()[1], Payloads.of([b""]), tos))
             select.select([peer], [], [])
             _, ancillary, _, _ = peer.recvmsg(100, 100)
             seen.append(ancillary[0][2][0])
@@ -75,7 +128,7 @@ def test_the_type_of_service_is_the_datagrams(env):
 def test_what_the_kernel_refuses_is_counted(env):
     port = free_port()
     env.listen(port, lambda *_: None)
-    env.send(Datagram(port, ADDRESS, 9, b"x" * 70_000))
+    env.send(Send(port, ADDRESS, 9, Payloads.of([b"x" * 70_000])))
     assert env.unsent == 1
 
 

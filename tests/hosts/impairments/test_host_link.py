@@ -14,6 +14,7 @@ from gradplane.hosts.impairments.host_link import (
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.stream.segments import Ack, DataSegment
 from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.wire.payloads import Payloads
 
 PORT = 20001
 PEER = ("10.0.0.254", 18256)
@@ -49,7 +50,7 @@ def make_link(*impairments):
 
 
 def send(link, payload):
-    link.send(Send(PORT, *PEER, payload))
+    link.send(Send(PORT, *PEER, Payloads.of([payload])))
 
 
 def traffic(link):
@@ -60,7 +61,7 @@ def test_traffic_separates_headers_from_payload_and_restarts_when_taken():
     env, link, got = make_link()
     send(link, packet(Type.NORM))
     send(link, packet(Type.INDICES, body=bytes(512)))
-    link.receive(PORT, *PEER, packet(Type.SUMS, body=bytes(1024)))
+    link.receive(PORT, *PEER, Payloads.of([packet(Type.SUMS, body=bytes(1024))]))
     assert traffic(link) == {
         "packets_up": 2,
         "packets_down": 1,
@@ -76,7 +77,7 @@ def test_traffic_separates_headers_from_payload_and_restarts_when_taken():
 def test_what_is_lost_on_the_link_was_sent_and_is_in_the_traffic():
     env, link, got = make_link({"model": "nth", "n": 1})
     send(link, packet(Type.INDICES, body=bytes(512)))
-    link.receive(PORT, *PEER, packet(Type.SUMS, body=bytes(1024)))
+    link.receive(PORT, *PEER, Payloads.of([packet(Type.SUMS, body=bytes(1024))]))
     assert env.sent == [] and got == []
     counted = traffic(link)
     assert (counted["payload_up"], counted["payload_down"]) == (512, 1024)
@@ -98,17 +99,50 @@ def test_a_straggler_sends_later_in_its_rounds():
     assert env.sent[1].payload == packet(Type.NORM, round_=5)
 
 
+LEFT_OUT = {"model": "straggler", "workers": [0], "leave_out": True, "rounds": [0]}
+
+
 def test_what_a_left_out_straggler_does_not_send_is_no_traffic():
-    env, link, _ = make_link({"model": "straggler", "workers": [0], "leave_out": True})
+    env, link, _ = make_link(LEFT_OUT)
     link.start_round(0)
     send(link, packet(Type.INDICES, body=bytes(512)))
     assert env.sent == [] and traffic(link) == {}
     assert env.records[0][1]["verdict"] == "leave out"
 
 
+def make_lossy_link():
+    env = Environment()
+    link = HostLink(make_hosts(make_job(reliability="lossy"), (LEFT_OUT,))[0], env)
+    link.ports[PORT] = LocalPort(lambda *datagram: None, aggregation_payload)
+    link.start_round(0)
+    return env, link
+
+
+def test_a_left_out_straggler_of_a_lossy_job_sends_once_the_result_is_there():
+    env, link = make_lossy_link()
+    sums = Payloads.of([packet(Type.SUMS, body=bytes(1024))])
+    send(link, packet(Type.INDICES, body=bytes(512)))
+    assert env.sent == [] and traffic(link) == {}
+    link.receive(PORT, *PEER, Payloads.of([packet(Type.NORM_RESULT)]))
+    assert env.sent == [], "the norm's result says nothing of the sums"
+    link.receive(PORT, *PEER, sums)
+    assert [sent.payload for sent in env.sent] == [packet(Type.INDICES, body=bytes(512))]
+    assert traffic(link)["packets_up"] == 1
+    send(link, packet(Type.INDICES, body=bytes(512)))
+    assert len(env.sent) == 2, "it is late already"
+
+
+def test_what_no_result_releases_leaves_with_the_next_round():
+    env, link = make_lossy_link()
+    send(link, packet(Type.NORM))
+    link.start_round(1)
+    send(link, packet(Type.NORM, round_=2))
+    assert [sent.payload for sent in env.sent] == [packet(Type.NORM), packet(Type.NORM, round_=2)]
+
+
 def test_datagrams_for_a_port_that_is_not_open_are_counted():
     _, link, got = make_link()
-    link.receive(PORT + 1, *PEER, b"hello")
+    link.receive(PORT + 1, *PEER, Payloads.of([b"hello"]))
     assert link.strays == 1 and got == []
 
 
@@ -122,4 +156,4 @@ def test_datagrams_for_a_port_that_is_not_open_are_counted():
     ],
 )
 def test_acknowledgements_carry_no_payload(payload, size):
-    assert stream_payload(payload) == size
+    assert stream_payload(Payloads.of([payload])) == size

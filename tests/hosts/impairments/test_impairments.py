@@ -8,6 +8,7 @@ from gradplane.hosts.impairments.verdicts import Impairments
 from gradplane.hosts.stream.segments import Ack, DataSegment, ValuesSegment
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.wire.payloads import Payloads
 
 SWITCH, PEER = ("10.0.0.254", 18256), ("10.0.0.2", 21003)
 
@@ -22,8 +23,12 @@ def packet(kind=Type.INDICES, slot=0, round=1):
 
 
 def fates(impairments, packets, direction="up", source=SWITCH):
-    judge = getattr(impairments, direction)
-    return [judge(*source, p) for p in packets]
+    return getattr(impairments, direction)(*source, Payloads.of(packets))
+
+
+def fate(impairments, payload, direction="up", source=SWITCH):
+    (verdict,) = fates(impairments, [payload], direction, source)
+    return verdict
 
 
 def lost(verdicts):
@@ -157,7 +162,7 @@ def test_which_packets_a_model_sees(spec, passing):
         "ack": (PEER, Ack(1, 1, 0, 0).pack()),
         "other": (PEER, b"x"),
     }
-    assert {k for k, (to, p) in sent.items() if not impairments.up(*to, p).drop} == passing
+    assert {k for k, (to, p) in sent.items() if not fate(impairments, p, "up", to).drop} == passing
 
 
 def stragglers(spec, rounds, payload=None):
@@ -167,7 +172,7 @@ def stragglers(spec, rounds, payload=None):
     for round in range(rounds):
         for impairments in edges:
             impairments.start_round(round)
-        verdicts = [e.up(*SWITCH, payload or packet(round=round + 1)) for e in edges]
+        verdicts = [fate(e, payload or packet(round=round + 1)) for e in edges]
         touched.append([w for w, v in enumerate(verdicts) if v.drop or v.delay_ns])
     return touched
 
@@ -196,10 +201,10 @@ def test_drawn_stragglers_are_as_many_as_asked_for():
 
 def test_a_delay_is_a_delay():
     impairments = edge({"model": "straggler", "workers": [0], "delay_ms": 2.5})
-    verdict = impairments.up(*SWITCH, packet())
+    verdict = fate(impairments, packet())
     assert (verdict.drop, verdict.delay_ns) == (False, 2_500_000)
     assert verdict.records[0].fields["verdict"] == "delay"
-    assert impairments.down(*SWITCH, packet(Type.SUMS)).delay_ns == 0
+    assert fate(impairments, packet(Type.SUMS), "down").delay_ns == 0
 
 
 def test_a_straggler_that_is_left_out_can_fetch_the_result():
@@ -214,12 +219,14 @@ def test_a_straggler_of_a_lossy_job_is_left_out_for_the_round():
     spec = {"model": "straggler", "workers": [0], "leave_out": True}
     impairments = Impairments([complete(spec)], "h1", 0, 4, 3, lossy=True)
     again = [packet(Type.NORM), packet(Type.NORM), packet(), packet(), packet(Type.STATUS)]
-    assert lost(fates(impairments, again)) == [0, 1, 2, 3]
+    verdicts = fates(impairments, again)
+    assert [verdict.late for verdict in verdicts] == [True] * 4 + [False]
+    assert lost(verdicts) == []
 
 
 def test_a_server_is_no_straggler():
     impairments = edge({"model": "straggler", "count": 4, "delay_ms": 1}, worker=None)
-    assert impairments.up(*PEER, DataSegment(1, 0, 0, 0, 1, b"x").pack()).delay_ns == 0
+    assert fate(impairments, DataSegment(1, 0, 0, 0, 1, b"x").pack(), "up", PEER).delay_ns == 0
 
 
 def test_delays_add_up_and_a_loss_ends_it():

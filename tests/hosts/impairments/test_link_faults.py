@@ -15,6 +15,7 @@ from gradplane.hosts.impairments.verdicts import Impairments
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies.sim import frames
 
 SWITCH = ("10.0.0.254", 18256)
@@ -31,7 +32,7 @@ def packets(count):
 
 
 def judged(impairments, count=1000):
-    return [impairments.up(*SWITCH, packet) for packet in packets(count)]
+    return impairments.up(*SWITCH, Payloads.of(packets(count)))
 
 
 def kinds(verdict):
@@ -113,11 +114,11 @@ def test_a_link_sends_the_packet_and_its_copy_and_counts_it_once():
     got = []
     link.ports[20001] = LocalPort(lambda *datagram: got.append(datagram), aggregation_payload)
     (packet,) = packets(1)
-    link.send(Send(20001, *SWITCH, packet))
+    link.send(Send(20001, *SWITCH, Payloads.of([packet])))
     assert env.sent == [packet] and [at for at, _ in env.calls] == [5 + 2 * MS]
     env.calls.pop()[1]()
     assert env.sent == [packet, packet] and env.records == ["duplicate"]
-    link.receive(20001, *SWITCH, packet)
+    link.receive(20001, *SWITCH, Payloads.of([packet]))
     env.calls.pop()[1]()
     assert len(got) == 2
     traffic = link.ports[20001].take_traffic()

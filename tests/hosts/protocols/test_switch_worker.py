@@ -11,16 +11,26 @@ from gradplane import codecs
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import CancelTimer, Deliver, Record, Send, SetTimer
 from gradplane.hosts.protocols.results import ReduceError
-from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.protocols.switch_worker import TIMER, SwitchWorker
 from gradplane.hosts.wire import aggregation
 from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.wire.payloads import Payloads
+from gradplane.records.arrival_columns import expanded
 
 X = np.linspace(-1, 1, 3000, dtype=np.float32)  # 4096 lanes, 4 chunks
+LONG = np.linspace(-1, 1, 8000, dtype=np.float32)  # 8 chunks, each slot twice
 NORM = aggregation.norm_bits(np.float32(50))
 
 
 def sent(actions):
-    return [aggregation.parse(action.payload)[0] for action in actions if isinstance(action, Send)]
+    sends = [action for action in actions if isinstance(action, Send)]
+    return [aggregation.parse(payload)[0] for send in sends for payload in send.payloads]
+
+
+def lines(actions):
+    """The log lines, those of arrivals one a chunk."""
+    records = [{"kind": action.kind} | action.fields for action in of(actions, Record)]
+    return list(expanded(records, "records"))
 
 
 def of(actions, kind):
@@ -30,17 +40,22 @@ def of(actions, kind):
 def answer(worker, kind, slot, round, body=b"", now=0, **fields):
     fields = {"count": 4, "bitmap": 15, "norm": NORM} | fields
     header = Header(kind, 3, fields.pop("count"), slot, round, 8, **fields)
-    return worker.receive(*AGGREGATOR, header.pack() + body, now)
+    return worker.receive(*AGGREGATOR, Payloads.of([header.pack() + body]), now)
+
+
+def expire(worker, now):
+    """Let the worker's timer run out."""
+    return worker.timer(TIMER, now)
 
 
 def sums(worker, slot, round, value=0, **fields):
     return answer(worker, Type.SUMS, slot, round, bytes([value]) * 1024, **fields)
 
 
-def started(**changes):
-    """Return a worker whose norm is answered: chunks 0 and 1 are in flight."""
+def started(x=X, **changes):
+    """A worker whose norm is answered: chunks 0 and 1 are in flight."""
     worker = SwitchWorker(make_job(**changes), 1)
-    worker.reduce(0, X, 0)
+    worker.reduce(0, x, 0)
     answer(worker, Type.NORM_RESULT, 0, 1)
     return worker
 
@@ -51,7 +66,7 @@ def test_a_reduce_starts_with_the_norm():
     norm = codecs.get("thc").local(X)
     assert sent(actions) == [Header(Type.NORM, 3, 1, 0, 1, 8, aggregation.norm_bits(norm[0]))]
     assert of(actions, Send)[0].source_port == 20003
-    assert of(actions, SetTimer) == [SetTimer(("norm", 0), 5 + TIMEOUT)]
+    assert of(actions, SetTimer) == [SetTimer(TIMER, 5 + TIMEOUT)]
 
 
 def test_the_norm_lets_a_window_of_chunks_out():
@@ -60,8 +75,7 @@ def test_the_norm_lets_a_window_of_chunks_out():
     actions = answer(worker, Type.NORM_RESULT, 0, 1, now=9)
     chunks = [(h.type, h.slot, h.round, h.norm) for h in sent(actions)]
     assert chunks == [(Type.INDICES, 0, 1, NORM), (Type.INDICES, 1, 1, NORM)]
-    assert of(actions, CancelTimer) == [CancelTimer(("norm", 0))]
-    assert [timer.at for timer in of(actions, SetTimer)] == [9 + TIMEOUT] * 2
+    assert worker.waits == [("chunk", 0), ("chunk", 1)]
     assert of(actions, Record)[0].fields == {
         "job": 3,
         "worker": 1,
@@ -80,7 +94,28 @@ def test_a_result_lets_the_next_chunk_of_its_chain_out():
     worker = started()
     actions = sums(worker, 1, 1, 60, now=7)
     assert [(h.slot, h.round) for h in sent(actions)] == [(3, 1)]
-    assert of(actions, Record)[0].fields == {
+    assert sums(worker, 1, 1, 60) == [], "a duplicate is no news"
+
+
+def test_a_batch_of_results_lets_out_a_batch():
+    worker = started()
+    headers = [Header(Type.SUMS, 3, 4, slot, 1, 8, NORM, 15).pack() for slot in (1, 0, 1)]
+    batch = Payloads.of([header + bytes(1024) for header in headers])
+    wide = np.pad(batch.data, ((0, 0), (0, 900)), constant_values=255)
+    batch = Payloads(wide, batch.sizes)  # as in a buffer for packets of any size
+    actions = worker.receive(*AGGREGATOR, batch, 0)
+    (send,) = of(actions, Send)
+    assert [(h.slot, h.round) for h in sent([send])] == [(2, 1), (3, 1)]
+
+
+def test_delivery_records_every_chunk():
+    worker = started()
+    for slot in range(4):
+        actions = sums(worker, slot, 1, 60 + slot, now=7 + slot)
+    chunks = lines(actions)
+    assert [line["slot"] for line in chunks] == [0, 1, 2, 3]
+    assert chunks[1] == {
+        "kind": "arrival",
         "job": 3,
         "worker": 1,
         "ticket": 0,
@@ -89,12 +124,12 @@ def test_a_result_lets_the_next_chunk_of_its_chain_out():
         "result": "in time",
         "count": 4,
         "bitmap": "000000000000000f",
-        "digest": digest(bytes([60]) * 1024),
+        "digest": digest(bytes([61]) * 1024),
         "attempts": 1,
         "notices": 0,
-        "at": 7,
+        "at": 8,
     }
-    assert sums(worker, 1, 1, 60) == [], "a duplicate is no news"
+    assert of(actions, CancelTimer) == [CancelTimer(TIMER)]
 
 
 def test_delivery_is_the_mean_by_the_codecs_arithmetic():
@@ -136,55 +171,71 @@ def test_an_empty_vector_is_delivered_at_once():
     assert (delivered.ticket, delivered.result.mean.size, delivered.result.missed) == (3, 0, 0)
 
 
-def test_retransmission_backs_off_and_asks_for_the_status():
-    worker, now, waits = started(), 0, []
+SECOND = 1_000_000_000
+
+
+def test_retransmission_backs_off_up_to_the_ceiling():
+    worker, now, waits = started(timeout_ns=SECOND, slots=2), 0, []
+    actions = sums(worker, 0, 1, now=10_000_000)  # measured: 10 ms, so a timeout of 30 ms
     for _ in range(7):
-        actions = worker.timer(("chunk", 0), now)
-        assert [h.type for h in sent(actions)] == [Type.INDICES, Type.STATUS]
-        (timer,) = [t for t in of(actions, SetTimer) if t.key == ("chunk", 0)]
-        waits.append((timer.at - now) // TIMEOUT)
-        now = timer.at
-    assert waits == [2, 4, 8, 16, 16, 16, 16]
+        at = of(actions, SetTimer)[-1].at
+        waits.append((at - now) // 1_000_000)
+        now = at
+        actions = expire(worker, now)
+        assert sent(actions)[0].type is Type.INDICES
+        answer(worker, Type.STATUS, 1, 1, flags=1, now=now)
+    assert waits == [40, 60, 120, 240, 480, 960, 1000]
+
+
+def test_a_long_wait_asks_for_the_status_once():
+    worker = started()
+    actions = expire(worker, TIMEOUT)
+    assert [(h.type, h.slot) for h in sent(actions)] == [
+        (Type.INDICES, 0),
+        (Type.INDICES, 1),
+        (Type.STATUS, 0),
+    ]
+    answer(worker, Type.STATUS, 0, 1, flags=1, now=TIMEOUT + 1)
+    assert [h.type for h in sent(expire(worker, 2 * TIMEOUT))] == [Type.INDICES] * 2 + [Type.STATUS]
 
 
 def test_lossy_gives_a_chunk_up_and_goes_on():
     worker = started(reliability="lossy")
-    actions = worker.timer(("chunk", 0), TIMEOUT)
-    assert [(h.type, h.slot) for h in sent(actions)] == [(Type.STATUS, 0), (Type.INDICES, 2)]
-    assert worker.timer(("chunk", 0), TIMEOUT) == [], "a timer of a chunk that is done"
+    actions = expire(worker, TIMEOUT)
+    assert [(h.type, h.slot) for h in sent(actions)] == [
+        (Type.STATUS, 0),
+        (Type.INDICES, 2),
+        (Type.INDICES, 3),
+    ]
+    assert sent(expire(worker, TIMEOUT)) == [], "chunks 2 and 3 have just been sent"
 
 
 def test_lossy_uses_a_late_result_until_delivery():
     worker = started(reliability="lossy")
-    for chunk in (0, 1, 2):
-        worker.timer(("chunk", chunk), TIMEOUT)
-    (record,) = of(sums(worker, 0, 1), Record)
-    assert record.fields["result"] == "in time"
-    actions = worker.timer(("chunk", 3), 2 * TIMEOUT)
+    expire(worker, TIMEOUT)
+    sums(worker, 0, 1, now=TIMEOUT + 5)
+    actions = expire(worker, 2 * TIMEOUT)
     (delivered,) = of(actions, Deliver)
     assert (delivered.result.counts.tolist(), delivered.result.missed) == ([4, 0, 0, 0], 3)
-    lost = [r.fields["slot"] for r in of(actions, Record) if r.fields.get("result") == "lost"]
-    assert lost == [1, 2, 3]
-    (record,) = of(sums(worker, 1, 1, now=9 * TIMEOUT), Record)
-    assert (record.fields["result"], record.fields["at"]) == ("late", 9 * TIMEOUT)
+    results = [(r["slot"], r["result"]) for r in lines(actions) if r["kind"] == "arrival"]
+    assert results == [(0, "in time"), (1, "lost"), (2, "lost"), (3, "lost")]
+    (late,) = lines(sums(worker, 1, 1, now=9 * TIMEOUT))
+    assert (late["result"], late["at"]) == ("late", 9 * TIMEOUT)
     assert sums(worker, 1, 1) == []
 
 
 def test_lossy_without_a_norm_sends_nothing_and_keeps_everything():
     worker = SwitchWorker(make_job(reliability="lossy", retries=2), 1)
     worker.reduce(0, X, 0)
-    for attempt in range(2, 13):  # four in each timeout; a status request in each
-        norm, *asked = sent(worker.timer(("norm", 0), 0))
-        assert norm.type is Type.NORM
-        wanted = [] if attempt % 4 else [(Type.STATUS, aggregation.STATUS_NORM)]
-        assert [(h.type, h.flags) for h in asked] == wanted
-    actions = worker.timer(("norm", 0), 0)
-    assert [h.type for h in sent(actions)] == [Type.STATUS]
+    for attempt in (1, 2):
+        assert sent(expire(worker, attempt * TIMEOUT))[0].type is Type.NORM
+    actions = expire(worker, 3 * TIMEOUT)
+    assert all(h.type is Type.STATUS for h in sent(actions))
     assert [r.fields["result"] for r in of(actions, Record) if r.kind == "norm"] == ["lost"]
     late = answer(worker, Type.NORM_RESULT, 0, 1)
-    assert [r.fields["result"] for r in of(late, Record)] == ["late"]
-    for chunk in range(4):
-        actions = worker.timer(("chunk", chunk), 0)
+    assert [line["result"] for line in lines(late)] == ["late"]
+    for attempt in (4, 5):
+        actions = expire(worker, attempt * TIMEOUT)
         assert all(h.type is Type.STATUS for h in sent(actions))
     (delivered,) = of(actions, Deliver)
     assert not delivered.result.mean.any()
@@ -193,11 +244,33 @@ def test_lossy_without_a_norm_sends_nothing_and_keeps_everything():
     assert aggregation.norm_value(again[0].norm) == codecs.get("thc").local(2 * X)[0]
 
 
+def test_lossy_catches_up_with_a_later_reduce_at_once():
+    worker = started(reliability="lossy", quorum=3)
+    actions = answer(worker, Type.NORM_RESULT, 0, 2, count=3, bitmap=13)
+    (delivered,) = of(actions, Deliver)
+    assert (delivered.result.missed, sent(actions)) == (4, [])
+    assert worker.waits == []
+
+
+def test_lossy_catches_up_from_the_norm_stage_and_keeps_everything():
+    worker = SwitchWorker(make_job(reliability="lossy", quorum=3), 1)
+    worker.reduce(0, X, 0)
+    actions = answer(worker, Type.NORM_RESULT, 0, 2, count=3, bitmap=13)
+    assert [line["result"] for line in lines(actions)] == ["lost"] * 5
+    (again,) = sent(worker.reduce(1, X, 0))
+    assert aggregation.norm_value(again.norm) == codecs.get("thc").local(2 * X)[0]
+
+
+def test_several_tensors_may_overlap_so_that_a_later_reduce_says_nothing():
+    worker = started(reliability="lossy", quorum=3, slots=16)
+    worker.reduce(1, X, 0, tensor=1)
+    assert not of(answer(worker, Type.NORM_RESULT, 8, 1, count=3, bitmap=13), Deliver)
+
+
 def test_a_silent_worker_uses_the_others_results():
     worker = SwitchWorker(make_job(reliability="lossy", quorum=3, retries=0), 3)
     worker.reduce(0, X, 0)
-    for _ in range(4):
-        worker.timer(("norm", 0), 0)
+    expire(worker, TIMEOUT)
     for slot in range(4):
         actions = sums(worker, slot, 1, 40, count=3, bitmap=7)
     (delivered,) = of(actions, Deliver)
@@ -206,7 +279,7 @@ def test_a_silent_worker_uses_the_others_results():
 
 @pytest.mark.parametrize("reliability, quorum", [("lossy", 4), ("retransmit", 3)])
 def test_a_notice_of_a_later_round_ends_a_chunk(reliability, quorum):
-    worker = started(reliability=reliability, quorum=quorum)
+    worker = started(LONG, reliability=reliability, quorum=quorum)
     assert answer(worker, Type.STRAGGLER, 0, 1, count=0, bitmap=0) == []
     actions = answer(worker, Type.STRAGGLER, 0, 2, count=1, bitmap=1)
     assert [(h.type, h.slot) for h in sent(actions)] == [(Type.INDICES, 2)]
@@ -215,8 +288,9 @@ def test_a_notice_of_a_later_round_ends_a_chunk(reliability, quorum):
 def test_with_a_full_quorum_only_a_result_ends_a_chunk():
     worker = started()
     assert answer(worker, Type.STRAGGLER, 0, 9) == []
-    (arrived, *_) = of(sums(worker, 0, 1), Record)
-    assert arrived.fields["notices"] == 1
+    for slot in range(4):
+        actions = sums(worker, slot, 1)
+    assert [line["notices"] for line in lines(actions)] == [1, 0, 0, 0]
 
 
 def test_a_notice_in_the_norm_stage_silences_the_partition():
@@ -224,18 +298,18 @@ def test_a_notice_in_the_norm_stage_silences_the_partition():
     worker.reduce(0, X, 0)
     actions = answer(worker, Type.STRAGGLER, 0, 2)
     assert sent(actions) == []
-    assert [t.key for t in of(actions, SetTimer)] == [("chunk", 0), ("chunk", 1)]
+    assert worker.waits == [("chunk", 0), ("chunk", 1)]
 
 
 def test_a_result_of_a_later_round_ends_a_chunk():
-    worker = started(reliability="lossy")
+    worker = started(LONG, reliability="lossy")
     assert [h.slot for h in sent(sums(worker, 0, 2))] == [2]
 
 
 def test_results_that_come_before_their_turn_are_kept():
     worker = started(quorum=3)
     for slot in (2, 3):
-        assert of(sums(worker, slot, 1, count=3, bitmap=13), Record)
+        assert sums(worker, slot, 1, count=3, bitmap=13) == []
     assert sent(sums(worker, 0, 1)) == []
     (delivered,) = of(sums(worker, 1, 1), Deliver)
     assert delivered.result.counts.tolist() == [4, 4, 3, 3]
@@ -246,20 +320,28 @@ def test_results_that_come_before_their_turn_are_kept():
     [(1, 0b0110, [0, 3]), (1, 0b1111, []), (0, 0b1111, [0, 1, 2, 3]), (2, 0b1, None)],
 )
 def test_a_stall_names_who_is_missing(round, bitmap, missing):
-    worker = started()
-    worker.timer(("chunk", 1), TIMEOUT)
-    actions = answer(
-        worker, Type.STATUS, 1, round, bitmap=bitmap, flags=1, count=0, now=TIMEOUT + 9
-    )
-    stall = {"job": 3, "worker": 1, "slot": 1, "round": 1, "missing": missing, "at": TIMEOUT + 9}
+    worker, at = started(), TIMEOUT + 9
+    expire(worker, TIMEOUT)
+    actions = answer(worker, Type.STATUS, 0, round, bitmap=bitmap, flags=1, count=0, now=at)
+    stall = {"job": 3, "worker": 1, "slot": 0, "round": 1, "missing": missing, "at": at}
     assert [r.fields for r in of(actions, Record)] == [stall]
 
 
 def test_a_stall_without_an_answer_names_nobody():
     worker = started()
-    worker.timer(("chunk", 1), 0)
-    (record,) = of(worker.timer(("status", 1), TIMEOUT), Record)
+    expire(worker, TIMEOUT)
+    (record,) = of(expire(worker, 2 * TIMEOUT), Record)
     assert (record.kind, record.fields["missing"]) == ("stall", None)
+
+
+def test_a_wait_that_is_given_up_ends_as_its_timeout_would():
+    worker = started(reliability="lossy")
+    assert [h.slot for h in sent(worker.give_up(("chunk", 1), 0))] == [3]
+    assert worker.waits == [("chunk", 0), ("chunk", 3)]
+    silent = SwitchWorker(make_job(), 1)
+    silent.reduce(0, X, 0)
+    assert sent(silent.give_up(("norm", 0), 0)) == []
+    assert silent.waits == [("chunk", 0), ("chunk", 1)]
 
 
 GOOD = Header(Type.SUMS, 3, 4, 0, 1, 8, NORM, 15)
@@ -286,13 +368,14 @@ GOOD = Header(Type.SUMS, 3, 4, 0, 1, 8, NORM, 15)
 )
 def test_packets_that_make_no_sense_are_counted(reason, header, body):
     worker = started()
-    assert worker.receive(*AGGREGATOR, header.pack() + body, 0) == []
+    assert worker.receive(*AGGREGATOR, Payloads.of([header.pack() + body]), 0) == []
     assert worker.refused == {reason: 1}
 
 
 def test_strangers_are_refused():
     worker = started()
-    assert worker.receive("10.0.0.3", 18256, GOOD.pack() + bytes(1024), 0) == []
+    payloads = Payloads.of([GOOD.pack() + bytes(1024)])
+    assert worker.receive("10.0.0.3", 18256, payloads, 0) == []
     assert worker.refused == {"stranger": 1}
 
 

@@ -11,6 +11,12 @@ from gradplane.hosts.stream import segments
 from gradplane.hosts.stream.incoming import MAX_MESSAGE
 from gradplane.hosts.stream.segments import SEGMENT, Ack, DataSegment, ValuesSegment
 from gradplane.hosts.stream.stream import Stream, StreamError
+from gradplane.hosts.wire.payloads import Payloads
+
+
+def take(stream, datagram, now=0):
+    """Let a stream take a datagram of A."""
+    return stream.receive(A, Payloads.of([datagram]), now)
 
 
 @settings(max_examples=40)
@@ -61,16 +67,16 @@ def test_values_may_change_on_the_way_but_not_their_number():
     assert (len(first), len(second)) == (16 + 1024, 16 + 4)
     stream = Stream(B[1])
     for datagram in (net.datagrams[0], first, second[:16] + b"\xff\x00\xff\x00"):
-        actions = stream.receive(A, datagram, 0)
+        actions = take(stream, datagram)
     assert actions[-1] == Received(A, b"head" + bytes(1024) + b"\xff\x00\xff\x00")
 
 
 @pytest.mark.parametrize("flags, place", [(False, (0, 3)), (True, (0, 1)), (True, (1, 3))])
 def test_values_that_no_message_announced_make_none(flags, place):
     stream = Stream(B[1])
-    stream.receive(A, DataSegment(1, 0, 0, *place, bytes(SEGMENT), flags).pack(), 0)
+    take(stream, DataSegment(1, 0, 0, *place, bytes(SEGMENT), flags).pack())
     for sequence in (1, 2):
-        actions = stream.receive(A, ValuesSegment(1, sequence, bytes(8)).pack(), 0)
+        actions = take(stream, ValuesSegment(1, sequence, bytes(8)).pack())
         assert not [action for action in actions if isinstance(action, Received)]
 
 
@@ -148,7 +154,7 @@ def test_a_restarted_sender_starts_anew():
     net.streams[A] = Stream(A[1], 2)
     net.send(A, B, b"two")
     net.run()
-    net.perform(B, net.streams[B].receive(A, old, net.now))
+    net.perform(B, take(net.streams[B], old, net.now))
     assert net.received[A, B] == [b"one", b"two"]
     assert net.streams[B].refused == {"earlier connection": 1}
 
@@ -169,8 +175,12 @@ def test_a_restarted_receiver_is_reported():
 def test_a_receiver_holds_no_more_than_its_window():
     stream = Stream(1)
     for sequence in range(1, 2000):
-        stream.receive(A, DataSegment(1, sequence, 0, sequence, 3000, bytes(SEGMENT)).pack(), 0)
-    (action,) = stream.receive(A, DataSegment(1, 5000, 0, 5000, 9000, bytes(SEGMENT)).pack(), 0)
+        stream.receive(
+            A, Payloads.of([DataSegment(1, sequence, 0, sequence, 3000, bytes(SEGMENT)).pack()]), 0
+        )
+    (action,) = stream.receive(
+        A, Payloads.of([DataSegment(1, 5000, 0, 5000, 9000, bytes(SEGMENT)).pack()]), 0
+    )
     ack = segments.parse(action.payload)
     assert (ack.next, ack.beyond.bit_count()) == (0, 256)
 
@@ -189,21 +199,21 @@ def test_a_receiver_holds_no_more_than_its_window():
 )
 def test_pieces_that_do_not_fit_make_no_message(first, second):
     stream = Stream(1)
-    actions = [a for data in (first, second) for a in stream.receive(A, data.pack(), 0)]
+    actions = [a for data in (first, second) for a in take(stream, data.pack())]
     assert not [action for action in actions if isinstance(action, Received)]
 
 
 @given(st.binary(max_size=80))
 def test_garbage_is_refused(data):
     stream = Stream(1)
-    assert stream.receive(A, data, 0) == [] or data[:4] == b"\xda\x01\0\0"
+    assert take(stream, data) == [] or data[:4] == b"\xda\x01\0\0"
 
 
 @pytest.mark.parametrize("next, beyond", [(1000, 0), (0, 2**256 - 1)])
 def test_acknowledgements_of_what_was_never_sent(next, beyond):
     stream = Stream(1)
     stream.send_message(A, b"x", 0)
-    stream.receive(A, Ack(1, 1, next, beyond).pack(), 0)
+    take(stream, Ack(1, 1, next, beyond).pack())
     assert not stream.idle
 
 

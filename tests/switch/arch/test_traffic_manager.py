@@ -1,4 +1,4 @@
-"""Where packets go after ingress and egress, and what their copies take along."""
+"""The ways of packets after ingress and egress, and the metadata of their copies."""
 
 from __future__ import annotations
 

@@ -28,31 +28,32 @@ from gradplane.switch.stf.stf_grammar import parse
 from gradplane.switch.stf.tester import Clock, Tester
 from gradplane.switch.switch import Switch
 
-SWITCH, CLI = "simple_switch", "simple_switch_CLI"
+SWITCHES = {"v1model": "simple_switch", "psa": "psa_switch"}
 PROMPT = b"RuntimeCmd: "
 HEADER = struct.Struct("=iii")  # of a message about a packet: kind, port, size
 PACKET_IN, PACKET_OUT = 3, 4
 QUIET, LONGEST = 0.25, 30  # seconds without a packet that end a test; for anything else
 
 
-def available() -> bool:
-    """Return whether simple_switch and its command line are on PATH."""
-    return all(shutil.which(name) for name in (SWITCH, CLI))
+def available(arch: str = "v1model") -> bool:
+    """Return whether an architecture's switch and its command line are on PATH."""
+    return all(shutil.which(name) for name in (SWITCHES[arch], f"{SWITCHES[arch]}_CLI"))
 
 
 def run(program: Path, folder: Path) -> list[str]:
     """Run the test beside a program; what is wrong, nothing if it passed."""
     compiled = compile_source(program, [program.parent], None)
     model = Switch(program, clock=Clock())
-    architecture(None, compiled.program).check(compiled.program)
+    found = architecture(None, compiled.program)
+    found.check(compiled.program)
     names = {t: name for name, (t, _) in digest_calls(compiled.program).items()}
     file = folder / f"{program.stem}.json"
-    file.write_text(compile_text("v1model", compiled.program, names))
+    file.write_text(compile_text(found.name, compiled.program, names))
     test = program.with_suffix(".stf")
     statements = parse(test.read_text(), str(test))
     tester = _Bmv2Tester(model, str(test))
     with ExitStack() as stack:
-        tester.start(stack, file)
+        tester.start(stack, file, SWITCHES[found.name])
         for statement in statements:
             tester.run(statement)
         tester.collect()
@@ -66,16 +67,16 @@ class _Bmv2Tester(Tester):
         super().__init__(switch, Clock(), file)
         self._handles_there: dict[Entry, int] = {}
 
-    def start(self, stack: ExitStack, file: Path) -> None:
+    def start(self, stack: ExitStack, file: Path, switch: str) -> None:
         thrift, ipc = str(_free_port()), f"ipc://{file.with_suffix('.ipc')}"
-        command = [SWITCH, str(file), "--packet-in", ipc, "--thrift-port", thrift]
+        command = [switch, str(file), "--packet-in", ipc, "--thrift-port", thrift]
         command += ["--log-file", str(file.with_suffix("")), "--log-flush"]
         out = file.with_suffix(".out")
         process = subprocess.Popen(
             command, stdout=stack.enter_context(out.open("wb")), stderr=subprocess.STDOUT
         )
         stack.callback(_end, process)
-        self._cli = stack.enter_context(_cli(thrift, process, out))
+        self._cli = stack.enter_context(_cli(f"{switch}_CLI", thrift, process, out))
         self._pipe = stack.enter_context(pynng.Pair0(dial=ipc, send_timeout=1000 * LONGEST))
 
     def command(self, line: str) -> str:
@@ -197,11 +198,11 @@ def _free_port() -> int:
 
 
 @contextmanager
-def _cli(thrift: str, switch: subprocess.Popen[bytes], log: Path) -> Iterator[Any]:
+def _cli(name: str, thrift: str, switch: subprocess.Popen[bytes], log: Path) -> Iterator[Any]:
     """Provide a function that gives a line to simple_switch_CLI and returns its answer."""
     _wait_for(int(thrift), switch, log)
     pipe = subprocess.PIPE
-    command = [CLI, "--thrift-port", thrift]
+    command = [name, "--thrift-port", thrift]
     environment = os.environ | {"PYTHONUNBUFFERED": "1"}
     process = subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=subprocess.STDOUT, env=environment
@@ -233,7 +234,7 @@ def _wait_for(port: int, switch: subprocess.Popen[bytes], log: Path) -> None:
     end = time.monotonic() + 20
     while time.monotonic() < end:
         if switch.poll() is not None:
-            raise AssertionError(f"simple_switch ended: {log.read_text()[-2000:]}")
+            raise AssertionError(f"the switch ended: {log.read_text()[-2000:]}")
         with socket.socket() as probe:
             if probe.connect_ex(("127.0.0.1", port)) == 0:
                 return

@@ -1,4 +1,4 @@
-"""For any program the compiler gives legal IR or errors."""
+"""The compiler gives legal IR or errors for any program."""
 
 from __future__ import annotations
 

@@ -466,8 +466,14 @@ def test_errors_are_reported(sw: Switch, line: str, message: str) -> None:
     assert refusal(sw, line) == f"s1.txt:1: {message}"
 
 
-def test_commands_that_have_no_effect_say_so(sw: Switch) -> None:
-    assert (
-        sw.run_commands("set_queue_rate 100\nset_queue_depth 5 1").splitlines()
-        == ["note: the switch has no queues; shape its interfaces with tc"] * 2
+def test_queues_get_rates_and_depths(sw: Switch) -> None:
+    assert sw.run_commands("set_queue_rate 100\nset_queue_depth 5 1\nset_queue_rate 20 3 0") == ""
+    assert sw.run_commands("show_queues").splitlines() == [
+        " port queue       rate      depth  waiting  dropped",
+        "    1     0        100          5        0        0",
+        "    3     0         20         64        0        0",
+    ]
+    assert refusal(sw, "set_queue_rate 1 2 1") == (
+        "s1.txt:1: priority 1: port 2 has queues 0 to 0; start the switch with more"
+        " (--priority-queues N)"
     )

@@ -1,15 +1,19 @@
-"""What is wrong with a BMv2 JSON file is said with its place in the JSON."""
+"""Errors in a BMv2 JSON file are reported with their place in the JSON."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from bmv2_documents import Json, assign, document, field, hexstr, op, primitive, read
 
+from gradplane.experiment import p4_programs
 from gradplane.switch.frontends.bmv2 import read_program
-from gradplane.switch.source import CompileError
+from gradplane.switch.source import CompileError, InternalCompilerError
 
 FIELDS = [["a", 8, False]]
 A = field("h", "a")
@@ -120,3 +124,41 @@ def test_a_section_of_another_kind_is_refused_or_read(section: str, value: Any) 
         read(document(FIELDS, [], **{section: value}))
     except CompileError as error:
         assert error.diagnostics[0].message
+
+
+STF = Path(__file__).parents[1] / "stf"
+WRONG = [
+    None, 0, -1, 99999, 1.5, True, "", "x", "0x", "-0x1", [], {}, [[]], ["a", "b"],
+    {"type": "field", "value": ["a", "b"]}, {"type": "hexstr", "value": "0x1"},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["exercises/acl", "exercises/ecmp", "features/value_set"])
+def test_a_damaged_file_is_refused_or_read(name: str) -> None:
+    """Whatever one value of a file is replaced by, it is never an internal error."""
+    text = p4_programs.compiled_for("bmv2", p4_programs.compiled(STF / f"{name}.p4"))
+    paths, random = [*spots(json.loads(text))][1:], Random(name)
+    for _ in range(100):
+        found = json.loads(text)
+        here, path = found, random.choice(paths)
+        for step in path[:-1]:
+            here = here[step]
+        if random.random() < 0.3:
+            del here[path[-1]]
+        else:
+            here[path[-1]] = random.choice(WRONG)
+        try:
+            read_program(json.dumps(found), "program.json")
+        except InternalCompilerError as error:
+            raise AssertionError(path) from error
+        except CompileError as error:
+            assert error.diagnostics[0].message
+
+
+def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The paths of all values in a document."""
+    yield path
+    if isinstance(value, dict | list):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, inner in pairs:
+            yield from spots(inner, (*path, key))

@@ -69,7 +69,7 @@ def test_packets_fare_the_same(path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["acl", "ecmp", "learning", "router"])
 def test_names_and_ids_without_p4info(name: str) -> None:
-    """The JSON has the names, of which ids are made; only what it cannot tell is different."""
+    """The JSON has the names, of which ids are made; only what it does not hold differs."""
     source, found = through_json(STF / "exercises" / f"{name}.p4", with_p4info=False)
     mine, there = build_p4info(source), build_p4info(found)
     for section in ("tables", "actions", "counters", "meters", "registers", "action_profiles"):

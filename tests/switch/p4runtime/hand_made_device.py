@@ -34,6 +34,9 @@ class EchoSwitch:
     def process(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
         return [(port, packet)]
 
+    def poll(self) -> list[tuple[int, bytes]]:
+        return []
+
     def process_spans(self, ports: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
         packets = [data[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
         return sent((i, int(ports[i]), packet) for i, packet in enumerate(packets))

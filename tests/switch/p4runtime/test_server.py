@@ -16,7 +16,7 @@ from finsy.proto import U128, p4r, p4r_grpc, rpc_status
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
-from gradplane.experiment.p4_programs import Program
+from gradplane.experiment.p4_programs import P4Program
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.p4runtime.arbitration import MAX_STREAMS
@@ -94,7 +94,7 @@ def test_a_pushed_program_runs(empty: Served, tmp_path: Path) -> None:
 def test_bmv2_json_is_a_device_config(empty: Served, tmp_path: Path, wrapped: bool) -> None:
     """As p4c's output is pushed: the JSON, and a P4Info whose ids are its own."""
     device, address = empty
-    program = Program(ROUTER, {})
+    program = P4Program(ROUTER, {})
     text = program.p4info().decode().replace("37375156", "33554439")
     (tmp_path / "router.p4info.txtpb").write_text(text)
     blob = program.compiled_for("bmv2")

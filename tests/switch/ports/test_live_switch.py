@@ -15,6 +15,7 @@ WORLD = Path(__file__).parent / "live_switch_world.py"
 VLAN_WORLD = Path(__file__).parent / "vlan_world.py"
 LINK_WORLD = Path(__file__).parent / "link_world.py"
 QUEUE_WORLD = Path(__file__).parent / "queue_world.py"
+DEPARTURE_WORLD = Path(__file__).parent / "departure_world.py"
 
 
 def namespaces_refused() -> str:
@@ -87,3 +88,17 @@ def test_packets_that_wait_in_a_ports_queue_are_counted() -> None:
     assert (seen["no queue"], seen["too early"], seen["without it"]) == ([0, 0], [0, 0], [0, 0])
     assert seen["later"] == [0, seen["tc"]]
     assert seen["tc"] >= 8
+
+
+@pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
+def test_a_rate_lets_packets_wait_in_the_switchs_own_queue() -> None:
+    seen = inside(DEPARTURE_WORLD)
+    numbers, entered, left, waited, whole = zip(*seen["arrived"], strict=True)
+    assert list(numbers) == sorted(numbers) and all(whole)
+    assert max(entered) > 0 and max(left) > 0 and max(waited) > 0
+    assert max(entered) < 20 and max(left) < 20
+    port, queue, rate, depth, waiting, dropped = map(int, seen["queues"].splitlines()[1].split())
+    assert (port, queue, rate, depth) == (2, 0, 50, 20)
+    assert waiting + dropped <= 10
+    assert seen["status"] == 0
+    assert "packets waited in queues as the switch ended, and are dropped" in seen["log"]

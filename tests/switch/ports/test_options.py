@@ -31,6 +31,7 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
         device_id=3,
         cpu_port=255,
         drop_port=64,
+        priority_queues=8,
         grpc_address="0.0.0.0:50051",
         notes=(
             f"--nanolog is ignored: {tracing}",
@@ -39,7 +40,6 @@ def test_what_simple_switch_grpc_scripts_say() -> None:
             f"--debugger is ignored: {tracing}",
             "--max-port-count is ignored: there are 512 ports",
             "--enable-swap is ignored: a pushed program replaces the one that runs",
-            "--priority-queues is ignored: the switch has no queues",
             "--grpc-server-addr 0.0.0.0:50051: other machines may control the switch, and"
             " connections are not encrypted; see --grpc-server-ssl",
         ),
@@ -138,3 +138,15 @@ def test_incomplete_options_of_tls(line: str, message: str) -> None:
     with pytest.raises(OptionError) as caught:
         parse_options(line.split())
     assert str(caught.value) == message
+
+
+def test_saved_state_needs_its_file_and_a_program(tmp_path: Path) -> None:
+    state = tmp_path / "state.txt"
+    with pytest.raises(OptionError, match="--restore-state: state needs a program; give FILE.p4"):
+        parse_options(["--no-p4", "--restore-state", str(state)])
+    with pytest.raises(OptionError, match=f"--restore-state {state}: there is no such file"):
+        parse_options(["p.p4", "--restore-state", str(state)])
+    state.touch()
+    assert parse_options(["p.p4", "--restore-state", str(state)]).restore_state == state
+    with pytest.raises(OptionError, match="--priority-queues 9: a port has 1 to 8"):
+        parse_options(["p.p4", "--", "--priority-queues", "9"])

@@ -19,6 +19,7 @@ from gradplane.hosts.protocols.actions import (
 )
 from gradplane.hosts.protocols.messages import Kind, MessageError, kind_of
 from gradplane.hosts.stream.stream import Stream
+from gradplane.hosts.wire.payloads import Payloads
 
 OnMessage = Callable[[Peer, bytes, int], list[Action]]
 OnTimer = Callable[[Hashable, int], list[Action]]
@@ -68,10 +69,10 @@ class ActionDriver:
         """Pass messages of these kinds to `on_message`, whose timers call `on_timer`."""
         self._on_message |= dict.fromkeys(kinds, (on_message, on_timer))
 
-    def receive(self, ip: str, source_port: int, payload: bytes) -> None:
-        """Take a datagram for the stream's port."""
+    def receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
+        """Take datagrams for the stream's port."""
         peer = (ip, source_port)
-        actions = self._stream.receive(peer, payload, self._env.now())
+        actions = self._stream.receive(peer, payloads, self._env.now())
         self.perform(actions, self._stream.timer)
 
     def perform(self, actions: Iterable[Action], on_timer: OnTimer | None = None) -> None:

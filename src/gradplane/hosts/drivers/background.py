@@ -10,8 +10,10 @@ from math import log
 
 from gradplane import codecs
 from gradplane.hosts.config import Flow, HostConfig
-from gradplane.hosts.drivers.environment import Datagram, Environment
+from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import UDP_OVERHEAD, HostLink, LocalPort
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.wire.payloads import Payloads
 
 PORT = 22000
 """The UDP port that flows leave from and arrive at."""
@@ -33,7 +35,7 @@ class BackgroundTraffic:
         self._flows = {flow.number for flow in config.flows}
         self._received: Counter[int] = Counter()
         self._refused = 0
-        link.ports[PORT] = LocalPort(self._receive, len)
+        link.ports[PORT] = LocalPort(self._receive, lambda packets: packets.nbytes)
 
     @property
     def ignored(self) -> dict[str, int]:
@@ -52,12 +54,13 @@ class BackgroundTraffic:
         for flow, received in sorted(self._received.items()):
             self._env.record("traffic", flow=flow, sent=0, received=received)
 
-    def _receive(self, ip: str, source_port: int, payload: bytes) -> None:
-        flow = _HEADER.unpack_from(payload)[0] if len(payload) >= LEAST_PACKET else None
-        if flow in self._flows:
-            self._received[flow] += 1
-        else:
-            self._refused += 1
+    def _receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
+        for payload in payloads:
+            flow = _HEADER.unpack_from(payload)[0] if len(payload) >= LEAST_PACKET else None
+            if flow in self._flows:
+                self._received[flow] += 1
+            else:
+                self._refused += 1
 
 
 class Sender:
@@ -75,14 +78,16 @@ class Sender:
 
     def _send(self) -> None:
         """Send all datagrams that are due, and wait for the next."""
-        now = self._env.now()
-        while round(self._due) <= now:
-            if self._over():
-                return
-            self._env.send(self._datagram())
+        now, payloads = self._env.now(), []
+        while round(self._due) <= now and not self._over():
+            payloads.append(self._payload())
             self.sent += 1
             self._due += self._step()
-        self._env.call_at(round(self._due), self._send)
+        if payloads:
+            to = self.flow.destination_ip
+            self._env.send(Send(PORT, to, PORT, Payloads.of(payloads)))
+        if not self._over():
+            self._env.call_at(round(self._due), self._send)
 
     def _over(self) -> bool:
         flow = self.flow
@@ -96,7 +101,6 @@ class Sender:
         key = codecs.key(self.flow.seed, "background", self.flow.number, self.sent)
         return -self._interval * log(1 - key / 2.0**64)
 
-    def _datagram(self) -> Datagram:
+    def _payload(self) -> bytes:
         header = _HEADER.pack(self.flow.number, self.sent % 2**32)
-        payload = header + bytes(self.flow.packet - len(header))
-        return Datagram(PORT, self.flow.destination_ip, PORT, payload)
+        return header + bytes(self.flow.packet - len(header))

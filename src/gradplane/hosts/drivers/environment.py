@@ -1,21 +1,14 @@
-"""The interface between a host and its network: sockets, or the simulated network."""
+"""The interface between a host and its network: sockets, or the simulated network.
+
+Packets cross it in batches, both ways: a `Send` here, and `Host.receive()` with the `Payloads` of
+one peer. A batch of several is the same as its packets one after the other at the same time; how
+packets that arrive are grouped is up to the network.
+"""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Protocol
 
-
-@dataclass(frozen=True, slots=True)
-class Datagram:
-    """An outgoing UDP datagram. `ip` is dotted text; `tos` is the whole byte, ECN bits
-    included.
-    """
-
-    source_port: int
-    ip: str
-    port: int
-    payload: bytes
-    tos: int = 0
+from gradplane.hosts.protocols.actions import Send
 
 
 class Handle(Protocol):
@@ -31,8 +24,8 @@ class Environment(Protocol):
     def now(self) -> int:
         """Return the time."""
 
-    def send(self, datagram: Datagram) -> None:
-        """Put a datagram on the host's link."""
+    def send(self, send: Send) -> None:
+        """Put a batch of datagrams on the host's link, in order."""
 
     def call_at(self, at: int, callback: Callable[[], None]) -> Handle:
         """Schedule a call for time `at`, at once if that has passed; never before this returns."""

@@ -6,6 +6,7 @@ from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink
 from gradplane.hosts.training.user_objects import load
+from gradplane.hosts.wire.payloads import Payloads
 
 
 class Role(Protocol):
@@ -69,6 +70,6 @@ class Host:
         else:
             self._env.call_at(self._start_at, self._role.start)
 
-    def receive(self, port: int, ip: str, source_port: int, payload: bytes) -> None:
-        """Take a datagram for local `port`. A malformed one raises nothing."""
-        self._link.receive(port, ip, source_port, payload)
+    def receive(self, port: int, ip: str, source_port: int, payloads: Payloads) -> None:
+        """Take datagrams of one peer for local `port`. Malformed ones raise nothing."""
+        self._link.receive(port, ip, source_port, payloads)

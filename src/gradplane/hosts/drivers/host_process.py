@@ -73,7 +73,9 @@ def _loop(
             reported = True
         env.step()
     host.end()
-    env.record("ignored", host=config.name, unsent=env.unsent, **host.ignored)
+    env.record(
+        "ignored", host=config.name, unsent=env.unsent, too_long=env.too_long, **host.ignored
+    )
 
 
 def _origin(line: str) -> int | None:

@@ -22,6 +22,7 @@ from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
 from gradplane.hosts.training.train import Reduce
+from gradplane.hosts.wire.payloads import Payloads
 
 
 class SwitchWorkerRole(TrainingHost):
@@ -40,8 +41,8 @@ class SwitchWorkerRole(TrainingHost):
         actions = self._reducer.reduce(step.round, step.vector, self.env.now())
         self.machines.perform(actions, self._reducer.timer)
 
-    def _receive(self, ip: str, source_port: int, payload: bytes) -> None:
-        actions = self._reducer.receive(ip, source_port, payload, self.env.now())
+    def _receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
+        actions = self._reducer.receive(ip, source_port, payloads, self.env.now())
         self.machines.perform(actions, self._reducer.timer)
 
 

@@ -4,19 +4,18 @@ import heapq
 import itertools
 import json
 import selectors
-import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TextIO
 
-from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.drivers.datagram_socket import DatagramSocket
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.wire.payloads import Payloads
 
-BUFFER_BYTES = 8 << 20
-BURST = 64  # datagrams taken from a socket before timers get a turn
-_SO_RCVBUFFORCE = 33  # Linux: beyond net.core.rmem_max, where one may
-
-Receive = Callable[[int, str, int, bytes], None]  # (local port, ip, source port, payload)
+Receive = Callable[[int, str, int, Payloads], None]
+"""Called with local port, IP, source port and payloads, which are valid until it returns."""
 
 
 @dataclass(order=True)
@@ -43,11 +42,9 @@ class SocketEnvironment:
         self._ip, self._log, self._clock = ip, log, clock
         self.origin = clock()
         self._selector = selectors.SelectSelector()
-        self._sockets: dict[int, socket.socket] = {}
-        self._tos: dict[int, int] = {}
+        self._sockets: dict[int, DatagramSocket] = {}
         self._calls: list[ScheduledCall] = []
         self._order = itertools.count()
-        self.unsent = 0  # datagrams that the kernel refused, such as for want of a route
 
     def __enter__(self) -> "SocketEnvironment":
         return self
@@ -59,11 +56,8 @@ class SocketEnvironment:
 
     def listen(self, port: int, receive: Receive) -> None:
         """Bind a socket to `port` and pass its datagrams to `receive`. OSError if that fails."""
-        opened = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._sockets[port] = opened
-        _enlarge(opened)
-        opened.bind((self._ip, port))
-        self.watch(opened, lambda: _drain(opened, port, receive))
+        opened = self._sockets[port] = DatagramSocket(self._ip, port)
+        self.watch(opened, partial(opened.receive, partial(receive, port)))
 
     def watch(self, file: Any, readable: Callable[[], None]) -> None:
         """Call `readable` whenever `file` has data to read."""
@@ -79,16 +73,19 @@ class SocketEnvironment:
         heapq.heappush(self._calls, call)
         return call
 
-    def send(self, datagram: Datagram) -> None:
-        """Send a datagram; wait while the interface's queue is full."""
-        opened = self._sockets[datagram.source_port]
-        if datagram.tos != self._tos.get(datagram.source_port, 0):
-            opened.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, datagram.tos)
-            self._tos[datagram.source_port] = datagram.tos
-        try:
-            opened.sendto(datagram.payload, (datagram.ip, datagram.port))
-        except OSError:
-            self.unsent += 1
+    @property
+    def unsent(self) -> int:
+        """Datagrams that the kernel refused, such as for want of a route."""
+        return sum(opened.unsent for opened in self._sockets.values())
+
+    @property
+    def too_long(self) -> int:
+        """Datagrams that arrived and were dropped for their length."""
+        return sum(opened.too_long for opened in self._sockets.values())
+
+    def send(self, send: Send) -> None:
+        """Send datagrams; wait while the interface's queue is full."""
+        self._sockets[send.source_port].send(send.ip, send.port, send.payloads, send.tos)
 
     def record(self, kind: str, **fields: Any) -> None:
         """Write a log line; see Environment."""
@@ -110,23 +107,6 @@ class SocketEnvironment:
         while self._calls and self._calls[0].callback is None:
             heapq.heappop(self._calls)
         return max(0, self._calls[0].at - self.now()) / 1e9 if self._calls else None
-
-
-def _drain(opened: socket.socket, port: int, receive: Receive) -> None:
-    for _ in range(BURST):
-        try:
-            payload, (ip, source_port) = opened.recvfrom(65535, socket.MSG_DONTWAIT)
-        except OSError:  # nothing left, or an error that the network reported
-            return
-        receive(port, ip, source_port, payload)
-
-
-def _enlarge(opened: socket.socket) -> None:
-    """Enlarge the buffer: a whole window of results may arrive while a gradient is computed."""
-    try:
-        opened.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, BUFFER_BYTES)
-    except OSError:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, BUFFER_BYTES)
 
 
 def _plain(value: Any) -> Any:

@@ -1,18 +1,23 @@
 """A host's end of its link, where packets are lost, delayed and counted."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
 
 from gradplane.hosts.config import HostConfig
-from gradplane.hosts.drivers.environment import Datagram, Environment
+from gradplane.hosts.drivers.environment import Environment
+from gradplane.hosts.impairments.late_packets import LatePackets
 from gradplane.hosts.impairments.verdicts import Impairments, Verdict
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.payloads import Payloads
 
 UDP_OVERHEAD = 14 + 20 + 8  # Ethernet (without frame check sequence), IPv4, UDP
 
-Receiver = Callable[[str, int, bytes], None]  # (ip, source port, payload)
+Receiver = Callable[[str, int, Payloads], None]  # (ip, source port, payloads)
 
 
 @dataclass
@@ -26,23 +31,25 @@ class PortTraffic:
     wire_up: int = 0
     wire_down: int = 0
 
-    def count_up(self, size: int, payload: int) -> None:
-        """Count an outgoing datagram of `size` bytes after UDP, `payload` without the header."""
-        self.packets_up += 1
+    def count_up(self, packets: Payloads, payload: int) -> None:
+        """Count outgoing datagrams, with `payload` bytes without the protocol's headers."""
+        self.packets_up += len(packets)
         self.payload_up += payload
-        self.wire_up += size + UDP_OVERHEAD
+        self.wire_up += packets.nbytes + UDP_OVERHEAD * len(packets)
 
-    def count_down(self, size: int, payload: int) -> None:
-        """Count an incoming datagram."""
-        self.packets_down += 1
+    def count_down(self, packets: Payloads, payload: int) -> None:
+        """Count incoming datagrams."""
+        self.packets_down += len(packets)
         self.payload_down += payload
-        self.wire_down += size + UDP_OVERHEAD
+        self.wire_down += packets.nbytes + UDP_OVERHEAD * len(packets)
 
 
 class LocalPort:
-    """A local UDP port: the receiver of its datagrams, their payload's size, its traffic."""
+    """A local UDP port: the receiver of its datagrams, a function that adds up what they carry
+    beside the protocol's headers, its traffic.
+    """
 
-    def __init__(self, receiver: Receiver, payload_size: Callable[[bytes], int]) -> None:
+    def __init__(self, receiver: Receiver, payload_size: Callable[[Payloads], int]) -> None:
         self.receiver = receiver
         self.payload_size = payload_size
         self.traffic = PortTraffic()
@@ -53,25 +60,21 @@ class LocalPort:
         return taken
 
 
-def aggregation_payload(datagram: bytes) -> int:
-    """Return the bytes of indices or sums in an aggregation packet."""
-    return max(0, len(datagram) - aggregation.HEADER_SIZE)
+def aggregation_payload(packets: Payloads) -> int:
+    """Return the bytes of indices and sums in aggregation packets."""
+    return int(np.maximum(packets.sizes - aggregation.HEADER_SIZE, 0).sum())
 
 
-def stream_payload(datagram: bytes) -> int:
-    """Return the bytes of a message in a stream's datagram; 0 for an acknowledgement."""
-    try:
-        segment = segments.parse(datagram)
-    except segments.SegmentError:
-        return 0
-    return 0 if isinstance(segment, segments.Ack) else len(segment.payload)
+def stream_payload(packets: Payloads) -> int:
+    """Return the bytes of messages in a stream's datagrams; acknowledgements carry none."""
+    return segments.message_bytes(packets)
 
 
 class HostLink:
     """The host's ports, behind its impairments.
 
     Traffic counts what crosses the host's edge, including packets that the impairments then lose,
-    but not the packets that a left-out straggler does not send.
+    but not the packets that a left-out straggler does not send, or only once it does.
     """
 
     def __init__(self, config: HostConfig, env: Environment) -> None:
@@ -85,46 +88,77 @@ class HostLink:
             job.number,
             job.reliability == "lossy",
         )
+        self._late = LatePackets()
         self.ports: dict[int, LocalPort] = {}
         self.strays = 0  # datagrams for ports without a receiver
 
     def start_round(self, number: int) -> None:
         """Begin training round `number`: the impairments choose its stragglers."""
         self._impairments.start_round(number)
+        for send in self._late.all():
+            self._leave(send)
 
     def send(self, send: Send) -> None:
-        """Send a datagram unless the impairments drop it, after the delay that they add."""
-        port = self.ports[send.source_port]
-        datagram = Datagram(send.source_port, send.ip, send.port, send.payload, send.tos)
-        verdict = self._impairments.up(send.ip, send.port, send.payload)
-        if not _leaves_out(verdict):
-            port.traffic.count_up(len(send.payload), port.payload_size(send.payload))
-        self._apply(verdict, lambda: self._env.send(datagram))
+        """Send datagrams but those that the impairments drop, after the delay that they add."""
+        if not self._impairments.active:
+            self._leave(send)
+            return
+        verdicts = self._impairments.up(send.ip, send.port, send.payloads)
+        for fate, payloads in self._sorted(verdicts, send.payloads):
+            some = replace(send, payloads=payloads)
+            if fate.late and self._late.hold(some):
+                continue
+            if not fate.left_out:
+                self._count_up(some)
+            self._apply(fate, partial(self._env.send, some))
 
-    def receive(self, port: int, ip: str, source_port: int, payload: bytes) -> None:
-        """Take a datagram that arrived for local `port`."""
+    def receive(self, port: int, ip: str, source_port: int, payloads: Payloads) -> None:
+        """Take datagrams that arrived for local `port`."""
         local = self.ports.get(port)
         if local is None:
-            self.strays += 1
+            self.strays += len(payloads)
             return
-        local.traffic.count_down(len(payload), local.payload_size(payload))
-        verdict = self._impairments.down(ip, source_port, payload)
-        self._apply(verdict, lambda: local.receiver(ip, source_port, payload))
+        local.traffic.count_down(payloads, local.payload_size(payloads))
+        if not self._impairments.active:
+            local.receiver(ip, source_port, payloads)
+            return
+        if source_port == aggregation.UDP_PORT:
+            for send in self._late.released(payloads):
+                self._leave(send)
+        verdicts = self._impairments.down(ip, source_port, payloads)
+        for fate, some in self._sorted(verdicts, payloads):
+            self._apply(fate, partial(local.receiver, ip, source_port, some))
 
-    def _apply(self, verdict: Verdict, action: Callable[[], None]) -> None:
-        for record in verdict.records:
-            self._env.record(record.kind, **record.fields)
-        if verdict.drop:
-            return
-        for later in (0, *verdict.copies):
-            self._after(verdict.delay_ns + later, action)
+    def _leave(self, send: Send) -> None:
+        self._count_up(send)
+        self._env.send(send)
+
+    def _count_up(self, send: Send) -> None:
+        port = self.ports[send.source_port]
+        port.traffic.count_up(send.payloads, port.payload_size(send.payloads))
+
+    def _sorted(
+        self, verdicts: Sequence[Verdict], payloads: Payloads
+    ) -> Iterator[tuple[Verdict, Payloads]]:
+        """Record the verdicts; yield runs of packets with the same fate."""
+        for verdict in verdicts:
+            for record in verdict.records:
+                self._env.record(record.kind, **record.fields)
+        start = 0
+        for end in range(1, len(verdicts) + 1):
+            fate = verdicts[start]
+            alone = fate.single or (end < len(verdicts) and verdicts[end].single)
+            if end < len(verdicts) and verdicts[end].fate == fate.fate and not alone:
+                continue
+            yield fate, payloads.select(np.arange(start, end))
+            start = end
+
+    def _apply(self, fate: Verdict, action: Callable[[], None]) -> None:
+        for later in () if fate.drop else (0, *fate.copies):
+            self._after(fate.delay_ns + later, action)
 
     def _after(self, delay_ns: int, action: Callable[[], None]) -> None:
         if delay_ns:
             self._env.call_at(self._env.now() + delay_ns, action)
         else:
             action()
-
-
-def _leaves_out(verdict: Verdict) -> bool:
-    return any(record.fields["verdict"] == "leave out" for record in verdict.records)

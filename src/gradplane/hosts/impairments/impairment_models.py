@@ -157,7 +157,7 @@ class Straggler(ImpairmentModel):
         self._rounds: list[int] | None = spec.get("rounds")
 
     def rule(self, packet: PacketIdentity) -> Ruling:
-        """Delay the packet, or drop it: in a lossy job every attempt, else the first."""
+        """Delay the packet, or leave it out: in a lossy job every attempt, else the first."""
         if packet.direction == "down" or not self._slow(packet.training_round):
             return None
         if self._delay_ns:

@@ -37,9 +37,11 @@ functions of seed, link, direction and key alone, except that "nth" and "burst" 
 several models the first loss decides, delays add up, and each duplication adds a copy, which is
 not judged again.
 
-A left-out straggler of a lossy job loses all its norms and indices of the round; results reach it
-by multicast. Where packets are retransmitted until they are answered, it loses the first attempt
-(also of stream segments), so that it is late but can still fetch the result.
+A left-out straggler of a lossy job is too late with all its norms and indices of the round: they
+leave its host once the result that they are too late for has arrived there (`late_packets`), and
+results reach it by multicast like all others. Where packets are retransmitted until they are
+answered, it loses the first attempt (also of stream segments), so that it is late but can still
+fetch the result.
 """
 
 from collections.abc import Mapping, Sequence
@@ -53,7 +55,9 @@ from gradplane.hosts.impairments.verdict_kinds import ARRIVING
 from gradplane.hosts.protocols.actions import Record
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.payloads import Payloads
 
+_LATE_TYPES = ("norm", "indices")
 _REMEMBERED = 1 << 14  # packets whose attempts are counted
 
 _Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, round, slot
@@ -61,15 +65,29 @@ _Key = tuple[str, str, int, str, int, int]  # direction, peer, job, type, round,
 
 @dataclass(frozen=True)
 class Verdict:
-    """The fate of a packet: dropped, or passed on after delay_ns. `records` are for the log.
+    """The fate of a packet: dropped, late, or passed on after delay_ns.
 
-    copies: by how much later than the packet each further copy of it is passed on, in ns.
+    late: it must not leave before its sum is done. left_out: it was not sent at all, and so does
+    not count as traffic. copies: by how much later than the packet each further copy of it is
+    passed on, in ns. `records` are for the log.
     """
 
     drop: bool = False
     delay_ns: int = 0
+    late: bool = False
+    left_out: bool = False
     copies: tuple[int, ...] = ()
     records: tuple[Record, ...] = ()
+
+    @property
+    def fate(self) -> tuple[bool, int, bool, bool]:
+        """The verdict on a packet without copies, without its records."""
+        return self.drop, self.delay_ns, self.late, self.left_out
+
+    @property
+    def single(self) -> bool:
+        """True for a packet that is passed on by itself."""
+        return self.late or bool(self.copies)
 
 
 _PASS = Verdict()
@@ -91,7 +109,7 @@ class Impairments:
 
         `link` is the host's name, `worker` is None for a server, `lossy` is the job's reliability.
         """
-        self._link, self._job = link, job
+        self._link, self._job, self._lossy = link, job, lossy
         place = ModelPlace(link, worker, workers, lossy)
         made = [make_model(spec, place) for spec in specs]
         self._models = [model for model in made if model]
@@ -102,13 +120,18 @@ class Impairments:
         """Begin training round `round`, by which stragglers are chosen."""
         self._round = round
 
-    def up(self, ip: str, port: int, payload: bytes) -> Verdict:
-        """Return the verdict on a datagram that the host sends to (ip, port)."""
-        return self._judge("up", ip, port, payload) if self._models else _PASS
+    @property
+    def active(self) -> bool:
+        """False where every packet passes."""
+        return bool(self._models)
 
-    def down(self, ip: str, source_port: int, payload: bytes) -> Verdict:
-        """Return the verdict on a datagram that arrives from (ip, source_port)."""
-        return self._judge("down", ip, source_port, payload) if self._models else _PASS
+    def up(self, ip: str, port: int, payloads: Payloads) -> list[Verdict]:
+        """Return the verdicts on datagrams that the host sends to (ip, port)."""
+        return [self._judge("up", ip, port, payload) for payload in payloads]
+
+    def down(self, ip: str, source_port: int, payloads: Payloads) -> list[Verdict]:
+        """Return the verdicts on datagrams that arrive from (ip, source_port)."""
+        return [self._judge("down", ip, source_port, payload) for payload in payloads]
 
     def _judge(self, direction: str, ip: str, port: int, payload: bytes) -> Verdict:
         packet = self._packet((direction, *self._identify(ip, port, payload)))
@@ -120,12 +143,17 @@ class Impairments:
             verdict, delay_ns = ruling
             records.append(_record(packet, verdict, delay_ns))
             if verdict not in ARRIVING:
-                return Verdict(True, records=(records[-1],))
+                left_out = verdict == "leave out"
+                late = left_out and self._lossy and packet.type in _LATE_TYPES
+                unsent = left_out and not late
+                return Verdict(not late, late=late, left_out=unsent, records=(records[-1],))
             if verdict == "duplicate":
                 copies.append(delay_ns)
             else:
                 delay += delay_ns
-        return Verdict(False, delay, tuple(copies), tuple(records)) if records else _PASS
+        if not records:
+            return _PASS
+        return Verdict(delay_ns=delay, copies=tuple(copies), records=tuple(records))
 
     def _packet(self, key: _Key) -> PacketIdentity:
         attempt = self._seen.pop(key, 0)

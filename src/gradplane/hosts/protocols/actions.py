@@ -9,18 +9,28 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane.hosts.wire.payloads import Payloads
+
 Peer = tuple[str, int]  # (dotted IPv4 address, UDP port)
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Send a UDP datagram from local port `source_port`; `tos` is the IP header's whole byte."""
+    """Send UDP datagrams, in order, from local port `source_port`; `tos` is the IP header's whole
+    byte, ECN bits included.
+    """
 
     source_port: int
     ip: str
     port: int
-    payload: bytes
+    payloads: Payloads
     tos: int = 0
+
+    @property
+    def payload(self) -> bytes:
+        """The payload where it is one datagram."""
+        assert len(self.payloads) == 1, f"{len(self.payloads)} datagrams"
+        return self.payloads[0]
 
 
 @dataclass(frozen=True, slots=True)

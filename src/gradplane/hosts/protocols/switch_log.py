@@ -1,66 +1,94 @@
 """The log lines of reduces through the switch; their fields are listed in docs/architecture.md."""
 
+import hashlib
+from collections.abc import Iterator
 from typing import Any
+
+import numpy as np
 
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
+from gradplane.hosts.packed_columns import pack
 from gradplane.hosts.protocols.actions import Record
-from gradplane.hosts.protocols.partition import Chunk, WorkerPartition
+from gradplane.hosts.protocols.partition import WorkerPartition
+from gradplane.hosts.protocols.switch_packets import BITMAP, NUMBER, WORKERS, Results
+from gradplane.hosts.protocols.switch_reduce import SwitchReduce
 from gradplane.hosts.wire import aggregation
-from gradplane.hosts.wire.aggregation import Header
 
 
 class SwitchLog:
     """The maker of one worker's Records."""
 
     def __init__(self, job: JobConfig, worker: int) -> None:
+        self._job = job
         self._who = {"job": job.number, "worker": worker}
+        # By slot: the last chunk that was delivered without its result, and its line.
+        self._missed: dict[int, tuple[int, dict[str, Any]]] = {}
 
-    def lost(self, chunk: Chunk, at: int) -> Record:
-        """Return the line of a chunk without which the reduce was delivered."""
-        nothing = {"result": "lost", "count": 0, "bitmap": _hex(0), "digest": None}
-        return self._record("arrival", self._place(chunk) | nothing, at)
+    def arrivals(self, reduce: SwitchReduce, at: int) -> Iterator[Record]:
+        """Yield the line of all chunks of a reduce that is delivered, if it has any."""
+        table = reduce.table
+        if not len(table):
+            return
+        lost = table["count"] == 0
+        digests = np.zeros(len(table), np.uint64)
+        for index in np.flatnonzero(~lost).tolist():
+            hashed = hashlib.sha256(reduce.sums[index]).digest()
+            digests[index] = int.from_bytes(hashed[:8], "big")
+        place = {"ticket": reduce.ticket, "first": reduce.first, "slots": self._job.slots}
+        place |= {"chunks": len(table)}
+        columns = {name: table[name] for name in ("count", "bitmap", "attempts", "notices")}
+        columns |= {"digest": digests, "at": np.where(lost, at, table["at"])}
+        packed = {name: pack(column) for name, column in columns.items()}
+        yield Record("arrivals", self._who | place | packed)
+        for index in np.flatnonzero(lost).tolist():
+            slot, round = self._slot(reduce.first + index)
+            counts = {name: int(table[name][index]) for name in ("attempts", "notices")}
+            line = {"ticket": reduce.ticket, "slot": slot, "round": round} | counts
+            self._missed[slot] = reduce.first + index, line
 
-    def arrived(self, chunk: Chunk, header: Header, body: bytes, at: int) -> Record:
-        """Return the line of a chunk's result that came in time."""
-        return self._record("arrival", self._place(chunk) | _result("in time", header, body), at)
-
-    def late(self, lost: Record, header: Header, body: bytes, at: int) -> Record:
-        """Return the line of a late result, of a chunk that was recorded as lost."""
-        return self._record("arrival", lost.fields | _result("late", header, body), at)
+    def late(self, results: Results, i: int, at: int) -> Iterator[Record]:
+        """Yield the line of a result of a reduce that was delivered without it."""
+        number = int(results.parsed[i, NUMBER])
+        slot = number % self._job.slots
+        missed, line = self._missed.get(slot, (None, {}))
+        if missed != number:
+            return
+        del self._missed[slot]
+        sums = aggregation.unpack_sums(results.bodies[i].tobytes(), self._job.sum_bits)
+        answer = {
+            "result": "late",
+            "count": int(results.parsed[i, WORKERS]),
+            "bitmap": _hex(int(results.parsed[i, BITMAP])),
+            "digest": digest(sums),
+        }
+        yield Record("arrival", self._who | line | answer | {"at": at})
 
     def norm(
-        self, result: str, part: WorkerPartition, at: int, header: Header | None = None
+        self,
+        result: str,
+        reduce: SwitchReduce,
+        part: WorkerPartition,
+        at: int,
+        norm: int | None = None,
+        bitmap: int = 0,
     ) -> Record:
         """Return the line of a norm stage's end: "in time" or "lost"; and "late" after "lost"."""
-        chunk = part.chunks[0]
-        place = {"ticket": part.ticket, "partition": part.index}
-        slot = {"slot": chunk.slot, "round": chunk.round, "result": result}
-        bits, bitmap = (header.norm, header.bitmap) if header else (None, 0)
-        answer = {"norm": bits, "bitmap": _hex(bitmap)}
-        return self._record("norm", place | slot | answer, at)
+        slot, round = self._slot(part.first)
+        place = {"ticket": reduce.ticket, "partition": part.index}
+        where = {"slot": slot, "round": round, "result": result}
+        answer = {"norm": norm, "bitmap": _hex(bitmap), "at": at}
+        return Record("norm", self._who | place | where | answer)
 
-    def stall(self, chunk: Chunk, missing: list[int] | None, at: int) -> Record:
-        """Return the line of a timeout; `missing` are the absent workers, None if unknown."""
-        fields = {"slot": chunk.slot, "round": chunk.round, "missing": missing}
-        return self._record("stall", fields, at)
+    def stall(self, number: int, missing: list[int] | None, at: int) -> Record:
+        """Return the line of a long wait; `missing` are the absent workers, None if unknown."""
+        slot, round = self._slot(number)
+        fields = {"slot": slot, "round": round, "missing": missing, "at": at}
+        return Record("stall", self._who | fields)
 
-    def _place(self, chunk: Chunk) -> dict[str, Any]:
-        names = ("slot", "round", "attempts", "notices")
-        return {"ticket": chunk.part.ticket} | {name: getattr(chunk, name) for name in names}
-
-    def _record(self, kind: str, fields: dict[str, Any], at: int) -> Record:
-        return Record(kind, self._who | fields | {"at": at})
-
-
-def _result(result: str, header: Header, body: bytes) -> dict[str, Any]:
-    return {
-        "result": result,
-        "count": header.worker,
-        "bitmap": _hex(header.bitmap),
-        "digest": digest(aggregation.unpack_sums(body, header.sum_bits)),
-    }
+    def _slot(self, number: int) -> tuple[int, int]:
+        return number % self._job.slots, number // self._job.slots + 1
 
 
 def _hex(bitmap: int) -> str:
-    return f"{bitmap:016x}"
+    return f"{bitmap & (1 << 64) - 1:016x}"

@@ -1,57 +1,197 @@
-"""The packets between one worker and the switch: made on the way out, checked on the way in."""
+"""The packets between one worker and the switch, in batches: made on the way out, checked on the
+way in."""
+
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
 
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Peer, Send
-from gradplane.hosts.protocols.partition import Chunk
 from gradplane.hosts.wire import aggregation
-from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.wire.aggregation import HEADER_SIZE, Header, Type
+from gradplane.hosts.wire.payloads import Bytes, Ints, Payloads
 
-_RESULTS = (Type.NORM_RESULT, Type.SUMS, Type.STRAGGLER, Type.STATUS)
+# Columns of a parsed packet.
+KIND, NUMBER, WORKERS, BITMAP, NORM = range(5)
+
+# Why a packet is refused, in place of its kind; the negative numbers of these.
+_REASONS = ("", "malformed", "another job", "no result", "no such slot", "count")
+_MALFORMED, _OTHER_JOB, _NO_RESULT, _NO_SLOT, _COUNT = range(-1, -6, -1)
+_NORM_RESULT, _INDICES, _SUMS = int(Type.NORM_RESULT), int(Type.INDICES), int(Type.SUMS)
+_STRAGGLER, _PARTIAL, _STATUS = int(Type.STRAGGLER), int(Type.PARTIAL), int(Type.STATUS)
+_HEADER, _SUMS_SIZE, _VERSION = HEADER_SIZE, aggregation.SUMS_SIZE, aggregation.VERSION
+_TYPES, _ANSWER = int(max(Type)), aggregation.STATUS_ANSWER
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Results:
+    """Packets of one type from the switch, in the order in which they came.
+
+    parsed: int64[n, 5], the columns above: type, chunk number, workers in the result, bitmap (its
+    64 bits), norm. bodies: uint8[n, bytes], what follows the header.
+    """
+
+    kind: Type
+    parsed: Ints
+    bodies: Bytes
+
+    def header(self, i: int, slots: int) -> tuple[int, int]:
+        """Return slot and round of packet i."""
+        number = int(self.parsed[i, NUMBER])
+        return number % slots, number // slots + 1
 
 
 class SwitchPackets:
-    """The maker and checker of one worker's packets."""
+    """The maker and checker of one worker's packets. `refused` counts by reason."""
 
-    def __init__(self, job: JobConfig, worker: int) -> None:
-        self._job, self._worker = job, worker
+    def __init__(self, job: JobConfig, worker: int, refused: Counter[str]) -> None:
+        self._job, self._worker, self._refused = job, worker, refused
         self._source_port = job.worker_addresses[worker][1]
 
-    def make(
-        self, kind: Type, chunk: Chunk, norm: int = 0, body: bytes = b"", flags: int = 0
-    ) -> Send:
-        """Return a packet about a chunk."""
+    def make(self, kind: Type, number: int, norm: int = 0, flags: int = 0) -> Send:
+        """Return a packet about a chunk that consists of the header only."""
+        header = self._header(kind, number, norm, flags)
+        return self.send(Payloads.of([header]))
+
+    def send(self, payloads: Payloads) -> Send:
+        """Return the action that sends these payloads to the switch."""
+        return Send(self._source_port, *self._job.aggregator, payloads)
+
+    def indices(self, first: int, codes: npt.NDArray[np.uint8], norm: int) -> Bytes:
+        """Return the payloads of a partition's INDICES packets, uint8[chunks, bytes].
+
+        first: number of its first chunk. codes: uint8[lanes], below 16; the last packet is filled
+        up with 0.
+        """
+        job, lanes = self._job, aggregation.LANES[self._job.sum_bits]
+        count = -(-codes.size // lanes)
+        packets = np.empty((count, HEADER_SIZE + lanes // 2), np.uint8)
+        template = self._header(Type.INDICES, first, norm, 0)
+        packets[:, :HEADER_SIZE] = np.frombuffer(template, np.uint8)
+        numbers = np.arange(first, first + count)
+        for offset, values, width in (
+            (aggregation.SLOT_AT, numbers % job.slots, 2),
+            (aggregation.ROUND_AT, numbers // job.slots + 1, 4),
+        ):
+            column = values.astype(f">u{width}").view(np.uint8).reshape(-1, width)
+            packets[:, offset : offset + width] = column
+        _pack(codes, packets[:, HEADER_SIZE:])
+        return packets
+
+    def _header(self, kind: Type, number: int, norm: int, flags: int) -> bytes:
         job = self._job
-        place = (job.number, self._worker, chunk.slot, chunk.round, job.sum_bits)
-        header = Header(kind, *place, norm, flags=flags)
-        return Send(self._source_port, *job.aggregator, header.pack() + body)
+        place = (number % job.slots, number // job.slots + 1, job.sum_bits)
+        return Header(kind, job.number, self._worker, *place, norm, flags=flags).pack()
 
-    def number(self, header: Header) -> int:
-        """Return the number of the chunk that a packet is about."""
-        return (header.round - 1) * self._job.slots + header.slot
-
-    def parse(self, source: Peer, payload: bytes) -> tuple[Header, bytes] | str:
-        """Return header and body of a packet for this worker, or the reason why it is refused."""
-        try:
-            header, body = aggregation.parse(payload)
-        except aggregation.WireError:
-            return "malformed"
-        return self._refusal(source, header) or (header, body)
-
-    def _refusal(self, source: Peer, header: Header) -> str | None:
+    def parse(self, source: Peer, payloads: Payloads) -> list[Results]:
+        """Return the packets that are for this worker, a batch for each run of one type."""
         if source != self._job.aggregator:
-            return "stranger"
-        if header.job != self._job.number or header.sum_bits != self._job.sum_bits:
-            return "another job"
-        if header.type not in _RESULTS or header.passed:
-            return "no result"
-        if header.type is Type.STATUS:
-            return None if header.flags & aggregation.STATUS_ANSWER else "no result"
-        if header.slot >= self._job.slots or header.round == 0:
-            return "no such slot"
-        if header.type is Type.SUMS and not self._countable(header):
-            return "count"
-        return None
+            self._refused["stranger"] += len(payloads)
+            return []
+        job, n = self._job, len(payloads)
+        parsed = np.empty((n, 5), np.int64)
+        limits = (job.number, job.sum_bits, job.slots, job.workers)
+        if _parse(payloads.data, payloads.sizes, *limits, parsed):
+            wrong = parsed[:, KIND] < 0
+            reasons = [_REASONS[-kind] for kind in parsed[wrong, KIND].tolist()]
+            self._refused.update(reasons)
+            parsed, data = parsed[~wrong], payloads.data[~wrong]
+        else:
+            data = payloads.data
+        kinds = parsed[:, KIND]
+        if not len(kinds):
+            return []
+        edges = [0, len(kinds)]
+        if len(kinds) > 1:
+            edges[1:1] = (np.flatnonzero(np.diff(kinds)) + 1).tolist()
+        return [
+            self._results(Type(int(kinds[a])), parsed[a:b], data[a:b])
+            for a, b in zip(edges, edges[1:], strict=False)
+        ]
 
-    def _countable(self, header: Header) -> bool:
-        workers = header.bitmap.bit_count()
-        return 0 < workers == header.worker and header.bitmap >> self._job.workers == 0
+    def _results(self, kind: Type, parsed: Ints, data: Bytes) -> Results:
+        size = aggregation.body_size(kind, self._job.sum_bits)
+        return Results(kind, parsed, data[:, HEADER_SIZE : HEADER_SIZE + size])
+
+
+@njit(cache=True, nogil=True)
+def _pack(codes, bodies):  # type: ignore[no-untyped-def]
+    """Write 4-bit codes, the first of two in a byte's high half."""
+    size = bodies.shape[1]
+    for row in range(len(bodies)):
+        some = codes[2 * size * row : 2 * size * (row + 1)]
+        whole = some.size // 2
+        body = bodies[row]
+        for i in range(whole):
+            body[i] = some[2 * i] << np.uint8(4) | some[2 * i + 1]
+        if whole < size:
+            body[whole:] = 0
+            if some.size % 2:
+                body[whole] = some[some.size - 1] << np.uint8(4)
+
+
+@njit(cache=True, nogil=True)
+def _number(row, start, size):  # type: ignore[no-untyped-def]
+    """Return the big-endian number of so many bytes of a row."""
+    value = np.uint64(0)
+    for i in range(start, start + size):
+        value = value << np.uint64(8) | np.uint64(row[i])
+    return value
+
+
+@njit(cache=True, nogil=True)
+def _parse(data, sizes, job, sum_bits, slots, workers, parsed):  # type: ignore[no-untyped-def]
+    """Fill the columns of each packet; return how many are refused."""
+    refused = 0
+    for i in range(len(sizes)):
+        kind = _kind(data[i], sizes[i], job, sum_bits, slots, workers)
+        parsed[i, KIND] = kind
+        if kind < 0:
+            refused += 1
+            continue
+        row = data[i]
+        slot, round = np.int64(_number(row, 4, 2)), np.int64(_number(row, 8, 4))
+        parsed[i, NUMBER] = (round - 1) * slots + slot
+        parsed[i, WORKERS] = row[3]
+        parsed[i, BITMAP] = np.int64(_number(row, 12, 8))
+        parsed[i, NORM] = np.int64(_number(row, 20, 4))
+    return refused
+
+
+@njit(cache=True, nogil=True)
+def _kind(row, size, job, sum_bits, slots, workers):  # type: ignore[no-untyped-def]
+    """Return a packet's type, or why it is refused."""
+    if size < _HEADER or row[0] >> 4 != _VERSION:
+        return _MALFORMED
+    kind = np.int64(row[0] & 15)
+    if kind == 0 or kind > _TYPES or (row[7] != 8 and row[7] != 16):
+        return _MALFORMED
+    body = 0
+    if kind == _INDICES:
+        body = _SUMS_SIZE // 2 if row[7] == 8 else _SUMS_SIZE // 4
+    elif kind in (_SUMS, _PARTIAL):
+        body = _SUMS_SIZE
+    if size != _HEADER + body:
+        return _MALFORMED
+    if row[2] != job or row[7] != sum_bits:
+        return _OTHER_JOB
+    if kind not in (_NORM_RESULT, _SUMS, _STRAGGLER, _STATUS) or row[6] != 0:
+        return _NO_RESULT
+    if kind == _STATUS:
+        return kind if row[1] & _ANSWER else _NO_RESULT
+    if np.int64(_number(row, 4, 2)) >= slots or _number(row, 8, 4) == 0:
+        return _NO_SLOT
+    if kind == _SUMS:
+        bitmap = _number(row, 12, 8)
+        count = 0
+        for worker in range(64):
+            if bitmap >> np.uint64(worker) & np.uint64(1):
+                if worker >= workers:
+                    return _COUNT
+                count += 1
+        if count == 0 or count != row[3]:
+            return _COUNT
+    return kind

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 
 class PartitionState(Enum):
     """The states of a partition; the value describes the state."""
@@ -52,6 +55,7 @@ class ChunkEvent(Enum):
     OVERTAKEN = "a packet says that its slot is in a later round"
 
 
+ILLEGAL = 255
 State = TypeVar("State", bound=Enum)
 Event = TypeVar("Event", bound=Enum)
 
@@ -129,6 +133,20 @@ def after(table: Mapping[State, Mapping[Event, State]], state: State, event: Eve
         raise IllegalEvent(
             f"{where}: {event.name} cannot happen, the events of this state are {allowed}"
         ) from None
+
+
+def transitions(table: Mapping[State, Mapping[Event, State]]) -> npt.NDArray[np.uint8]:
+    """Return the table for kernels: uint8[states, events], the state after each event.
+
+    States and events are numbered in the order of their Enum; ILLEGAL stands where there is no row.
+    """
+    states = list(type(next(iter(table))))
+    events = list(type(next(iter(next(iter(table.values()))))))
+    numbers = np.full((len(states), len(events)), ILLEGAL, np.uint8)
+    for state, row in table.items():
+        for event, reached in row.items():
+            numbers[states.index(state), events.index(event)] = states.index(reached)
+    return numbers
 
 
 def diagrams() -> str:

@@ -9,78 +9,84 @@ so all workers sent c - S/2, so all have the result of c - S, which is the slot'
 A partition's norm is exchanged in the slot and round of its first chunk, when that chunk's turn
 comes; the partition's other chunks wait for it.
 
-A chunk is done when its result is in hand or when it is given up: by its timeout in lossy mode; in
-lossy mode and where results leave at a quorum, also when the slot is seen in a later round. A
-result of a chunk that was given up is still used until the reduce is delivered. A worker that never
-got the norm gives up chunk after chunk at their timeouts, without sending them, and so keeps in
-step with the others. The states and events are the tables of `switch_states`.
+A chunk is done when its result is in hand or when it is given up. In lossy mode it is given up at
+its timeout, or as soon as a result shows that the others have gone on to a later reduce; in lossy
+mode and where results leave at a quorum, also when the slot is seen in a later round. A result of a
+chunk that was given up is still used until the reduce is delivered. A worker that never got the
+norm gives up chunk after chunk at their timeouts, without sending them, and so keeps in step with
+the others. The states and events are the tables of `switch_states`.
+
+Timeouts are measured (RFC 6298), with the job's `timeout_ns` as their first value and their
+ceiling: the time after which a norm, or a chunk that is retransmitted, is sent again. A lossy job
+gives a chunk up after two timeouts, together at most `timeout_ns`. Packets come and go in batches:
+a batch of results makes one batch of what they let out.
 """
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from gradplane.hosts.config import JobConfig
-from gradplane.hosts.digest import digest
-from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, Record, SetTimer
+from gradplane.hosts.protocols import chunk_table
+from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, SetTimer
+from gradplane.hosts.protocols.chunk_table import AFTER, Ints
 from gradplane.hosts.protocols.job_codec import summed_codec
-from gradplane.hosts.protocols.partition import Chunk, WorkerPartition
-from gradplane.hosts.protocols.results import Floats, Reduced, ReduceError, checked_vector
+from gradplane.hosts.protocols.partition import WorkerPartition
+from gradplane.hosts.protocols.results import Floats, ReduceError, checked_vector
+from gradplane.hosts.protocols.slot_status import SlotStatus
 from gradplane.hosts.protocols.switch_log import SwitchLog
-from gradplane.hosts.protocols.switch_packets import SwitchPackets
-from gradplane.hosts.protocols.switch_states import (
-    ChunkEvent,
-    ChunkState,
-    PartitionEvent,
-    PartitionState,
-)
+from gradplane.hosts.protocols.switch_packets import NUMBER, Results, SwitchPackets
+from gradplane.hosts.protocols.switch_reduce import SwitchReduce
+from gradplane.hosts.protocols.switch_states import PartitionEvent, PartitionState
+from gradplane.hosts.retransmission_timeout import RetransmissionTimeout
 from gradplane.hosts.wire import aggregation
-from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.wire.aggregation import Type
+from gradplane.hosts.wire.payloads import Payloads
 
-_MAX_BACKOFF = 16
-_NORMS_A_TIMEOUT = 4  # lossy: a lost norm is replaced before the others give up the chunks
+TIMER = "wait"
+"""The key of a worker's only timer."""
 
+Wait = tuple[str, int]
+"""What a worker waits for: "norm" and the number of its partition's first chunk, or "chunk" and
+the chunk's number."""
 
-@dataclass
-class _Reduce:
-    ticket: int
-    tensor: int
-    vector: Floats
-    parts: list[WorkerPartition]
-    left: int  # chunks that are not done
+_LEAST_TIMEOUT = 1_000_000  # ns
+# Lossy: a chunk is given up after so many timeouts, as the other workers, who may have to ask for
+# the norm again first, send theirs later than usual.
+_PATIENCE = 2
 
 
 class SwitchWorker:
     """One worker's reduces, several in flight at once.
 
-    Actions: Send, SetTimer, CancelTimer, Deliver(ticket, Reduced), Record (arrival, norm, stall).
-    `refused` counts packets that were foreign or invalid, by reason. Raises ConfigError if
+    Actions: Send, SetTimer, CancelTimer, Deliver(ticket, Reduced), Record (arrivals, arrival, norm,
+    stall). `refused` counts packets that were foreign or invalid, by reason. Raises ConfigError if
     the switch cannot sum the job's codes.
     """
 
     def __init__(self, job: JobConfig, worker: int) -> None:
         self._job, self._worker = job, worker
         self._codec = summed_codec(job)
-        self._packets, self._log = SwitchPackets(job, worker), SwitchLog(job, worker)
+        self.refused: Counter[str] = Counter()
+        self._packets = SwitchPackets(job, worker, self.refused)
+        self._log = SwitchLog(job, worker)
+        self._status = SlotStatus(job, self._packets, self._log)
         self._lossy = job.reliability == "lossy"
+        self._patience = _PATIENCE if self._lossy else 1
+        ceiling = max(job.timeout_ns // self._patience, 1)
+        self._timeout = RetransmissionTimeout(ceiling, _LEAST_TIMEOUT, ceiling)
         # Where the switch waits for all workers, none is left behind: only its result ends a chunk.
         self._exact = not self._lossy and job.quorum == job.workers
-        self._reduces: dict[int, _Reduce] = {}
-        self._parts: list[WorkerPartition] = []  # of undelivered reduces, ordered by chunk
+        self._reduces: list[SwitchReduce] = []  # undelivered, in the order of their chunks
         self._states: dict[int, list[Any]] = {}  # by tensor: the codec's, one a partition
         self._sizes: dict[int, int] = {}  # by tensor: n
         self._allocated = 0  # chunks so far
-        self._turn = list(range(job.window))  # by chain: the chunk whose turn it is
-        self._missed: dict[
-            int, tuple[int, Record]
-        ] = {}  # by slot: the last chunk delivered without result
-        self._asked: dict[int, Chunk] = {}  # status requests in flight, by slot
+        self._turns: Ints = np.arange(job.window)  # by chain: the chunk whose turn it is
+        self._released = np.empty(job.window, np.int64)  # for the kernels' answers
+        self._alarm: int | None = None  # when the timer is set to run out
         self._out: list[Action] = []
-        self.refused: Counter[str] = Counter()
 
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start reducing float32[n]. All workers use the same tickets, in the same order, equal n.
@@ -90,35 +96,62 @@ class SwitchWorker:
         """
         vector = checked_vector(vector, self._worker, ticket)
         self._check(ticket, tensor, vector.size)
-        reduce = self._cut(ticket, tensor, vector)
-        self._reduces[ticket] = reduce
-        self._parts += reduce.parts
-        if reduce.left == 0:
-            self._deliver(reduce, now)
-        self._advance_all(now)
+        self._reduces.append(self._cut(ticket, tensor, vector))
+        self._go_on(now)
         return self._taken()
 
-    def receive(self, ip: str, source_port: int, payload: bytes, now: int) -> list[Action]:
-        """Take a datagram for the worker's aggregation port; invalid ones are counted."""
-        packet = self._packets.parse((ip, source_port), payload)
-        if isinstance(packet, str):
-            self.refused[packet] += 1
-            return []
-        header, body = packet
-        self._handlers[header.type](self, header, body, now)
+    def receive(self, ip: str, source_port: int, payloads: Payloads, now: int) -> list[Action]:
+        """Take datagrams for the worker's aggregation port; invalid ones are counted."""
+        for results in self._packets.parse((ip, source_port), payloads):
+            self._handlers[results.kind](self, results, now)
+        self._go_on(now)
         return self._taken()
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
-        """Handle a timer that ran out."""
-        assert isinstance(key, tuple), key
-        self._timers[key[0]](self, key[1], now)
+        """Handle the timer: end what has waited long enough, or ask again."""
+        self._alarm = None
+        for reduce in list(self._reduces):
+            for part in reduce.parts:
+                if part.stage is PartitionState.NORM and part.deadline <= now:
+                    self._norm_timeout(reduce, part, now)
+            indices = chunk_table.due(reduce.table, now)
+            if len(indices):
+                self._chunk_timeouts(reduce, indices, now)
+        self._out += self._status.timer(now)
+        self._go_on(now)
+        self._rearm()
+        return self._taken()
+
+    @property
+    def waits(self) -> list[Wait]:
+        """What the worker waits for, in the order of the chunks."""
+        found: list[Wait] = []
+        for reduce in self._reduces:
+            stages = [part for part in reduce.parts if part.stage is PartitionState.NORM]
+            found += [("norm", part.first) for part in stages]
+            pending = np.flatnonzero(chunk_table.pending(reduce.table))
+            found += [("chunk", reduce.first + index) for index in pending.tolist()]
+        return found
+
+    def give_up(self, wait: Wait, now: int) -> list[Action]:
+        """End one of `waits` as its last timeout would."""
+        kind, number = wait
+        reduce = self._find(number)
+        assert reduce is not None, f"{wait} of no reduce in flight"
+        if kind == "norm":
+            part = reduce.part_of(number - reduce.first)
+            part.step(PartitionEvent.EXPIRY)
+            self._norm_lost(reduce, part, now)
+        else:
+            self._end(reduce, np.array([number - reduce.first]), expired=True)
+        self._go_on(now)
         return self._taken()
 
     # Reduces
 
     def _check(self, ticket: int, tensor: int, n: int) -> None:
         where = f"worker {self._worker}, ticket {ticket}, tensor {tensor}"
-        for other in self._reduces.values():
+        for other in self._reduces:
             if ticket == other.ticket or tensor == other.tensor:
                 raise ReduceError(
                     f"{where}: ticket {other.ticket} is reducing tensor {other.tensor}: "
@@ -129,260 +162,295 @@ class SwitchWorker:
                 f"{where}: {n} values, earlier {self._sizes[tensor]}: use another tensor number"
             )
 
-    def _cut(self, ticket: int, tensor: int, vector: Floats) -> _Reduce:
+    def _cut(self, ticket: int, tensor: int, vector: Floats) -> SwitchReduce:
         """Cut the vector into partitions, each of which the codec treats as a separate vector."""
         pieces = [vector[cut.start : cut.stop] for cut in self._codec.partitions(vector.size)]
         states = self._states.get(tensor) or [self._codec.start(x.size) for x in pieces]
         parts = []
         for k, (x, state) in enumerate(zip(pieces, states, strict=True)):
             part = WorkerPartition(self._job, self._codec, ticket, k, self._allocated, x, state)
-            self._allocated += len(part.chunks)
+            self._allocated = part.stop
             parts.append(part)
-        return _Reduce(ticket, tensor, vector, parts, sum(len(part.chunks) for part in parts))
+        return SwitchReduce(self._job, ticket, tensor, vector, parts)
 
-    def _deliver(self, reduce: _Reduce, now: int) -> None:
-        del self._reduces[reduce.ticket]
-        self._parts = [part for part in self._parts if part.ticket != reduce.ticket]
+    def _find(self, number: int) -> SwitchReduce | None:
+        """Return the reduce in flight that a chunk belongs to."""
+        for reduce in self._reduces:
+            if reduce.first <= number < reduce.stop:
+                return reduce
+        return None
+
+    def _go_on(self, now: int) -> None:
+        """Give chunks their turns, start partitions, and deliver what is complete."""
+        for reduce in list(self._reduces):
+            self._advance(reduce, now)
+            while self._start_partitions(reduce, now):
+                self._advance(reduce, now)
+            if reduce.left == 0:
+                self._deliver(reduce, now)
+
+    def _deliver(self, reduce: SwitchReduce, now: int) -> None:
+        self._reduces.remove(reduce)
         self._states[reduce.tensor] = [part.state for part in reduce.parts]
-        for chunk in (chunk for part in reduce.parts for chunk in part.chunks):
-            if chunk.count == 0:
-                record = self._log.lost(chunk, now)
-                self._missed[chunk.slot] = chunk.number, record
-                self._do(record)
-        self._do(Deliver(reduce.ticket, _reduced(reduce)))
+        self._out += self._log.arrivals(reduce, now)
+        self._out.append(Deliver(reduce.ticket, reduce.result()))
 
     # Chunks and their turns
 
-    def _find(self, number: int) -> Chunk | None:
-        """Return the chunk of that number, if it belongs to a reduce in flight."""
-        at = bisect_right(self._parts, number, key=lambda part: part.first) - 1
-        if at < 0:
-            return None
-        part = self._parts[at]
-        index = number - part.first
-        return part.chunks[index] if index < len(part.chunks) else None
+    def _advance(self, reduce: SwitchReduce, now: int) -> None:
+        """Send the chunks whose turn has come; those of silent partitions only wait."""
+        place = (reduce.first, reduce.table, self._turns, AFTER, self._released)
+        pending, ended = chunk_table.advance(*place)
+        reduce.left -= ended
+        if pending:
+            self._attempt(reduce, self._released[:pending].copy(), now)
 
-    def _current(self, slot: int) -> Chunk | None:
-        """Return the chunk in this slot whose turn it is."""
-        chunk = self._find(self._turn[slot % self._job.window])
-        return chunk if chunk and chunk.slot == slot else None
+    def _attempt(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
+        """Send chunks that are pending, and set their deadlines."""
+        silent, table = reduce.silent(indices), reduce.table
+        if silent.any():
+            table["deadline"][indices[silent]] = now + self._job.timeout_ns
+            self._wake(now + self._job.timeout_ns)
+            indices = indices[~silent]
+        if len(indices):
+            table["attempts"][indices] += 1
+            table["sent_at"][indices] = now
+            deadline = now + self._patience * self._timeout.value
+            table["deadline"][indices] = deadline
+            self._wake(deadline)
+            payloads = Payloads.equal(reduce.packets(indices))
+            self._out.append(self._packets.send(payloads))
 
-    def _advance_all(self, now: int) -> None:
-        for chain in range(self._job.window):
-            self._advance(chain, now)
+    def _end(self, reduce: SwitchReduce, indices: Ints, expired: bool) -> None:
+        """Give up pending chunks: their timeout has come, or their slot is in a later round."""
+        place = (reduce.first, reduce.table, indices, expired, self._turns, AFTER)
+        reduce.left -= chunk_table.give_up(*place)
 
-    def _advance(self, chain: int, now: int) -> None:
-        """Start the chain's next chunk that is not done, if its partition is encoded."""
-        while chunk := self._find(self._turn[chain]):
-            part = chunk.part
-            if part.stage is PartitionState.NEW and chunk.number == part.first:
-                self._start_partition(part, now)
-            if part.stage in (PartitionState.NEW, PartitionState.NORM) or not chunk.awaits_turn:
-                return
-            if chunk.step(ChunkEvent.TURN) is ChunkState.WAITING:
-                self._attempt(chunk, now)
-                return
-            self._end(chunk, now)  # the result of the others came before its turn
+    def _chunk_timeouts(self, reduce: SwitchReduce, indices: Ints, now: int) -> None:
+        silent = reduce.silent(indices)
+        if not silent.all():
+            sent_at = reduce.table["sent_at"][indices[~silent]]
+            self._timeout.back_off(int(sent_at.max()), now)
+        given_up = silent | self._lossy
+        again = indices[~given_up]
+        if len(again):  # data first: a short queue may have room for only one packet
+            chunk_table.retry(reduce.table, again, AFTER)
+            self._attempt(reduce, again, now)
+        self._out += self._status.ask(reduce.first + int(indices[0]), now)
+        self._end(reduce, indices[given_up], expired=True)
 
-    def _attempt(self, chunk: Chunk, now: int) -> None:
-        part = chunk.part
-        if part.stage is PartitionState.SENDING:
-            assert part.norm is not None
-            self._do(self._packets.make(Type.INDICES, chunk, part.norm, part.indices(chunk)))
-            chunk.attempts += 1
-        self._do(SetTimer(("chunk", chunk.number), now + self._patience(chunk.attempts)))
+    # Results
 
-    def _finish(self, chunk: Chunk, now: int) -> None:
-        """End a chunk, with its result or without, and give the next in its chain its turn."""
-        self._do(CancelTimer(("chunk", chunk.number)))
-        self._end(chunk, now)
-        self._advance(chunk.number % self._job.window, now)
+    def _sums(self, results: Results, now: int) -> None:
+        """Take sums into the reduces in flight, and as late results of earlier ones."""
+        parsed, bodies = results.parsed[:, NUMBER:], results.bodies
+        outside = np.ones(len(parsed), bool)
+        for reduce in self._reduces:
+            found = np.empty(len(parsed), np.int64)
+            place = (reduce.first, reduce.table, reduce.ends, reduce.norms, self._codec.table[-1])
+            ended, sent_at = chunk_table.accept(
+                *place, bodies, parsed, reduce.sums, self._turns, now, AFTER, found
+            )
+            reduce.left -= ended
+            if sent_at >= 0:
+                self._timeout.measure(sent_at, now)
+            outside &= found == chunk_table.OUTSIDE
+            self._count_refused(found)
+        for i in np.flatnonzero(outside).tolist():
+            self._out += self._log.late(results, i, now)
+        self._moved_on(results, now)
 
-    def _end(self, chunk: Chunk, now: int) -> None:
-        self._turn[chunk.number % self._job.window] += self._job.window
-        reduce = self._reduces[chunk.part.ticket]
-        reduce.left -= 1
-        if reduce.left == 0:
-            self._deliver(reduce, now)
+    def _count_refused(self, found: Ints) -> None:
+        for reason, number in (
+            ("another norm", chunk_table.OTHER_NORM),
+            ("sums beyond the table", chunk_table.BEYOND_TABLE),
+        ):
+            if count := int((found == number).sum()):
+                self.refused[reason] += count
 
-    def _chunk_timeout(self, number: int, now: int) -> None:
-        chunk = self._find(number)
-        if chunk is None:
+    # Slots that are in a later round, and workers that are in a later reduce
+
+    def _notice(self, results: Results, now: int) -> None:
+        for number in results.parsed[:, NUMBER].tolist():
+            reduce, index = self._current(number % self._job.slots)
+            if reduce is not None:
+                reduce.table["notices"][index] += 1
+        self._moved_on(results, now)
+
+    def _current(self, slot: int) -> tuple[SwitchReduce | None, int]:
+        """Return the chunk in this slot whose turn it is, as its reduce and its index there."""
+        number = int(self._turns[slot % self._job.window])
+        reduce = self._find(number)
+        if reduce is None or number % self._job.slots != slot:
+            return None, 0
+        return reduce, number - reduce.first
+
+    def _moved_on(self, results: Results, now: int) -> None:
+        """End what waits for an earlier round than a slot's, which is that of these packets."""
+        if self._exact:
             return
-        last = self._lossy or chunk.part.stage is PartitionState.SILENT
-        left = chunk.step(ChunkEvent.EXPIRY if last else ChunkEvent.RETRY)
-        if left is not ChunkState.PENDING:
+        numbers = results.parsed[:, NUMBER]
+        turns = self._turns[numbers % self._job.window]
+        later = (numbers > turns) & ((numbers - turns) % self._job.slots == 0)
+        for number in turns[later].tolist():
+            if (reduce := self._find(number)) is not None:
+                self._overtaken(reduce, number - reduce.first, results.kind, now)
+        if self._lossy:
+            self._catch_up(int(numbers.max()), now)
+
+    def _overtaken(self, reduce: SwitchReduce, index: int, kind: Type, now: int) -> None:
+        if reduce.table["state"][index] == chunk_table.PENDING:
+            self._end(reduce, np.array([index]), expired=False)
+        elif kind is Type.STRAGGLER:
+            part = reduce.part_of(index)
+            if part.step(PartitionEvent.OVERTAKEN) is PartitionState.NORM:
+                self._norm_lost(reduce, part, now)
+
+    def _catch_up(self, number: int, now: int) -> None:
+        """Give up every reduce, once a chunk is heard of that no reduce of this worker has yet.
+
+        The others are in a later reduce, and, as long as the job has only one tensor, have
+        delivered the earlier ones: nobody is left who would send what this worker waits for.
+        """
+        if number < self._allocated or len(self._sizes) > 1:
             return
-        if last:
-            self._ask_status(chunk, now)
-            self._finish(chunk, now)
-        else:  # data first: a short queue may have room for only one packet
-            self._attempt(chunk, now)
-            self._ask_status(chunk, now)
+        for reduce in self._reduces:
+            for part in reduce.parts:
+                self._overrun(reduce, part, now)
+            self._end_all(reduce, now)
 
-    def _sums(self, header: Header, body: bytes, now: int) -> None:
-        number = self._packets.number(header)
-        chunk = self._find(number)
-        if chunk is None:
-            self._late(number, header, body, now)
-        elif not chunk.has_result:
-            self._result(chunk, header, body, now)
-        self._moved_on(header, now)
+    def _overrun(self, reduce: SwitchReduce, part: WorkerPartition, now: int) -> None:
+        """End the norm stage of a partition whose reduce the others have left."""
+        if part.stage is PartitionState.NEW:
+            self._begin(reduce, part)
+        if part.stage is PartitionState.NORM:
+            part.step(PartitionEvent.OVERTAKEN)
+            self._norm_lost(reduce, part, now)
 
-    def _result(self, chunk: Chunk, header: Header, body: bytes, now: int) -> None:
-        sums = aggregation.unpack_sums(body, header.sum_bits)
-        reason = chunk.part.refusal(header, sums)
-        if reason:
-            self.refused[reason] += 1
-            return
-        chunk.part.accept(chunk, header, sums)
-        self._do(self._log.arrived(chunk, header, body, now))
-        if chunk.step(ChunkEvent.RESULT) is ChunkState.PENDING:
-            self._finish(chunk, now)
-
-    def _late(self, number: int, header: Header, body: bytes, now: int) -> None:
-        """Record a result of a delivered reduce if it was missed there."""
-        missed, record = self._missed.get(header.slot, (None, None))
-        if record and missed == number:
-            del self._missed[header.slot]
-            self._do(self._log.late(record, header, body, now))
-
-    # Slots that are in a later round already
-
-    def _notice(self, header: Header, body: bytes, now: int) -> None:
-        if chunk := self._current(header.slot):
-            chunk.notices += 1
-        self._moved_on(header, now)
-
-    def _moved_on(self, header: Header, now: int) -> None:
-        """Stop waiting for a round of the slot that is earlier than the header's."""
-        chunk = self._current(header.slot)
-        if self._exact or chunk is None or chunk.round >= header.round:
-            return
-        if chunk.state is ChunkState.PENDING:
-            chunk.step(ChunkEvent.OVERTAKEN)
-            self._finish(chunk, now)
-        elif header.type is Type.STRAGGLER:
-            left = chunk.part.step(PartitionEvent.OVERTAKEN)
-            if left is PartitionState.NORM:
-                self._norm_lost(chunk.part, now)
+    def _end_all(self, reduce: SwitchReduce, now: int) -> None:
+        """Give up all chunks without a result, each in its turn, without sending them."""
+        while reduce.left:
+            pending = np.flatnonzero(chunk_table.pending(reduce.table))
+            self._end(reduce, pending, expired=False)
+            place = (reduce.first, reduce.table, self._turns, AFTER, self._released)
+            released, ended = chunk_table.advance(*place)
+            reduce.left -= ended
+            if not released and not ended and not len(pending):
+                return  # its chains have not come to it yet
 
     # The norm stage
 
-    def _start_partition(self, part: WorkerPartition, now: int) -> None:
+    def _start_partitions(self, reduce: SwitchReduce, now: int) -> bool:
+        """Start the partitions whose first chunk's turn has come; return whether one may send."""
+        opened = False
+        for part in reduce.parts:
+            turn = self._turns[part.first % self._job.window]
+            if part.stage is not PartitionState.NEW or turn != part.first:
+                continue
+            if self._begin(reduce, part):
+                self._ask_norm(part, now)
+            else:
+                opened = True
+        return opened
+
+    def _begin(self, reduce: SwitchReduce, part: WorkerPartition) -> bool:
+        """Begin a partition; return whether its codec needs a common norm."""
         norm = part.local_norm()
         part.step(PartitionEvent.NO_NORM if norm is None else PartitionEvent.TURN)
         if norm is None:
-            part.encode(None, self._worker)
-            self._advance_all(now)
+            self._open(reduce, part, None)
+            return False
+        part.own_norm = norm
+        return True
+
+    def _open(self, reduce: SwitchReduce, part: WorkerPartition, norm: int | None) -> None:
+        """Encode a partition and let its chunks take their turns."""
+        part.encode(norm, self._worker)
+        reduce.norms[part.index] = norm or 0
+        part.packets = self._packets.indices(part.first, part.codes, norm or 0)
+        reduce.rows_of(part)["open"] = 1
+
+    def _ask_norm(self, part: WorkerPartition, now: int) -> None:
+        if part.attempts == 0:
+            part.asked_at = now
+        part.attempts += 1
+        part.deadline = now + self._timeout.after(part.attempts)
+        self._out.append(self._packets.make(Type.NORM, part.first, part.own_norm))
+        self._wake(part.deadline)
+
+    def _norm_timeout(self, reduce: SwitchReduce, part: WorkerPartition, now: int) -> None:
+        patience = (self._job.retries + 1) * self._job.timeout_ns
+        if self._lossy and now - part.asked_at >= patience:
+            part.step(PartitionEvent.EXPIRY)
+            self._norm_lost(reduce, part, now)
         else:
-            self._ask_norm(part, norm, now)
+            part.step(PartitionEvent.RETRY)
+            self._ask_norm(part, now)
+        self._out += self._status.ask(part.first, now, aggregation.STATUS_NORM)
 
-    def _ask_norm(self, part: WorkerPartition, norm: int, now: int) -> None:
-        self._do(self._packets.make(Type.NORM, part.chunks[0], norm))
-        part.norm_attempts += 1
-        wait = self._patience(part.norm_attempts)
-        if self._lossy:
-            wait = self._job.timeout_ns // _NORMS_A_TIMEOUT
-        self._do(SetTimer(("norm", part.first), now + wait))
-
-    def _norm_timeout(self, number: int, now: int) -> None:
-        chunk = self._find(number)
-        if chunk is None:
-            return
-        part, attempts = chunk.part, _NORMS_A_TIMEOUT * (self._job.retries + 1)
-        last = self._lossy and part.norm_attempts >= attempts
-        left = part.step(PartitionEvent.EXPIRY if last else PartitionEvent.RETRY)
-        if left is not PartitionState.NORM:
-            return
-        if last:
-            self._norm_lost(part, now)
-        else:
-            norm = part.local_norm()
-            assert norm is not None
-            self._ask_norm(part, norm, now)
-        if part.norm_attempts % _NORMS_A_TIMEOUT == 0 or not self._lossy:
-            self._ask_status(chunk, now, aggregation.STATUS_NORM)
-
-    def _norm_lost(self, part: WorkerPartition, now: int) -> None:
+    def _norm_lost(self, reduce: SwitchReduce, part: WorkerPartition, now: int) -> None:
         part.fall_silent()
-        self._do(CancelTimer(("norm", part.first)))
-        self._do(self._log.norm("lost", part, now))
-        self._advance_all(now)
+        reduce.rows_of(part)["open"] = 1
+        self._out.append(self._log.norm("lost", reduce, part, now))
 
-    def _norm_result(self, header: Header, body: bytes, now: int) -> None:
-        chunk = self._find(self._packets.number(header))
-        if chunk is None or chunk.number != chunk.part.first:
-            return
-        part = chunk.part
-        if not aggregation.is_norm(header.norm) or part.norm not in (None, header.norm):
-            self.refused["another norm"] += 1
-            return
-        left = part.step(PartitionEvent.NORM_RESULT)
-        if left is PartitionState.NORM:
-            part.encode(header.norm, self._worker)
-            self._do(CancelTimer(("norm", part.first)))
-            self._do(self._log.norm("in time", part, now, header))
-            self._advance_all(now)
-        elif left is PartitionState.SILENT:
-            self._do(self._log.norm("late", part, now, header))
+    def _norm_result(self, results: Results, now: int) -> None:
+        for number, _, bitmap, norm in results.parsed[:, NUMBER:].tolist():
+            reduce = self._find(number)
+            if reduce is None:
+                continue
+            part = reduce.part_of(number - reduce.first)
+            if number != part.first:
+                continue
+            if not aggregation.is_norm(norm) or reduce.norms[part.index] not in (-1, norm):
+                self.refused["another norm"] += 1
+                continue
+            left = part.step(PartitionEvent.NORM_RESULT)
+            if left is PartitionState.NORM:
+                self._open(reduce, part, norm)
+                self._out.append(self._log.norm("in time", reduce, part, now, norm, bitmap))
+            elif left is PartitionState.SILENT:
+                self._out.append(self._log.norm("late", reduce, part, now, norm, bitmap))
+        if self._lossy:
+            self._catch_up(int(results.parsed[:, NUMBER].max()), now)
 
-    # Status of a slot that a chunk waits for, for the log
+    # The status of a slot, for the log
 
-    def _ask_status(self, chunk: Chunk, now: int, flags: int = 0) -> None:
-        self._asked[chunk.slot] = chunk
-        self._do(self._packets.make(Type.STATUS, chunk, flags=flags))
-        self._do(SetTimer(("status", chunk.slot), now + self._job.timeout_ns))
+    def _answered(self, results: Results, now: int) -> None:
+        for number, _, bitmap, _ in results.parsed[:, NUMBER:].tolist():
+            self._out += self._status.answer(number, bitmap, now)
 
-    def _status(self, header: Header, body: bytes, now: int) -> None:
-        chunk = self._asked.pop(header.slot, None)
-        if chunk:
-            self._do(CancelTimer(("status", header.slot)))
-            self._do(self._log.stall(chunk, self._missing(chunk, header), now))
+    # The timer
 
-    def _status_timeout(self, slot: int, now: int) -> None:
-        chunk = self._asked.pop(slot, None)
-        if chunk:
-            self._do(self._log.stall(chunk, None, now))
+    def _wake(self, at: int) -> None:
+        """Let the timer run out at `at` or before."""
+        if self._alarm is None or at < self._alarm:
+            self._alarm = at
+            self._out.append(SetTimer(TIMER, at))
 
-    def _missing(self, chunk: Chunk, header: Header) -> list[int] | None:
-        if header.round > chunk.round:
-            return None
-        bitmap = header.bitmap if header.round == chunk.round else 0
-        return [w for w in range(self._job.workers) if not bitmap >> w & 1]
-
-    def _patience(self, attempts: int) -> int:
-        """Return the timeout, which doubles with each attempt up to a limit."""
-        return self._job.timeout_ns * min(1 << max(attempts - 1, 0), _MAX_BACKOFF)
-
-    def _do(self, action: Action) -> None:
-        self._out.append(action)
+    def _rearm(self) -> None:
+        """Set the timer to the first deadline; cancel it where there is none."""
+        deadlines = [self._status.deadline] if self._status.deadline is not None else []
+        for reduce in self._reduces:
+            stages = [part for part in reduce.parts if part.stage is PartitionState.NORM]
+            deadlines += [part.deadline for part in stages]
+            pending = reduce.table["deadline"][chunk_table.pending(reduce.table)]
+            if len(pending):
+                deadlines.append(int(pending.min()))
+        if deadlines:
+            self._wake(min(deadlines))
+        elif self._alarm is not None:
+            self._alarm = None
+            self._out.append(CancelTimer(TIMER))
 
     def _taken(self) -> list[Action]:
+        if self._alarm is None or not self._reduces:
+            self._rearm()
         out, self._out = self._out, []
         return out
 
-    _handlers: ClassVar[dict[Type, Callable[["SwitchWorker", Header, bytes, int], None]]] = {
+    _handlers: ClassVar[dict[Type, Callable[["SwitchWorker", Results, int], None]]] = {
         Type.NORM_RESULT: _norm_result,
         Type.SUMS: _sums,
         Type.STRAGGLER: _notice,
-        Type.STATUS: _status,
+        Type.STATUS: _answered,
     }
-    _timers: ClassVar[dict[str, Callable[["SwitchWorker", int, int], None]]] = {
-        "chunk": _chunk_timeout,
-        "norm": _norm_timeout,
-        "status": _status_timeout,
-    }
-
-
-def _reduced(reduce: _Reduce) -> Reduced:
-    means = [part.decode() for part in reduce.parts]
-    counts = np.array([c.count for part in reduce.parts for c in part.chunks], np.int64)
-    return Reduced(
-        mean=np.concatenate(means) if means else np.zeros(0, np.float32),
-        counts=counts,
-        missed=int((counts == 0).sum()),
-        gradient=digest(reduce.vector),
-        codes=digest(*(part.codes for part in reduce.parts)),
-        sums=digest(*(part.sums for part in reduce.parts)),
-    )

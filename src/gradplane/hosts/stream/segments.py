@@ -15,7 +15,14 @@ next + 1 + i arrived; bit 0 is the last byte's lowest).
 """
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.hosts.wire.payloads import Ints, Payloads
 
 SEGMENT = 1400
 VALUES = 1024  # bytes of values a segment
@@ -30,6 +37,17 @@ _ACK_HEADER = struct.Struct(f">BBHQQI{BEYOND // 8}s")
 HEADER_SIZE = _DATA_HEADER.size
 VALUES_HEADER_SIZE = _VALUES_HEADER.size
 
+# The same headers as columns: `start` is magic, kind and flags.
+_PLACE = [("start", ">u4"), ("connection", ">u8"), ("sequence", ">u4")]
+VALUES_HEADERS = np.dtype(_PLACE)
+DATA_HEADERS = np.dtype([*_PLACE, ("message", ">u4"), ("index", ">u4"), ("count", ">u4")])
+START_OF_VALUES = _MAGIC << 24 | _VALUES << 16
+
+
+def start_of_data(values: bool) -> int:
+    """Return `start` of a data segment, which says whether values follow in its message."""
+    return _MAGIC << 24 | _DATA << 16 | values
+
 
 class SegmentError(ValueError):
     """A datagram that is not a segment; the message says why."""
@@ -37,7 +55,7 @@ class SegmentError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class DataSegment:
-    """A piece of a message."""
+    """A piece of a message, or several that follow each other, all full but the last."""
 
     connection: int
     sequence: int
@@ -46,11 +64,19 @@ class DataSegment:
     count: int
     payload: bytes
     values: bool = False  # whether values segments follow in the message
+    pieces: int = 1
 
     @property
     def tos(self) -> int:
         """The ToS byte of the datagram."""
         return 0
+
+    def split(self) -> "Iterator[DataSegment]":
+        """Yield the pieces."""
+        for k in range(self.pieces):
+            piece = self.payload[k * SEGMENT : (k + 1) * SEGMENT]
+            sequence, index = self.sequence + k, self.index + k
+            yield replace(self, sequence=sequence, index=index, payload=piece, pieces=1)
 
     def pack(self) -> bytes:
         """Return the datagram."""
@@ -60,16 +86,25 @@ class DataSegment:
 
 @dataclass(frozen=True, slots=True)
 class ValuesSegment:
-    """A segment of float32 values, in network order, that the network may compress."""
+    """A segment of float32 values, in network order, that the network may compress; or several
+    that follow each other, all full but the last.
+    """
 
     connection: int
     sequence: int
     payload: bytes
+    pieces: int = 1
 
     @property
     def tos(self) -> int:
         """The ToS byte of the datagram."""
         return MARK
+
+    def split(self) -> "Iterator[ValuesSegment]":
+        """Yield the pieces."""
+        for k in range(self.pieces):
+            piece = self.payload[k * VALUES : (k + 1) * VALUES]
+            yield replace(self, sequence=self.sequence + k, payload=piece, pieces=1)
 
     def pack(self) -> bytes:
         """Return the datagram."""
@@ -114,6 +149,75 @@ def parse(datagram: bytes) -> DataSegment | ValuesSegment | Ack:
             *_, connection, receiver, next, beyond = _ACK_HEADER.unpack(datagram)
             return Ack(connection, receiver, next, int.from_bytes(beyond, "big"))
     raise SegmentError(f"{len(datagram)} bytes from {datagram[:4].hex()} are no segment")
+
+
+def parse_batch(payloads: Payloads) -> Iterator[DataSegment | ValuesSegment | Ack | None]:
+    """Yield the segments in datagrams, in order; those that follow each other come as one. None
+    stands for a datagram that holds none.
+    """
+    if len(payloads) == 1:
+        yield _parsed(payloads[0])
+        return
+    follows = np.zeros(len(payloads), bool)
+    full = payloads.data.shape[1] >= HEADER_SIZE
+    if full:
+        headers = np.ascontiguousarray(payloads.data[:, :HEADER_SIZE]).view(DATA_HEADERS)[:, 0]
+        follows[1:] = _following(headers, payloads.sizes)
+    edges = [*np.flatnonzero(~follows).tolist(), len(payloads)]
+    for first, stop in zip(edges, edges[1:], strict=False):
+        segment = _parsed(payloads[first])
+        if stop - first == 1 or isinstance(segment, Ack) or segment is None:
+            yield from (_parsed(payloads[i]) for i in range(first, stop))
+            continue
+        header = HEADER_SIZE if isinstance(segment, DataSegment) else VALUES_HEADER_SIZE
+        whole = payloads.data[first : stop - 1, header : payloads.sizes[first]].tobytes()
+        last = payloads.data[stop - 1, header : payloads.sizes[stop - 1]].tobytes()
+        yield replace(segment, payload=whole + last, pieces=stop - first)
+
+
+def _following(headers: npt.NDArray[Any], sizes: Ints) -> npt.NDArray[np.bool_]:
+    """Return for each datagram but the first whether its segment follows the one before, which is
+    full: bool[n - 1].
+    """
+    before, here = headers[:-1], headers[1:]
+    start = here["start"].astype(np.int64)
+    same = (before["start"] == here["start"]) & (before["connection"] == here["connection"])
+    same &= before["sequence"].astype(np.int64) + 1 == here["sequence"]
+    data = (start & ~1) == start_of_data(False)
+    same_message = (before["message"] == here["message"]) & (before["count"] == here["count"])
+    index = here["index"].astype(np.int64)
+    same_message &= (before["index"].astype(np.int64) + 1 == index) & (index < here["count"])
+    data &= same_message & (sizes[:-1] == HEADER_SIZE + SEGMENT)
+    # A data segment before the message's last is full, but where values follow.
+    data &= (sizes[1:] == HEADER_SIZE + SEGMENT) | (
+        (sizes[1:] > HEADER_SIZE)
+        & (sizes[1:] < HEADER_SIZE + SEGMENT)
+        & (index + 1 == here["count"])
+    )
+    values = (start == START_OF_VALUES) & (sizes[:-1] == VALUES_HEADER_SIZE + VALUES)
+    values &= (sizes[1:] > VALUES_HEADER_SIZE) & (sizes[1:] <= VALUES_HEADER_SIZE + VALUES)
+    values &= sizes[1:] % 4 == 0
+    return np.asarray(same & (data | values))
+
+
+def _parsed(datagram: bytes) -> DataSegment | ValuesSegment | Ack | None:
+    try:
+        return parse(datagram)
+    except SegmentError:
+        return None
+
+
+def message_bytes(packets: Payloads) -> int:
+    """Return how many bytes of messages datagrams carry; acknowledgements carry none."""
+    sizes, data = packets.sizes, packets.data
+    if data.shape[1] < _START.size:
+        return 0
+    segment = (sizes >= _START.size) & (data[:, 0] == _MAGIC)
+    headers = ((_DATA, _DATA_HEADER.size), (_VALUES, _VALUES_HEADER.size))
+    return sum(
+        int(np.maximum(sizes[segment & (data[:, 1] == kind)] - header, 0).sum())
+        for kind, header in headers
+    )
 
 
 def _values(datagram: bytes) -> ValuesSegment:

@@ -19,8 +19,9 @@ from gradplane.hosts.protocols.actions import (
 )
 from gradplane.hosts.stream import segments
 from gradplane.hosts.stream.incoming import MAX_MESSAGE, Incoming
-from gradplane.hosts.stream.outgoing import Outgoing, Segment
+from gradplane.hosts.stream.outgoing import Outgoing
 from gradplane.hosts.stream.segments import HEADER_SIZE, Ack, DataSegment, ValuesSegment
+from gradplane.hosts.wire.payloads import Payloads
 
 __all__ = ["HEADER_SIZE", "Stream", "StreamError"]
 
@@ -76,16 +77,22 @@ class Stream:
         outgoing.send(data, values)
         return self._pump(peer, outgoing, now)
 
-    def receive(self, peer: Peer, payload: bytes, now: int) -> list[Action]:
-        """Take a datagram from `peer`."""
-        try:
-            segment = segments.parse(payload)
-        except segments.SegmentError:
-            self.refused["malformed"] += 1
-            return []
-        if isinstance(segment, Ack):
-            return self._acknowledged(peer, segment, now)
-        return self._data(peer, segment)
+    def receive(self, peer: Peer, payloads: Payloads, now: int) -> list[Action]:
+        """Take datagrams from `peer`."""
+        actions: list[Action] = []
+        answer: Ack | None = None  # of several acknowledgements the last says it all
+        for segment in segments.parse_batch(payloads):
+            if segment is None:
+                self.refused["malformed"] += 1
+            elif isinstance(segment, Ack):
+                actions += self._acknowledged(peer, segment, now)
+            else:
+                messages, ack = self._data(peer, segment)
+                answer = ack or answer
+                actions += (Received(peer, message) for message in messages)
+        if answer:
+            actions.insert(0, Send(self._port, *peer, Payloads.of([answer.pack()]), answer.tos))
+        return actions
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
         """Handle a timer that ran out; its key is the peer."""
@@ -94,26 +101,28 @@ class Stream:
         if outgoing is None:
             return []
         worst = outgoing.timeout(now)
-        if worst and worst.attempts >= self._max_attempts:
-            return self._fail(key, _unanswered(worst))
+        if worst and worst[0] >= self._max_attempts:
+            return self._fail(key, _unanswered(*worst))
         return self._pump(key, outgoing, now)
 
     def _pump(self, peer: Peer, outgoing: Outgoing, now: int) -> list[Action]:
-        actions: list[Action] = [self._send(peer, data) for data in outgoing.take(now)]
+        actions: list[Action] = [
+            Send(self._port, *peer, batch.payloads, batch.tos) for batch in outgoing.take(now)
+        ]
         deadline = outgoing.deadline()
         timer = CancelTimer(peer) if deadline is None else SetTimer(peer, deadline)
         return [*actions, timer]
 
-    def _data(self, peer: Peer, data: DataSegment | ValuesSegment) -> list[Action]:
+    def _data(
+        self, peer: Peer, data: DataSegment | ValuesSegment
+    ) -> tuple[list[bytes], Ack | None]:
         incoming = self._incoming.get(peer)
         if incoming is None or data.connection > incoming.connection:
             incoming = self._incoming[peer] = Incoming(data.connection, self._connection)
         if data.connection < incoming.connection:
-            self.refused["earlier connection"] += 1
-            return []
-        messages, ack = incoming.receive(data)
-        actions: list[Action] = [self._send(peer, ack)] if ack else []
-        return actions + [Received(peer, message) for message in messages]
+            self.refused["earlier connection"] += data.pieces
+            return [], None
+        return incoming.receive(data)
 
     def _acknowledged(self, peer: Peer, ack: Ack, now: int) -> list[Action]:
         outgoing = self._outgoing.get(peer)
@@ -130,17 +139,10 @@ class Stream:
         self._failures += 1
         return [CancelTimer(peer), Failed(peer, reason)]
 
-    def _send(self, peer: Peer, segment: DataSegment | ValuesSegment | Ack) -> Send:
-        return Send(self._port, *peer, segment.pack(), segment.tos)
-
 
 def _text(peer: Peer) -> str:
     return f"{peer[0]}:{peer[1]}"
 
 
-def _unanswered(segment: Segment) -> str:
-    data = segment.data
-    what = f"segment {data.sequence} of the connection, of values,"
-    if isinstance(data, DataSegment):
-        what = f"message {data.message}, segment {data.index + 1} of {data.count},"
-    return f"no answer: {what} was sent {segment.attempts} times: is its host up and reachable?"
+def _unanswered(attempts: int, place: str) -> str:
+    return f"no answer: {place} was sent {attempts} times: is its host up and reachable?"

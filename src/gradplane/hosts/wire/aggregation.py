@@ -28,6 +28,7 @@ MAX_ROUND = 2**32 - 1
 
 _HEADER = struct.Struct(">BBBBHBBIQI")
 HEADER_SIZE = _HEADER.size
+SLOT_AT, ROUND_AT = 4, 8  # where in the header
 
 
 class Type(IntEnum):

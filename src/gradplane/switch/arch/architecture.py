@@ -39,6 +39,7 @@ class Implementation:
     within the package that is parameter `ingress`). model: a packet's path in the interpreter.
     traffic: the same as machine code. prepare: what is settled about a program when it is loaded,
     in this order. rules: what is refused then, besides externs that are missing or misplaced.
+    sees_queues: whether a program's metadata give away how long packets wait for egress.
     """
 
     externs: Externs
@@ -48,6 +49,7 @@ class Implementation:
     traffic: type[Traffic]
     prepare: Sequence[Prepare] = ()
     rules: Sequence[Rule] = ()
+    sees_queues: Callable[[ir.Program], bool] = lambda program: False
 
 
 @dataclass(frozen=True)

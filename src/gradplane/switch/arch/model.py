@@ -12,11 +12,12 @@ from gradplane.switch.arch.extern_table import ExternCompiler
 from gradplane.switch.interp.frame_layout import Frame
 from gradplane.switch.interp.packet import Packet
 from gradplane.switch.interp.statements import Abort, Statements
-from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Sent, TraceEvent
+from gradplane.switch.interp.trace_events import Copied, Dropped, Entered, Queued, Sent, TraceEvent
 from gradplane.switch.interp.traced_statements import TracedStatements
 from gradplane.switch.interp.user_externs import Implementations, UserExterns
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.control_messages import Digest, Fault
+from gradplane.switch.runtime.egress_queues import NO_QUEUE, QueueTimes, Waiting
 from gradplane.switch.runtime.packet_passes import (
     CLONE_LIMIT,
     CLONED_TOO_OFTEN,
@@ -104,22 +105,32 @@ class Model(ABC, Generic[P]):
 
         `events`, if given, gets what happens. Never raises, whatever the packet.
         """
+        return self._pass(events).run(arrival)
+
+    def depart(self, item: Waiting, times: QueueTimes) -> PassResult:
+        """Run egress of a packet that leaves a queue, and of its clones that do not wait."""
+        return self._pass(item.events).leave_queue(item.departure, times)
+
+    def _pass(self, events: list[TraceEvent] | None) -> Pass[Any]:
         if events is None:
-            return self.new_pass(self._plain, None).run(arrival)
+            return self.new_pass(self._plain, None)
         if self._traced is None:
             self._traced = self.compiled(TracedStatements)
-        return self.new_pass(self._traced, events).run(arrival)
+        return self.new_pass(self._traced, events)
 
 
 class Pass(ABC, Generic[D]):
-    """One arrival's pass: through ingress, then all that is queued through egress."""
+    """One arrival's pass: through ingress, then all that does not wait in a port's queue through
+    egress. `waited`: of the packet in egress, None if it did not wait in a queue."""
 
     def __init__(self, model: Model[Any], events: list[TraceEvent] | None) -> None:
+        self.model = model
         self.state = model.state
         self.groups = model.architecture.groups
         self.events = events
         self.result = PassResult()
         self.queue: deque[D] = deque()
+        self.waited: QueueTimes | None = None
         self.clones = 0
 
     @abstractmethod
@@ -136,12 +147,39 @@ class Pass(ABC, Generic[D]):
             self.ingress(arrival)
         except Abort as abort:
             self.fault(str(abort), abort.detail)
+        return self._empty_queue()
+
+    def leave_queue(self, departure: D, times: QueueTimes) -> PassResult:
+        """Run egress of a packet that waited in a port's queue."""
+        self.queue.append(departure)
+        self.waited = times
+        return self._empty_queue()
+
+    def _empty_queue(self) -> PassResult:
         while self.queue:
             try:
                 self.egress(self.queue.popleft())
             except Abort as abort:
                 self.fault(str(abort), abort.detail)
+            self.waited = None
         return self.result
+
+    def depart(self, port: int, priority: int, departure: D) -> None:
+        """Pass a packet on to egress, by way of the port's queue if it has one."""
+        queues = self.state.links.queues
+        if queues.lacks(port, priority):
+            self.drop(NO_QUEUE)
+        elif not queues.holds(port):
+            self.queue.append(departure)
+        else:
+            now = self.state.clock()
+            item = queues.put(port, priority, now, self.model, departure, self.events)
+            if item is None:
+                self.drop(queues.full(port, priority))
+                return
+            self.result.waiting += 1
+            if self.events is not None:
+                self.events.append(Queued(port, item.priority, item.enqueue_depth))
 
     # -- replicas -------------------------------------------------------------------------------
 

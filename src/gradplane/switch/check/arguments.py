@@ -270,6 +270,8 @@ def match_arguments(
 ) -> list[ast.Expr | None] | None:
     """Return the argument for each parameter, by position or by name; None after an error."""
     params = signature.params
+    if len(given) == len(params) and all(a.name is None and a.expr is not None for a in given):
+        return [a.expr for a in given]
     out: list[ast.Expr | None] = [None] * len(params)
     filled = [False] * len(params)
     index = {p.name: i for i, p in enumerate(params)}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from typing import Any
 
 from gradplane.switch.syntax import ast
 
@@ -12,19 +13,24 @@ _NO_NODES = {"str", "bool", "int", "int | None", "Span", "Span | None", "list[st
 
 def walk(tree: object) -> Iterator[ast.Node]:
     """Yield every node of a tree, or of a list of trees, parents first."""
-    pending = [tree]
-    pop, push = pending.pop, pending.append
+    pending: list[Any] = [tree]
+    pop, push, known = pending.pop, pending.append, _CHILDREN
     while pending:
         item = pop()
-        if isinstance(item, ast.Node):
-            yield item
-            names = _CHILDREN.get(type(item))
-            for name in _children(type(item)) if names is None else names:
-                child = getattr(item, name)
-                if child is not None:
-                    push(child)
-        elif isinstance(item, list | tuple):
+        kind = type(item)
+        if kind is list or kind is tuple:
             pending += item[::-1]
+            continue
+        names = known.get(kind)
+        if names is None:
+            if not isinstance(item, ast.Node):
+                continue
+            names = _children(kind)
+        yield item
+        for name in names:
+            child = getattr(item, name)
+            if child is not None:
+                push(child)
 
 
 _CHILDREN: dict[type[ast.Node], tuple[str, ...]] = {}

@@ -31,10 +31,12 @@ def coerce(c: Checker, e: ast.Expr, target: Type, what: str) -> bool:
     """Convert `e` implicitly to type `target`; report an error if that is not possible."""
     t = e.type
     assert t is not None, e
-    if t == target or ANY in (t, target):
+    if t is target:
         return True
     if isinstance(t, Integer) and isinstance(target, Bits):
         return _constant(c, e, target)
+    if t == target or ANY in (t, target):
+        return True
     if isinstance(t, Integer) and isinstance(target, NewType) and isinstance(_base(target), Bits):
         # p4c accepts it, the specification does not
         c.warn(e, "mismatch", f"P4_16 requires a cast from int to {target}", f"({target}) ...")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
 
 # The forms that entries allow for a key of each match kind, besides a single value.
+_SPECIAL = (ast.Mask, ast.Range, ast.DefaultKey)
 _FORMS = {
     "exact": (),
     "lpm": (ast.Mask, ast.DefaultKey),
@@ -110,9 +111,10 @@ class KeysetChecker:
             self.c.exprs.coerce(part, _number(t), "a masked key")
 
     def _fits_kind(self, e: ast.Expr, kind: str) -> None:
+        if not isinstance(e, _SPECIAL):
+            return
         forms = _FORMS.get(kind)
-        special = isinstance(e, ast.Mask | ast.Range | ast.DefaultKey)
-        if forms is not None and special and not isinstance(e, forms):
+        if forms is not None and not isinstance(e, forms):
             written = {ast.Mask: "a mask", ast.Range: "a range", ast.DefaultKey: "a don't-care"}
             self.c.error(e, f"{written[type(e)]} cannot be given for a key matched {kind}")
         if kind == "lpm" and isinstance(e, ast.Mask) and isinstance(e.mask.const, int):

@@ -17,7 +17,7 @@ from gradplane.switch.check.checker_types import (
 )
 from gradplane.switch.check.expression_text import describe, written_alike
 from gradplane.switch.check.key_names import given_name, key_name
-from gradplane.switch.check.keyset_coverage import Earlier, known_sets
+from gradplane.switch.check.keyset_coverage import Earlier, Known, known_sets
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.ir.types import (
     BOOL,
@@ -66,8 +66,14 @@ class TableChecker:
             if decl.empty_group_action is not None:
                 self._called(decl, decl.empty_group_action, uses)
             self._key_names(decl)
+            only = {
+                r.name for r in decl.actions if any(a.name == "defaultonly" for a in r.annotations)
+            }
             for entry in decl.entries:
                 self._entry(decl, entry, types, uses)
+                if entry.action.name in only:
+                    what = f"action {entry.action.name} is @defaultonly"
+                    self.c.error(entry.action, what)
             self._priorities(decl)
             self._never_matched(decl, types)
             self._properties(decl)
@@ -187,10 +193,12 @@ class TableChecker:
             )
             return
         params = self.c.calls.signature(action).params
-        directed = [p.name for p in params if p.direction]
         data = [p for p in params if not p.direction]
-        repeated, given = _split(ref.args or [], directed, use.bound, len(params))
-        self._bound_again(ref, use, directed, repeated)
+        given = ref.args or []
+        if len(data) < len(params):
+            directed = [p.name for p in params if p.direction]
+            repeated, given = _split(given, directed, use.bound, len(params))
+            self._bound_again(ref, use, directed, repeated)
         args = self._arguments(ref, action.name, data, given)
         for arg in args or []:
             if arg.type != ANY and not self.c.compile_time(arg):
@@ -240,10 +248,6 @@ class TableChecker:
         if decl.key:
             self.c.keysets.entry(entry.keyset, types, [k.match_kind for k in decl.key])
         self._called(decl, entry.action, uses)
-        for ref in decl.actions:
-            only = {a.name for a in ref.annotations}
-            if ref.name == entry.action.name and "defaultonly" in only:
-                self.c.error(entry.action, f"action {ref.name} is @defaultonly")
         self.c.annotations(entry.annotations)
         if entry.priority is not None:
             self.c.exprs.check(entry.priority)
@@ -263,14 +267,15 @@ class TableChecker:
         if not decl.const_entries:
             return  # the control plane may delete the earlier entry
         ordered = any(k.match_kind not in ("exact", "lpm") for k in decl.key)
-        earlier, same = Earlier(), dict[str, int]()
+        earlier, same = Earlier(), dict[tuple[Known, ...] | None, int]()
         for i, entry in enumerate(decl.entries):
             sets = known_sets(entry.keyset, types)
-            at = earlier.cover(sets) if ordered else same.get(str(sets))
+            key = None if sets is None else tuple(sets)
+            at = earlier.cover(sets) if ordered else same.get(key)
             if at is not None and sets is not None:
                 where = f"the entry at {decl.entries[at].span} matches all its values"
                 self.c.warn(entry, "unreachable", "this entry is never matched", where)
-            same.setdefault(str(sets), i)
+            same.setdefault(key, i)
 
     def _priorities(self, decl: ast.TableDecl) -> None:
         written = [e for e in decl.entries if e.priority is not None]

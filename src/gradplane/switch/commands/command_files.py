@@ -15,6 +15,7 @@ from gradplane.switch.commands import (  # noqa: F401 - each registers its comma
     array_commands,
     crc_commands,
     profile_commands,
+    queue_commands,
     replication_commands,
     switch_commands,
     table_commands,

@@ -18,7 +18,6 @@ _PUSH = (
     "a program comes as P4 source: start the switch with it, or push the .p4 over P4Runtime"
     " (SetForwardingPipelineConfig)"
 )
-_NO_QUEUES = "the switch has no queues; shape its interfaces with tc"
 
 # Further commands of simple_switch_CLI, and why they are refused.
 _REFUSED = {
@@ -86,22 +85,6 @@ def get_time_elapsed(target: CommandTarget) -> str:
 def get_time_since_epoch(target: CommandTarget) -> str:
     """Print the microseconds since 1970."""
     return str(time.time_ns() // 1000)
-
-
-@command("PACKETS [PORT [PRIORITY]]")
-def set_queue_depth(
-    target: CommandTarget, packets: str, port: str | None = None, priority: str | None = None
-) -> str:
-    """Without effect: there are no queues."""
-    return f"note: {_NO_QUEUES}"
-
-
-@command("PACKETS_A_SECOND [PORT [PRIORITY]]")
-def set_queue_rate(
-    target: CommandTarget, rate: str, port: str | None = None, priority: str | None = None
-) -> str:
-    """Without effect: there are no queues."""
-    return f"note: {_NO_QUEUES}"
 
 
 def _refusal(name: str, why: str) -> Run:

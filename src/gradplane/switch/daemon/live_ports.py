@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from typing import cast
@@ -14,7 +15,10 @@ from gradplane.switch.ports.packet_loop import Capture, PacketLoop, PacketPort
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.ports.port import Port
 from gradplane.switch.ports.queue_lengths import QueueWatch
+from gradplane.switch.runtime.egress_queues import EgressQueues
 from gradplane.switch.runtime.links import Links
+
+log = logging.getLogger(__name__)
 
 
 class LivePorts:
@@ -27,7 +31,7 @@ class LivePorts:
     def __init__(self, options: SwitchOptions) -> None:
         self._options = options
         self._interfaces = dict(options.interfaces)
-        self.links = Links(self._interfaces or None)
+        self.links = Links(self._interfaces or None, EgressQueues(options.priority_queues))
         self._opened: dict[int, Port] = {}
         self._captures: dict[int, Capture] = {}
         self._watch: LinkWatch | None = None
@@ -59,6 +63,7 @@ class LivePorts:
             lambda: device.busy,
             self._watch,
             self._queues,
+            device,
         )
         return self._loop
 
@@ -121,6 +126,9 @@ class LivePorts:
     def _close(self) -> None:
         if self._loop is not None:
             self._loop.close()
+        lost = self.links.queues.clear()
+        if lost:
+            log.warning("%d packets waited in queues as the switch ended, and are dropped", lost)
         if self._watch is not None:
             self._watch.close()
         if self._queues is not None:

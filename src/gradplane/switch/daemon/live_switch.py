@@ -156,6 +156,7 @@ def make_device(
     device = Device(compiled, start, options.device_id)
     if options.program is not None:
         device.load(_program(options, options.program))
+        _restore(device, options.restore_state)
     return device
 
 
@@ -168,6 +169,16 @@ def _program(options: SwitchOptions, file: Path) -> ir.Program:
     except RpcError as error:
         raise SwitchError(f"{file}: {error.message}") from error
     return load_program(file) if source.compiled else load_source(source)
+
+
+def _restore(device: Device, file: Path | None) -> None:
+    """Start the program with saved state. Raises SwitchError where the file has no such state."""
+    if file is None:
+        return
+    try:
+        device.load_state(_text(file))
+    except RpcError as error:
+        raise SwitchError(f"--restore-state {file}: {error.message}") from error
 
 
 def _run_commands(device: Device, files: Sequence[Path]) -> None:

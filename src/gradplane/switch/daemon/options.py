@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
+from gradplane.switch.runtime.egress_queues import PRIORITIES
 
 PORTS = 512  # of simple_switch
 DROP_PORT = 511
@@ -32,10 +33,8 @@ _IGNORED = {
     "--nanolog": (1, "gradplane trace --at ADDRESS traces packets"),
     "--max-port-count": (1, f"there are {PORTS} ports"),
     "--enable-swap": (0, "a pushed program replaces the one that runs"),
-    "--priority-queues": (1, "the switch has no queues"),
 }
 _REFUSED = {
-    "--restore-state": "state that BMv2 saved cannot be read; give --commands FILE",
     "--use-files": "packets are not read from files; see gradplane stf, or replay them (tcpreplay)",
     "--packet-in": "packets come from interfaces: -i PORT@INTERFACE",
     "--packet-out": "packets go to interfaces: -i PORT@INTERFACE",
@@ -54,8 +53,10 @@ class SwitchOptions:
     externs. interfaces: (port, network interface). pcap: the folder for INTERFACE_in.pcap and
     INTERFACE_out.pcap. engine: None for the default. log_console, log_file: write each packet's
     trace, with its first `dump_bytes`, to stderr or a file. commands: files of commands to run at
-    the start. thrift_port: a second port for `gradplane cli`, on loopback and without TLS.
-    notes: a line for each ignored option, and on unprotected connections.
+    the start. restore_state: state that serialize_state of `gradplane cli` saved, to start with.
+    priority_queues: the queues of each port; None: one, and a packet's priority has no effect.
+    thrift_port: a second port for `gradplane cli`, on loopback and without TLS. notes: a line for
+    each ignored option, and on unprotected connections.
     """
 
     program: Path | None = None
@@ -72,10 +73,12 @@ class SwitchOptions:
     log_level: str = "trace"
     dump_bytes: int = 0
     commands: tuple[Path, ...] = ()
+    restore_state: Path | None = None
     thrift_port: int | None = None
     device_id: int = 0
     cpu_port: int | None = None
     drop_port: int = DROP_PORT
+    priority_queues: int | None = None
     grpc_address: str = DEFAULT_ADDRESS
     tls: ServerTls | None = None
     notes: tuple[str, ...] = ()
@@ -90,11 +93,18 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         program, pcap = pcap, Path()  # --pcap without a folder, before the program
     if parsed.commands and program is None:
         raise OptionError("--commands: commands need a program; give FILE.p4")
-    for file in parsed.commands:
-        if not file.is_file():
-            raise OptionError(f"--commands {file}: there is no such file")
+    state = parsed.restore_state
+    if state is not None and program is None:
+        raise OptionError("--restore-state: state needs a program; give FILE.p4")
+    for option, files in (("--commands", parsed.commands), ("--restore-state", [state])):
+        for file in files:
+            if file is not None and not file.is_file():
+                raise OptionError(f"{option} {file}: there is no such file")
     if parsed.thrift_port is not None and not 1 <= parsed.thrift_port <= 65535:
         raise OptionError(f"--thrift-port {parsed.thrift_port}: not within 1 to 65535")
+    queues = parsed.priority_queues
+    if queues is not None and not 1 <= queues <= PRIORITIES:
+        raise OptionError(f"--priority-queues {queues}: a port has 1 to {PRIORITIES}")
     logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
     check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
@@ -119,10 +129,12 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         log_level=parsed.log_level,
         dump_bytes=parsed.dump_packet_data,
         commands=tuple(parsed.commands),
+        restore_state=parsed.restore_state,
         thrift_port=parsed.thrift_port,
         device_id=parsed.device_id,
         cpu_port=parsed.cpu_port,
         drop_port=parsed.drop_port,
+        priority_queues=parsed.priority_queues,
         grpc_address=parsed.grpc_server_addr,
         tls=tls,
         notes=tuple(notes),
@@ -164,6 +176,8 @@ def _parser() -> argparse.ArgumentParser:
         help="show the first N bytes of each packet, too")  # fmt: skip
     add("--commands", action="append", default=[], type=Path, metavar="FILE",
         help="simple_switch_CLI's commands, or runtime JSON, to run first")  # fmt: skip
+    add("--restore-state", type=Path, metavar="FILE",
+        help="start with what serialize_state saved")  # fmt: skip
     add("--thrift-port", type=int, metavar="PORT",
         help="a second port for gradplane cli; no Thrift")  # fmt: skip
     add("--no-p4", action="store_true", help="start without a program")
@@ -180,6 +194,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--cpu-port", type=int, metavar="PORT", help="the port of packet-ins and packet-outs")
     add("--drop-port", type=int, default=DROP_PORT, metavar="PORT",
         help="the port that mark_to_drop sets")  # fmt: skip
+    add("--priority-queues", type=int, metavar="N", help="queues of each port, 1 to 8")
     return parser
 
 

@@ -51,13 +51,14 @@ class StateEntered(TraceEvent):
 
 @dataclass(frozen=True, slots=True)
 class Extracted(TraceEvent):
-    """A header was extracted. `at`, `bits`: its place in the packet; `fields`: values by name."""
+    """A header was extracted. `at`, `bits`: its place in the packet; `fields`: values by name, None
+    for an element outside its stack."""
 
     kind = "extract"
     header: str
     at: int
     bits: int
-    fields: dict[str, Any]
+    fields: dict[str, Any] | None
 
     def text(self) -> str:
         return f"extract {self.header} ({self.bits} bits at {self.at}): {_fields(self.fields)}"
@@ -152,6 +153,19 @@ class Dropped(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Queued(TraceEvent):
+    """The packet waits in a queue of its port. `depth`: the packets that were in it."""
+
+    kind = "queue"
+    port: int
+    priority: int
+    depth: int
+
+    def text(self) -> str:
+        return f"in queue {self.priority} of port {self.port}, behind {self.depth} packets"
+
+
+@dataclass(frozen=True, slots=True)
 class Sent(TraceEvent):
     kind = "send"
     port: int
@@ -210,7 +224,9 @@ def value_text(value: Any) -> str:
     return str(value)
 
 
-def _fields(fields: dict[str, Any]) -> str:
+def _fields(fields: dict[str, Any] | None) -> str:
+    if fields is None:  # an element outside its stack
+        return "into nothing"
     return ", ".join(f"{name} {value_text(value)}" for name, value in fields.items())
 
 

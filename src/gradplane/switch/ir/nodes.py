@@ -256,7 +256,8 @@ class CallExtern(Stmt):
     `args` has an expression for each in parameter (and directionless one) and an LValue for each
     out and inout parameter; `directions` says which. `result` takes the return value. A constant
     of an enum type is passed by its name, as a String constant ("crc32"). `declared_type_args`: as
-    those of an ExternInstance.
+    those of an ExternInstance. `calculation`: the name that the control plane has for a hash; "":
+    by its place in the program.
     """
 
     instance: ExternInstance | None
@@ -266,6 +267,7 @@ class CallExtern(Stmt):
     result: LValue | None = None
     type_args: list[Type] = field(default_factory=list)
     declared_type_args: list[Type] = field(default_factory=list)
+    calculation: str = ""
 
 
 @dataclass(slots=True, eq=False)

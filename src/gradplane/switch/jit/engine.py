@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import logging
+import struct
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +15,7 @@ import numpy as np
 from gradplane.switch.interp.trace_events import log_message
 from gradplane.switch.interp.user_externs import UserExterns
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.jit.entry_points import NODE, NODE_META, Pipeline
+from gradplane.switch.jit.entry_points import NODE, NODE_META, WAITING, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import (
     REGISTERS,
@@ -38,10 +39,15 @@ from gradplane.switch.jit.user_extern_calls import WORD, Callback
 from gradplane.switch.jit.value_layout import Layouts
 from gradplane.switch.jit.value_transfer import Read, reader
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn
+from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
 from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, PassResult
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
+
+_HEAD = struct.Struct("=qqq")  # of a packet that waits: whole, port, priority
+_TIMES = struct.Struct("=qqqq")
+_UNLIMITED = 1 << 62
 
 Report = tuple[int, Callable[[], None]]  # cause, the function that reports it
 
@@ -76,11 +82,13 @@ class Engine:
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         self._process = self._native.function("process", *[pointer] * 4, number)
         self._once = self._native.function("once", pointer, number, number, number, pointer, number)
+        self._depart = self._native.function("depart", pointer, number)
         self._at = self._module.words
         self._words = _words(self._native.address("state"), len(self._at))
         self._out = VectorTransfer(self._words, self._at["out:data"])
         release = self._native.function("release")
         weakref.finalize(self, _release, self._native, release, self._out).atexit = False
+        self._now = state.start
         self._kept: list[Any] = []  # what native code points to
         self._user_externs: Callback | None = None
         if user_externs is not None:
@@ -111,16 +119,38 @@ class Engine:
             ctypes.cast(ctypes.c_char_p(data), ctypes.c_void_p), len(data), arrival.port,
             arrival.kind, meta, arrival.passes,
         )  # fmt: skip
+        return self._result()
+
+    def depart(self, items: Sequence[tuple[Waiting, QueueTimes]]) -> PassResult:
+        """Run egress of packets that leave queues, and of their clones that do not wait."""
+        self._prepare()
+        records = bytearray()
+        for item, times in items:
+            start = len(records)
+            records += item.departure
+            _TIMES.pack_into(
+                records, start + WAITING["enq_timestamp"],
+                times.enq_timestamp, times.enq_qdepth, times.deq_timedelta, times.deq_qdepth,
+            )  # fmt: skip
+        self._depart(_address(records), len(items))
+        return self._result()
+
+    def _result(self) -> PassResult:
         again = self._again()
-        return PassResult(_outputs(self._finish()), again)
+        before = self.state.links.queues.waiting
+        outputs = _outputs(self._finish())
+        return PassResult(outputs, again, self.state.links.queues.waiting - before)
 
     def _prepare(self) -> None:
         """Update native memory from the state: time, groups, value sets, changed tables."""
         state = self.state
-        now = state.clock()
+        self._now = now = state.clock()
         self._set("now", now)
         self._set("microseconds", (now - state.start) // 1000)
         self._set("logging", int(log.isEnabledFor(logging.INFO)))
+        queues = state.links.queues
+        self._set("queues engaged", queues.engaged)
+        self._set("priority queues", queues.priorities or _UNLIMITED)
         self._out.prepare()
         for refresh in self._refresh:
             refresh()
@@ -145,10 +175,21 @@ class Engine:
             messages = sorted(messages + arrived, key=lambda message: message[0])
         for _, report in messages:
             report()
+        self._put_into_queues(self._emptied("waiting"))
         self._count_drops()
         if self._user_externs is not None:
             self._user_externs.raise_again()
         return rows, out
+
+    def _put_into_queues(self, records: bytes) -> None:
+        """Put packets into the queues of their ports."""
+        at, queues, now = 0, self.state.links.queues, self._now
+        while at < len(records):
+            whole, port, priority = _HEAD.unpack_from(records, at)
+            record = records[at : at + whole]
+            if queues.put(port, priority, now, self, record) is None:
+                self.state.drops[queues.full(port, priority)] += 1
+            at += whole
 
     def _again(self) -> list[Arrival]:
         nodes, size = self._emptied("again"), self._pipeline.node_size
@@ -259,6 +300,7 @@ class Engine:
             self._point(meter_word(meter.name), meter.memory)
         self._point(RNG, state.rng.state)
         self._point("queued", state.links.queued)
+        self._point("port queues", state.links.queues.flags)
         for crc in state.crcs.values():
             self._point(crc_word(crc.name), crc.memory)
         if self._user_externs is not None:

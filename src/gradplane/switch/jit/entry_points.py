@@ -2,11 +2,13 @@
 
 process(ptr ports, ptr data, ptr starts, ptr ends, i64 count): packets and all that they cause.
 once(ptr data, i64 size, i64 port, i64 kind, ptr meta, i64 passes): one pass.
+depart(ptr records, i64 count): egress of packets that leave queues of the switch's own.
 release(): frees what the code allocated.
 
 Packets that leave are appended to vector `out`, with a record (port, end in `out`, cause) in
 `sent`. Those for a further pass are in vector `again`, as nodes: bytes (ptr, capacity, length),
-kind, port, passes, metadata.
+kind, port, passes, metadata. Those that wait in a queue are in vector `waiting`, as records: a head
+(WAITING), the architecture's record of the packet, the packet's bytes.
 """
 
 from __future__ import annotations
@@ -20,10 +22,16 @@ from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs, Site, post
 from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.runtime.egress_queues import NO_QUEUE
 from gradplane.switch.runtime.packet_passes import no_such_group
 
 NODE = {"data": 0, "capacity": 8, "length": 16, "kind": 24, "port": 32, "passes": 40}
 NODE_META = 48
+WAITING = {"whole": 0, "port": 8, "priority": 16, "size": 24, "enq_timestamp": 32, "enq_qdepth": 40,
+           "deq_timedelta": 48, "deq_qdepth": 56}  # fmt: skip
+"""The head of a packet that waits. `whole`: bytes of the record, `size`: of the packet. The last
+four are set when it leaves."""
+WAITING_HEAD = 64
 ARRIVE = [("ptr", "%data"), ("i64", "%size"), ("i64", "%port"), ("i64", "%kind"),
           ("ptr", "%meta"), ("i64", "%passes")]  # fmt: skip
 
@@ -57,6 +65,7 @@ class EntryPoints(ABC):
         self.blocks()
         self._make_node()
         self.arrive()
+        self.depart()
         self._process()
         self._again()
         self._once()
@@ -73,11 +82,15 @@ class EntryPoints(ABC):
         """Write void arrive(ARRIVE): one pass of a packet; the metadata may be null."""
 
     @abstractmethod
+    def depart(self) -> None:
+        """void depart(ptr records, i64 count): egress of packets that waited."""
+
+    @abstractmethod
     def memory(self) -> dict[str, int]:
         """Return the packets' memory: state word -> bytes."""
 
     def all_drops(self) -> dict[str, str]:
-        return {**self.drops, "beyond": no_such_group(self.unit.groups)}
+        return {**self.drops, "beyond": no_such_group(self.unit.groups), "no queue": NO_QUEUE}
 
     @property
     def node_size(self) -> int:

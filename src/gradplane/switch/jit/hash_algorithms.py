@@ -87,8 +87,10 @@ def ones_sum(f: Function, total: Operand) -> Operand:
 
 
 def words_sum(unit: Unit, exact: bool = False) -> str:
-    """i64 sum(ptr, i64 length) of the big-endian 16-bit words; an odd last byte is a high half. If
-    it need not be exact, a number with the same ones' complement sum."""
+    """Return the name of i64 sum(ptr, i64 length), the sum of the big-endian 16-bit words.
+
+    An odd last byte is a high half. Unless `exact`, the function returns any number with the same
+    ones' complement sum."""
     name = "sum16.exact" if exact else "sum16"
     if unit.module.has(name):
         return name

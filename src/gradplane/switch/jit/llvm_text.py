@@ -148,7 +148,7 @@ class Function:
         return self.op(f"select i1 {cond}, {kind} {a}, {kind} {b}")
 
     def load(self, kind: str, address: Operand, align: int = 0, region: str = "") -> Operand:
-        """`region`: of memory that no access with another region touches."""
+        """Load a value; `region`: memory that no access with another region touches."""
         tag = self.module.region(region)
         return self.op(f"load {kind}, ptr {address}{_align(align)}{tag}")
 

@@ -1,4 +1,4 @@
-"""From LLVM assembly to machine code for this computer, with a cache on disk.
+"""Compilation of LLVM assembly to machine code for this computer, with a cache on disk.
 
 A cached object's name is a hash of all that it depends on: the assembly, LLVM's and llvmlite's
 versions, the processor and its features.

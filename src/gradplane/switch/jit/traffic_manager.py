@@ -7,10 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from gradplane.switch.jit import native_vectors
-from gradplane.switch.jit.entry_points import EntryPoints
+from gradplane.switch.jit.entry_points import WAITING, WAITING_HEAD, EntryPoints
 from gradplane.switch.jit.headers import clear_rest, copy_bits
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import Context
+from gradplane.switch.runtime.egress_queues import QUEUES
 from gradplane.switch.runtime.packet_passes import (
     CLONE_LIMIT,
     CLONED_TOO_OFTEN,
@@ -21,7 +22,13 @@ from gradplane.switch.runtime.packet_passes import (
 
 
 class Traffic(EntryPoints):
-    """Writes a packet's path between its blocks; architectures derive from it."""
+    """Writes what happens to a packet between its blocks; an architecture derives from it.
+
+    record_size: bytes of the architecture's record of a packet between ingress and egress; 0 for an
+    architecture without egress.
+    """
+
+    record_size = 0
 
     # -- small functions ------------------------------------------------------------------------
 
@@ -54,6 +61,10 @@ class Traffic(EntryPoints):
         with f.when(f.compare("uge", "i64", "%passes", PASS_LIMIT)):
             self.fault(f, self.externs.fault(TOO_OFTEN))
             f.ret()
+        self._start_empty(f)
+
+    @staticmethod
+    def _start_empty(f: Function) -> None:
         native_vectors.set_length(f, "queue", 0)
         native_vectors.set_length(f, "digests", 0)
         f.store("i64", 0, f.word_address("clones"), 8)
@@ -68,16 +79,95 @@ class Traffic(EntryPoints):
 
     # -- the queue of packets that wait for egress ----------------------------------------------
 
-    def enqueue(
-        self, f: Function, size: int, places: Mapping[str, int], fields: Mapping[str, Operand | int]
+    def new_record(
+        self, f: Function, places: Mapping[str, int], fields: Mapping[str, Operand | int]
     ) -> Operand:
-        """Append a record of `size` bytes with these fields, i64 at their places; return its
-        address, for what else it holds."""
-        record = native_vectors.reserve(f, "queue", size)
+        """Begin a record with these fields, i64 at their places; return its address, for what else
+        it holds. `enqueue` takes it into the queue."""
+        record = native_vectors.reserve(f, "queue", self.record_size)
         for name, value in fields.items():
             f.store("i64", value, f.add(record, places[name]), 8)
-        native_vectors.extend(f, "queue", size)
         return record
+
+    def enqueue(
+        self, f: Function, record: Operand, port: Operand, priority: Operand, data: Operand,
+        size: Operand,
+    ) -> None:  # fmt: skip
+        """Pass a packet on to egress, by way of the port's queue if it has one. data, size: the
+        packet's bytes, if it has to wait."""
+        end = f.label()
+        with f.when(self.engaged(f)):
+            if not self.module.has("hold"):
+                self._hold()
+            args = (("ptr", record), ("i64", port), ("i64", priority), ("ptr", data), ("i64", size))
+            held = f.call("i1", "hold", *args)
+            with f.when(held):
+                f.go(end)
+        native_vectors.extend(f, "queue", self.record_size)
+        f.at(end)
+
+    @staticmethod
+    def engaged(f: Function) -> Operand:
+        """Return whether ports have queues of the switch's own."""
+        return f.compare("ne", "i64", f.word("queues engaged", "i64"), 0)
+
+    def _hold(self) -> None:
+        """i1 hold(ptr record, i64 port, i64 priority, ptr data, i64 size): copies a packet to
+        `waiting` if its port has queues, or drops it if it has none of the priority; gives 1 then.
+        """
+        params = [("ptr", "%record"), ("i64", "%port"), ("i64", "%priority"), ("ptr", "%data"),
+                  ("i64", "%size")]  # fmt: skip
+        f = self.module.function("hold", "i1", params, attributes="noinline ")
+        with f.when(f.compare("uge", "i64", "%port", QUEUES)):
+            f.ret("false")
+        with f.when(f.compare("uge", "i64", "%priority", f.word("priority queues", "i64"))):
+            self.count_drop(f, "no queue")
+            f.ret("true")
+        flag = f.load("i64", f.item(f.word("port queues"), "i64", "%port"), 8)
+        with f.when(f.compare("eq", "i64", flag, 0)):
+            f.ret("false")
+        fixed = WAITING_HEAD + self.record_size
+        whole = f.binary("add", "i64", "%size", fixed + 15)
+        whole = f.binary("and", "i64", whole, -16)
+        head = native_vectors.reserve(f, "waiting", whole)
+        values = {"whole": whole, "port": "%port", "priority": "%priority", "size": "%size"}
+        for name, value in values.items():
+            f.store("i64", value, f.add(head, WAITING[name]), 8)
+        f.copy(f.add(head, WAITING_HEAD), "%record", self.record_size)
+        f.copy(f.add(head, fixed), "%data", "%size")
+        native_vectors.extend(f, "waiting", whole)
+        f.ret("true")
+
+    def restore(self, f: Function, record: Operand, head: Operand, data: Operand) -> None:
+        """Complete the record of a packet that waited, with its bytes at `data`."""
+        raise AssertionError("an architecture without egress has no queues")
+
+    def departures(self, f: Function) -> None:
+        """Pass all that is queued through egress, and what egress queues."""
+        raise AssertionError("an architecture without egress has no queues")
+
+    def depart(self) -> None:
+        params = [("ptr", "%records"), ("i64", "%count")]
+        f = self.module.function("depart", "void", params, exported=True)
+        native_vectors.set_length(f, "again", 0)
+        native_vectors.set_length(f, "waiting", 0)
+        if self.record_size:
+            self._depart(f)
+        f.ret()
+
+    def _depart(self, f: Function) -> None:
+        at = f.variable("i64", 0)
+        with f.count("%count") as i:
+            f.store("i64", i, f.word_address("cause"), 8)
+            self._start_empty(f)
+            head = f.add("%records", at.get())
+            at.increase(f.load("i64", head, 8))
+            waited = f.add(head, WAITING_HEAD)
+            record = native_vectors.reserve(f, "queue", self.record_size)
+            f.copy(record, waited, self.record_size)
+            self.restore(f, record, head, f.add(waited, self.record_size))
+            native_vectors.extend(f, "queue", self.record_size)
+            self.departures(f)
 
     @contextmanager
     def queued(self, f: Function, size: int) -> Iterator[Operand]:

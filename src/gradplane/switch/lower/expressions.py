@@ -48,6 +48,8 @@ class ExpressionLowering(Frame):
         return out
 
     def _constant(self, e: ast.Expr) -> ir.Expr:
+        if type(e.type) is Bits and type(e.const) is int:
+            return ir.Const(e.type, e.const)
         t = self.type_of(e)
         if isinstance(e.const, EnumValue):
             return ir.Const(CODE, self.p.member_code(e.const))

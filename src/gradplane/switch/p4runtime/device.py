@@ -94,6 +94,24 @@ class Device:
                 if pipeline is self.pipeline:  # not replaced while waiting for the lock
                     return pipeline.switch.process_spans(ports, data, starts, ends)
 
+    def next_departure(self) -> int | None:
+        """Return when a packet may leave a queue next; None while none waits."""
+        pipeline = self.pipeline
+        if pipeline is None or not pipeline.state.links.queues.waiting:
+            return None
+        with pipeline.switch.lock:
+            return pipeline.state.links.queues.next_departure()
+
+    def poll(self) -> Sent:
+        """Run egress of the packets whose queues let them go by now; return those that leave."""
+        while True:
+            pipeline = self.pipeline
+            if pipeline is None:
+                return sent(())
+            with pipeline.switch.lock:
+                if pipeline is self.pipeline:  # not replaced while waiting for the lock
+                    return sent((0, *output) for output in pipeline.switch.poll())
+
     def load(self, program: ir.Program) -> None:
         """Run a program that was not pushed but given on the command line, for example."""
         self.commit(self._pipeline(program, p4r.ForwardingPipelineConfig()))

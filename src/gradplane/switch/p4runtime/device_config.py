@@ -49,7 +49,7 @@ class Source:
 
     @property
     def compiled(self) -> bool:
-        """Whether it is BMv2's JSON."""
+        """True if it is BMv2's JSON."""
         return self.file.endswith(".json")
 
     def lines(self) -> dict[str, list[str]]:

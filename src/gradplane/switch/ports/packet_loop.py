@@ -18,6 +18,7 @@ from typing import Protocol
 
 import numpy as np
 
+from gradplane.switch.ports.departure_timer import DepartureTimer
 from gradplane.switch.ports.kernel_batches import BATCH, Arrivals, Bytes, Departures, Ints
 from gradplane.switch.ports.link_state import LinkWatch
 from gradplane.switch.ports.pcap import PcapWriter
@@ -48,6 +49,16 @@ class PacketPort(Protocol):
     def close(self) -> None: ...
 
 
+class QueuedPackets(Protocol):
+    """The packets in the switch's own queues; p4runtime.device.Device has them."""
+
+    def next_departure(self) -> int | None:
+        """Return when one may leave next, by time.monotonic_ns; None while none waits."""
+
+    def poll(self) -> tuple[Ints, Bytes]:
+        """Return those that leave by now, as `Process` does."""
+
+
 @dataclass(slots=True)
 class Capture:
     """The pcap files of one port."""
@@ -68,7 +79,7 @@ class PacketLoop:
     in `faults`; packets to a port that does not exist are counted in `nowhere`. While `busy`
     reports a controller's request in progress and packets arrive without a pause, the loop makes
     pauses: the request gets a share of the processor under any load. `links` watches the ports'
-    links, `queues` their queues.
+    links, `queues` the queues of their interfaces; `queued` are packets in the switch's own.
     """
 
     ports: MutableMapping[int, PacketPort]
@@ -77,11 +88,13 @@ class PacketLoop:
     busy: Callable[[], bool] = lambda: False
     links: LinkWatch | None = None
     queues: QueueWatch | None = None
+    queued: QueuedPackets | None = None
     faults: int = 0
     nowhere: int = 0
     _wake: int = field(default_factory=lambda: os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC))
     _arrivals: Arrivals = field(default_factory=Arrivals)
     _departures: Departures = field(default_factory=Departures)
+    _timer: DepartureTimer = field(default_factory=DepartureTimer)
     _epoll: select.epoll = field(default_factory=select.epoll)
     _numbers: dict[int, int] = field(default_factory=dict)  # ports by descriptor
     _columns: dict[int, Ints] = field(default_factory=dict)  # a batch of each port's number
@@ -95,10 +108,15 @@ class PacketLoop:
             self._register(number)
         if self.links is not None:
             self._epoll.register(self.links, select.EPOLLIN)
+        self._epoll.register(self._timer, select.EPOLLIN)
         while not self._stopped:
+            self._timer.set(self._next_departure())
             for descriptor, _ in self._epoll.poll():
                 if descriptor in self._numbers:
                     self._take(self._numbers[descriptor])
+                    self._depart()
+                elif descriptor == self._timer.fileno():
+                    self._depart()
                 elif descriptor == self._wake:
                     self._change()
                 elif self.links is not None:
@@ -111,6 +129,7 @@ class PacketLoop:
 
     def close(self) -> None:
         self._epoll.close()
+        self._timer.close()
         os.close(self._wake)
 
     def add(
@@ -154,7 +173,9 @@ class PacketLoop:
         self._epoll.register(descriptor, select.EPOLLIN)
 
     def send(self, outputs: Outputs) -> None:
-        """Send packets through their ports, from any thread."""
+        """Send packets through their ports, from any thread, and heed those put into queues."""
+        if self._next_departure() is not None:
+            os.eventfd_write(self._wake, 1)
         if outputs:
             ends = np.cumsum([len(packet) for _, packet in outputs])
             rows = np.array([[p, e, 0] for (p, _), e in zip(outputs, ends, strict=True)])
@@ -195,6 +216,20 @@ class PacketLoop:
             log.exception(text, number, ", ".join(shown), more)
         if count == BATCH and self.busy():
             time.sleep(_PAUSE)
+
+    def _next_departure(self) -> int | None:
+        return None if self.queued is None else self.queued.next_departure()
+
+    def _depart(self) -> None:
+        """Send the packets whose queues let them go by now."""
+        due = self._next_departure()
+        if due is not None and due <= time.monotonic_ns():
+            assert self.queued is not None
+            try:
+                self._send(*self.queued.poll(), self._departures)
+            except Exception:
+                self.faults += 1
+                log.exception("processing failed of packets that left a queue")
 
     def _send(self, rows: Ints, data: Bytes, departures: Departures) -> None:
         """Send port by port; each port's packets stay in order."""

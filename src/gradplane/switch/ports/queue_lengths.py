@@ -12,7 +12,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Protocol
 
-from gradplane.switch.runtime.links import QUEUES, Links
+from gradplane.switch.runtime.egress_queues import QUEUES
+from gradplane.switch.runtime.links import Links
 
 INTERVAL = 0.001
 """Seconds between two looks at the queues; a look takes about 30 microseconds."""

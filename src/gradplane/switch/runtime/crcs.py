@@ -2,8 +2,9 @@
 
 As in p4c and simple_switch, each call of `hash` is a separate calculation, named calc,
 calc_0, calc_1 and so on: first the calls in actions of tables, in source order, then those in the
-controls. A calculation starts out as the standard CRC. (Parameters as in R. Williams, A Painless
-Guide to CRC Error Detection Algorithms, 1993.)
+controls. A program that was compiled elsewhere brings the names with it, and may use a calculation
+in several calls. A calculation starts out as the standard CRC. (Parameters as in R. Williams, A
+Painless Guide to CRC Error Detection Algorithms, 1993.)
 """
 
 from __future__ import annotations
@@ -82,7 +83,8 @@ def custom_crcs(program: ir.Program) -> dict[ir.CallExtern, tuple[str, int]]:
         algorithm = call.args[1]
         name = str(algorithm.value) if isinstance(algorithm, ir.Const) else ""
         if name in WIDTHS:
-            found[call] = (f"calc_{i - 1}" if i else "calc", WIDTHS[name])
+            by_place = f"calc_{i - 1}" if i else "calc"
+            found[call] = (call.calculation or by_place, WIDTHS[name])
     return found
 
 

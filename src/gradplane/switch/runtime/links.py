@@ -1,4 +1,4 @@
-"""The links of the ports: which are down, and how many packets wait for each."""
+"""The ports' links: which are down, how many packets wait for each, and the queues before them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from gradplane.switch.runtime.egress_queues import QUEUES, EgressQueues
 from gradplane.switch.runtime.replicas import Replica
-
-QUEUES = 512
-"""Ports whose queues are known: 0 to 511."""
 
 
 class Links:
@@ -18,13 +16,17 @@ class Links:
 
     `ports`: those that exist, None if unknown. `down`: those without a link; the set is replaced as
     a whole, so that any thread may change it. `queued`: the packets that wait at each port's
-    interface, by its number, zero where that is unknown; native code reads the array.
+    interface, by its number, zero where that is unknown; native code reads the array. `queues`: the
+    switch's own queues.
     """
 
-    def __init__(self, ports: Iterable[int] | None = None) -> None:
+    def __init__(
+        self, ports: Iterable[int] | None = None, queues: EgressQueues | None = None
+    ) -> None:
         self.ports = None if ports is None else frozenset(ports)
         self.down: frozenset[int] = frozenset()
         self.queued: npt.NDArray[np.int64] = np.zeros(QUEUES, dtype=np.int64)
+        self.queues = queues or EgressQueues()
 
     def set(self, port: int, up: bool) -> None:
         self.down = self.down - {port} if up else self.down | {port}

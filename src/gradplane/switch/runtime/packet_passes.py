@@ -36,10 +36,12 @@ class Arrival:
 
 @dataclass(slots=True)
 class PassResult:
-    """The packets that leave after one pass, and those that are resubmitted or recirculated."""
+    """The packets that leave after one pass, those that are resubmitted or recirculated, and the
+    number of those that wait in a queue of the switch's own."""
 
     outputs: list[Output] = field(default_factory=list)
     again: list[Arrival] = field(default_factory=list)
+    waiting: int = 0
 
 
 def no_such_group(groups: int) -> str:

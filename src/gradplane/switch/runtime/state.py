@@ -61,7 +61,9 @@ class State:
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
         self.nodes = MulticastNodes(self.multicast, self.clone_sessions)
-        self.crcs = {call: CustomCrc(*crc) for call, crc in custom_crcs(program).items()}
+        crcs = custom_crcs(program)
+        named = {crc: CustomCrc(*crc) for crc in crcs.values()}
+        self.crcs = {call: named[crc] for call, crc in crcs.items()}
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason

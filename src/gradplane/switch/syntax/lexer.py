@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from gradplane.switch.source import Reporter, Span
 from gradplane.switch.syntax.preprocess import Piece
@@ -131,6 +132,9 @@ class _Lexer:
         piece, emit = self._piece, self._tokens.append
         text, file, line = piece.text, piece.file, piece.line
         shift = piece.column  # column of offset 0 of this line
+        use = None  # the place of all tokens of a macro use
+        if piece.width is not None:
+            use = Span(file, line, piece.column, piece.column + piece.width)
         pattern = _TOKEN_BY_LINE if len(_quotes(text)) % 2 else _TOKEN
         for match in pattern.finditer(text):
             group = match.lastgroup
@@ -142,10 +146,7 @@ class _Lexer:
                 shift = 1 - end
                 continue
             found = match[group]
-            if piece.width is None:
-                span = Span(file, line, shift + end - len(found), shift + end)
-            else:
-                span = Span(file, piece.line, piece.column, piece.column + piece.width)
+            span = use or Span(file, line, shift + end - len(found), shift + end)
             if group == "operator":
                 emit(Token(found, found, span, joined=found == ">" and text[end : end + 1] == ">"))
             elif group == "name":
@@ -161,16 +162,13 @@ class _Lexer:
                 emit(Token("bad", found, span))
 
     def _integer(self, text: str, span: Span) -> tuple[int, int | None, bool]:
-        match = _INTEGER.fullmatch(text)
-        group = match.lastindex if match else None
-        digits = match[group].replace("_", "") if match and group else ""
-        if not match or not group or not digits or len(text) > MAX_DIGITS:
+        value = _integer(text)
+        if value is None:
             shown = text if len(text) <= 40 else text[:37] + "..."
             hint = "like 255, 0xFF, 0b1010, 1_000, 8w255 (8 bits) or 8s0x7F (8 bits, signed)"
             self._reporter.error(span, f'"{shown}" is not an integer', hint)
             return 0, None, False
-        width = int(match[1]) if match[1] else None
-        return int(digits, _BASES[group]), width, match[2] == "s"
+        return value
 
     def _string(self, text: str, span: Span) -> Token:
         if len(text) < 2 or not text.endswith('"') or _ends_in_escape(text):
@@ -179,6 +177,18 @@ class _Lexer:
         text = _CONTINUED.sub("", text)
         value = _ESCAPE.sub(lambda m: "\n" if m[1] == "n" else m[1], text[1:-1])
         return Token("text", text, span, value)
+
+
+@lru_cache(maxsize=4096)
+def _integer(text: str) -> tuple[int, int | None, bool] | None:
+    """Return an integer's value, width and sign; None if it is none."""
+    match = _INTEGER.fullmatch(text)
+    group = match.lastindex if match else None
+    digits = match[group].replace("_", "") if match and group else ""
+    if not match or not group or not digits or len(text) > MAX_DIGITS:
+        return None
+    width = int(match[1]) if match[1] else None
+    return int(digits, _BASES[group]), width, match[2] == "s"
 
 
 def _ends_in_escape(text: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from copy import copy
 from typing import Any, NoReturn
 
 import pcpp
@@ -34,7 +34,10 @@ class MacroExplosion(MacroError):
 
 
 class _Token:
-    """A pcpp token that is copied fast: pcpp copies each token of a macro at each use."""
+    """A pcpp token that is copied fast. `made_by`: the macros that it comes from, which do not
+    expand it again."""
+
+    made_by: tuple[str, ...] = ()
 
     def __init__(self, attributes: dict[str, Any]) -> None:
         self.__dict__.update(attributes)
@@ -44,10 +47,28 @@ class _Token:
 
 
 class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
+    """pcpp, with an expansion of its own: pcpp scans and copies each token of an expansion once
+    more for each macro around it. Tokens other than names are shared between expansions, never
+    changed.
+    """
+
+    budget = 0
+    unclosed = False  # a list of arguments did not end within the last expansion
+    around: tuple[str, ...] = ()  # the macros around the use whose arguments are expanded
+
     def on_error(self, file: object, line: object, msg: str) -> NoReturn:
         raise MacroError(msg)
 
-    def expand_macros(self, tokens: list[Any], expanding_from: Any = ()) -> list[Any]:
+    def expand_macros(
+        self, tokens: list[Any], expanding_from: tuple[str, ...] | None = None
+    ) -> list[Any]:
+        """Return the expansion of tokens; the list may be changed.
+
+        expanding_from: the macros around them, which do not expand again; None: those around the
+        use of which they are an argument.
+        """
+        if expanding_from is None:
+            expanding_from = self.around
         if len(expanding_from) > MAX_NESTING:
             raise MacroError(f"macros are nested deeper than {MAX_NESTING} levels")
         self.budget -= len(tokens)
@@ -56,7 +77,161 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
         names = {token.value for token in tokens if token.type == self.t_ID}
         if names.isdisjoint(self.macros) and names.isdisjoint(BUILT_IN):
             return tokens
-        return list(super().expand_macros(tokens, list(expanding_from)))
+        i = 0
+        while i < len(tokens):
+            token = tokens[i]
+            if token.type != self.t_ID:
+                i += 1
+            elif token.value in self.macros and token.value not in (
+                *token.made_by,
+                *expanding_from,
+            ):
+                i = self._replaced(tokens, i, (*expanding_from, token.value))
+            else:
+                if token.value in BUILT_IN:
+                    self._number(token)
+                i += 1
+        return tokens
+
+    def _replaced(self, tokens: list[Any], at: int, expanding_from: tuple[str, ...]) -> int:
+        """Expand the use of a macro in place; return the position from which to scan on."""
+        token = tokens[at]
+        macro, end = self.macros[token.value], at + 1
+        if macro.arglist is None:
+            body = self._joined(macro)
+        else:
+            opening = self._after_blanks(tokens, end)
+            if opening == len(tokens) or tokens[opening].value != "(":
+                return opening
+            args, end = self._arguments(tokens, opening, macro)
+            if not end:
+                self.unclosed = True
+                return len(tokens)
+            outer, self.around = self.around, expanding_from[:-1]
+            body = self.macro_expand_args(macro, args)
+            self.around = outer
+        self.unclosed = False
+        made = self.expand_macros(body, expanding_from)
+        for other in made:
+            if other.type == self.t_ID:
+                other.made_by = (*other.made_by, token.value)
+        # It is expanded already, but for a name at its end whose arguments follow the use, or one
+        # whose arguments end behind the use.
+        last = 0 if self.unclosed else len(made)
+        while last and made[last - 1].type in self.t_WS:
+            last -= 1
+        if last and made[last - 1].type == self.t_ID:
+            last -= 1
+        if macro.arglist is not None and end < len(tokens) and tokens[end].type == self.t_ID:
+            made.append(_Token(vars(tokens[end]) | {"type": self.t_SPACE, "value": " "}))
+        tokens[at:end] = made
+        return at + last
+
+    def _after_blanks(self, tokens: list[Any], at: int) -> int:
+        while at < len(tokens) and tokens[at].type in self.t_WS:
+            at += 1
+        return at
+
+    def _arguments(
+        self, tokens: list[Any], opening: int, macro: Any
+    ) -> tuple[list[list[Any]], int]:
+        """Return a use's arguments, and where it ends; 0 if it does not."""
+        given, end, starts = self._listed(tokens, opening)
+        if not end:
+            return [], 0
+        wanted = len(macro.arglist)
+        if macro.variadic:
+            if len(given) < wanted - 1:
+                plural = "s" if wanted > 2 else ""
+                self.on_error(
+                    "", 0, f"Macro {macro.name} must have at least {wanted - 1} argument{plural}"
+                )
+            if len(given) >= wanted:
+                given[wanted - 1 :] = [tokens[starts[wanted - 1] : end - 1]]
+        elif (given != [[]] or wanted > 1) and len(given) != wanted:
+            self.on_error(
+                "", 0, f"Macro {macro.name} requires {wanted} arguments but was passed {len(given)}"
+            )
+        return given + [[] for _ in range(wanted - len(given))], end
+
+    def _listed(self, tokens: list[Any], opening: int) -> tuple[list[list[Any]], int, list[int]]:
+        """Return the parts between commas, without blanks around them, the end of the list behind
+        `opening` (0 if there is none), and where the parts start."""
+        parts: list[list[Any]] = [[]]
+        starts, depth = [opening + 1], 1
+        for at in range(opening + 1, len(tokens)):
+            token = tokens[at]
+            if token.value == ")":
+                depth -= 1
+                if not depth:
+                    return [self.tokenstrip(part) for part in parts], at + 1, starts
+            elif token.value == "(":
+                depth += 1
+            elif token.value == "," and depth == 1:
+                parts.append([])
+                starts.append(at + 1)
+                continue
+            parts[-1].append(token)
+        return [], 0, []
+
+    def macro_expand_args(self, macro: Any, args: list[list[Any]]) -> list[Any]:
+        """Return a macro's body with its arguments, which are expanded, in their places."""
+        if not hasattr(macro, "parts"):
+            macro.parts = self._parts(macro)
+        if macro.parts is None:
+            return list(super().macro_expand_args(macro, args))
+        wanted = {part for part in macro.parts if isinstance(part, int)}
+        expanded = {n: self.expand_macros([*args[n]]) for n in wanted}
+        body: list[Any] = []
+        for part in macro.parts:
+            if isinstance(part, int):
+                body += expanded[part]
+            elif isinstance(part, tuple):
+                body += part
+            else:
+                body.append(copy(part))
+        return body
+
+    def _parts(self, macro: Any) -> list[Any] | None:
+        """Cut a macro's body into parameters (their numbers), names (tokens) and tuples of other
+        tokens. None if there is more to do: # or ##, or a variable number of arguments."""
+        if macro.str_patch or macro.variadic or any(t.type == self.t_DPOUND for t in macro.value):
+            return None
+        places = {at: argument for _, argument, at in macro.patch}
+        parts: list[Any] = []
+        others: list[Any] = []
+        for at, token in enumerate(macro.value):
+            name = token.type == self.t_ID
+            if at in places or name:
+                parts += [tuple(others), places.get(at, token)]
+                others = []
+            else:
+                others.append(token)
+        return [*parts, tuple(others)]
+
+    def _joined(self, macro: Any) -> list[Any]:
+        """Return the body of a macro without parameters; pcpp leaves ## in it as it is."""
+        joins = [i for i, token in enumerate(macro.value) if token.type == self.t_DPOUND]
+        if joins:
+            macro.patch = macro.str_patch = ()
+            for i in reversed(joins):
+                around = [self.tokenstrip(part) for part in (macro.value[:i], macro.value[i + 1 :])]
+                macro.value = [*around[0], macro.value[i], *around[1]]
+            return list(super().macro_expand_args(macro, []))
+        return [self._used(t) for t in macro.value]
+
+    def _used(self, token: Any) -> Any:
+        """Return a token of a macro's body for one use; a name gets a history of its own."""
+        return copy(token) if token.type == self.t_ID else token
+
+    def _number(self, token: Any) -> None:
+        """Make the number of __LINE__ or __COUNTER__."""
+        token.type = self.t_INTEGER
+        if token.value == "__LINE__":
+            token.value = self.t_INTEGER_TYPE(self.linemacro)
+        else:
+            token.value = self.t_INTEGER_TYPE(self.countermacro)
+            self.countermacro += 1
 
 
 class Macros:
@@ -104,9 +279,15 @@ class Macros:
 
     def expand(self, text: str, line: int) -> str:
         """Return the expansion of one macro use; `line` is the value of __LINE__ in it."""
-        tokens = self._engine.expand_macros(self._tokens(text, line))
-        gaps = ["" if _touch(a, b) else " " for a, b in pairwise(tokens)]
-        return "".join(t.value + gap for t, gap in zip(tokens, [*gaps, ""], strict=False))
+        parts: list[str] = []
+        before = None
+        for token in self._engine.expand_macros(self._tokens(text, line)):
+            value = token.value
+            if before is not None and value != " " != parts[-1] and not _touch(before, token):
+                parts.append(" ")
+            parts.append(value)
+            before = token
+        return "".join(parts)
 
     def holds(self, condition: str, line: int) -> bool:
         """Return whether a condition, as written after #if, is true."""
@@ -121,7 +302,8 @@ class Macros:
     def _tokens(self, text: str, line: int) -> list[Any]:
         engine = self._engine
         engine.budget = MAX_TOKENS
-        engine.linemacrodepth = 0
+        engine.linemacro = line
+        engine.around = ()
         return [_Token(vars(token) | {"lineno": line}) for token in engine.tokenize(text)]
 
 

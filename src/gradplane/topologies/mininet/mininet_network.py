@@ -174,6 +174,13 @@ class MininetNetwork:
         up, down = _received(pid_b, b), _received(pid_a, a)
         return LinkCounters(link.name, *up, dropped(pid_a, a), *down, dropped(pid_b, b))
 
+    def start(self, host: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
+        """Start a program on a host, with its standard output in a pipe."""
+        process: subprocess.Popen[bytes] = self._net[host].popen(
+            list(argv), stdout=subprocess.PIPE, stderr=None
+        )
+        return process
+
     def cli(self) -> None:
         """Open Mininet's prompt, for any commands on the hosts."""
         from mininet.cli import CLI

@@ -7,14 +7,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from gradplane.hosts.drivers.environment import Datagram
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies import description
 from gradplane.topologies.network import OnRecord
 from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.events import EventQueue, SimEvent
 from gradplane.topologies.topology_errors import NetworkError
 
-Receive = Callable[[int, str, int, bytes], None]  # (local port, ip, source port, payload)
+Receive = Callable[[int, str, int, Payloads], None]  # (local port, ip, source port, payloads)
 
 
 class HostStack:
@@ -43,13 +44,14 @@ class HostStack:
         """Remove all listeners."""
         self._listeners.clear()
 
-    def send(self, datagram: Datagram) -> None:
-        """Put a datagram on the link. Raises NetworkError for an address that no host has."""
-        if datagram.ip not in self._arp:
-            raise NetworkError(f"{self._host.name} sends to {datagram.ip}, which no host has")
-        source = frames.Address(self._host.mac, self._host.ip, datagram.source_port)
-        to = frames.Address(self._arp[datagram.ip], datagram.ip, datagram.port)
-        self._transmit(frames.build(source, to, datagram.payload, datagram.tos))
+    def send(self, send: Send) -> None:
+        """Put datagrams on the link. Raises NetworkError for an address that no host has."""
+        if send.ip not in self._arp:
+            raise NetworkError(f"{self._host.name} sends to {send.ip}, which no host has")
+        source = frames.Address(self._host.mac, self._host.ip, send.source_port)
+        to = frames.Address(self._arp[send.ip], send.ip, send.port)
+        for payload in send.payloads:
+            self._transmit(frames.build(source, to, payload, send.tos))
 
     def receive(self, frame: bytes) -> None:
         """Deliver the datagram of a frame from the link, or count why it is dropped."""
@@ -62,7 +64,8 @@ class HostStack:
             self.rejected[f"no listener at {datagram.ip} port {datagram.port}"] += 1
             return
         listener = self._listeners[datagram.port]
-        listener(datagram.port, datagram.source_ip, datagram.source_port, datagram.payload)
+        payloads = Payloads.of([datagram.payload])
+        listener(datagram.port, datagram.source_ip, datagram.source_port, payloads)
 
 
 class SimEnvironment:
@@ -76,9 +79,9 @@ class SimEnvironment:
         """See gradplane.hosts.drivers.environment."""
         return self._events.now - self._origin
 
-    def send(self, datagram: Datagram) -> None:
+    def send(self, send: Send) -> None:
         """See gradplane.hosts.drivers.environment."""
-        self._stack.send(datagram)
+        self._stack.send(send)
 
     def call_at(self, at: int, callback: Callable[[], None]) -> SimEvent:
         """See gradplane.hosts.drivers.environment."""

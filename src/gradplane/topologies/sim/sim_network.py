@@ -106,6 +106,8 @@ class SimNetwork:
             self._events.clear()
             for stack in self._stacks.values():
                 stack.close()
+            for switch in self._switches.values():
+                switch.clear()
 
     def _program(self, config: HostConfig, on_record: OnRecord) -> _Program:
         stack = self._stacks[config.name]
@@ -135,9 +137,14 @@ class SimNetwork:
         return [self._counters(link) for link in self.topology.links]
 
     def _counters(self, link: Link) -> LinkCounters:
-        up, down = self._channels[link.a, link.a_port], self._channels[link.b, link.b_port]
-        sent = (up.packets, up.bytes, up.dropped, down.packets, down.bytes, down.dropped)
-        return LinkCounters(link.name, *sent)
+        up = self._sent(link.a, link.a_port)
+        return LinkCounters(link.name, *up, *self._sent(link.b, link.b_port))
+
+    def _sent(self, node: str, port: int) -> tuple[int, int, int]:
+        """Return frames, bytes and drops of a link's end, those in the queue before it included."""
+        channel = self._channels[node, port]
+        before = self._switches[node].queue_dropped(port) if node in self._switches else 0
+        return channel.packets, channel.bytes, channel.dropped + before
 
     def cli(self) -> None:
         """Raise NetworkError: Mininet's prompt needs Mininet's hosts."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 
@@ -12,12 +12,14 @@ from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.program_cache import load_program, load_source
+from gradplane.switch.runtime.egress_queues import EgressQueues
+from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.switch import Recirculated, Switch
-from gradplane.topologies.description import QUEUE
+from gradplane.topologies.description import QUEUE, Link
 from gradplane.topologies.network import SwitchConfig
 from gradplane.topologies.sim.channel import Channel
-from gradplane.topologies.sim.events import EventQueue
+from gradplane.topologies.sim.events import EventQueue, SimEvent
 
 Transmit = Callable[[int, bytes], None]
 
@@ -28,7 +30,12 @@ def compiled(config: SwitchConfig) -> ir.Program:
 
 
 class SimSwitch:
-    """Runs `program`: frames in by `receive`, out by `transmit` after `config.latency` ns.
+    """Runs `program`: frames in by `receive`, out by `transmit` after `config.latency` ns. `ports`:
+    the links by port number.
+
+    A program that sees how long packets wait finds them in a queue before egress: they leave at the
+    rate of the port's link, which holds as many as its options say, and those beyond are counted in
+    `queue_dropped`. Frames of any other program wait on the link.
 
     Recirculated packets wait for a separate port with a rate; QUEUE frames may wait there, more are
     dropped and counted. A context manager: the P4Runtime server runs inside it, at `address`.
@@ -37,13 +44,13 @@ class SimSwitch:
     def __init__(
         self,
         name: str,
-        ports: Iterable[int],
+        ports: Mapping[int, Link],
         config: SwitchConfig,
         program: ir.Program,
         events: EventQueue,
         transmit: Transmit,
     ) -> None:
-        self._name, self._ports, self._config = name, tuple(ports), config
+        self._name, self._ports, self._config = name, dict(ports), config
         self._program = program
         self._events, self._transmit = events, transmit
         self._recirculation: Channel[Recirculated] = Channel(
@@ -51,6 +58,8 @@ class SimSwitch:
         )
         self._device = Device(load_source, self._start, id=targets.get(config.target).device_id)
         self._server = P4RuntimeServer(self._device, "127.0.0.1:0")
+        self._queues = EgressQueues()
+        self._departure: SimEvent | None = None  # the next one of a frame in a queue
         self._captures: dict[tuple[int, str], PcapWriter] = {}
         self._exit = ExitStack()
 
@@ -79,7 +88,14 @@ class SimSwitch:
 
     def _start(self, program: ir.Program) -> Switch:
         clock = partial(getattr, self._events, "now")
-        return Switch(program, engine=self._config.engine, seed=self._config.seed, clock=clock)
+        config, self._queues = self._config, EgressQueues()
+        links = Links(queues=self._queues)
+        switch = Switch(program, engine=config.engine, seed=config.seed, clock=clock, links=links)
+        if switch.sees_queues:
+            for port, link in self._ports.items():
+                if link.rate is not None:
+                    self._queues.pace(port, link.rate, link.queue)
+        return switch
 
     def _writer(self, port: int, way: str, closing: ExitStack) -> PcapWriter:
         """Open the capture file that the real switch would write."""
@@ -100,7 +116,35 @@ class SimSwitch:
         """Run one pass through the program, which is loaded before the server starts."""
         pipeline = self._device.pipeline
         assert pipeline is not None and isinstance(pipeline.switch, Switch)
-        outputs, again = pipeline.switch.run_once(port, frame)
+        self._send(*pipeline.switch.run_once(port, frame))
+        self._await_departure()
+
+    def _depart(self) -> None:
+        """Run egress of the frames whose queues let them go."""
+        pipeline = self._device.pipeline
+        assert pipeline is not None and isinstance(pipeline.switch, Switch)
+        self._departure = None
+        self._send(*pipeline.switch.poll_once())
+        self._await_departure()
+
+    def _await_departure(self) -> None:
+        at = self._queues.next_departure()
+        if at is None or (self._departure is not None and self._departure.at <= at):
+            return
+        if self._departure is not None:
+            self._departure.cancel()
+        self._departure = self._events.at(at, self._depart)
+
+    def clear(self) -> None:
+        """Drop the frames that wait in queues; the events of their departures are cancelled."""
+        self._queues.clear()
+        self._departure = None
+
+    def queue_dropped(self, port: int) -> int:
+        """Return the frames that found the port's queue full."""
+        return self._queues.dropped(port)
+
+    def _send(self, outputs: list[Output], again: list[Recirculated]) -> None:
         if outputs or again:
             leave = partial(self._leave, outputs, again)
             self._events.at(self._events.now + self._config.latency, leave)

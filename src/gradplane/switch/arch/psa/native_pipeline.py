@@ -11,7 +11,7 @@ from gradplane.switch.arch.psa import PORT_RECIRCULATE
 from gradplane.switch.arch.psa.packet import BROUGHT, EGRESS, INGRESS, PacketPath, pipelines
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit import native_vectors
-from gradplane.switch.jit.entry_points import ARRIVE, NODE_META
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs
 from gradplane.switch.jit.llvm_text import Function, Operand
@@ -54,9 +54,19 @@ class PsaTraffic(Traffic):
     # -- the queue ------------------------------------------------------------------------------
 
     def _push(self, f: Function, meta: Operand, most: int, **fields: Operand | int) -> None:
-        """Queue a packet for egress, with so many bytes of metadata."""
-        record = self.enqueue(f, self.record_size, DEPARTURE, fields)
+        """Pass a packet on to egress, with so many bytes of metadata."""
+        record = self.new_record(f, DEPARTURE, fields)
         f.copy(f.add(record, DEPARTURE_META), meta, most)
+        port, service, at, size = (str(fields[n]) for n in ("port", "service", "at", "size"))
+        data = f.add(native_vectors.data(f, "between"), at)
+        self.enqueue(f, record, port, service, data, size)
+
+    def restore(self, f: Function, record: Operand, head: Operand, data: Operand) -> None:
+        size = f.load("i64", f.add(head, WAITING["size"]), 8)
+        native_vectors.set_length(f, "between", 0)
+        f.copy(native_vectors.reserve(f, "between", size), data, size)
+        native_vectors.extend(f, "between", size)
+        f.store("i64", 0, f.add(record, DEPARTURE["at"]), 8)
 
     def _clone(self) -> None:
         """Write void clone(i64 session, i64 path, ptr data, i64 size, ptr meta, i64 passes)."""
@@ -130,7 +140,7 @@ class PsaTraffic(Traffic):
         self.send_digests(f)
         self._after_ingress(f, c, size, depart)
         f.at(depart)
-        self._departures(f)
+        self.departures(f)
         f.ret()
 
     def _take_meta(
@@ -173,7 +183,8 @@ class PsaTraffic(Traffic):
             f.go(depart)
         port = side.get(f, c, "ostd", "egress_port")
         path = int(PacketPath.NORMAL_UNICAST)
-        with f.unless(self.queue_is_empty(f)):
+        waits = f.op(f"xor i1 {self.queue_is_empty(f)}, true")
+        with f.when(f.binary("or", "i1", waits, self.engaged(f))):
             self._push(f, meta, most, at=0, size=size, port=port, instance=0, path=path,
                        service=service, passes="%passes")  # fmt: skip
             f.go(depart)
@@ -187,8 +198,7 @@ class PsaTraffic(Traffic):
         args = (("ptr", meta), ("ptr", data), *(("i64", value) for value in fields))
         f.call("void", "egress", *args)
 
-    def _departures(self, f: Function) -> None:
-        """Pass all that is queued through egress, and what egress queues."""
+    def departures(self, f: Function) -> None:
         with self.queued(f, self.record_size) as record:
             start, *rest = (f.load("i64", f.add(record, o), 8) for o in DEPARTURE.values())
             data = f.add(native_vectors.data(f, "between"), start)

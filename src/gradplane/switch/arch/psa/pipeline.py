@@ -145,7 +145,8 @@ class _Pass(Pass[_Departure]):
         replicas = self.members(group) if group else [Replica(port)]
         service, meta = output("class_of_service"), values["to normal"]
         for replica in replicas:
-            self.queue.append(_Departure(data, path, replica, service, meta, passes))
+            departure = _Departure(data, path, replica, service, meta, passes)
+            self.depart(replica.port, service, departure)
 
     # -- replicas -------------------------------------------------------------------------------
 
@@ -156,7 +157,8 @@ class _Pass(Pass[_Departure]):
         data = data[: session.truncate] if session.truncate else data
         for replica in session.replicas:
             service = session.class_of_service
-            self.queue.append(_Departure(data, path, replica, service, meta, passes + 1))
+            departure = _Departure(data, path, replica, service, meta, passes + 1)
+            self.depart(replica.port, service, departure)
 
     def pass_again(
         self, path: PacketPath, port: int, data: bytes, values: Values, passes: int

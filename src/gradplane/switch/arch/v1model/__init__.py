@@ -12,8 +12,11 @@ def _load() -> Implementation:
     from gradplane.switch.arch.v1model.loading import PLACES, PREPARE, RULES
     from gradplane.switch.arch.v1model.native_pipeline import V1Traffic
     from gradplane.switch.arch.v1model.pipeline import V1Model
+    from gradplane.switch.arch.v1model.queue_metadata import sees_queues
 
-    return Implementation(EXTERNS, AUTOMATIC, PLACES, V1Model, V1Traffic, PREPARE, RULES)
+    return Implementation(
+        EXTERNS, AUTOMATIC, PLACES, V1Model, V1Traffic, PREPARE, RULES, sees_queues
+    )
 
 
 ARCHITECTURE = Architecture(

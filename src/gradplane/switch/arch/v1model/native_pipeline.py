@@ -8,16 +8,18 @@ from gradplane.switch.arch.v1model.packet import COPYING, PIPELINE, InstanceType
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Fields
 from gradplane.switch.jit import native_vectors
-from gradplane.switch.jit.entry_points import ARRIVE, NODE_META
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import Externs
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import NONE
 from gradplane.switch.jit.traffic_manager import Traffic
-from gradplane.switch.runtime.links import QUEUES
+from gradplane.switch.runtime.egress_queues import QUEUES
 
 NOTES = ("truncate", "clone", "resubmit", "recirculate")  # of calls
+# A record in the queue: these, and the packet's context.
 DEPARTURE = {"port": 0, "rid": 8, "passes": 16}
+QUEUEING = {"enq_timestamp": 24, "enq_qdepth": 32, "deq_timedelta": 40, "deq_qdepth": 48}
 DEPARTURE_CONTEXT = 64
 
 
@@ -65,6 +67,9 @@ class V1Traffic(Traffic):
             if name not in keep:
                 self.context.set(f, c, name, NONE)
         self.context.set(f, c, "checksum_error", 0)
+        self._clear_direct(f, c)
+
+    def _clear_direct(self, f: Function, c: Operand) -> None:
         for offset in self.context.direct.values():
             f.store("i64", 0, f.add(c, offset), 8)
 
@@ -101,9 +106,29 @@ class V1Traffic(Traffic):
         return offset
 
     def _push(self, f: Function, context: Operand, replica: dict[str, Operand]) -> None:
-        """Queue a replica for egress."""
-        record = self.enqueue(f, self.record_size, DEPARTURE, replica)
+        """Pass a replica on to egress."""
+        fields: dict[str, Operand | int] = {**replica, **self._not_waited(f, replica["port"])}
+        record = self.new_record(f, DEPARTURE | QUEUEING, fields)
         f.copy(f.add(record, DEPARTURE_CONTEXT), context, self.context.size)
+        size = f.binary("lshr", "i64", self.context.get(f, context, "bits"), 3)
+        data, priority = self.context.get(f, context, "data"), self.get(f, context, "priority")
+        self.enqueue(f, record, replica["port"], priority, data, size)
+
+    def restore(self, f: Function, record: Operand, head: Operand, data: Operand) -> None:
+        for name, place in QUEUEING.items():
+            f.store("i64", f.load("i64", f.add(head, WAITING[name]), 8), f.add(record, place), 8)
+        context = f.add(record, DEPARTURE_CONTEXT)
+        self.context.set(f, context, "data", data)
+        self._clear_direct(f, context)
+
+    @staticmethod
+    def _not_waited(f: Function, port: Operand) -> dict[str, Operand | int]:
+        """Return the queueing metadata of a packet that did not wait here; others may wait at the
+        port's interface."""
+        at = f.binary("shl", "i64", f.binary("and", "i64", port, QUEUES - 1), 3)
+        queued = f.load("i64", f.add(f.word("queued"), at), 8)
+        now = f.word("microseconds", "i64")
+        return dict(zip(QUEUEING, (now, queued, 0, queued), strict=True))
 
     def _replicate(self) -> None:
         """Write void replicate(ptr context, i64 first replica, i64 count, i64 passes)."""
@@ -187,7 +212,7 @@ class V1Traffic(Traffic):
         return f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", most))
 
     def _departing(self, f: Function) -> None:
-        """Set the standard metadata that egress finds."""
+        """Set the standard metadata that egress finds but what concerns queues."""
         length = f.binary("lshr", "i64", self.context.get(f, "%c", "bits"), 3)
         grown = f.binary("ashr", "i64", self.context.get(f, "%c", "grown"), 3)
         now = f.word("microseconds", "i64")
@@ -195,13 +220,7 @@ class V1Traffic(Traffic):
         self.put(f, "%c", "egress_rid", "%rid")
         self.put(f, "%c", "packet_length", f.binary("add", "i64", length, grown))
         self.put(f, "%c", "egress_global_timestamp", now)
-        self.put(f, "%c", "enq_timestamp", now)
-        for name in ("egress_spec", "deq_timedelta"):
-            self.put(f, "%c", name, 0)
-        at = f.binary("shl", "i64", f.binary("and", "i64", "%port", QUEUES - 1), 3)
-        queued = f.load("i64", f.add(f.word("queued"), at), 8)
-        for name in ("enq_qdepth", "deq_qdepth"):
-            self.put(f, "%c", name, queued)
+        self.put(f, "%c", "egress_spec", 0)
         self.context.set(f, "%c", "clone", NONE)
 
     def _clone_egress(self, f: Function) -> None:
@@ -228,7 +247,7 @@ class V1Traffic(Traffic):
         self.send_digests(f)
         self._after_ingress(f, c, depart)
         f.at(depart)
-        self._departures(f)
+        self.departures(f)
         f.ret()
 
     def _begin(self, f: Function, c: Operand) -> None:
@@ -280,21 +299,26 @@ class V1Traffic(Traffic):
         self._unicast(f, c, port, depart)
 
     def _unicast(self, f: Function, c: Operand, port: Operand, depart: str) -> None:
-        """Pass egress at once, unless clones go first."""
+        """Pass egress at once, unless clones go first or ports have queues."""
         self.put(f, c, "instance_type", int(InstanceType.NORMAL))
         rid = self.get(f, c, "egress_rid")
-        with f.unless(self.queue_is_empty(f)):
+        waits = f.op(f"xor i1 {self.queue_is_empty(f)}, true")
+        with f.when(f.binary("or", "i1", waits, self.engaged(f))):
             self._push(f, c, {"port": port, "rid": rid, "passes": "%passes"})
             f.go(depart)
+        for name, value in self._not_waited(f, port).items():
+            self.put(f, c, name, value)
         args = (("ptr", c), ("i64", port), ("i64", rid), ("i64", "%passes"))
         f.call("void", "egress", *args)
         f.go(depart)
 
-    def _departures(self, f: Function) -> None:
-        """Pass all that is queued through egress, and what egress queues."""
+    def departures(self, f: Function) -> None:
         c = f.word("first packet")
         with self.queued(f, self.record_size) as record:
             row = {n: f.load("i64", f.add(record, o), 8) for n, o in DEPARTURE.items()}
+            times = {n: f.load("i64", f.add(record, o), 8) for n, o in QUEUEING.items()}
             f.copy(c, f.add(record, DEPARTURE_CONTEXT), self.context.size)
+            for name, value in times.items():
+                self.put(f, c, name, value)
             args = (("ptr", c), *(("i64", row[n]) for n in DEPARTURE))
             f.call("void", "egress", *args)

@@ -21,7 +21,7 @@ from gradplane.switch.arch.v1model.packet import COPYING, PIPELINE, InstanceType
 from gradplane.switch.interp.statements import Statements
 from gradplane.switch.interp.trace_events import Copied, Rejected, TraceEvent
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.links import QUEUES
+from gradplane.switch.runtime.egress_queues import QUEUES, QueueTimes
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.replicas import Replica
 
@@ -131,7 +131,11 @@ class _Pass(Pass[_Departure]):
         else:
             self.put(values, instance_type=InstanceType.NORMAL)
             rid = self.get(values, "egress_rid")
-            self.queue.append(_Departure(packet, values, Replica(port, rid), arrival.passes))
+            self.leave_ingress(_Departure(packet, values, Replica(port, rid), arrival.passes))
+
+    def leave_ingress(self, departure: _Departure) -> None:
+        priority = self.get(departure.values, "priority")
+        self.depart(departure.replica.port, priority, departure)
 
     def multicast(self, group: int, packet: V1Packet, values: Values, passes: int) -> None:
         replicas = self.members(group)
@@ -144,7 +148,7 @@ class _Pass(Pass[_Departure]):
         """Queue a copy for each replica; the originals are not used further."""
         for replica in replicas:
             copy = self.blocks.copy(values)
-            self.queue.append(_Departure(packet.copy(), copy, replica, passes))
+            self.leave_ingress(_Departure(packet.copy(), copy, replica, passes))
 
     # -- replicas -------------------------------------------------------------------------------
 
@@ -223,7 +227,10 @@ class _Pass(Pass[_Departure]):
     def departing(self, departure: _Departure) -> None:
         """Set the standard metadata that egress finds."""
         packet, now = departure.packet, self.state.microseconds()
-        queued = int(self.state.links.queued[departure.replica.port % QUEUES])
+        times = self.waited
+        if times is None:  # it did not wait here, others may at the port's interface
+            queued = int(self.state.links.queued[departure.replica.port % QUEUES])
+            times = QueueTimes(now & 0xFFFF_FFFF, queued, 0, queued)
         self.put(
             departure.values,
             egress_port=departure.replica.port,
@@ -231,10 +238,10 @@ class _Pass(Pass[_Departure]):
             egress_spec=0,
             packet_length=(packet.length + packet.grown // 8) & 0xFFFF_FFFF,
             egress_global_timestamp=now & 0xFFFF_FFFF_FFFF,
-            enq_timestamp=now & 0xFFFF_FFFF,
-            enq_qdepth=queued,
-            deq_timedelta=0,
-            deq_qdepth=queued,
+            enq_timestamp=times.enq_timestamp,
+            enq_qdepth=times.enq_qdepth,
+            deq_timedelta=times.deq_timedelta,
+            deq_qdepth=times.deq_qdepth,
         )
 
     def deparsed(self, packet: V1Packet, values: Values) -> bytes:

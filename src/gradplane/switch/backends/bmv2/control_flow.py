@@ -204,7 +204,16 @@ class Pipeline:
                 return self._ends[s.block]
             case ir.ApplyTable():
                 return self._apply(s, after)
-        raise refuse(s.span, "BMv2 cannot apply tables in a loop")
+            case ir.Loop():
+                return self._loop(s)
+        raise refuse(s.span, f"BMv2's pipelines have no {type(s).__name__}")
+
+    def _loop(self, s: ir.Loop) -> str:
+        """Return the node of a loop with tables, an idle action to which its body goes back."""
+        head = self._call_of(self._actions.code(), None, s.span)
+        entry = self._calls[-1]
+        entry["next_node"] = self._graph(s.body, head)
+        return head
 
     def _condition(self, cond: Json, then: str | None, other: str | None, span: Span) -> str:
         at = next(self._numbers.conditions)

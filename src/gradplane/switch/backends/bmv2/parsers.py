@@ -22,7 +22,7 @@ from gradplane.switch.backends.bmv2.storage import (
 )
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import overlap
-from gradplane.switch.ir.types import BOOL, Bits, Bool, Stack, Union
+from gradplane.switch.ir.types import Bits, Bool, Stack, Union, bit_width
 from gradplane.switch.source import refuse
 
 MAX_CASES = 4096  # of one select, after ranges became masks
@@ -198,7 +198,7 @@ class _Code(Primitives):
         self.code.span = s.span
         match s:
             case ir.Extract(target=ir.ElementOf() as target) if self.code.place(target) is None:
-                self.statement(_by_index(s, target, self._states.error("StackOutOfBounds")))
+                self.statement(_by_index(s, target))
                 return
             case ir.Extract():
                 operation = [self._extract(s)]
@@ -266,15 +266,20 @@ class _Code(Primitives):
             yield _op("primitive", {"op": "add_header_fast", "parameters": [parameter]})
 
 
-def _by_index(s: ir.Extract, target: ir.ElementOf, error: int) -> ir.Stmt:
-    """Return an extract by a run-time index as a switch on the index; outside it is an error."""
-    stack = target.base.type
+def _by_index(s: ir.Extract, target: ir.ElementOf) -> ir.Stmt:
+    """Return an extract by a run-time index as a switch on the index.
+
+    Outside the stack the bytes are skipped: there is no header to fill.
+    """
+    stack, width = target.base.type, bit_width(target.type)
     assert isinstance(stack, Stack), target
+    if width is None:
+        raise refuse(s.span, "BMv2 cannot extract a varbit field by a run-time index")
     cases: list[tuple[list[int], list[ir.Stmt]]] = []
     for at in range(stack.size):
         element = ir.ElementOf(target.type, target.base, ir.Const(target.index.type, at))
-        cases.append(([at], [ir.Extract(element, s.size, span=s.span)]))
-    outside = ir.Verify(ir.Const(BOOL, False), ir.Const(Bits(32), error), span=s.span)
+        cases.append(([at], [ir.Extract(element, span=s.span)]))
+    outside = ir.Advance(ir.Const(Bits(32), width), span=s.span)
     return ir.SwitchStmt(target.index, cases, [outside], span=s.span)
 
 

@@ -11,21 +11,18 @@ from gradplane.switch.backends.bmv2.control_flow import Actions, Numbers, Pipeli
 from gradplane.switch.backends.bmv2.expressions import Expressions, both, op
 from gradplane.switch.backends.bmv2.externs import LIST_OFFSET, V1Externs
 from gradplane.switch.backends.bmv2.parsers import ParserStates
+from gradplane.switch.backends.bmv2.sections import Sections
 from gradplane.switch.backends.bmv2.storage import (
     FieldAt,
-    HeaderAt,
     Json,
     Place,
-    StackAt,
     Storage,
     StructAt,
-    UnionAt,
-    scalar_width,
 )
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import variables
 from gradplane.switch.ir.statement_walk import statements
-from gradplane.switch.ir.types import Bits, Fields, Type
+from gradplane.switch.ir.types import Fields, Type
 from gradplane.switch.source import refuse
 
 STANDARD = "standard_metadata"
@@ -42,11 +39,11 @@ def to_json(program: ir.Program, digests: Mapping[Type, str]) -> Json:
     return _V1Program(program, digests).json()
 
 
-class _V1Program:
+class _V1Program(Sections):
     def __init__(self, program: ir.Program, digests: Mapping[Type, str]) -> None:
-        self._program, package = program, program.package
-        self._storage = Storage()
-        self._externs = V1Externs(self._storage, digests)
+        storage, package = Storage(), program.package
+        self._externs = V1Externs(storage, digests)
+        super().__init__(program, storage, self._externs)
         self._actions = Actions(self._storage, self._externs)
         self._parser = package.parser("p")
         controls = [package.control(name) for name in _BLOCKS[1:]]
@@ -78,24 +75,17 @@ class _V1Program:
         self._checksums_of("vr", verify=True, code=None)
         self._checksums_of("ck", verify=False, code=computed)
         pipelines = [ingress.json(0), egress.json(1, computed if computed else None)]
-        for pipeline, graph in zip((ingress, egress), pipelines, strict=True):
-            graph["action_profiles"] = [
-                self._profile(at, profile, tables)
-                for at, (profile, tables) in enumerate(pipeline.profiles.items())
-            ]
-        self._number_profiles(pipelines)
+        self.add_profiles((ingress, egress), pipelines)
         found: Json = {
             "__meta__": {"version": [2, 23], "compiler": "gradplane"},
-            "errors": [[name, code] for code, name in enumerate(program.errors)],
+            "errors": self.errors,
             "enums": [],
             "parsers": [parser],
-            "parse_vsets": [
-                self._value_set(*numbered) for numbered in enumerate(program.value_sets)
-            ],
-            "deparsers": [self._deparser()],
-            "meter_arrays": self._arrays("meter", "direct_meter", self._meter),
-            "counter_arrays": self._arrays("counter", "direct_counter", self._counter),
-            "register_arrays": self._arrays("register", "register", self._register),
+            "parse_vsets": self.value_sets,
+            "deparsers": [self.deparser("deparser", self._controls["dep"])],
+            "meter_arrays": self.meters(),
+            "counter_arrays": self.counters(),
+            "register_arrays": self.registers(),
             "calculations": self._externs.calculations,
             "learn_lists": self._externs.learn_lists,
             "actions": self._actions.json,
@@ -108,67 +98,6 @@ class _V1Program:
             "program": str(self._parser.span.file),
         }
         return self._storage.sections() | found
-
-    # -- externs --------------------------------------------------------------------------------
-
-    def _arrays(self, *kinds: object) -> list[Json]:
-        *names, describe = kinds
-        instances = [e for e in self._program.externs if e.kind in names]
-        return [
-            {"name": e.name, "id": at} | describe(e) | source_info(e.span)  # type: ignore[operator]
-            for at, e in enumerate(instances)
-        ]
-
-    def _counter(self, e: ir.ExternInstance) -> Json:
-        if e.kind == "counter":
-            return {"size": e.number("size"), "is_direct": False}
-        return {"is_direct": True} | self._owner(e)
-
-    def _meter(self, e: ir.ExternInstance) -> Json:
-        direct = e.kind == "direct_meter"
-        found: Json = {"is_direct": direct, "rate_count": 2, "type": e.word("unit")}
-        if not direct:
-            return found | {"size": e.number("size")}
-        result = self._externs.meter_result(e).reference
-        return found | {"result_target": result} | self._owner(e)
-
-    def _owner(self, e: ir.ExternInstance) -> Json:
-        """Return the table of a direct counter or meter, which has a cell per entry."""
-        for table in self._program.tables:
-            if e in (table.counter, table.meter):
-                return {"binding": table.name, "size": table.size}
-        return {"binding": None, "size": 0}
-
-    def _register(self, e: ir.ExternInstance) -> Json:
-        (cell,) = e.type_args[:1]
-        if not isinstance(cell, Bits) and isinstance(cell, Fields):
-            raise refuse(e.span, f"BMv2's registers hold numbers, no {cell}")
-        return {"size": e.number("size"), "bitwidth": scalar_width(cell)}
-
-    def _profile(self, at: int, profile: ir.ExternInstance, tables: list[ir.Table]) -> Json:
-        found: Json = {"name": profile.name, "id": at}
-        if profile.kind != "action_selector":
-            return found | {"max_size": profile.number("size")}
-        algorithm, size = profile.word("algorithm"), profile.number("size")
-        inputs: list[Json] = []
-        for key in tables[0].keys:
-            if key.match_kind == "selector":
-                inputs += self._externs.inputs(key.expr, profile.span, None)
-        return found | {"max_size": size, "selector": {"algo": algorithm, "input": inputs}}
-
-    def _number_profiles(self, pipelines: list[Json]) -> None:
-        every = [profile for pipeline in pipelines for profile in pipeline["action_profiles"]]
-        for at, profile in enumerate(every):
-            profile["id"] = at
-
-    def _value_set(self, at: int, value_set: ir.ValueSet) -> Json:
-        width = sum(scalar_width(f.expr.type) for f in value_set.fields)
-        return {
-            "name": value_set.name,
-            "id": at,
-            "compressed_bitwidth": width,
-            "max_size": value_set.size,
-        } | source_info(value_set.span)
 
     # -- checksums ------------------------------------------------------------------------------
 
@@ -203,16 +132,6 @@ class _V1Program:
             )
 
     # -- the packet -----------------------------------------------------------------------------
-
-    def _deparser(self) -> Json:
-        control, order = self._controls["dep"], list[str]()
-        expressions = Expressions(self._storage, span=control.span)
-        for stmt in control.body:
-            place = expressions.place(stmt.value) if isinstance(stmt, ir.Emit) else None
-            if place is None:
-                raise refuse(stmt.span, "BMv2's deparsers emit headers and do nothing else")
-            order += _headers(place)
-        return {"name": "deparser", "id": 0, "order": order} | source_info(control.span)
 
     def _field_lists(self) -> list[Json]:
         controls = [self._program.package.control(name) for name in COPYING]
@@ -277,17 +196,6 @@ def _calls(
             late |= variables(stmt.target)
         else:
             raise refuse(stmt.span, "BMv2's checksum blocks verify or update, and do nothing else")
-
-
-def _headers(place: Place) -> list[str]:
-    """Return the header instances of a place, in the order in which they are emitted."""
-    if isinstance(place, HeaderAt):
-        return [place.name]
-    if isinstance(place, StackAt):
-        return [name for i in range(place.type.size) for name in _headers(place.element(i))]
-    if isinstance(place, UnionAt | StructAt):
-        return [name for i in range(len(place.type.fields)) for name in _headers(place.member(i))]
-    return []
 
 
 def _elements(place: Place) -> list[Json]:

@@ -20,7 +20,7 @@ from gradplane.switch.frontends.bmv2.items import Item
 from gradplane.switch.frontends.bmv2.p4info_files import candidates, read_p4info
 from gradplane.switch.frontends.bmv2.program import Reader
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.source import Span, refuse
+from gradplane.switch.source import CompileError, InternalCompilerError, Span, refuse
 
 __all__ = ["is_bmv2_json", "p4info_beside", "parsed_p4info", "read_program"]
 
@@ -66,5 +66,12 @@ def read_program(text: str, file: str, p4info: p4i.P4Info | None = None) -> ir.P
         raise root.refuse("this is not BMv2's JSON: it has none of " + ", ".join(_KEYS))
     try:
         return Reader(root, p4info).program()
+    except CompileError:
+        raise
     except RecursionError:
         raise root.refuse("the program is nested too deeply to be read") from None
+    except Exception as error:
+        text = f"internal error of the reader: {error!r}"
+        hint = "the file is not as p4c writes it, or this is a bug: please report it, with the file"
+        found = root.refuse(text, hint)
+        raise InternalCompilerError(found.diagnostics, found.lines) from error

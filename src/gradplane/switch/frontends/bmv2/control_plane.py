@@ -1,4 +1,4 @@
-"""What P4Info says about a program and its JSON leaves out, as annotations and types of the IR.
+"""The facts that only P4Info has, not the JSON, as annotations and types of the IR.
 
 Ids become `@id(n)` annotations, so that the program describes itself as the P4Info does.
 """
@@ -143,6 +143,13 @@ class ControlPlane:
                     return (Annotation("defaultonly"),)
         return ()
 
+    def table_size(self, table: str) -> int:
+        """Return how many entries a table can have; 0 if the P4Info does not have it.
+
+        BMv2's JSON has the number of the source's entries, for a table that has some."""
+        found = self._find("tables", table)
+        return 0 if found is None else int(found.size)
+
     def has_const_entries(self, table: str) -> bool:
         """Return whether controllers may not change a table that has entries in the source."""
         found = self._find("tables", table)
@@ -200,6 +207,14 @@ class ControlPlane:
             return []
         index = found.index_type_name.name
         return [cell] if not index else [cell, NewType(index, Bits(32))]
+
+    def is_tuple_digest(self, name: str) -> bool:
+        """Return whether a learn list has the name that p4c gives one of a tuple.
+
+        In P4Info such digests have numbers instead."""
+        if self._info is not None:
+            return self._find("digests", name) is None
+        return name.startswith("tuple_")
 
     def digest_type(self, name: str, types: Sequence[Type]) -> list[str]:
         """Return the names of a digest's fields; none if the P4Info does not have them."""

@@ -98,7 +98,7 @@ class Expressions:
             case "last_stack_index":
                 return ir.LastIndex(_INDEX, self._stack(_there(right, value)))
             case "size_stack":
-                stack = self._stack(_there(right or left, value))
+                stack = self._stack(_there(right, value))
                 return _binary("+", ir.LastIndex(_INDEX, stack), ir.Const(_INDEX, 1))
             case "access_field":
                 return self._accessed(value)
@@ -425,7 +425,7 @@ class Expressions:
 
 def unwrapped(item: Item) -> Item:
     """Return an expression without the outer objects that some places need."""
-    while item.kind() == "expression" and "op" not in item["value"].value:
+    while item.kind() == "expression" and item["value"].get("op") is None:
         item = item["value"]
     return item
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gradplane.switch.frontends.bmv2.control_plane import ControlPlane
 from gradplane.switch.frontends.bmv2.expressions import constant
@@ -26,7 +26,6 @@ class Externs:
         self._selector_inputs: dict[str, Item] = {}
         self.direct: dict[str, dict[str, ir.ExternInstance]] = {"counter": {}, "meter": {}}
         self.meter_results: dict[ir.ExternInstance, Item] = {}
-        self.hash_calls: list[tuple[str, ir.CallExtern]] = []
         self._calculations = {c["name"].text: c for c in root.elements("calculations")}
         self._field_lists = {f["id"].number: f for f in root.elements("field_lists")}
         self._learn_lists = {f["id"].number: f for f in root.elements("learn_lists")}
@@ -47,20 +46,19 @@ class Externs:
         if entry.is_true("is_direct"):
             made = self._direct(kind, entry)
         else:
-            size = entry["size"].number
-            args: list[ir.Argument] = [size]
+            args: dict[str, ir.Argument] = {"size": entry["size"].number}
             types: list[Type] = []
             if kind == "register":
                 types = [self._cell(entry)]
             elif kind == "counter":
-                args.append(self._control_plane.counter_unit(name))
+                args["unit"] = self._control_plane.counter_unit(name)
             else:
-                args.append(self._meter_type(entry))
+                args["unit"] = self._meter_type(entry)
             made = self._instance(kind, entry, types, args)
         self._known[made.kind, name] = made
 
     def _cell(self, entry: Item) -> Bits:
-        """Return the type of a register's cells; only P4Info tells whether they are signed."""
+        """Return the type of a register's cells; only P4Info says whether they are signed."""
         cell = Bits(entry["bitwidth"].number)
         declared = self._control_plane.cell_types(entry["name"].text)
         signed = Bits(cell.width, True)
@@ -74,7 +72,7 @@ class Externs:
             types = [Bits(32)]
         else:
             unit = self._control_plane.counter_unit(name)
-        made = self._instance(f"direct_{kind}", entry, types, [unit])
+        made = self._instance(f"direct_{kind}", entry, types, {"unit": unit})
         if kind == "meter":
             self.meter_results[made] = target
             self.direct["meter"][name] = made
@@ -88,18 +86,20 @@ class Externs:
         return entry["type"].text
 
     def _instance(
-        self, kind: str, entry: Item, types: list[Type], args: list[ir.Argument]
+        self, kind: str, entry: Item, types: list[Type], args: dict[str, ir.Argument]
     ) -> ir.ExternInstance:
+        """Return an instance; args: the constructor's arguments by role (see ir.InstanceKind)."""
         name = entry["name"].text
         return ir.ExternInstance(
             kind,
             name,
             types,
-            args,
+            list(args.values()),
             self._control_plane.extern_annotations(kind, name),
             span_of(entry),
             self._control_plane.cell_types(name),
             kind=kind,
+            roles=tuple(args),
         )
 
     def instance(self, kind: str, name: Item) -> ir.ExternInstance:
@@ -118,9 +118,13 @@ class Externs:
             selector = entry.get("selector")
             name = entry["name"].text
             if selector is None:
-                self._profiles[name] = self._instance("action_profile", entry, [], [size])
+                self._profiles[name] = self._instance("action_profile", entry, [], {"size": size})
                 continue
-            args: list[ir.Argument] = [selector["algo"].text, size, SELECTOR_BITS]
+            args: dict[str, ir.Argument] = {
+                "algorithm": selector["algo"].text,
+                "size": size,
+                "width": SELECTOR_BITS,
+            }
             self._profiles[name] = self._instance("action_selector", entry, [], args)
             self._selector_inputs[name] = selector["input"]
 
@@ -135,7 +139,7 @@ class Externs:
         inputs = self._selector_inputs.get(profile.name)
         keys = []
         for item in inputs or ():
-            name = ".".join(map(str, item["value"].value)) if item.kind() == "field" else ""
+            name = ".".join(p.text for p in item["value"]) if item.kind() == "field" else ""
             keys.append(ir.Key(name, self._input(item, scope), "selector"))
         return keys
 
@@ -151,9 +155,7 @@ class Externs:
         if payload and (len(payload) > 1 or inputs[-1].kind() != "payload"):
             raise payload[0].refuse("the payload must be the last input")
         parts = [self._input(i, scope) for i in inputs if i.kind() != "payload"]
-        fields = tuple(Field(f"f{i}", e.type) for i, e in enumerate(parts))
-        made = Struct(f"tuple<{', '.join(str(e.type) for e in parts)}>", fields)
-        return found["algo"].text, ir.Make(made, parts), bool(payload)
+        return found["algo"].text, make_list(parts), bool(payload)
 
     def _input(self, item: Item, scope: Scope) -> ir.Expr:
         match item.kind():
@@ -174,8 +176,7 @@ class Externs:
             if item.kind() != "field":
                 raise item.refuse("expected a field of the metadata")
             parts.append(scope.field(item["value"]))
-        fields = tuple(Field(f"f{i}", e.type) for i, e in enumerate(parts))
-        return ir.Make(Struct("tuple<>" if not parts else f"tuple<{len(parts)}>", fields), parts)
+        return make_list(parts)
 
     def _listed(self, number: Item, known: dict[int, Item]) -> Item | None:
         """Return a list by its number; an unknown one is empty."""
@@ -190,6 +191,9 @@ class Externs:
             raise number.refuse("there is no such learn list")
         parts = [self._digest_part(i, scope) for i in listed["elements"]]
         name = listed["name"].text
+        if self._control_plane.is_tuple_digest(name):
+            data = make_list(parts)
+            return data, data.type
         described = self._control_plane.digest_type(name, [e.type for e in parts])
         names = described or list(_field_names(listed))
         fields = tuple(Field(n, e.type) for n, e in zip(names, parts, strict=True))
@@ -200,6 +204,13 @@ class Externs:
         if item.kind() == "field":
             return scope.field(item["value"])
         raise item.refuse("expected a field")
+
+
+def make_list(parts: Sequence[ir.Expr]) -> ir.Make:
+    """Return a list of values, which is a struct with the name of a tuple."""
+    fields = tuple(Field(f"f{i}", e.type) for i, e in enumerate(parts))
+    name = f"tuple<{', '.join(str(e.type) for e in parts)}>"
+    return ir.Make(Struct(name, fields), list(parts))
 
 
 def _field_names(listed: Item) -> Iterator[str]:

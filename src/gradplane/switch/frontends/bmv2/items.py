@@ -76,9 +76,6 @@ class Item:
         for at, value in enumerate(self.value):
             yield Item(value, self.file, self, at)
 
-    def __len__(self) -> int:
-        return len(self.value) if isinstance(self.value, list) else 0
-
     def elements(self, key: str) -> list[Item]:
         """Return the elements of a member; none if it is missing."""
         found = self.get(key)

@@ -7,10 +7,10 @@ local variable there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from gradplane.switch.frontends.bmv2.items import Item
 from gradplane.switch.frontends.bmv2.uses import BLOCKS, SHARED, Uses
@@ -56,6 +56,9 @@ class Layout:
         self._metadata = {
             h["name"].text: h for h in root.elements("headers") if h.is_true("metadata")
         }
+        if "psa_ingress_input_metadata" in self._metadata:
+            text = "this is a PSA program; JSON of v1model programs is supported"
+            raise root["headers"].refuse(text, "use the P4 source")
         if STANDARD not in self._metadata:
             raise root["headers"].refuse(f"there is no metadata instance {STANDARD}")
         if _OLD_METADATA in self._metadata:
@@ -379,9 +382,16 @@ def _with_validity(root: Item) -> set[str]:
                 found.add(here[0])
             pending += here
         elif isinstance(here, dict):
-            if here.get("op") in _VALIDITY:
-                operands = [here.get("right"), *(here.get("parameters") or ())]
-                found |= {o["value"] for o in operands if isinstance(o, dict)
-                          and o.get("type") == "header"}  # fmt: skip
+            if isinstance(here.get("op"), str) and here["op"] in _VALIDITY:
+                found |= set(_operands(here))
             pending += here.values()
     return (found & metadata) - {STANDARD}
+
+
+def _operands(here: dict[str, Any]) -> Iterator[str]:
+    """Yield the headers that an expression or a primitive is about."""
+    parameters = here.get("parameters")
+    for operand in (here.get("right"), *(parameters if isinstance(parameters, list) else ())):
+        is_header = isinstance(operand, dict) and operand.get("type") == "header"
+        if is_header and isinstance(operand.get("value"), str):
+            yield operand["value"]

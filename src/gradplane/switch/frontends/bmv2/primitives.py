@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gradplane.switch.frontends.bmv2.expressions import Expressions, cast, constant, unwrapped
-from gradplane.switch.frontends.bmv2.externs import Externs
+from gradplane.switch.frontends.bmv2.externs import Externs, make_list
 from gradplane.switch.frontends.bmv2.items import Item, span_of
 from gradplane.switch.frontends.bmv2.layout import STANDARD, Scope
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import STRING, Bits, Field, Header, Stack, Struct, Type, Varbit
+from gradplane.switch.ir.types import STRING, Bits, Header, Stack, Type, Varbit
 
 _CLONES = {"clone_ingress_pkt_to_egress": "I2E", "clone_egress_pkt_to_egress": "E2E"}
 _ARITHMETIC = {
@@ -95,7 +95,7 @@ class Primitives:
         return [self.assigned(self.code.place(target), value)]
 
     def _arithmetic(self, item: Item, name: str, parameters: list[Item]) -> list[ir.Stmt]:
-        """The primitives of P4_14: an operator's result in a field."""
+        """Assign an operator's result to a field, as the primitives of P4_14 do."""
         op = (_ARITHMETIC | _IN_PLACE)[name]
         target, *operands = parameters
         left, right = operands if name in _ARITHMETIC else (target, *operands)
@@ -231,7 +231,7 @@ class Primitives:
             ("in", self.code.index(size)),
         ]
         call = _call("hash", *args)
-        self._externs.hash_calls.append((calculation["value"].text, call))
+        call.calculation = calculation["value"].text
         return [call]
 
     # -- the packet's path ----------------------------------------------------------------------
@@ -277,13 +277,6 @@ def _call(
     name: str, *args: tuple[str, ir.Expr], instance: ir.ExternInstance | None = None
 ) -> ir.CallExtern:
     return ir.CallExtern(instance, name, [e for _, e in args], [d for d, _ in args])
-
-
-def make_list(parts: Sequence[ir.Expr]) -> ir.Make:
-    """Return a list of values, which is a struct with the name of a tuple."""
-    fields = tuple(Field(f"f{i}", e.type) for i, e in enumerate(parts))
-    name = f"tuple<{', '.join(str(e.type) for e in parts)}>"
-    return ir.Make(Struct(name, fields), list(parts))
 
 
 def _is_zero(code: Expressions, item: Item) -> bool:

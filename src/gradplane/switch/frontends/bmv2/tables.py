@@ -133,7 +133,7 @@ class Tables:
             is_const,
             entries,
             const,
-            max(self._size(item), len(entries)),
+            max(self._size(item), plane.table_size(name), len(entries)),
             implementation,
             counter if item.is_true("with_counters") else None,
             None if meter is None else meter.instance,
@@ -187,7 +187,7 @@ class Tables:
         return ir.CallExtern(found, "read", [target], ["out"])
 
     def _metered(self, call: ir.CallExtern) -> ir.CallExtern:
-        """BMv2 stores a meter's colour when the table is looked up; here its actions read it."""
+        """Return a call that reads a meter's colour, which BMv2 stores at the table's lookup."""
         return ir.CallExtern(call.instance, call.name, list(call.args), list(call.directions))
 
     # -- default actions, entries ---------------------------------------------------------------

@@ -34,10 +34,9 @@ class Uses:
             self._walk(document.get(section), SHARED)
         for checksum in _objects(document.get("checksums")):
             self._note(checksum.get("target"), SHARED)
-            self._walk(self._calculations.get(checksum.get("calculation")), SHARED)
+            self._walk(_found(self._calculations, checksum.get("calculation")), SHARED)
         for deparser in _objects(document.get("deparsers")):
-            for name in deparser.get("order") or ():
-                self._note(name, SHARED)
+            self._walk_names(deparser.get("order"), SHARED)
 
     def _pipeline(self, pipeline: dict[str, Any], block: str) -> None:
         self._walk(pipeline.get("conditionals"), block)
@@ -46,7 +45,7 @@ class Uses:
         for table in _objects(pipeline.get("tables")):
             for key in _objects(table.get("key")):
                 self._note(key.get("target"), block)
-            meter = self._meters.get(table.get("direct_meters"))
+            meter = _found(self._meters, table.get("direct_meters"))
             if meter is not None:
                 self._note(meter.get("result_target"), block)
             actions |= dict.fromkeys(_hashables(table.get("action_ids")))
@@ -55,11 +54,17 @@ class Uses:
                 actions |= dict.fromkeys(_hashables([default.get("action_id")]))
             if "action_ids" not in table:
                 names = set(_hashables(table.get("actions")))
-                actions |= {i: None for i, a in self._actions.items() if a.get("name") in names}
+                actions |= {
+                    i: None for i, a in self._actions.items() if str(a.get("name")) in names
+                }
         for call in _objects(pipeline.get("action_calls")):
             actions |= dict.fromkeys(_hashables([call.get("action_id")]))
         for action in actions:
             self._walk(self._actions.get(action), block)
+
+    def _walk_names(self, value: Any, block: str) -> None:
+        for name in value if isinstance(value, list) else ():
+            self._note(name, block)
 
     def _walk(self, value: Any, block: str) -> None:
         pending = [value]
@@ -101,6 +106,10 @@ def _objects(value: Any) -> list[dict[str, Any]]:
 def _named(document: dict[str, Any], section: str, key: str) -> dict[Any, dict[str, Any]]:
     found = _objects(document.get(section))
     return {v[key]: v for v in found if isinstance(v.get(key), str | int)}
+
+
+def _found(known: dict[Any, dict[str, Any]], key: Any) -> dict[str, Any] | None:
+    return known.get(key) if isinstance(key, str | int) else None
 
 
 def _hashables(value: Any) -> Iterator[Any]:

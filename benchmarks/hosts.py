@@ -1,0 +1,192 @@
+"""Measure reduces between hosts beside PyTorch's gloo: python benchmarks/hosts.py [ROW ...].
+
+On Mininet gloo's all_reduce of as many float32 values runs between the same four hosts, through the
+same switch, right after; its row needs the extra `torch`. A round lasts from the first worker's
+start to the last one's end; the median is printed. Hosts, switch and other load share the machine's
+processors, so compare only numbers of one run. Everything on Mininet is in private namespaces.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gradplane.controller.blocking import configure
+from gradplane.experiment.deployment import Deployment
+from gradplane.experiment.loading import load, load_deployment
+from gradplane.records.recorder import Recorder
+from gradplane.runner import isolation
+from gradplane.topologies.mininet.mininet_network import MininetNetwork
+from gradplane.topologies.sim.sim_network import SimNetwork
+
+GLOO = Path(__file__).with_name("gloo_allreduce.py")
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+WARM = 2  # rounds that do not count
+PATIENCE = 300.0  # seconds for gloo
+THC = 'push = { name = "thc", bits = 4, granularity = 30, p = 0.03125 }\nslots = 256\n'
+WIDE = 'push = { name = "thc", bits = 4, granularity = 30, p = 0.03125 }\nsum_bits = 16\n'
+SERVER = 'aggregation = "ps"\npush = "float32"\n'
+JOB = """
+[topology]
+workers = {workers}
+[[job]]
+model = {{ name = "synthetic", values = {values} }}
+data = {{ name = "blank", rows = {rows} }}
+reliability = "retransmit"
+batch = 1
+epochs = 1
+compute_ms = 0
+{scheme}
+[output]
+baseline = false
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the table: an exchange of `values`, or a shipped experiment."""
+
+    title: str
+    net: str
+    values: int = 0
+    workers: int = 4
+    rounds: int = 8
+    scheme: str = THC
+    experiment: str = ""
+    beside_gloo: bool = False
+
+    def deployment(self, folder: Path) -> Deployment:
+        """Return what is run."""
+        if self.experiment:
+            return load_deployment(load(EXPERIMENTS / self.experiment, ["output.baseline=false"]))
+        path = folder / "bench.toml"
+        rows = self.workers * (self.rounds + WARM)
+        sizes = {"workers": self.workers, "values": self.values, "rows": rows}
+        path.write_text(JOB.format(**sizes, scheme=self.scheme))
+        return load_deployment(load(path, []))
+
+
+ROWS = {
+    "thc": Row("THC in the switch, 10^6 values", "mininet", 10**6, beside_gloo=True),
+    "ps": Row("parameter server, 10^6 values", "mininet", 10**6, scheme=SERVER, beside_gloo=True),
+    "thc-large": Row("THC in the switch, 10^7 values", "mininet", 10**7, rounds=3),
+    "loss": Row("thc-star-loss", "mininet", experiment="thc-star-loss.toml"),
+    "sim": Row("THC in the switch, 10^6 values", "sim", 10**6, rounds=2),
+    "sim-wide": Row("64 workers, 4,000 values", "sim", 4000, 64, 4, WIDE),
+    "sim-loss": Row("thc-star-loss", "sim", experiment="thc-star-loss.toml"),
+}
+
+
+@dataclass
+class Found:
+    """What a run showed. Times in ns: wall clock, or virtual on the simulated network."""
+
+    rounds: dict[int, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
+    gloo: list[int] = field(default_factory=list)
+    cpu: float = 0.0  # seconds of this process
+    record_bytes: int = 0
+
+    def take(self, record: dict[str, Any]) -> None:
+        """Take a log record."""
+        if record["kind"] == "round":
+            self.rounds[record["round"]].append(record)
+
+    @property
+    def times(self) -> list[int]:
+        """Each round's time."""
+        return [
+            max(r["finished"] for r in records) - min(r["started"] for r in records)
+            for _, records in sorted(self.rounds.items())
+        ]
+
+    @property
+    def rate(self) -> float:
+        """Rounds a second."""
+        records = [record for records in self.rounds.values() for record in records]
+        first, last = min(r["started"] for r in records), max(r["finished"] for r in records)
+        return len(self.rounds) * 1e9 / (last - first)
+
+
+def main() -> None:
+    """Print a line for each row."""
+    names = [name for name in sys.argv[1:] if name != "inside"] or list(ROWS)
+    if "inside" not in sys.argv and any(ROWS[name].net == "mininet" for name in names):
+        argv = [sys.executable, __file__, "inside", *names]
+        sys.exit(subprocess.call(isolation.command(argv, [Path(__file__).parent])))
+    for name in names:
+        row = ROWS[name]
+        print(_line(row, measure(row)), flush=True)
+
+
+def measure(row: Row) -> Found:
+    """Run a row."""
+    found = Found()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        deployment = row.deployment(folder)
+        made = MininetNetwork if row.net == "mininet" else SimNetwork
+        with made(deployment.topology, deployment.switch_config()) as net:
+            for switch, setup in deployment.setups.items():
+                address = net.switch_addresses[switch]
+                configure(address, deployment.pipeline, setup, deployment.target.name)
+            before = _cpu()
+            sizes = [job.config.workers for job in deployment.jobs]
+            with Recorder(folder, sizes, lambda recorder, job: None, 10**12) as recorder:
+                net.run(deployment.hosts, lambda line: (recorder(line), found.take(line)))
+            found.cpu = _cpu() - before
+            found.record_bytes = sum(file.stat().st_size for file in folder.glob("*.jsonl"))
+            if row.beside_gloo and importlib.util.find_spec("torch"):
+                assert isinstance(net, MininetNetwork)
+                found.gloo = _gloo(net, row)
+    return found
+
+
+def _gloo(net: MininetNetwork, row: Row) -> list[int]:
+    """Return the time of each round of gloo on the row's hosts: that of the slowest."""
+    hosts = net.topology.hosts[: row.workers]
+    started = [
+        net.start(
+            host.name,
+            [sys.executable, str(GLOO), str(rank), str(row.workers), hosts[0].ip,
+             f"{host.name}-eth0", str(row.values), str(row.rounds + WARM)],
+        )
+        for rank, host in enumerate(hosts)
+    ]  # fmt: skip
+    answers = [json.loads(process.communicate(timeout=PATIENCE)[0]) for process in started]
+    return [max(times) for times in zip(*answers, strict=True)]
+
+
+def _line(row: Row, found: Found) -> str:
+    head = f"{row.net:8} {row.title:32}"
+    if row.experiment:
+        return f"{head} {found.rate:8.1f} rounds a second"
+    ms = statistics.median(found.times[WARM:]) / 1e6
+    rounds = len(found.rounds)
+    text = f"{head} {ms:8.1f} ms a round"
+    if row.net == "sim":
+        text += f", {1e3 * found.cpu / rounds:.0f} ms of CPU"
+    text += f", {found.record_bytes / rounds / 1e3:.0f} kB of records"
+    if found.gloo:
+        gloo = statistics.median(found.gloo[WARM:]) / 1e6
+        text += f"; gloo {gloo:.1f} ms: {ms / gloo:.2f} times its time"
+    elif row.beside_gloo:
+        text += "; gloo was not measured: pip install gradplane[torch]"
+    return text
+
+
+def _cpu() -> float:
+    usage = resource.getrusage(resource.RUSAGE_SELF)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    main()

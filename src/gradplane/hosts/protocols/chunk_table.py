@@ -1,0 +1,173 @@
+"""The chunks of one reduce as a table: a row a chunk, and the kernels that step many at once.
+
+The columns are NumPy's, the kernels Numba's. Which transition an event makes is looked up in
+`switch_states`; a kernel decides only which event a chunk has.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from gradplane.hosts.protocols.switch_states import (
+    CHUNK,
+    ILLEGAL,
+    ChunkEvent,
+    ChunkState,
+    transitions,
+)
+
+Table = npt.NDArray[np.void]
+Ints = npt.NDArray[np.int64]
+
+ROW = np.dtype(
+    [
+        ("state", np.uint8),  # the position of its ChunkState
+        ("open", np.uint8),  # 1 if its partition is sending or silent
+        ("count", np.uint8),  # workers in the result; 0: none in hand
+        ("attempts", np.uint16),
+        ("notices", np.uint16),
+        ("bitmap", np.uint64),  # workers in the result
+        ("sent_at", np.int64),  # ns, of the last attempt
+        ("deadline", np.int64),  # ns, where it is pending
+        ("at", np.int64),  # ns, when its result came
+    ]
+)
+"""A row. `count` holds up to 64 workers."""
+
+_STATES, _EVENTS = list(ChunkState), list(ChunkEvent)
+AFTER = transitions(CHUNK)
+WAITING, EARLY, PENDING, MISSED, DONE = (np.uint8(_STATES.index(s)) for s in _STATES)
+_TURN, _RESULT, _RETRY, _EXPIRY, _OVERTAKEN = (_EVENTS.index(e) for e in _EVENTS)
+
+# What accept() says of a packet.
+OUTSIDE, NEW, KNOWN, OTHER_NORM, BEYOND_TABLE = range(5)
+
+
+def make(chunks: int) -> Table:
+    """Return the table of so many chunks, all of them waiting."""
+    return np.zeros(chunks, ROW)
+
+
+@njit(cache=True, nogil=True)
+def _step(row, event, table):  # type: ignore[no-untyped-def]
+    after = table[row.state, event]
+    if after == ILLEGAL:
+        raise AssertionError("a chunk has an event that its state has no row for")
+    row.state = after
+
+
+@njit(cache=True, nogil=True)
+def _unpack(body, sums):  # type: ignore[no-untyped-def]
+    """Unpack sums in network order, one or two bytes each; return the largest."""
+    largest = np.uint16(0)
+    if body.size == sums.size:
+        for lane in range(sums.size):
+            sums[lane] = body[lane]
+            largest = max(largest, np.uint16(body[lane]))
+    else:
+        for lane in range(sums.size):
+            total = np.uint16(body[2 * lane]) << np.uint16(8) | np.uint16(body[2 * lane + 1])
+            sums[lane] = total
+            largest = max(largest, total)
+    return np.int64(largest)
+
+
+@njit(cache=True, nogil=True)
+def accept(first, table, ends, norms, most, bodies, parsed, sums, turns, now, after, found):  # type: ignore[no-untyped-def]
+    """Take results, one after the other, in the order of their packets.
+
+    first: number of the reduce's first chunk. table: its rows. ends: int64[partitions], the index
+    after a partition's last chunk; norms: int64[partitions], -1 where not known. most: the table's
+    largest number. bodies: uint8[n, bytes], the sums in network order; parsed: int64[n, 4], their
+    chunk's number, workers, bitmap, norm. sums: uint8 or uint16[chunks, lanes]. turns:
+    int64[window], by chain the chunk whose turn it is. found: int64[n], set to one of the constants
+    above. Returns how many chunks ended, and when the last of those that were sent once was sent,
+    -1 for none.
+    """
+    ended, sent_at = 0, -1
+    unpacked = np.empty(sums.shape[1], sums.dtype)
+    for i in range(len(parsed)):
+        index = parsed[i, 0] - first
+        if index < 0 or index >= len(table):
+            found[i] = OUTSIDE
+            continue
+        row = table[index]
+        if row.state == EARLY or row.state == DONE:
+            found[i] = KNOWN
+            continue
+        part = 0
+        while index >= ends[part]:
+            part += 1
+        if norms[part] >= 0 and norms[part] != parsed[i, 3]:
+            found[i] = OTHER_NORM
+            continue
+        if _unpack(bodies[i], unpacked) > most * parsed[i, 1]:
+            found[i] = BEYOND_TABLE
+            continue
+        sums[index] = unpacked
+        found[i] = NEW
+        norms[part] = parsed[i, 3]
+        row.count, row.bitmap, row.at = parsed[i, 1], parsed[i, 2], now
+        if row.attempts == 1:
+            sent_at = row.sent_at
+        if row.state == PENDING:
+            turns[parsed[i, 0] % len(turns)] += len(turns)
+            ended += 1
+        _step(row, _RESULT, after)
+    return ended, sent_at
+
+
+@njit(cache=True, nogil=True)
+def advance(first, table, turns, after, out):  # type: ignore[no-untyped-def]
+    """Give the chunks of each chain their turns, up to the first that must wait.
+
+    Writes the indices of those that are now pending to out, int64[window], in the chains' order.
+    Returns their number, and how many chunks ended because their result had come early.
+    """
+    pending, ended = 0, 0
+    for chain in range(len(turns)):
+        while True:
+            index = turns[chain] - first
+            if index < 0 or index >= len(table):
+                break
+            row = table[index]
+            if not row.open or (row.state != WAITING and row.state != EARLY):
+                break
+            waited = row.state == WAITING
+            _step(row, _TURN, after)
+            if waited:
+                out[pending] = index
+                pending += 1
+                break
+            ended += 1
+            turns[chain] += len(turns)
+    return pending, ended
+
+
+@njit(cache=True, nogil=True)
+def give_up(first, table, indices, expired, turns, after):  # type: ignore[no-untyped-def]
+    """End pending chunks without a result: expired, or overtaken. Returns their number."""
+    for index in indices:
+        row = table[index]
+        _step(row, _EXPIRY if expired else _OVERTAKEN, after)
+        turns[(first + index) % len(turns)] += len(turns)
+    return len(indices)
+
+
+@njit(cache=True, nogil=True)
+def retry(table, indices, after):  # type: ignore[no-untyped-def]
+    """Step pending chunks that are sent again."""
+    for index in indices:
+        _step(table[index], _RETRY, after)
+
+
+def pending(table: Table) -> npt.NDArray[Any]:
+    """Return which chunks are pending, bool[n]."""
+    return np.asarray(table["state"] == PENDING)
+
+
+def due(table: Table, now: int) -> Ints:
+    """Return the indices of the pending chunks whose deadline has come."""
+    return np.flatnonzero(pending(table) & (table["deadline"] <= now))

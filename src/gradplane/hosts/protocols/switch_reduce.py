@@ -1,0 +1,84 @@
+"""One reduce through the switch: its partitions, the table of its chunks, the sums so far."""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.digest import digest
+from gradplane.hosts.protocols import chunk_table
+from gradplane.hosts.protocols.chunk_table import Ints, Table
+from gradplane.hosts.protocols.partition import WorkerPartition
+from gradplane.hosts.protocols.results import Floats, Reduced
+from gradplane.hosts.protocols.switch_states import PartitionState
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.payloads import Bytes
+
+
+class SwitchReduce:
+    """Reduce `ticket` of `vector`, float32[n], in the job's chunks `first` to `stop` - 1.
+
+    table: a row a chunk (`chunk_table.ROW`). sums: [chunks, lanes], 0 where missing. norms:
+    int64[partitions], the workers' common norms as float32 bits, -1 where not known.
+    """
+
+    def __init__(
+        self, job: JobConfig, ticket: int, tensor: int, vector: Floats, parts: list[WorkerPartition]
+    ) -> None:
+        self.ticket, self.tensor, self.vector, self.parts = ticket, tensor, vector, parts
+        self.first = parts[0].first if parts else 0
+        self.stop = parts[-1].stop if parts else 0
+        self.left = self.stop - self.first  # chunks that have not ended
+        self.table: Table = chunk_table.make(self.left)
+        self.ends: Ints = np.array([part.stop - self.first for part in parts], np.int64)
+        self.norms: Ints = np.full(len(parts), -1, np.int64)
+        shape = (self.left, aggregation.LANES[job.sum_bits])
+        self.sums: npt.NDArray[Any] = np.zeros(shape, f"u{job.sum_bits // 8}")
+
+    def part_of(self, index: int) -> WorkerPartition:
+        """Return the partition of a chunk, by its index."""
+        return self.parts[int(np.searchsorted(self.ends, index, side="right"))]
+
+    def rows_of(self, part: WorkerPartition) -> Table:
+        """Return a partition's rows of the table."""
+        return self.table[part.first - self.first : part.stop - self.first]
+
+    def silent(self, indices: Ints) -> npt.NDArray[np.bool_]:
+        """Return which of the chunks are of a silent partition, bool[k]."""
+        silent = [part.stage is PartitionState.SILENT for part in self.parts]
+        if not any(silent):
+            return np.zeros(len(indices), bool)
+        return np.array(silent)[np.searchsorted(self.ends, indices, side="right")]
+
+    def packets(self, indices: Ints) -> Bytes:
+        """Return the payloads of some chunks, whose partitions are encoded, as uint8[k, bytes]."""
+        parts = np.searchsorted(self.ends, indices, side="right")
+        if len(indices) and (parts == parts[0]).all():
+            part = self.parts[int(parts[0])]
+            return part.packets[indices - (part.first - self.first)]
+        rows = [
+            self.parts[part].packets[index - (self.parts[part].first - self.first)]
+            for part, index in zip(parts.tolist(), indices.tolist(), strict=True)
+        ]
+        return np.array(rows)
+
+    def result(self) -> Reduced:
+        """Return what is delivered."""
+        means = []
+        for part, norm in zip(self.parts, self.norms.tolist(), strict=True):
+            rows = slice(part.first - self.first, part.stop - self.first)
+            means.append(part.decode(self.sums[rows], self.table["count"][rows], norm))
+        counts = self.table["count"].astype(np.int64)
+        flat = [
+            self.sums[part.first - self.first : part.stop - self.first].reshape(-1)[: part.lanes]
+            for part in self.parts
+        ]
+        return Reduced(
+            mean=np.concatenate(means) if means else np.zeros(0, np.float32),
+            counts=counts,
+            missed=int((counts == 0).sum()),
+            gradient=digest(self.vector),
+            codes=digest(*(part.codes for part in self.parts)),
+            sums=digest(*flat),
+        )

@@ -1,0 +1,64 @@
+"""UDP payloads in batches: the rows of one array.
+
+State machines, host links and networks pass packets on in this form; a single packet is a batch of
+one row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Bytes = npt.NDArray[np.uint8]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Payloads:
+    """Payloads of UDP datagrams: payload i is `data[i, : sizes[i]]`.
+
+    data: uint8[n, stride], rows contiguous. sizes: int64[n], none above the stride.
+    """
+
+    data: Bytes
+    sizes: Ints
+
+    @classmethod
+    def of(cls, payloads: Sequence[bytes]) -> Payloads:
+        """Return a batch of these payloads."""
+        sizes = np.array([len(payload) for payload in payloads], np.int64)
+        if len(payloads) == 1:
+            # A writable copy, so that kernels see one type of array.
+            return cls(np.frombuffer(bytearray(payloads[0]), np.uint8)[None], sizes)
+        data = np.zeros((len(payloads), int(sizes.max(initial=0))), np.uint8)
+        for row, payload in zip(data, payloads, strict=True):
+            row[: len(payload)] = np.frombuffer(payload, np.uint8)
+        return cls(data, sizes)
+
+    @classmethod
+    def equal(cls, data: Bytes) -> Payloads:
+        """Return the batch whose payloads are the whole rows of `data`, uint8[n, size]."""
+        return cls(data, np.full(len(data), data.shape[1], np.int64))
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def __getitem__(self, i: int) -> bytes:
+        """Return payload i."""
+        return self.data[i, : self.sizes[i]].tobytes()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return (self[i] for i in range(len(self)))
+
+    def select(self, rows: npt.NDArray[Any]) -> Payloads:
+        """Return a copy of some payloads, by a mask or by their numbers."""
+        return Payloads(self.data[rows], self.sizes[rows])
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all payloads."""
+        return int(self.sizes.sum())

@@ -1,0 +1,50 @@
+"""Lines of kind "arrivals": all chunks of one worker's reduce, as columns; and the lines of kind
+"arrival", one a chunk, that they stand for.
+
+docs/architecture.md lists the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from gradplane.hosts.packed_columns import unpack
+from gradplane.records.run_folder import FolderError
+
+Line = dict[str, Any]
+
+_COLUMNS = ("count", "bitmap", "attempts", "notices", "digest", "at")
+
+
+def expanded(lines: Iterable[Line], path: object) -> Iterator[Line]:
+    """Yield the lines, each of kind "arrivals" as the lines of its chunks. Raises FolderError that
+    names the line of `path` whose columns are damaged.
+    """
+    for number, line in enumerate(lines, 1):
+        if line.get("kind") != "arrivals":
+            yield line
+            continue
+        try:
+            yield from _chunks(line)
+        except (ValueError, TypeError, AttributeError) as error:
+            raise FolderError(f"{path}:{number}: damaged: {error}") from None
+
+
+def _chunks(line: Line) -> Iterator[Line]:
+    columns = [unpack(line[name], line["chunks"]).tolist() for name in _COLUMNS]
+    who = {"kind": "arrival"} | {name: line[name] for name in ("job", "worker", "ticket")}
+    slots = line["slots"]
+    for number, values in enumerate(zip(*columns, strict=True), line["first"]):
+        count, bitmap, attempts, notices, digest, at = values
+        yield who | {
+            "slot": number % slots,
+            "round": number // slots + 1,
+            "result": "in time" if count else "lost",
+            "count": count,
+            "bitmap": f"{bitmap:016x}",
+            "digest": f"{digest:016x}" if count else None,
+            "attempts": attempts,
+            "notices": notices,
+            "at": at,
+        }

@@ -1,0 +1,41 @@
+"""Whether a program can see how long its packets wait between ingress and egress."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import statements
+from gradplane.switch.ir.types import Fields
+from gradplane.switch.ir.verify_expressions import operands
+
+NAMES = {"enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth"}
+
+
+def sees_queues(program: ir.Program) -> bool:
+    """Return whether egress uses the queueing metadata, or all of the standard metadata as one."""
+    egress = program.package.control("eg")
+    return any(_sees(e) for stmt in statements(egress) for e in _expressions(stmt))
+
+
+def _expressions(stmt: ir.Stmt) -> Iterator[ir.Expr]:
+    for found in fields(stmt):
+        value = getattr(stmt, found.name)
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, ir.Expr):
+                yield item
+            elif isinstance(item, ir.UserExternArgument) and isinstance(item.value, ir.Expr):
+                yield item.value
+    if isinstance(stmt, ir.ApplyTable):
+        yield from (key.expr for key in stmt.table.keys)
+
+
+def _sees(e: ir.Expr) -> bool:
+    if isinstance(e, ir.FieldOf):
+        if e.name in NAMES:
+            return True
+        return not isinstance(e.base, ir.Var) and _sees(e.base)
+    if isinstance(e.type, Fields) and NAMES & {f.name for f in e.type.fields}:
+        return True
+    return any(map(_sees, operands(e)))

@@ -1,0 +1,173 @@
+"""A PSA program as the JSON that psa_switch loads.
+
+psa_switch has the metadata of psa.p4 as instances of these names. It keeps a packet's metadata from
+ingress to egress, so that what the ingress deparser puts into `normal_meta` is there; it keeps none
+of a clone, a resubmitted or a recirculated packet.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from gradplane.switch.arch.blocks import Layout
+from gradplane.switch.arch.psa.packet import EGRESS, INGRESS, pipelines
+from gradplane.switch.backends.bmv2.control_flow import Actions, Numbers, Pipeline
+from gradplane.switch.backends.bmv2.parsers import ParserStates
+from gradplane.switch.backends.bmv2.psa_externs import DECIDED, PsaExterns
+from gradplane.switch.backends.bmv2.sections import Sections
+from gradplane.switch.backends.bmv2.storage import Json, Place, Storage
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import statements
+from gradplane.switch.ir.types import Fields, Struct, Type
+from gradplane.switch.source import refuse
+
+_NORMAL = "normal_metadata"
+_STANDARD = {
+    ("ingress", "parser istd"): "psa_ingress_parser_input_metadata",
+    ("ingress", "istd"): "psa_ingress_input_metadata",
+    ("ingress", "ostd"): "psa_ingress_output_metadata",
+    ("egress", "parser istd"): "psa_egress_parser_input_metadata",
+    ("egress", "istd"): "psa_egress_input_metadata",
+    ("egress", "ostd"): "psa_egress_output_metadata",
+    ("egress", "deparser istd"): "psa_egress_deparser_input_metadata",
+}
+_USER = {"ingress": "userMetadata", "egress": "egressMetadata"}
+_SHARED = ("normal", "to normal")
+
+
+def to_json(program: ir.Program) -> Json:
+    """Return BMv2's JSON for a PSA program that its architecture has checked.
+
+    Raises CompileError for what psa_switch cannot do, with the place in the source.
+    """
+    return _PsaProgram(program).json()
+
+
+class _PsaProgram(Sections):
+    def __init__(self, program: ir.Program) -> None:
+        storage = Storage()
+        self._externs = PsaExterns(storage)
+        super().__init__(program, storage, self._externs)
+        self._actions = Actions(storage, self._externs)
+        self._ingress, self._egress = pipelines(program)
+        self._places: dict[tuple[str, str], tuple[Type, Place]] = {}
+        for side, package, layout in self._sides:
+            for name, values in layout.blocks.items():
+                block = package.args[name]
+                assert isinstance(block, ir.Parser | ir.Control), block
+                for param, value in zip(block.params, values, strict=True):
+                    storage.share([param.var], self._place(side, value, param, block))
+
+    @property
+    def _sides(self) -> tuple[tuple[str, ir.Package, Layout], ...]:
+        return (("ingress", self._ingress, INGRESS), ("egress", self._egress, EGRESS))
+
+    def _place(
+        self, side: str, value: str, param: ir.Param, block: ir.Parser | ir.Control
+    ) -> Place:
+        """Return the place of a block's parameter, which blocks share by the value's name."""
+        t = param.var.type
+        key = ("both", "normal") if value in _SHARED else (side, value)
+        if value == "hdr" and self._places.get(("ingress", "hdr"), (None,))[0] == t:
+            key = ("ingress", "hdr")
+        if key not in self._places:
+            self._places[key] = t, self._declare(side, value, t, block)
+        known, place = self._places[key]
+        if known != t:
+            raise refuse(block.span, f"psa_switch needs one type for {value}: {known} or {t}")
+        return place
+
+    def _declare(self, side: str, value: str, t: Type, block: ir.Parser | ir.Control) -> Place:
+        if value == "hdr":
+            return self._storage.declare("", t)
+        if value == "meta":
+            return self._storage.declare("", t, _USER[side])
+        if (side, value) in _STANDARD:
+            return self._storage.declare("", t, _STANDARD[side, value])
+        if value not in _SHARED and _has_fields(t):
+            kept = value.removeprefix("to ")
+            what = f"psa_switch keeps no metadata of the kind {kept}; its type must be empty"
+            raise refuse(block.span, what)
+        return self._storage.declare("", t, _NORMAL)
+
+    def json(self) -> Json:
+        """Return the whole file."""
+        program, numbers = self._program, Numbers()
+        parsers = [
+            self._parser("ingress_parser", 0, self._ingress.parser("ip")),
+            self._parser("egress_parser", 1, self._egress.parser("ep")),
+        ]
+        sides = [
+            Pipeline("ingress", self._ingress.control("ig"), self._actions, numbers),
+            Pipeline("egress", self._egress.control("eg"), self._actions, numbers),
+        ]
+        graphs = [side.json(at) for at, side in enumerate(sides)]
+        self.add_profiles(sides, graphs)
+        deparsers = [
+            self.deparser("ingress_deparser", _folded(self._ingress.control("id")), 0),
+            self.deparser("egress_deparser", _folded(self._egress.control("ed")), 1),
+        ]
+        found: Json = {
+            "__meta__": {"version": [2, 23], "compiler": "gradplane"},
+            "errors": self.errors,
+            "enums": [],
+            "parsers": parsers,
+            "parse_vsets": self.value_sets,
+            "deparsers": deparsers,
+            "meter_arrays": [m for m in self.meters() if m["is_direct"]],
+            "counter_arrays": self.counters(),
+            "register_arrays": self.registers(),
+            "calculations": self._externs.calculations,
+            "learn_lists": [],
+            "actions": self._actions.json,
+            "pipelines": graphs,
+            "checksums": [],
+            "force_arith": [],
+            "extern_instances": self._externs.instances(program),
+            "field_lists": [],
+            "field_aliases": [],
+            "program": str(parsers[0].get("source_info", {}).get("filename", "")),
+        }
+        return self._storage.sections() | found
+
+    def _parser(self, name: str, number: int, parser: ir.Parser) -> Json:
+        errors = self._program.errors
+        parser = replace(parser, setup=[*_cleared(parser), *parser.setup])
+        states = ParserStates(parser, self._storage, self._externs, errors).json()
+        return states | {"name": name, "id": number}
+
+
+def _folded(deparser: ir.Control) -> ir.Control:
+    """Return a deparser without the conditions that psa_switch decides before it runs one.
+
+    Before: normal = psa_normal(in o); if normal ...; after: the body of the if.
+    """
+    known: dict[ir.Expr, bool] = {}
+
+    def folded(stmts: list[ir.Stmt]) -> list[ir.Stmt]:
+        body: list[ir.Stmt] = []
+        for stmt in stmts:
+            if isinstance(stmt, ir.CallExtern) and stmt.name in DECIDED and stmt.result:
+                known[stmt.result] = DECIDED[stmt.name]
+            elif isinstance(stmt, ir.If) and stmt.cond in known:
+                body += folded(stmt.then if known[stmt.cond] else stmt.other)
+            else:
+                body.append(stmt)
+        return body
+
+    return replace(deparser, body=[*_cleared(deparser), *folded(deparser.body)])
+
+
+def _cleared(block: ir.Parser | ir.Control) -> list[ir.Stmt]:
+    """Return the calls that clear a block's checksums: psa_switch's outlive the packet."""
+    calls = (s for s in statements(block) if isinstance(s, ir.CallExtern) and s.instance)
+    used = dict.fromkeys(s.instance for s in calls if s.instance)
+    return [
+        ir.CallExtern(e, "clear", [], [], span=e.span) for e in used if e.type == "InternetChecksum"
+    ]
+
+
+def _has_fields(t: Type) -> bool:
+    if isinstance(t, Struct):
+        return any(_has_fields(f.type) for f in t.fields)
+    return not isinstance(t, Fields) or bool(t.fields)

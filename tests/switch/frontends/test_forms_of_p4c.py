@@ -1,0 +1,167 @@
+"""JSON as p4c writes it: calls of actions as tables, metadata instances, missing keys."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from bmv2_documents import Json, assign, document, field, hexstr, op, primitive, read
+
+from gradplane.experiment import p4_programs
+from gradplane.switch.frontends.bmv2 import read_program
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import nested
+from gradplane.switch.ir.verify import verify
+from gradplane.switch.p4runtime.p4info import build_p4info
+from gradplane.switch.p4runtime.p4info_match import differences
+from gradplane.switch.stf.stf_grammar import parse
+from gradplane.switch.stf.tester import Clock, Tester
+from gradplane.switch.switch import Switch
+
+STF = Path(__file__).parents[1] / "stf"
+EXERCISES = sorted((STF / "exercises").glob("*.p4"))
+
+
+def as_p4c(found: Json) -> Json:
+    """Give each call of an action a table without a key, as p4c does, and drop what it drops."""
+    names = {a["id"]: a["name"] for a in found["actions"]}
+    for pipeline in found["pipelines"]:
+        renamed = {c["name"]: f"tbl_{c['name']}" for c in pipeline["action_calls"]}
+        for call in pipeline.pop("action_calls"):
+            action, after = call["action_id"], call["next_node"]
+            pipeline["tables"].append({
+                "name": renamed[call["name"]], "id": 1000 + call["id"], "key": [],
+                "match_type": "exact", "type": "simple", "max_size": 1024, "with_counters": False,
+                "support_timeout": False, "direct_meters": None, "action_ids": [action],
+                "actions": [names[action]], "base_default_next": after,
+                "next_tables": {names[action]: after},
+                "default_entry": {"action_id": action, "action_const": True, "action_data": [],
+                                  "action_entry_const": True},
+            })  # fmt: skip
+        nodes = [*pipeline["tables"], *pipeline["conditionals"], pipeline]
+        for node in nodes:
+            for key in ("true_next", "false_next", "base_default_next", "init_table"):
+                if node.get(key) in renamed:
+                    node[key] = renamed[node[key]]
+            following = node.get("next_tables", {})
+            for key, name in following.items():
+                following[key] = renamed.get(name, name)
+        for table in pipeline["tables"]:
+            if table["type"] != "simple":
+                table.pop("default_entry", None)
+    return found
+
+
+@pytest.mark.parametrize("with_p4info", [True, False], ids=["p4info", "alone"])
+@pytest.mark.parametrize("path", EXERCISES, ids=lambda path: path.stem)
+def test_calls_of_actions_are_tables(path: Path, with_p4info: bool) -> None:
+    compiled = p4_programs.compiled(path)
+    found = as_p4c(json.loads(p4_programs.compiled_for("bmv2", compiled)))
+    info = build_p4info(compiled.program) if with_p4info else None
+    program = read_program(json.dumps(found), "program.json", info)
+    verify(program)
+    assert not [t.name for t in program.tables if t.name.startswith("tbl_")]
+    clock, test = Clock(), path.with_suffix(".stf")
+    tester = Tester(Switch(program, engine="interpreter", clock=clock), clock, str(test))
+    for statement in parse(test.read_text(), str(test)):
+        tester.run(statement)
+    assert [*tester.expectations.failures(), *tester.problems] == []
+
+
+def test_jumps_become_conditions() -> None:
+    a = field("h", "a")
+    cond = op("b2d", None, op(">", a, hexstr(7)))
+    code = [
+        primitive("_jump_if_zero", {"type": "expression", "value": cond}, hexstr(3)),
+        assign(a, op("&", op("+", a, hexstr(1)), hexstr(0xFF))),
+        primitive("_jump", hexstr(4)),
+        assign(a, hexstr(0)),
+    ]
+    program = read(document([["a", 8, False]], code))
+    ingress = program.package.control("ig")
+    assert [type(s) for s in ingress.body] == [ir.If, ir.Assign]
+    switch = Switch(program, engine="interpreter")
+    assert [switch.process(0, bytes([n]))[0][1] for n in (8, 7)] == [b"\x09", b"\x00"]
+
+
+def test_what_one_block_uses_is_a_local_variable() -> None:
+    tmp = field("scalars", "tmp")
+    code = [assign(tmp, field("h", "a")), assign(field("h", "a"), op("~", None, tmp))]
+    program = read(document([["a", 8, False]], code))
+    assert [v.name for v in program.package.control("ig").locals] == ["scalars.tmp"]
+    assert Switch(program, engine="jit").process(0, b"\x0f") == [(1, b"\xf0")]
+
+
+def test_a_resubmission_with_list_0_is_none() -> None:
+    """simple_switch takes it so, and p4c counts its lists from 1."""
+    code = [primitive("resubmit", hexstr(0))]
+    program = read(document([["a", 8, False]], code))
+    stmts = nested(program.package.control("ig").body)
+    assert not [s for s in stmts if isinstance(s, ir.CallExtern)]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_a_header_that_is_made_valid_as_it_is(engine: str) -> None:
+    """add_header clears the fields of an invalid header, add_header_fast keeps them."""
+    a, h = field("h", "a"), {"type": "header", "value": "h"}
+    results = []
+    for name in ("add_header", "add_header_fast"):
+        code = [primitive("remove_header", h), assign(a, hexstr(5)), primitive(name, h)]
+        switch = Switch(read(document([["a", 8, False]], code)), engine=engine)
+        results.append(switch.process(0, b"\x09"))
+    assert results == [[(1, b"\x00")], [(1, b"\x05")]]
+
+
+def test_primitives_of_p4_14() -> None:
+    a, b = field("h", "a"), field("h", "b")
+    code = [
+        primitive("add_to_field", a, hexstr(255)),
+        primitive("shift_left", b, a, hexstr(1)),
+        primitive("bit_xor", b, b, hexstr(0x0F)),
+        primitive("no_op"),
+    ]
+    switch = Switch(read(document([["a", 8, False], ["b", 8, False]], code)), engine="interpreter")
+    assert switch.process(0, b"\x09\x00") == [(1, b"\x08\x1f")]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_calculations_have_the_names_of_the_json(engine: str) -> None:
+    """Two calls of one calculation share what the control plane sets."""
+    a, out = field("h", "a"), field("h", "b")
+    name = {"type": "calculation", "value": "calc_7"}
+    call = "modify_field_with_hash_based_offset"
+    code = [primitive(call, out, hexstr(0), name, hexstr(65536))] * 2
+    found = document([["a", 8, False], ["b", 16, False]], code)
+    found["calculations"] = [{"name": "calc_7", "id": 0, "algo": "crc16_custom", "input": [a]}]
+    switch = Switch(read(found), engine=engine)
+    before = switch.process(0, b"\x01\x00\x00")
+    switch.run_commands("set_crc16_parameters calc_7 0x1021 0xffff 0 false false")
+    assert switch.process(0, b"\x01\x00\x00") != before
+    assert [crc.name for crc in switch.state.crcs.values()] == ["calc_7", "calc_7"]
+
+
+def test_p4info_of_p4c_agrees() -> None:
+    """It also lists actions that no table has, and numbers the digests of tuples."""
+    compiled = p4_programs.compiled(STF / "exercises" / "heavy_hitter.p4")
+    text = p4_programs.compiled_for("bmv2", compiled).replace('"digest_0"', '"tuple_1"')
+    info = build_p4info(compiled.program)
+    info.actions.add().preamble.name = "I.called"
+    info.actions[-1].preamble.id = 0x0100_0001
+    found = read_program(text, "program.json", info)
+    assert differences(info, build_p4info(found)) == []
+    assert [d.preamble.name for d in build_p4info(found).digests] == ["digest_0"]
+    info.tables.add().action_refs.add(id=0x0100_0001)
+    claims = differences(info, build_p4info(found))
+    assert any("action I.called is not in the program" in claim for claim in claims)
+
+
+def test_a_table_with_entries_has_the_size_of_its_p4info() -> None:
+    """In p4c's JSON it has the number of the entries."""
+    compiled = p4_programs.compiled(STF / "features" / "priority_delta.p4")
+    found = json.loads(p4_programs.compiled_for("bmv2", compiled))
+    info = build_p4info(compiled.program)
+    for table in found["pipelines"][0]["tables"]:
+        table["max_size"] = len(table.get("entries", ()))
+    program = read_program(json.dumps(found), "program.json", info)
+    assert [t.size for t in program.tables] == [t.size for t in info.tables]
