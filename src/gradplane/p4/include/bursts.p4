@@ -26,10 +26,21 @@ bit<16> folded_blocks(in long_sum_t sum) {
 // was damaged before keeps a wrong checksum. `removed`, `added`: sums of 16-bit words.
 control Resize(inout headers_t hdr, in bit<16> length, in bit<16> removed, in bit<16> added) {
     apply {
+        bit<32> sum = 0;
+        if (hdr.udp.checksum == 0xFFFF) {
+            sum = 0xFFFF;       // which counts as 0
+        }
         if (hdr.udp.checksum != 0) {
-            bit<16> gone = folded((bit<32>) removed + ((bit<32>) hdr.udp.length << 1));
-            hdr.udp.checksum = ~folded((bit<32>) ~hdr.udp.checksum + (bit<32>) ~gone
-                + (bit<32>) added + ((bit<32>) length << 1));
+            // A sum of 16-bit words; each step is computed from the one before: see ONCE.
+            sum = sum + (bit<32>) hdr.udp.length + (bit<32>) hdr.udp.length + (bit<32>) removed;
+            ONCE(sum, (sum & 0xFFFF) + (sum >> 16))
+            ONCE(sum, (sum & 0xFFFF) + (sum >> 16))
+            hdr.udp.checksum = ~hdr.udp.checksum;
+            sum = (bit<32>) ~sum[15:0] + (bit<32>) hdr.udp.checksum + (bit<32>) added
+                + ((bit<32>) length << 1);
+            ONCE(sum, (sum & 0xFFFF) + (sum >> 16))
+            ONCE(sum, (sum & 0xFFFF) + (sum >> 16))
+            hdr.udp.checksum = ~sum[15:0];
             if (hdr.udp.checksum == 0) {
                 hdr.udp.checksum = 0xFFFF;
             }
@@ -110,6 +121,15 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
     bit<16> end = 0;                                    // of the new payload
     bit<128> begun = 0;                                 // its last block
     bit<128> rest;
+    words_t one = 0;
+    words_t two = 0;
+    words_t three = 0;
+    words_t bytes = 0;
+    words_t vectors = 0;
+    words_t burst = 0;
+    words_t magnitudes = 0;
+    words_t places = 0;
+    bit<16> vector = 0;
 
     LastBytes() last_bytes;
     PutLast() put_last;
@@ -117,7 +137,7 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
     RemovePayload() remove_payload;
 
     action measure() {
-        words_t bytes = 0;
+        bytes = 0;
         bit<16> at = first;
         for (bit<16> b = 0; b < bursts; b = b + 1) {
             words_t words = hdr.blocks[at].bytes ++ hdr.blocks[at + 1].bytes;
@@ -142,16 +162,22 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
                 words = reversed(words);
             }
             classes_t classes = classes_of(words, limits);
-            words_t bytes = bytes_of(classes);
-            bit<16> vector = packed_tags(classes);
-            words_t vectors = joined(vectors_of(words, classes, limits), bytes);
+            ONCE(one, classes.one)
+            ONCE(two, classes.two)
+            ONCE(three, classes.three)
+            classes = { one, two, three };
+            ONCE(bytes, bytes_of(classes))
+            ONCE(vector, packed_tags(classes))
+            SHIFTED(magnitudes, places, words, classes, limits)
+            ONCE(vectors, vectors_of(words, magnitudes, classes))
+            ONCE(burst, joined(vectors, bytes))
 
             // The burst begins in block `begun`, and may reach into the next three.
             bit<8> before = (bit<8>) end[3:0] << 3;
             bit<8> behind = 128 - before;
-            bit<128> x = vector ++ vectors[255:144];
-            bit<128> y = vectors[143:16];
-            bit<128> z = vectors[15:0] ++ 112w0;
+            bit<128> x = vector ++ burst[255:144];
+            bit<128> y = burst[143:16];
+            bit<128> z = burst[15:0] ++ 112w0;
             bit<128> p = begun | (x >> before);
             bit<128> q = (x << behind) | (y >> before);
             bit<128> r = (y << behind) | (z >> before);
@@ -242,6 +268,14 @@ control Decompress(inout headers_t hdr, inout metadata_t meta) {
     limits_t limits = limits_of(hdr.shim.bound);
     bit<16> tags = 0;
     words_t words = 0;
+    words_t one = 0;
+    words_t two = 0;
+    words_t three = 0;
+    words_t bytes = 0;
+    words_t vectors = 0;
+    words_t magnitudes = 0;
+    words_t exponents = 0;
+    bit<16> sum = 0;
 
     PutLast() put_last;
 
@@ -255,11 +289,19 @@ control Decompress(inout headers_t hdr, inout metadata_t meta) {
             bit<128> x = between(hdr.blocks[block].bytes, second, before);
             bit<128> y = between(second, third, before);
             bit<128> z = between(third, hdr.blocks[block + 3].bytes, before);
-            tags = x[127:112];
+            ONCE(tags, x[127:112])
+            ONCE(vectors, x[111:0] ++ y ++ z[127:112])
             classes_t classes = classes_of_tags(tags);
-            words_t bytes = bytes_of(classes);
-            words_t vectors = parted(x[111:0] ++ y ++ z[127:112], bytes) & kept_of(classes);
-            words = values_of(vectors, classes, limits);
+            ONCE(one, classes.one)
+            ONCE(two, classes.two)
+            ONCE(three, classes.three)
+            classes = { one, two, three };
+            ONCE(bytes, bytes_of(classes))
+            ONCE(vectors, halved(vectors, bytes))
+            ONCE(vectors, parted(vectors, bytes))
+            vectors = vectors & kept_of(classes);
+            NORMALISED(magnitudes, exponents, vectors, classes, limits)
+            ONCE(words, values_of(vectors, magnitudes, exponents, classes))
             if (hdr.shim.flags[0:0] == 1) {
                 words = reversed(words);
             }
@@ -268,7 +310,8 @@ control Decompress(inout headers_t hdr, inout metadata_t meta) {
             hdr.new_blocks[2 * b + 1] = { words[127:0] };
             meta.at = meta.at + 2 + (bit<16>) sum_of(bytes);
         }
-        meta.added = folded((bit<32>) meta.added + (bit<32>) folded_blocks(added));
+        ONCE(sum, folded_blocks(added))
+        meta.added = folded((bit<32>) meta.added + (bit<32>) sum);
     }
 
     // The last burst may be short.

@@ -38,6 +38,10 @@ const words_t SIGN = EACH * 0x80000000;
 const words_t FRACTION = EACH * 0x007FFFFF;
 const words_t HIDDEN = EACH * 0x00800000;
 
+// Computes a value once. p4c puts the expression that a variable was given in place of all its uses,
+// but not where the variable is computed from itself.
+#define ONCE(variable, value) variable = variable ^ (variable ^ (value));
+
 words_t in_each(in bit<32> x) {
     bit<64> two = x ++ x;
     bit<128> four = two ++ two;
@@ -146,17 +150,19 @@ bit<8> bytes_of_tags(in bit<16> tags) {
     mask = ((ones) << 31) - (ones); \
     words = (words & ~mask) | ((words >> places) & mask & (EACH * (0x7FFFFFFF >> places)));
 
-// Each word's vector, in the word's highest bits; zeros below.
-words_t vectors_of(in words_t values, in classes_t classes, in limits_t limits) {
-    words_t mask;
-    words_t exponents = (values >> 23) & EXPONENT;
-    // Class 1 and 2: the exponent is at most 4 below the top.
-    words_t places = (tops_of(classes, limits) | (EACH << 8)) - exponents;
-    words_t magnitudes = ((values & FRACTION) | HIDDEN) << 7;
-    SHIFTED_RIGHT(magnitudes, places & EACH, 1)
-    SHIFTED_RIGHT(magnitudes, (places >> 1) & EACH, 2)
+// The magnitudes of eight words, shifted to where their classes' vectors have them: classes 1 and 2 by
+// at most 4. Statements, as each step is computed from the one before: see ONCE.
+#define SHIFTED(magnitudes, places, values, classes, limits) \
+    words_t mask; \
+    ONCE(places, (tops_of(classes, limits) | (EACH << 8)) - ((values >> 23) & EXPONENT)) \
+    ONCE(magnitudes, ((values & FRACTION) | HIDDEN) << 7) \
+    SHIFTED_RIGHT(magnitudes, places & EACH, 1) \
+    SHIFTED_RIGHT(magnitudes, (places >> 1) & EACH, 2) \
     SHIFTED_RIGHT(magnitudes, (places >> 2) & EACH, 4)
-    mask = filled(classes.three);
+
+// Each word's vector, in the word's highest bits; zeros below.
+words_t vectors_of(in words_t values, in words_t magnitudes, in classes_t classes) {
+    words_t mask = filled(classes.three);
     return ((values & mask) | (((values & SIGN) | magnitudes) & ~mask)) & kept_of(classes);
 }
 
@@ -167,21 +173,25 @@ words_t vectors_of(in words_t values, in classes_t classes, in limits_t limits) 
     words = (words & ~mask) | ((words << width) & mask & (EACH * 0x7FFF0000)); \
     exponents = exponents - zero * width;
 
-// The float32 of such vectors: the highest one of the 15 magnitude bits becomes the hidden bit.
-words_t values_of(in words_t vectors, in classes_t classes, in limits_t limits) {
-    words_t mask;
-    words_t zero;
-    words_t exponents = tops_of(classes, limits);
-    words_t magnitudes = vectors & (EACH * 0x7FFF0000);
-    SHIFTED_LEFT(magnitudes, exponents, 8)
-    SHIFTED_LEFT(magnitudes, exponents, 4)
-    SHIFTED_LEFT(magnitudes, exponents, 2)
+// The magnitudes of such vectors, for which the highest one of 15 bits must be the highest bit, and
+// the exponents of that bit. Statements, as each step is computed from the one before: see ONCE.
+#define NORMALISED(magnitudes, exponents, vectors, classes, limits) \
+    words_t mask; \
+    words_t zero; \
+    ONCE(magnitudes, vectors & (EACH * 0x7FFF0000)) \
+    ONCE(exponents, tops_of(classes, limits)) \
+    SHIFTED_LEFT(magnitudes, exponents, 8) \
+    SHIFTED_LEFT(magnitudes, exponents, 4) \
+    SHIFTED_LEFT(magnitudes, exponents, 2) \
     SHIFTED_LEFT(magnitudes, exponents, 1)
+
+// The float32 of such vectors: the highest magnitude bit becomes the hidden bit.
+words_t values_of(in words_t vectors, in words_t magnitudes, in words_t exponents,
+                  in classes_t classes) {
     words_t ones = (magnitudes >> 30) & EACH;       // no magnitude, no exponent
-    exponents = exponents & ((ones << 8) - ones);
-    mask = filled(classes.three);
-    return (vectors & mask) | (~mask
-        & ((vectors & SIGN) | (exponents << 23) | ((magnitudes & (EACH * 0x3FFF0000)) >> 7)));
+    words_t mask = filled(classes.three);
+    return (vectors & mask) | (~mask & ((vectors & SIGN)
+        | ((exponents & ((ones << 8) - ones)) << 23) | ((magnitudes & (EACH * 0x3FFF0000)) >> 7)));
 }
 
 // The vectors of eight words one after the other, from the highest bits on.
@@ -199,18 +209,22 @@ words_t joined(in words_t vectors, in words_t bytes) {
     return (ab | (cd >> bits_ab)) ++ (cd << (128 - bits_ab));
 }
 
-// The reverse; bits below a word's vector are others'.
-words_t parted(in words_t vectors, in words_t bytes) {
+// The reverse, in two steps: first the last four words to the lower half.
+words_t halved(in words_t vectors, in words_t bytes) {
+    words_t bits = bytes << 3;
+    bit<8> before = bits[231:224] + bits[199:192] + bits[167:160] + bits[135:128];
+    return vectors[255:128] ++ ((vectors[255:128] << before) | (vectors[127:0] >> (128 - before)));
+}
+
+// Then each word to its place; bits below a word's vector are others'.
+words_t parted(in words_t halves, in words_t bytes) {
     words_t bits = bytes << 3;
     bit<8> bits_a = bits[231:224] + bits[199:192];
     bit<8> bits_c = bits[103:96] + bits[71:64];
-    bit<8> bits_ab = bits_a + bits[167:160] + bits[135:128];
-    bit<128> ab = vectors[255:128];
-    bit<128> cd = (ab << bits_ab) | (vectors[127:0] >> (128 - bits_ab));
-    bit<64> a = ab[127:64];
-    bit<64> b = (a << bits_a) | (ab[63:0] >> (64 - bits_a));
-    bit<64> c = cd[127:64];
-    bit<64> d = (c << bits_c) | (cd[63:0] >> (64 - bits_c));
+    bit<64> a = halves[255:192];
+    bit<64> b = (a << bits_a) | (halves[191:128] >> (64 - bits_a));
+    bit<64> c = halves[127:64];
+    bit<64> d = (c << bits_c) | (halves[63:0] >> (64 - bits_c));
     return a[63:32] ++ (a << bits[231:224])[63:32] ++ b[63:32] ++ (b << bits[167:160])[63:32]
         ++ c[63:32] ++ (c << bits[103:96])[63:32] ++ d[63:32] ++ (d << bits[39:32])[63:32];
 }
