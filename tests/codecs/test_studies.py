@@ -39,7 +39,7 @@ def test_distributions() -> None:
     assert x.dtype == np.float32 and np.log(x).std() == pytest.approx(1, abs=0.02)
     with pytest.raises(CodecError) as caught:
         gradients.drawn("cauchy", 3)
-    assert str(caught.value) == "no distribution 'cauchy'; there are laplace, lognormal, normal"
+    assert str(caught.value) == 'no distribution "cauchy"; there are laplace, lognormal, normal'
 
 
 def test_table_2_of_3lc_falls_with_s(steps: list[gradients.Step]) -> None:

@@ -131,7 +131,7 @@ def test_a_program_without_routes(server, tmp_path):
     with pytest.raises(ControllerError) as error:
         session(server, install)
     assert str(error.value) == (
-        "the program on the switch has no table 'routes' (key hdr.ipv4.dst_addr: lpm, action"
+        'the program on the switch has no table "routes" (key hdr.ipv4.dst_addr: lpm, action'
         " forward(mac, port)) to install routes in"
     )
 

@@ -11,6 +11,7 @@ import pytest
 
 import gradplane
 from gradplane.experiment.loading import ExperimentError
+from gradplane.records.arrival_columns import expanded
 from gradplane.records.run_folder import FolderError, read_lines
 from gradplane.records.summary import Summary
 from gradplane.replayer.replay_run import ReplayResult, replay
@@ -144,9 +145,12 @@ def test_a_wrong_sum_is_found_with_its_slot(small_run: Runs, tmp_path: Path) -> 
     def which(line: dict[str, Any]) -> bool:
         return line.get("kind") == "arrival" and (line["slot"], line["round"]) == (5, 1)
 
-    lines = list(filter(which, read_lines(copy / "arrivals.jsonl")))
+    path = copy / "arrivals.jsonl"
+    chunks = list(expanded(read_lines(path), path))
+    path.write_text("".join(json.dumps(chunk) + "\n" for chunk in chunks))
+    lines = list(filter(which, chunks))
     others = {"0000000000000003": "0000000000000006"}.get(lines[0]["bitmap"], "0000000000000003")
-    change(copy / "arrivals.jsonl", which, {"bitmap": others})
+    change(path, which, {"bitmap": others})
     difference = replayed(copy).difference
     assert difference is not None
     first, reason = difference.text().splitlines()

@@ -11,6 +11,7 @@ import pytest
 
 import gradplane
 from gradplane.experiment.loading import ExperimentError, load
+from gradplane.records.arrival_columns import expanded
 from gradplane.records.recorder import StallError
 from gradplane.records.run_folder import read_lines
 from gradplane.records.summary import Summary
@@ -143,7 +144,8 @@ def test_losses_are_recorded_and_survived(lossy_run: Summary) -> None:
     assert sum(counted.values()) == len(verdicts) > 0
     assert counted["drop", "up"] and counted["drop", "down"] and counted["delay", "up"]
     assert values["jobs"][0]["missed"] > 0
-    arrivals = list(read_lines(lossy_run.folder / "arrivals.jsonl"))
+    path = lossy_run.folder / "arrivals.jsonl"
+    arrivals = expanded(read_lines(path), path)
     results = {line["result"] for line in arrivals if line["kind"] == "arrival"}
     assert {"in time", "lost"} <= results
 

@@ -102,7 +102,11 @@ def test_the_report_has_a_figure_of_each_metric_over_each_parameter(swept: Path)
         r"<section><h2>([^<]*)</h2>\n<div class=\"grid\">(.*?)</section>", page, re.S
     )
     drawn = {title: body.count("<svg xmlns") or body.count("<svg ") for title, body in sections}
-    assert {"Test accuracy", "Seconds of the training", "Verdicts of the impairments"} <= drawn
+    assert drawn.keys() >= {
+        "Test accuracy",
+        "Seconds of the training",
+        "Verdicts of the impairments",
+    }
     assert all(
         "job.push.granularity" in body and "impairment.0.rate" in body for _, body in sections
     )

@@ -167,4 +167,4 @@ class Pipelines(P4RuntimeTest):
         self.assertEqual(held.p4info, self.p4info)
         with self.assertRaises(grpc.RpcError) as failed:
             self.push(Config.VERIFY, b'{"parsers": [], "pipelines": [], "deparsers": []}')
-        self.assertIn("push the .p4 source", failed.exception.details())
+        self.assertIn("it has no member 'headers'", failed.exception.details())
