@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,9 +46,9 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> Callable[[], int]:
     runs: list[object] = []
     original = compiler.compile_source
 
-    def counted(*args: object) -> object:
+    def counted(*args: Any, **options: Any) -> object:
         runs.append(args)
-        return original(*args)  # type: ignore[arg-type]
+        return original(*args, **options)
 
     def count() -> int:
         number = len(runs)
