@@ -57,7 +57,7 @@ def test_a_constant_flow_has_its_rate_headers_included():
 
 
 def test_a_late_timer_sends_all_that_is_due_and_loses_no_rate():
-    """Of 100 ms only what was due in the last 5 has not left."""
+    """After 100 ms, only packets due in the last 5 ms have not left."""
     on_time, late = (len(sent(FLOW, 100 * MS, late)) for late in (0, 5 * MS))
     assert on_time - 5 * MS // 80_000 - 1 <= late <= on_time
 

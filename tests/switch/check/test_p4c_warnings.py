@@ -1,4 +1,4 @@
-"""What this compiler takes and p4c is known to refuse gets a warning of kind "p4c"."""
+"""Constructs that this compiler accepts and p4c refuses get a warning of kind "p4c"."""
 
 from __future__ import annotations
 

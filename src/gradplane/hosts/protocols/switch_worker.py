@@ -49,7 +49,7 @@ TIMER = "wait"
 """The key of a worker's only timer."""
 
 Wait = tuple[str, int]
-"""What a worker waits for: "norm" and the number of its partition's first chunk, or "chunk" and
+"""The reason of a wait: "norm" and the number of its partition's first chunk, or "chunk" and
 the chunk's number."""
 
 _LEAST_TIMEOUT = 1_000_000  # ns
@@ -126,7 +126,7 @@ class SwitchWorker:
 
     @property
     def waits(self) -> list[Wait]:
-        """What the worker waits for, in the order of the chunks."""
+        """Return the waits of the worker, in the order of the chunks."""
         found: list[Wait] = []
         for reduce in self._reduces:
             stages = [part for part in reduce.parts if part.stage is PartitionState.NORM]
