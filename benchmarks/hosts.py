@@ -88,7 +88,7 @@ ROWS = {
 
 @dataclass
 class Found:
-    """The measurements of a run. Times are in ns: wall clock, or virtual on the simulated network."""
+    """A run's measurements. Times are in ns: wall clock, or virtual on the simulated network."""
 
     rounds: dict[int, list[dict[str, Any]]] = field(default_factory=lambda: defaultdict(list))
     gloo: list[int] = field(default_factory=list)

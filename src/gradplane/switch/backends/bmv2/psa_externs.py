@@ -15,7 +15,7 @@ from gradplane.switch.source import refuse
 
 _COUNTED = {"bytes": 0, "packets": 1, "packets_and_bytes": 2}  # PSA_CounterType_t
 DECIDED = {"psa_normal": True, "psa_resubmit": False}
-"""Conditions that an ingress deparser may use: psa_switch runs it for packets to egress only."""
+"""Conditions that ingress deparsers may use; psa_switch runs them for packets to egress only."""
 
 
 class PsaExterns(V1Externs):
