@@ -51,7 +51,7 @@ def copy(typing: Any, target: Any, source: Any, size: Any) -> Any:
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         to, start = (builder.inttoptr(a, _BYTE.as_pointer()) for a in arguments[:2])
-        cgutils.raw_memcpy(builder, to, start, arguments[2], 1)
+        cgutils.raw_memcpy(builder, to, start, arguments[2], 1)  # type: ignore[no-untyped-call]
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), code

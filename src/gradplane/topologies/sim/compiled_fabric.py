@@ -100,8 +100,7 @@ class CompiledFabric:
             self._channels[link.a, link.a_port] = self._channel(link, link.b, link.b_port)
             self._channels[link.b, link.b_port] = self._channel(link, link.a, link.a_port)
         for name, stack in self.stacks.items():
-            if (name, 0) in self._channels:
-                events.connect_host(stack.number, self._channels[name, 0])
+            events.connect_host(stack.number, self._channels[name, 0])
         events.connect_ports(
             [
                 {port: self._channels[name, port] for port in topology.ports(name)}

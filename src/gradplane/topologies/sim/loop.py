@@ -270,8 +270,8 @@ def _taken(words, number, packet):  # type: ignore[no-untyped-def]
         if receiver[at.PEER_IP] != ip or receiver[at.PEER_PORT] != port:
             return False
         payload = words[at.DATA] + packet * words[at.STRIDE] + _HEADERS
-        # The answer's size is a part of the record.
-        answer, length = take(receiver[at.STATE], payload, size, words[at.NOW])
+        now = words[at.NOW] - receiver[at.ORIGIN]
+        answer, length = take(receiver[at.STATE], payload, size, now)
         if answer == _UNTAKEN:
             return False
         if answer == _NO_ANSWER:
