@@ -12,7 +12,7 @@ from __future__ import annotations
 import queue
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -51,12 +51,10 @@ class DiffError(Exception):
 
 
 class Bmv2Switch:
-    """A context manager: a process with a program. p4info: text; config: BMv2's JSON."""
+    """A context manager: a process, without a program until one is loaded."""
 
-    def __init__(self, target: Bmv2, p4info: bytes, config: bytes) -> None:
+    def __init__(self, target: Bmv2) -> None:
         self._target = target
-        self._config = p4r.ForwardingPipelineConfig(p4_device_config=config)
-        text_format.Parse(p4info.decode(), self._config.p4info)
         self._packet = _packet_message()
         self._exit = ExitStack()
 
@@ -85,39 +83,38 @@ class Bmv2Switch:
             except grpc.FutureTimeoutError as error:
                 raise DiffError(f"{command[0]} does not answer after {_START_TIME:g} s") from error
         self._control, (_, data_channel) = channels[0], channels
+        requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        stack.callback(requests.put, None)
+        requests.put(_arbitration())
         self._session = self._control.stream_stream(
             f"{_SERVICE}StreamChannel",
             p4r.StreamMessageRequest.SerializeToString,
             p4r.StreamMessageResponse.FromString,
-        )(self._arbitration())
+        )(iter(requests.get, None))
         next(self._session)
-        try:
-            self._call("SetForwardingPipelineConfig", self._pipeline(), 60.0)
-        except grpc.RpcError as error:
-            ended = "" if process.poll() is None else "; it has crashed"
-            raise DiffError(f"bmv2 refuses the program: {error.details()}{ended}") from error
         self._stream = data_channel.stream_stream(
             "/p4.bm.DataplaneInterface/PacketStream",
             lambda message: message.SerializeToString(),
             self._packet.FromString,
         )
 
-    def _arbitration(self) -> Iterator[Any]:
-        request = p4r.StreamMessageRequest()
-        request.arbitration.election_id.low = 1
-        yield request
-        stop: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._exit.callback(stop.put, None)
-        stop.get()
+    def load(self, p4info: bytes, config: bytes) -> None:
+        """Load a program in place of the one before. p4info: text; config: BMv2's JSON.
 
-    def _pipeline(self) -> Any:
-        request = p4r.SetForwardingPipelineConfigRequest(
-            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, config=self._config
-        )
+        Raises DiffError if the switch refuses it.
+        """
+        pipeline = p4r.ForwardingPipelineConfig(p4_device_config=config)
+        text_format.Parse(p4info.decode(), pipeline.p4info)
+        commit = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+        request = p4r.SetForwardingPipelineConfigRequest(action=commit, config=pipeline)
         request.election_id.low = 1
-        return request
+        try:
+            self._call("SetForwardingPipelineConfig", request, _LONGEST)
+        except grpc.RpcError as error:
+            ended = "" if self._process.poll() is None else "; it has crashed"
+            raise DiffError(f"bmv2 refuses the program: {error.details()}{ended}") from error
 
-    def _call(self, name: str, request: Any, seconds: float = 10.0) -> None:
+    def _call(self, name: str, request: Any, seconds: float = 60.0) -> None:
         call: Callable[..., bytes] = self._control.unary_unary(
             f"{_SERVICE}{name}", type(request).SerializeToString
         )
@@ -147,6 +144,12 @@ class Bmv2Switch:
             if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
                 raise DiffError(f"the packet is still in bmv2 after {_LONGEST:g} s") from error
             raise DiffError("bmv2 has crashed") from error
+
+
+def _arbitration() -> Any:
+    request = p4r.StreamMessageRequest()
+    request.arbitration.election_id.low = 1
+    return request
 
 
 def _address() -> str:

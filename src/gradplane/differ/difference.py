@@ -71,7 +71,8 @@ def diff(
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
     in_source = {e.SerializeToString(deterministic=True) for e in _entities(devices[0])}
     _populate(ours, entries, inputs)
-    with Bmv2Switch(target, p4info, config) as theirs:
+    with Bmv2Switch(target) as theirs:
+        theirs.load(p4info, config)
         added = [
             e
             for e in _entities(devices[0])
