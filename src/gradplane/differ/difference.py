@@ -71,7 +71,8 @@ def diff(
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
     in_source = {e.SerializeToString(deterministic=True) for e in _entities(devices[0])}
     _populate(ours, entries, inputs)
-    with Bmv2Switch(target, p4info, config) as theirs:
+    with Bmv2Switch(target) as theirs:
+        theirs.load(p4info, config)
         added = [
             e
             for e in _entities(devices[0])
@@ -80,11 +81,21 @@ def diff(
         count, refused = _transfer(added, devices[0], devices[1], theirs)
         for number, (port, packet) in enumerate(inputs.packets(guide, packets)):
             expected = ours.process(port, packet)
-            got = theirs.process(port, packet, len(expected))
-            if got is None or sorted(got) != sorted(expected):
-                text = _difference(ours, port, packet, expected, got)
+            if there := _differs(theirs, port, packet, expected):
+                text = _difference(ours, port, packet, expected, there)
                 return DiffResult(number, count, refused, text)
     return DiffResult(packets, count, refused)
+
+
+def _differs(theirs: Bmv2Switch, port: int, packet: bytes, expected: Outputs) -> str:
+    """Return what the packet becomes in BMv2, as lines; "" if that is what is expected."""
+    try:
+        got = theirs.process(port, packet)
+    except DiffError as error:
+        return str(error)
+    if sorted(got) == sorted(expected):
+        return ""
+    return "\n".join(["bmv2 sends:", *_shown(got)])
 
 
 def _macro(text: str) -> tuple[str, str]:
@@ -145,16 +156,12 @@ def _entities(device: Device) -> list[Any]:
     return [e for e in found if not (e.table_entry.is_const or e.table_entry.is_default_action)]
 
 
-def _difference(
-    ours: Switch, port: int, packet: bytes, expected: Outputs, got: Outputs | None
-) -> str:
+def _difference(ours: Switch, port: int, packet: bytes, expected: Outputs, there: str) -> str:
     """Return the packet, what became of it in both, and our trace (of its second pass)."""
     lines = [f"first difference: port {port}, packet {packet.hex()}"]
-    lines += ["embedded sends:", *_shown(expected)]
-    lines += ["bmv2 sends:", *_shown(got)] if got is not None else ["bmv2 has crashed"]
-    return "\n".join([*lines, "trace of the embedded switch, given the packet again:"]) + (
-        "\n" + ours.trace(port, packet).text().rstrip("\n")
-    )
+    lines += ["embedded sends:", *_shown(expected), there]
+    lines += ["trace of the embedded switch, given the packet again:"]
+    return "\n".join([*lines, ours.trace(port, packet).text().rstrip("\n")])
 
 
 def _shown(outputs: Outputs) -> list[str]:
