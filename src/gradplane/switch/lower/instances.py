@@ -56,7 +56,6 @@ class Instances:
         self.value_sets: list[ir.ValueSet] = []
         self.user_extern_calls: list[ir.CallUserExtern] = []
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
-        self.profile_actions: dict[ir.ExternInstance, list[str]] = {}  # of its tables, in order
         self._ids = itertools.count()
         self._sites = apply_sites(checked.checker.all_nodes())
         self._direct: dict[tuple[Env, CallInfo], BlockInstance] = {}

@@ -104,11 +104,22 @@ class FieldInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedActions:
+    """The actions that a table, or members of an action profile, can have, by id.
+
+    owner: "table NAME" or "action profile NAME", for errors.
+    """
+
+    owner: str
+    by_id: Mapping[int, TableAction]
+
+
+@dataclass(frozen=True, slots=True)
 class TableInfo:
     id: int
     table: ir.Table
     fields: Mapping[int, FieldInfo]
-    actions: Mapping[int, TableAction]
+    actions: ListedActions
 
     @property
     def name(self) -> str:
@@ -174,6 +185,7 @@ class Catalog:
     actions: dict[int, ActionInfo] = field(init=False)
     value_sets: dict[int, ValueSetInfo] = field(init=False)
     profiles: dict[int, Extern] = field(init=False)
+    member_actions: dict[int, ListedActions] = field(init=False)  # by the profile's id
     counters: dict[int, Extern] = field(init=False)
     meters: dict[int, Extern] = field(init=False)
     registers: dict[int, Extern] = field(init=False)
@@ -193,6 +205,9 @@ class Catalog:
             if e.type_args
         }
         self.profiles = _externs(info.action_profiles)
+        self.member_actions = {
+            number: _member_actions(extern, self.tables) for number, extern in self.profiles.items()
+        }
         self.counters = _externs(info.counters)
         self.meters = _externs(info.meters)
         self.registers = _externs(info.registers, cells)
@@ -262,9 +277,22 @@ def _tables(
             for index, ref in enumerate(listed.action_refs)
             if ref.id in actions
         }
+        listed_actions = ListedActions(f"table {source.name}", choices)
         fields = _fields(listed.match_fields, source.keys)
-        out[listed.preamble.id] = TableInfo(listed.preamble.id, source, fields, choices)
+        out[listed.preamble.id] = TableInfo(listed.preamble.id, source, fields, listed_actions)
     return out
+
+
+def _member_actions(profile: Extern, tables: Mapping[int, TableInfo]) -> ListedActions:
+    """Return the actions of a profile's members, numbered as ActionProfile.attach does it."""
+    numbers: dict[str, int] = {}
+    found: dict[int, TableAction] = {}
+    for table in (t for number, t in tables.items() if number in profile.tables):
+        for number, choice in table.actions.by_id.items():
+            at = numbers.setdefault(choice.info.name, len(numbers))
+            if number not in found or found[number].scope == p4i.ActionRef.DEFAULT_ONLY:
+                found[number] = TableAction(at, choice.info, choice.scope)
+    return ListedActions(f"action profile {profile.name}", found)
 
 
 def _fields(listed: Iterable[p4i.MatchField], keys: Iterable[ir.Key]) -> dict[int, FieldInfo]:

@@ -208,7 +208,7 @@ def _default_action(info: TableInfo, message: p4r.TableEntry) -> ActionData | No
         return None
     if message.action.WhichOneof("type") != "action":
         raise _error(info, "the default entry takes an action")
-    return read_action(info, message.action.action, default=True)
+    return read_action(info.actions, message.action.action, default=True)
 
 
 def _show_default(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> p4r.TableEntry:
