@@ -99,14 +99,16 @@ class ErrorFeedback(Codec):
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, Residual]:
         """Return the wrapped codec's codes of x + e."""
+        from gradplane.codecs._quantise import look_up  # codecs whose codes are summed have it
+
         total, codec = self._total(x, context.state), self.codec.memoryless
         inner = context.state.inner
         shared = codec.local(total, inner) if context.shared is None else context.shared
         codes, inner = codec._codes(total, replace(context, shared=shared, state=inner))
-        table = np.array(self.table)
-        looked_up = table.astype(np.min_scalar_type(table[-1]))[codes]
+        table = np.array(self.table, np.min_scalar_type(self.table[-1]))
+        looked_up = look_up(codes, table)
         sent = self.codec.decode_sum(looked_up, total.size, 1, shared, context.seed)
-        return codes, Residual(total - sent, inner)
+        return codes, Residual(np.subtract(total, sent, out=sent), inner)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, Residual]:
         total, codec = self._total(x, context.state), self.codec.memoryless

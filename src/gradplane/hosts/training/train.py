@@ -146,8 +146,10 @@ class _Learner:
         return float(loss), gradient
 
     def update(self, mean: Floats) -> None:
-        self.velocity = np.float32(self.job.momentum) * self.velocity + mean
-        self.parameters = self.parameters - np.float32(self.job.lr) * self.velocity
+        self.velocity *= np.float32(self.job.momentum)
+        self.velocity += mean
+        step = np.float32(self.job.lr) * self.velocity
+        self.parameters = np.subtract(self.parameters, step, out=step)  # the former ones stay
         self.rounds += 1
 
     def accuracies(self) -> dict[str, float]:
