@@ -15,6 +15,7 @@ from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
 from gradplane.experiment import p4_programs
 from gradplane.switch import backends
+from gradplane.switch.compiler import Compiled
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.write import write
@@ -51,22 +52,23 @@ def diff(
     seed: int = 0,
     folders: Sequence[Path] = (),
     macros: Mapping[str, str] | Sequence[str] = (),
+    compiler: str = "gradplane",
 ) -> DiffResult:
     """Give random packets to the embedded switch and to simple_switch_grpc; both have the same
     entries: those of a file of commands (or runtime JSON), else random ones.
 
-    The order of what leaves for one packet does not count. Raises DiffError where BMv2 is not
-    there, and CompileError.
+    The order of what leaves for one packet does not count. compiler: of BMv2's JSON, "gradplane" or
+    "p4c". Raises DiffError where BMv2 or p4c is not there, ControllerError where p4c refuses the
+    program, and CompileError.
     """
-    target = targets.get("bmv2")
+    target = targets.get("bmv2", compiler=compiler)
     assert isinstance(target, Bmv2)
     if missing := target.missing():
         raise DiffError(missing)
     given = macros if isinstance(macros, Mapping) else dict(_macro(text) for text in macros)
-    found = p4_programs.compiled(program, folders, {**backends.macros("bmv2"), **given})
-    is_json = program.suffix == ".json"
-    config = program.read_bytes() if is_json else p4_programs.compiled_for("bmv2", found).encode()
-    p4info = p4_programs.p4info(found.program, "bmv2").encode()
+    defines = {**backends.macros("bmv2"), **given}
+    found = p4_programs.compiled(program, folders, defines)
+    p4info, config = target.pipeline(_Loadable(program, folders, defines, found))
     devices = [_device(found.program), _device(found.program)]  # the second one chooses packets
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
     in_source = {e.SerializeToString(deterministic=True) for e in _entities(devices[0])}
@@ -96,6 +98,31 @@ def _differs(theirs: Bmv2Switch, port: int, packet: bytes, expected: Outputs) ->
     if sorted(got) == sorted(expected):
         return ""
     return "\n".join(["bmv2 sends:", *_shown(got)])
+
+
+@dataclass(frozen=True)
+class _Loadable:
+    """A program as targets take it."""
+
+    path: Path
+    folders: Sequence[Path]
+    defines: Mapping[str, str]
+    compiled: Compiled
+
+    @property
+    def include_dirs(self) -> Sequence[Path]:
+        return (*self.folders, *p4_programs.include_dirs(self.path))
+
+    def p4info(self, switch: str = "") -> bytes:
+        return p4_programs.p4info(self.compiled.program, switch).encode()
+
+    def packed_source(self) -> bytes:
+        raise NotImplementedError("for the embedded switch")
+
+    def compiled_for(self, switch: str) -> bytes:
+        if self.path.suffix == ".json":
+            return self.path.read_bytes()
+        return p4_programs.compiled_for(switch, self.compiled).encode()
 
 
 def _macro(text: str) -> tuple[str, str]:
