@@ -235,7 +235,8 @@ _Info = TypeVar("_Info")
 def find(objects: Mapping[int, _Info], number: int, what: str, where: str = "") -> _Info:
     """Return the object of this id.
 
-    Raises RpcError INVALID_ARGUMENT, which lists the existing ones, where there is none.
+    Raises RpcError, which lists the existing ones, where there is none: as in PI NOT_FOUND for a
+    digest, else INVALID_ARGUMENT. where: the object that it is part of.
     """
     found = objects.get(number)
     if found is None:
@@ -243,7 +244,10 @@ def find(objects: Mapping[int, _Info], number: int, what: str, where: str = "") 
         more = ", ..." if len(objects) > _SHOWN else ""
         there = f"there are: {', '.join(shown)}{more}" if shown else "there are none"
         prefix = f"{where}: " if where else ""
-        raise RpcError("INVALID_ARGUMENT", f"{prefix}no {what} has id {number}; {there}")
+        code, pi_text = "INVALID_ARGUMENT", "" if where else "Invalid P4 id"
+        if what == "digest":
+            code, pi_text = "NOT_FOUND", f"{number} is not a valid digest id"
+        raise RpcError(code, f"{prefix}no {what} has id {number}; {there}", pi_text)
     return found
 
 

@@ -9,16 +9,18 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from finsy.proto import p4r, rpc_code, rpc_status
+from google.protobuf.wrappers_pb2 import StringValue
 
 ERROR_SPACE = "gradplane"
 
 
 class RpcError(Exception):
-    """A request, or one entity of it, is refused."""
+    """A request, or one entity of it, is refused. `pi_text`: as in TableError."""
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, pi_text: str = "") -> None:
         self.code = code
         self.message = message
+        self.pi_text = pi_text
         super().__init__(f"{code}: {message}")
 
 
@@ -43,7 +45,8 @@ def code_number(code: str) -> int:
 def rpc_status_of(error: RpcError) -> rpc_status.Status:
     """Return google.rpc.Status.
 
-    A BatchError's details hold a p4.v1.Error for each entity, in order.
+    A BatchError's details hold a p4.v1.Error for each entity, in order. Where its message is PI's,
+    its details hold ours, a google.protobuf.StringValue.
     """
     status = rpc_status.Status(code=code_number(error.code), message=error.message)
     if isinstance(error, BatchError):
@@ -56,4 +59,12 @@ def _entity_error(error: RpcError | None) -> p4r.Error:
     if error is None:
         return p4r.Error(canonical_code=code_number("OK"))
     number = code_number(error.code)
-    return p4r.Error(canonical_code=number, message=error.message, space=ERROR_SPACE, code=number)
+    found = p4r.Error(
+        canonical_code=number,
+        message=error.pi_text or error.message,
+        space=ERROR_SPACE,
+        code=number,
+    )
+    if error.pi_text:
+        found.details.Pack(StringValue(value=error.message))
+    return found

@@ -25,6 +25,8 @@ from gradplane.switch.runtime.profiles import ActionProfile
 
 Identity = tuple[tuple[Match, ...], int]
 _SHOWN = 8  # handles listed in the message about a wrong one
+PI_NO_ENTRY = "Cannot find match entry"
+_PI_EXISTS = "Match entry exists, use MODIFY if you wish to change action"
 
 
 class Watcher(Protocol):
@@ -213,7 +215,9 @@ class MatchTable:
         self._check_target(entry.action)
         identity = self._identity(entry.matches, entry.priority)
         if identity in self._entries:
-            raise self._error("ALREADY_EXISTS", f"it has an entry for {self.describe(entry)}")
+            raise self._error(
+                "ALREADY_EXISTS", f"it has an entry for {self.describe(entry)}", _PI_EXISTS
+            )
         if len(self._entries) >= self.table.size:
             raise self._error("RESOURCE_EXHAUSTED", f"all {self.table.size} entries are in use")
         self._serial += 1
@@ -234,7 +238,8 @@ class MatchTable:
     def _existing(self, entry: Entry) -> Entry:
         found = self.find(entry.matches, entry.priority)
         if found is None:
-            raise self._error("NOT_FOUND", f"it has no entry for {self.describe(entry)}")
+            what = f"it has no entry for {self.describe(entry)}"
+            raise self._error("NOT_FOUND", what, PI_NO_ENTRY)
         if found.is_const:
             what = self.describe(entry)
             raise self._error("PERMISSION_DENIED", f"its entry for {what} is const in the source")
@@ -281,8 +286,8 @@ class MatchTable:
         if self.table.const_entries:
             raise self._error("PERMISSION_DENIED", "its entries are const in the source")
 
-    def _error(self, code: str, what: str) -> TableError:
-        return TableError(code, f"table {self.table.name}: {what}")
+    def _error(self, code: str, what: str, pi_text: str = "") -> TableError:
+        return TableError(code, f"table {self.table.name}: {what}", pi_text)
 
     def describe(self, entry: Entry) -> str:
         """Return an entry's matches as text."""

@@ -109,7 +109,7 @@ class ActionProfile:
 
     def add_member(self, id: int, action: ActionData) -> None:
         if id in self.members:
-            raise self._error("ALREADY_EXISTS", f"member {id} exists")
+            raise self._error("ALREADY_EXISTS", f"member {id} exists", f"Duplicate member id: {id}")
         if len(self.members) >= self.size:
             raise self._error("RESOURCE_EXHAUSTED", f"all {self.size} members are in use")
         self.actions.check(action)
@@ -135,7 +135,7 @@ class ActionProfile:
         if not self.has_groups:
             raise self._error("INVALID_ARGUMENT", "it is not a selector, so it has no groups")
         if id in self.groups:
-            raise self._error("ALREADY_EXISTS", f"group {id} exists")
+            raise self._error("ALREADY_EXISTS", f"group {id} exists", f"Duplicate group id: {id}")
         self.groups[id] = self._group(list(members), max_size)
         self.changes += 1
 
@@ -218,14 +218,16 @@ class ActionProfile:
 
     def _need_member(self, id: int) -> None:
         if id not in self.members:
-            raise self._error("NOT_FOUND", f"no member {id}; members: {_ids(self.members)}")
+            what = f"no member {id}; members: {_ids(self.members)}"
+            raise self._error("NOT_FOUND", what, f"Member id does not exist: {id}")
 
     def _need_group(self, id: int) -> None:
         if id not in self.groups:
-            raise self._error("NOT_FOUND", f"no group {id}; groups: {_ids(self.groups)}")
+            what = f"no group {id}; groups: {_ids(self.groups)}"
+            raise self._error("NOT_FOUND", what, f"Group id does not exist: {id}")
 
-    def _error(self, code: str, what: str) -> TableError:
-        return TableError(code, f"action profile {self.name}: {what}")
+    def _error(self, code: str, what: str, pi_text: str = "") -> TableError:
+        return TableError(code, f"action profile {self.name}: {what}", pi_text)
 
 
 def _ids(known: Iterable[int]) -> str:
