@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from gradplane.switch.check import p4c_language
+from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
-from gradplane.switch.check.checker_types import BlockType
+from gradplane.switch.check.checker_types import BlockType, ExternType, SetType
+from gradplane.switch.check.p4c_language import Found
 from gradplane.switch.check.wire_sizes import size_bits
-from gradplane.switch.ir.types import Bits, Bool
+from gradplane.switch.ir.types import Bits, Bool, Enum, Error, Header, Struct
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
@@ -21,9 +24,13 @@ if TYPE_CHECKING:
 KIND = "p4c"
 _PACKAGE = "V1Switch"
 _CHECKSUMS, _DEPARSER = (1, 4), 5  # positions among the package's arguments
+_IN_PARSERS = ("verify", "log_msg")  # extern functions
+_OLD = {
+    "resubmit": "resubmit_preserving_field_list",
+    "recirculate": "recirculate_preserving_field_list",
+    "clone3": "clone_preserving_field_list",
+}
 _SHIFT_BITS = 8  # the widest shift amount; larger constants than 8 bits hold are refused, too
-
-Found = tuple[ast.Node, str, str]  # place, message, hint
 
 
 def warn_p4c(c: Checker, program: ast.Program) -> None:
@@ -31,7 +38,7 @@ def warn_p4c(c: Checker, program: ast.Program) -> None:
     blocks = _blocks(program)
     for decl in program.declarations:
         with c.quiet(decl.annotations):
-            _report(c, _chained(c.nodes[decl]))
+            _report(c, p4c_language.refused(c.nodes[decl]))
             if blocks is not None:
                 _report(c, _in_declaration(decl, c.nodes[decl], blocks))
 
@@ -52,18 +59,18 @@ def _blocks(program: ast.Program) -> Sequence[ast.Decl | None] | None:
     return [t.decl if isinstance(t, BlockType) else None for t in types]
 
 
-def _chained(nodes: Sequence[ast.Node]) -> Iterator[Found]:
-    for node in nodes:
-        if isinstance(node, ast.Ternary) and node.chained:
-            text = "p4c reads a ? b : c ? d : e as (a ? b : c) ? d : e"
-            yield node.other, text, "put the last part in parentheses"
-
-
 def _in_declaration(
     decl: ast.Decl, nodes: Sequence[ast.Node], blocks: Sequence[ast.Decl | None]
 ) -> Iterator[Found]:
     yield from _shifts(nodes)
     yield from _loops(nodes)
+    yield from _externs(nodes)
+    yield from _structs_chosen(nodes)
+    for node in nodes:
+        if isinstance(node, ast.TableDecl):
+            yield from _keys(node)
+        elif isinstance(node, ast.ActionDecl):
+            yield from _action(node)
     match decl:
         case ast.StructDecl(kind="header", type_params=[]):
             yield from _odd_header(decl)
@@ -75,9 +82,6 @@ def _in_declaration(
                 yield from _only_calls(decl.body, "a deparser", "emit")
             elif at in _CHECKSUMS:
                 yield from _only_calls(decl.body, "a checksum block", "verify and update checksums")
-    for node in nodes:
-        if isinstance(node, ast.ActionDecl):
-            yield from _action(node)
 
 
 def _shifts(nodes: Sequence[ast.Node]) -> Iterator[Found]:
@@ -93,14 +97,56 @@ def _shifts(nodes: Sequence[ast.Node]) -> Iterator[Found]:
 
 
 def _loops(nodes: Sequence[ast.Node]) -> Iterator[Found]:
-    """Loops in functions are left out: they are in an action where that calls the function."""
+    """Loops outside actions are taken, and done once."""
     inside = {id(n) for a in nodes if isinstance(a, ast.ActionDecl) for n in walk(a.body)}
     function = any(isinstance(n, ast.FunctionDecl) for n in nodes[:1])
     for node in nodes:
+        outside = not function and id(node) not in inside
         if isinstance(node, ast.ForIn):
             yield node, "p4c for BMv2 has no for-in loops", "count with a for loop, in an action"
-        elif isinstance(node, ast.For) and not function and id(node) not in inside:
-            yield node, "p4c for BMv2 has loops in actions only", "put it into an action"
+        elif outside and (isinstance(node, ast.For) or _calls_loop(node)):
+            text = "p4c for BMv2 does the body of a loop outside an action once"
+            yield node, text, "put it into an action"
+
+
+def _calls_loop(node: ast.Node) -> bool:
+    """Return whether a node is a call of a function that has a loop."""
+    info = node.info if isinstance(node, ast.Call) else None
+    if not isinstance(info, CallInfo) or not isinstance(info.decl, ast.FunctionDecl):
+        return False
+    return any(isinstance(n, ast.For) or _calls_loop(n) for n in walk(info.decl.body))
+
+
+def _externs(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    for node in nodes:
+        info = node.info if isinstance(node, ast.Call) else None
+        if isinstance(node, ast.Instantiation) and isinstance(node.type, ExternType):
+            if node.type.name == "Checksum16":
+                yield node, "p4c for BMv2 has no Checksum16", "use update_checksum or hash"
+        elif isinstance(info, CallInfo) and info.kind == "extern":
+            if info.name in _OLD:
+                yield node, f"p4c's v1model has no {info.name}", f"use {_OLD[info.name]}"
+            elif info.name == "mark_to_drop" and not info.args:
+                yield node, "p4c's mark_to_drop needs standard_metadata", ""
+            elif info.name == "digest" and any(isinstance(t, Header) for t in info.type_args):
+                yield node, "p4c for BMv2 sends structs in digests, not headers", ""
+
+
+def _structs_chosen(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    for node in nodes:
+        if isinstance(node, ast.Member) and isinstance(node.base, ast.Ternary):
+            if isinstance(node.base.type, Struct):
+                text = "p4c's JSON for a field of a struct chosen by ?: crashes BMv2"
+                yield node, text, "choose between the fields"
+
+
+def _keys(table: ast.TableDecl) -> Iterator[Found]:
+    for key in table.key:
+        if isinstance(key.expr.type, Enum):
+            text = f"p4c's P4Info has no match on {key.expr.type}, an enum without a width"
+            yield key, text, "give the enum an underlying type: enum bit<8> ..."
+        elif isinstance(key.expr.type, Error) and table.entries:
+            yield key, "p4c for BMv2 has no entries for an error", "compare it in the key"
 
 
 def _action(decl: ast.ActionDecl) -> Iterator[Found]:
@@ -123,8 +169,29 @@ def _odd_header(decl: ast.StructDecl) -> Iterator[Found]:
 
 def _parser(nodes: Sequence[ast.Node]) -> Iterator[Found]:
     for node in nodes:
+        info = node.info if isinstance(node, ast.Call) else None
         if isinstance(node, ast.SwitchStmt):
             yield node, "p4c for BMv2 has no switch statements in parsers", "use select"
+        elif isinstance(node, ast.TupleKey):
+            for element in node.elements:
+                if isinstance(element.type, SetType) and isinstance(element, ast.Name):
+                    text = "p4c for BMv2 takes a value set for the select's whole key only"
+                    yield element, text, ""
+        elif isinstance(info, CallInfo):
+            yield from _parser_call(node, info)
+
+
+def _parser_call(node: ast.Node, info: CallInfo) -> Iterator[Found]:
+    if info.kind == "builtin" and info.name in ("push_front", "pop_front"):
+        yield node, f"p4c has no {info.name} in parsers", ""
+    elif info.kind == "method" and info.name == "length":
+        yield node, "p4c for BMv2 does not know the packet's length", "use packet_length"
+    elif info.kind == "extern" and info.name not in _IN_PARSERS:
+        yield node, f"p4c for BMv2 has no {info.name} in parsers", ""
+    elif info.kind == "function" and isinstance(info.decl, ast.FunctionDecl):
+        if any(isinstance(n, ast.If | ast.For) for n in walk(info.decl.body)):
+            text = f"p4c for BMv2 has no if in functions that a parser calls, as {info.name}"
+            yield node, text, ""
 
 
 def _only_calls(stmt: ast.Stmt, where: str, what: str) -> Iterator[Found]:
