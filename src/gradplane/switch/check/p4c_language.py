@@ -71,8 +71,8 @@ def _select(select: ast.Select) -> Iterator[Found]:
     for e in select.exprs:
         if isinstance(e.type, Struct | NewType | Error):
             yield e, f"p4c cannot select on {_words(e.type)}", "select on its parts, or cast it"
-    if len(select.exprs) == 1 and isinstance(select.exprs[0], ast.ListExpr):
-        yield select.exprs[0], "p4c cannot select on one list", "leave out its braces"
+    if select.one_list:
+        yield select, "p4c cannot select on one list", "leave out its braces"
 
 
 def _words(t: Type) -> str:

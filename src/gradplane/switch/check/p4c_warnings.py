@@ -7,7 +7,7 @@ v1model only. The warnings' kind is "p4c".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
 from gradplane.switch.check import p4c_language
 from gradplane.switch.check.arguments import CallInfo
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
 
 KIND = "p4c"
-_PACKAGE = "V1Switch"
+_PACKAGE, _PSA = "V1Switch", "PSA_Switch"
+_PSA_PARSERS = ("packet_in", "InternetChecksum")
 _CHECKSUMS, _DEPARSER = (1, 4), 5  # positions among the package's arguments
 _IN_PARSERS = ("verify", "log_msg")  # extern functions
 _OLD = {
@@ -30,17 +31,19 @@ _OLD = {
     "recirculate": "recirculate_preserving_field_list",
     "clone3": "clone_preserving_field_list",
 }
-_SHIFT_BITS = 8  # the widest shift amount; larger constants than 8 bits hold are refused, too
+_SHIFT_BITS, _FARTHEST = 8, 256  # the widest shift amount; the largest constant one
 
 
 def warn_p4c(c: Checker, program: ast.Program) -> None:
     """Warn of what p4c refuses, each at its place in a declaration of the program."""
-    blocks = _blocks(program)
+    package, blocks = _package(program), _blocks(program)
     for decl in program.declarations:
         with c.quiet(decl.annotations):
             _report(c, p4c_language.refused(c.nodes[decl]))
             if blocks is not None:
                 _report(c, _in_declaration(decl, c.nodes[decl], blocks))
+            elif package == _PSA:
+                _report(c, _in_psa(decl, c.nodes[decl]))
 
 
 def _report(c: Checker, found: Iterator[Found]) -> None:
@@ -48,15 +51,51 @@ def _report(c: Checker, found: Iterator[Found]) -> None:
         c.warn(node, KIND, message, hint)
 
 
-def _blocks(program: ast.Program) -> Sequence[ast.Decl | None] | None:
-    """Return the declarations of the package's blocks; None if it is no V1Switch."""
+def _package(program: ast.Program) -> str:
+    """Return the name of the package that `main` is; "" if there is none."""
+    info = _main(program)
+    return "" if info is None else info.name
+
+
+def _main(program: ast.Program) -> CallInfo | None:
     mains = [
         d for d in program.declarations if isinstance(d, ast.Instantiation) and d.name == "main"
     ]
-    if not mains or mains[-1].info is None or mains[-1].info.name != _PACKAGE:
+    return mains[-1].info if mains else None
+
+
+def _blocks(program: ast.Program) -> Sequence[ast.Decl | None] | None:
+    """Return the declarations of the package's blocks; None if it is no V1Switch."""
+    main = _main(program)
+    if main is None or main.name != _PACKAGE:
         return None
-    types = (arg.type for arg in mains[-1].info.args)
+    types = (None if arg is None else arg.type for arg in main.args)
     return [t.decl if isinstance(t, BlockType) else None for t in types]
+
+
+def _in_psa(decl: ast.Decl, nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    """Limits of p4c's back end for psa_switch."""
+    if isinstance(decl, ast.ParserDecl):
+        for node in nodes:
+            info = node.info if isinstance(node, ast.Call) else None
+            if isinstance(info, CallInfo) and info.kind == "method" and info.base is not None:
+                t = info.base.type
+                if isinstance(t, ExternType) and t.name not in _PSA_PARSERS:
+                    yield node, f"p4c for psa_switch has no {t.name} in parsers", ""
+    elif isinstance(decl, ast.ControlDecl) and any(_is_packet_out(p) for p in decl.params):
+        yield from _only_calls(decl.body, "a deparser", "emit")
+    for node in nodes:
+        if _instantiates(node, "Register") and len(node.args) > 1:
+            yield node, "p4c for psa_switch has no initial values of registers", ""
+
+
+def _instantiates(node: ast.Node, extern: str) -> TypeGuard[ast.Instantiation]:
+    t = node.type if isinstance(node, ast.Instantiation) else None
+    return isinstance(t, ExternType) and t.name == extern
+
+
+def _is_packet_out(param: ast.Param) -> bool:
+    return isinstance(param.type, ExternType) and param.type.name == "packet_out"
 
 
 def _in_declaration(
@@ -89,8 +128,8 @@ def _shifts(nodes: Sequence[ast.Node]) -> Iterator[Found]:
         if isinstance(node, ast.Binary) and node.op in ("<<", ">>") and node.const is None:
             amount, t = node.right.const, node.right.type
             if isinstance(amount, int):
-                if amount >= 1 << _SHIFT_BITS:
-                    yield node, f"p4c for BMv2 shifts by less than {1 << _SHIFT_BITS}", ""
+                if amount > _FARTHEST:
+                    yield node, f"p4c for BMv2 shifts by {_FARTHEST} at most", ""
             elif isinstance(t, Bits) and t.width > _SHIFT_BITS:
                 text = f"p4c for BMv2 takes shift amounts of up to {_SHIFT_BITS} bits, not {t}"
                 yield node, text, f"cast it: (bit<{_SHIFT_BITS}>) ..."
@@ -120,9 +159,8 @@ def _calls_loop(node: ast.Node) -> bool:
 def _externs(nodes: Sequence[ast.Node]) -> Iterator[Found]:
     for node in nodes:
         info = node.info if isinstance(node, ast.Call) else None
-        if isinstance(node, ast.Instantiation) and isinstance(node.type, ExternType):
-            if node.type.name == "Checksum16":
-                yield node, "p4c for BMv2 has no Checksum16", "use update_checksum or hash"
+        if _instantiates(node, "Checksum16"):
+            yield node, "p4c for BMv2 has no Checksum16", "use update_checksum or hash"
         elif isinstance(info, CallInfo) and info.kind == "extern":
             if info.name in _OLD:
                 yield node, f"p4c's v1model has no {info.name}", f"use {_OLD[info.name]}"
@@ -134,10 +172,10 @@ def _externs(nodes: Sequence[ast.Node]) -> Iterator[Found]:
 
 def _structs_chosen(nodes: Sequence[ast.Node]) -> Iterator[Found]:
     for node in nodes:
-        if isinstance(node, ast.Member) and isinstance(node.base, ast.Ternary):
-            if isinstance(node.base.type, Struct):
-                text = "p4c's JSON for a field of a struct chosen by ?: crashes BMv2"
-                yield node, text, "choose between the fields"
+        base = node.base if isinstance(node, ast.Member) else None
+        if isinstance(base, ast.Ternary) and isinstance(base.type, Struct):
+            text = "p4c's JSON for a field of a struct chosen by ?: crashes BMv2"
+            yield node, text, "choose between the fields"
 
 
 def _keys(table: ast.TableDecl) -> Iterator[Found]:
@@ -189,9 +227,9 @@ def _parser_call(node: ast.Node, info: CallInfo) -> Iterator[Found]:
     elif info.kind == "extern" and info.name not in _IN_PARSERS:
         yield node, f"p4c for BMv2 has no {info.name} in parsers", ""
     elif info.kind == "function" and isinstance(info.decl, ast.FunctionDecl):
-        if any(isinstance(n, ast.If | ast.For) for n in walk(info.decl.body)):
-            text = f"p4c for BMv2 has no if in functions that a parser calls, as {info.name}"
-            yield node, text, ""
+        branches = [n for n in walk(info.decl.body) if isinstance(n, ast.If | ast.For)]
+        if branches:
+            yield node, f"p4c for BMv2 has no if in functions of a parser, as in {info.name}", ""
 
 
 def _only_calls(stmt: ast.Stmt, where: str, what: str) -> Iterator[Found]:
