@@ -146,6 +146,7 @@ class Engine:
         state = self.state
         self._now = now = state.clock()
         self._set("now", now)
+        self._set("nanoseconds", now - state.start)
         self._set("microseconds", (now - state.start) // 1000)
         self._set("logging", int(log.isEnabledFor(logging.INFO)))
         queues = state.links.queues

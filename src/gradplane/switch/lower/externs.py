@@ -22,6 +22,7 @@ from gradplane.switch.ir.types import (
 from gradplane.switch.lower import expression_builder, register_cells
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
 from gradplane.switch.lower.instance_scope import PACKET, Binding
+from gradplane.switch.lower.register_actions import REGISTER_ACTION, RegisterActionCall
 from gradplane.switch.lower.type_erasure import CODE, erase, erase_keeping_names, without_headers
 from gradplane.switch.lower.user_externs import UserExternCall
 from gradplane.switch.syntax import ast
@@ -119,6 +120,8 @@ class ExternLowering(ExpressionLowering):
             else self.p.is_user_defined(info)
         ):
             return UserExternCall(self, e, info).lower(instance)
+        if instance is not None and instance.kind == REGISTER_ACTION:
+            return RegisterActionCall(self, e, info, instance).lower()
         args, directions, copies = self._extern_arguments(info)
         result: ir.Var | None = None
         if not isinstance(info.signature.result, Void):
