@@ -478,8 +478,7 @@ class Switch:
         """Reset tables, registers, counters, meters and groups to their initial state."""
         with self.lock:
             self.state.reset()
-            self.state.cpu_port = self.cpu_port
-        self.state.clone_sessions.update(self.architecture.clone_sessions)
+            self.state.clone_sessions.update(self.architecture.clone_sessions)
 
     def run_commands(self, text: str, file: str = "commands") -> str:
         """Run simple_switch_CLI's commands, one in a line, or a file of runtime JSON.

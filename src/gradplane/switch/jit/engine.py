@@ -293,6 +293,7 @@ class Engine:
     def _share(self, externs: Externs) -> None:
         """Point native code to the state's memory."""
         state = self.state
+        self._set("cpu port", -1 if state.cpu_port is None else state.cpu_port)
         self._point(REGISTERS, state.register_memory)
         for counter in state.counters.values():
             self._point(counter_word(counter.name, "packets"), counter.packets)
