@@ -13,12 +13,15 @@ from gradplane.switch.lower.register_actions import REGISTER_ACTION
 
 def _load() -> Implementation:
     from gradplane.switch.arch.externs.direct_resources import ON_CALL
+    from gradplane.switch.arch.tna.desugaring import REPLACED
     from gradplane.switch.arch.tna.externs import EXTERNS
     from gradplane.switch.arch.tna.loading import PLACES, PREPARE, RULES
     from gradplane.switch.arch.tna.native_pipeline import TnaTraffic
     from gradplane.switch.arch.tna.pipeline import TnaModel
 
-    return Implementation(EXTERNS, ON_CALL, PLACES, TnaModel, TnaTraffic, PREPARE, RULES)
+    return Implementation(
+        EXTERNS, ON_CALL, PLACES, TnaModel, TnaTraffic, PREPARE, RULES, replaced=REPLACED
+    )
 
 
 _COLOURS = {"red": "red", "yellow": "yellow", "green": "green"}

@@ -75,7 +75,7 @@ class Chip:
 
 
 TOFINO = Chip("TNA", 8, _egress_header(14, 5, 0), range(68, 72), 64, 32)
-TOFINO2 = Chip("T2NA", 24, _egress_header(0, 7, 8), range(1, 8), 0, 120)
+TOFINO2 = Chip("T2NA", 24, _egress_header(0, 7, 8), range(6, 8), 0, 120)
 
 
 def chip_of(program: ir.Program) -> Chip:

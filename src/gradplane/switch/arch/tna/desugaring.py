@@ -308,6 +308,10 @@ _REPLACEMENTS: Mapping[str, Callable[[_Desugaring, ir.CallExtern], list[ir.Stmt]
     "sizeInBits": _Desugaring.size,
     "sizeInBytes": _Desugaring.size,
 }
+REPLACED = tuple(
+    (owner, method) for owner, _, method in (n.rpartition(".") for n in _REPLACEMENTS)
+)
+"""The externs replaced, by the type of the instance and the name; some only change."""
 
 
 def _port_flag(e: ir.Expr) -> ir.LValue | None:
