@@ -35,9 +35,10 @@ def test_a_packet_leaves_by_the_port_that_is_set(engine: str, include: str) -> N
 
 @engines
 def test_a_port_that_is_never_set_or_invalidated_makes_no_copy(engine: str) -> None:
-    sw = switch(engine, ingress="if (h.a.x != 0) { tm.ucast_egress_port = 0; }"
-                                "if (h.a.x == 2) { invalidate(tm.ucast_egress_port); }"
-                                "h.a.y = is_validated(tm.ucast_egress_port) ? 8w1 : 0;")  # fmt: skip
+    sw = switch(engine, ingress="""
+        if (h.a.x != 0) { tm.ucast_egress_port = 0; }
+        if (h.a.x == 2) { invalidate(tm.ucast_egress_port); }
+        h.a.y = is_validated(tm.ucast_egress_port) ? 8w1 : 0;""")  # fmt: skip
     assert sw.process(1, packet(x=0)) == []
     assert sw.process(1, packet(x=1)) == [(0, packet(x=1, y=1))]
     assert sw.process(1, packet(x=2)) == []
@@ -142,12 +143,18 @@ def test_port_metadata_are_unpacked_or_skipped(engine: str, include: str) -> Non
 
 @engines
 def test_blocks_may_leave_out_metadata(engine: str) -> None:
-    text = source().replace(""", in egress_intrinsic_metadata_t eg,
+    text = source().replace(
+        """, in egress_intrinsic_metadata_t eg,
         in egress_intrinsic_metadata_from_parser_t prsr,
         inout egress_intrinsic_metadata_for_deparser_t dprsr,
-        inout egress_intrinsic_metadata_for_output_port_t oport) {""", ") {")
-    text = text.replace("""in metadata_t m,
-        in ingress_intrinsic_metadata_for_deparser_t dprsr) {""", "in metadata_t m) {")
+        inout egress_intrinsic_metadata_for_output_port_t oport) {""",
+        ") {",
+    )
+    text = text.replace(
+        """in metadata_t m,
+        in ingress_intrinsic_metadata_for_deparser_t dprsr) {""",
+        "in metadata_t m) {",
+    )
     sw = Switch("test.p4", text=text, engine=engine)
     assert sw.process(0, packet()) == [(1, packet())]
 

@@ -678,8 +678,8 @@ class TypeInfo:
 
 @dataclass(slots=True, eq=False)
 class Program:
-    """A whole program. `prepared`: the steps of its preparation that were done (Architecture.check),
-    of those that cannot be done twice."""
+    """A whole program. `prepared`: the steps of its preparation that were done and that cannot be
+    done twice."""
 
     package: Package
     errors: list[str]  # error code -> name; 0 is NoError

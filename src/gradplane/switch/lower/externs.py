@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from gradplane.switch.check.arguments import CallInfo
@@ -29,6 +30,10 @@ from gradplane.switch.syntax import ast
 
 
 class ExternLowering(ExpressionLowering):
+    @abstractmethod
+    def stmts(self, statements: Sequence[ast.Stmt]) -> None:
+        """Lower statements."""
+
     # -- arguments -----------------------------------------------------------------------------
 
     def argument_values(self, info: CallInfo) -> tuple[list[Binding | None], dict[int, ir.Var]]:

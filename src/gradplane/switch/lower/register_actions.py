@@ -173,9 +173,7 @@ class RegisterActionCall:
         for i in range(min(total // width, bit_width(mask.type) or 0)):
             part = build.slice_of(cell, width * i + width - 1, width * i)
             better = build.binary("<" if name.startswith("min") else ">", part, found)
-            wanted = build.binary(
-                "==", build.slice_of(chosen, i, i), build.number(Bits(1), 1)
-            )
+            wanted = build.binary("==", build.slice_of(chosen, i, i), build.number(Bits(1), 1))
             first = build.unary("!", any_found)
             take = build.binary("&&", wanted, build.binary("||", first, better))
             body.emit(
@@ -197,4 +195,6 @@ class RegisterActionCall:
         more = self._given("postmod")
         if more is None:
             return found
-        return build.binary("+", found, build.cast(Bits(width), build.cast(Bits(width, True), more)))
+        return build.binary(
+            "+", found, build.cast(Bits(width), build.cast(Bits(width, True), more))
+        )

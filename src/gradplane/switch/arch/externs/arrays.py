@@ -132,13 +132,12 @@ def _length_native(call: NativeCall, adjust: int | None) -> Operand:
     size = call.length()
     if adjust is None:
         return size
-    return call.f.intrinsic(
-        "llvm.usub.sat.i64", "i64", ("i64", size), ("i64", call.number(adjust))
-    )
+    return call.f.intrinsic("llvm.usub.sat.i64", "i64", ("i64", size), ("i64", call.number(adjust)))
 
 
 def count(adjust: int | None = None) -> Extern:
-    """Count the packet in the cell at argument 0; `adjust`: the argument with bytes to leave out."""
+    """Count the packet in the cell at argument 0; `adjust`: the argument with bytes to leave
+    out."""
     return Extern(partial(_count, adjust=adjust), partial(_count_native, adjust=adjust), (0,))
 
 
@@ -291,7 +290,10 @@ def _execute_direct(call: Call, places: _Places) -> Run:
 
 def _execute_direct_native(call: NativeCall, places: _Places) -> None:
     had, cell = _before_native(call, places.before, places.codes), _found(call)
-    by_packets, length = call.instance.word("unit") == "packets", _length_native(call, places.adjust)
+    by_packets, length = (
+        call.instance.word("unit") == "packets",
+        _length_native(call, places.adjust),
+    )
     colour = execute_meter(call.code.unit, call.f, cell, length, by_packets, had)
     call.give(_coded(call, colour, places.results(call.instance)), 32)
 

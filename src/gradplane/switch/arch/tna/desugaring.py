@@ -17,7 +17,7 @@ from gradplane.switch.arch.load_checks import full_name
 from gradplane.switch.arch.tna.chips import Chip, chip_of
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, children
-from gradplane.switch.ir.types import BOOL, Bits, Fields, Header, bit_width
+from gradplane.switch.ir.types import Bits, Fields, Header, bit_width
 from gradplane.switch.lower import expression_builder as build
 from gradplane.switch.source import Diagnostic
 
@@ -255,6 +255,22 @@ class _Desugaring:
             _append(call, build.number(Bits(32), 0))
         return [call]
 
+    # -- hashes ---------------------------------------------------------------------------------
+
+    def hash(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        """Replace the identity of fields by their lowest bits; other hashes stay."""
+        assert call.instance is not None
+        if call.instance.word("algorithm") != "identity":
+            return [call]
+        leaves = list(_leaves(call.args[0]))
+        if not leaves:
+            self._refuse(call, f"the identity of {call.args[0].type} is not defined")
+            return []
+        whole = leaves[0]
+        for leaf in leaves[1:]:
+            whole = build.binary("++", whole, leaf)
+        return _result(call, whole)
+
     # -- functions ------------------------------------------------------------------------------
 
     def extreme(self, call: ir.CallExtern) -> list[ir.Stmt]:
@@ -302,15 +318,14 @@ _REPLACEMENTS: Mapping[str, Callable[[_Desugaring, ir.CallExtern], list[ir.Stmt]
     "DirectCounter.count": _Desugaring.count,
     "Meter.execute": _Desugaring.execute_meter,
     "DirectMeter.execute": _Desugaring.execute_meter,
+    "Hash.get": _Desugaring.hash,
     "min": _Desugaring.extreme,
     "max": _Desugaring.extreme,
     "funnel_shift_right": _Desugaring.funnel_shift,
     "sizeInBits": _Desugaring.size,
     "sizeInBytes": _Desugaring.size,
 }
-REPLACED = tuple(
-    (owner, method) for owner, _, method in (n.rpartition(".") for n in _REPLACEMENTS)
-)
+REPLACED = tuple((owner, method) for owner, _, method in (n.rpartition(".") for n in _REPLACEMENTS))
 """The externs replaced, by the type of the instance and the name; some only change."""
 
 
@@ -326,6 +341,15 @@ def _port_flag(e: ir.Expr) -> ir.LValue | None:
 
 def _bit(value: int) -> ir.Const:
     return build.number(Bits(1), value)
+
+
+def _leaves(e: ir.Expr) -> Iterator[ir.Expr]:
+    """Yield the numbers in a value, as bits; none of a varbit."""
+    if isinstance(e.type, Fields):
+        for i in range(len(e.type.fields)):
+            yield from _leaves(build.field(e, i))
+    elif bit_width(e.type):
+        yield build.cast(Bits(bit_width(e.type) or 0), e)
 
 
 def _append(call: ir.CallExtern, value: ir.Expr) -> None:

@@ -50,10 +50,10 @@ def results(program: ir.Program) -> Iterable[Diagnostic]:
             if not isinstance(t, Bits) or t.width > 64:
                 what = f"{instance.type} of {t}: it must be bit<W> of up to 64 bits"
                 yield Diagnostic(instance.span, what)
-        if instance.type == "Hash" and instance.word("algorithm") == "custom":
-            if not any(isinstance(a, ir.ExternInstance) for a in instance.args):
-                what = f"hash {instance.name} is CUSTOM and has no CRCPolynomial"
-                yield Diagnostic(instance.span, what, hint="give it one as its second argument")
+        custom = instance.type == "Hash" and instance.word("algorithm") == "custom"
+        if custom and not any(isinstance(a, ir.ExternInstance) for a in instance.args):
+            what = f"hash {instance.name} is CUSTOM and has no CRCPolynomial"
+            yield Diagnostic(instance.span, what, hint="give it one as its second argument")
 
 
 def selectors(program: ir.Program) -> Iterable[Diagnostic]:

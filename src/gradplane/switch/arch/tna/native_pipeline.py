@@ -68,8 +68,7 @@ class TnaTraffic(Traffic):
         self.meta_size = self.chip.port_metadata
         self.front = _size(self.chip.egress_header)
         self.pipes = [
-            _NativePipe(self, package, number)
-            for number, package in enumerate(pipelines(program))
+            _NativePipe(self, package, number) for number, package in enumerate(pipelines(program))
         ]
 
     def memory(self) -> dict[str, int]:
@@ -241,9 +240,7 @@ class _NativePipe:
         context.set(f, c, MIRROR_SESSION, NONE)
         context.set(f, c, RESUBMIT_SIZE, NONE)
 
-    def _parse(
-        self, f: Function, side: NativeBlocks, name: str, c: Operand, after: str
-    ) -> Operand:
+    def _parse(self, f: Function, side: NativeBlocks, name: str, c: Operand, after: str) -> Operand:
         """Run a parser; return its error as flags."""
         error = side.run(f, name, c, after)
         flags = f.module.constant("i64", flags_of(self.traffic.program.errors))

@@ -30,9 +30,7 @@ def flags_of(errors: Sequence[str]) -> list[int]:
 def reads_errors(pipeline: ir.Package) -> bool:
     """Return whether ingress uses the parser's errors: then packets with errors are not dropped."""
     return any(
-        _reads(e)
-        for stmt in statements(pipeline.control("ingress"))
-        for e in _expressions(stmt)
+        _reads(e) for stmt in statements(pipeline.control("ingress")) for e in _expressions(stmt)
     )
 
 

@@ -90,7 +90,9 @@ class _Walk:
         if register in seen and span not in self._told:
             self._told.add(span)
             what = f"a packet may access register {register.name} a second time here"
-            hint = f"the first access is at {seen[register]}; a stateful ALU makes one for each packet"
+            hint = (
+                f"the first access is at {seen[register]}; a stateful ALU makes one for each packet"
+            )
             self.problems.append(Diagnostic(span, what, hint=hint))
         return {**seen, register: seen.get(register, span)}
 
