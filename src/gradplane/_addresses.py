@@ -18,7 +18,9 @@ _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
 
 
 def address_of(array: npt.NDArray[Any]) -> int:
-    """Return the address of an array's first element."""
+    """Return the address of a contiguous array's first element."""
+    if array.dtype.names is not None:
+        array = array.view(np.uint8)  # the interface would describe every field
     return int(array.__array_interface__["data"][0])
 
 

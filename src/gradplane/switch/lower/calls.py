@@ -6,7 +6,6 @@ order (specification, section 6.8).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -34,10 +33,6 @@ STARTED_ANEW = ("Checksum", "InternetChecksum")  # PSA: their state lasts for on
 
 
 class CallLowering(ExternLowering):
-    @abstractmethod
-    def stmts(self, statements: Sequence[ast.Stmt]) -> None:
-        """Lower statements."""
-
     # -- calls ---------------------------------------------------------------------------------
 
     def _call(self, e: ast.Call) -> ir.Expr:

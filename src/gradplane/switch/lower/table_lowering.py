@@ -28,7 +28,9 @@ PROPERTIES = (
     "psa_idle_timeout", "psa_implementation", "size", "support_timeout",
 )  # fmt: skip
 DEFAULT_SIZE = 1024
+EXACT_ALIASES = {"atcam_partition_index": "exact"}  # match kinds of TNA, and their meaning
 IMPLEMENTATION = ("implementation", "psa_implementation")
+TABLE_ALGORITHM = "table_algorithm"  # how a chip stores a table; its meaning is the same
 IDLE_TIMEOUT = "PSA_IdleTimeout_t"
 
 
@@ -85,10 +87,11 @@ class TableLowering:
         assert key.expr.type is not None
         annotations = self.p.checker.annotations(key.annotations)
         name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
-        if key.match_kind not in MATCH_KINDS:
+        if key.match_kind not in MATCH_KINDS and key.match_kind not in EXACT_ALIASES:
             what = f"the architecture has no match kind {key.match_kind}"
             self.p.unsupported(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
-        return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
+        kind = EXACT_ALIASES.get(key.match_kind, key.match_kind)
+        return ir.Key(name, value, kind, annotations, type_name(key.expr.type))
 
     # -- actions -------------------------------------------------------------------------------
 
@@ -246,7 +249,10 @@ class TableLowering:
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
                 table.support_timeout = self._flag(p)
             case name if name in IMPLEMENTATION:
-                table.implementation = self._instance(p, "action_profile", "action_selector")
+                kinds = ("action_profile", "action_selector", TABLE_ALGORITHM)
+                found = self._instance(p, *kinds)
+                if found is not None and found.kind != TABLE_ALGORITHM:
+                    table.implementation = found
             case "counters" | "psa_direct_counter":
                 table.counter = self._direct(p, "direct_counter")
             case "meters" | "psa_direct_meter":

@@ -30,7 +30,9 @@ RECIRCULATE: Final = -1
 
 # CHANNELS: as `channel.Channel`. RING: where its row of LEAVING begins, which has LIMIT places and
 # holds WAITING times from FIRST on. DEST: what it delivers to: a host's, a switch's number.
-RATE, DELAY, LIMIT, RING, FIRST, WAITING, SENT, BYTES, DROPPED, DEST_KIND, DEST, DEST_PORT = range(12)
+RATE, DELAY, LIMIT, RING, FIRST, WAITING, SENT, BYTES, DROPPED, DEST_KIND, DEST, DEST_PORT = range(
+    12
+)
 CHANNEL_COLUMNS: Final = 12
 TO_HOST, TO_SWITCH, TO_NEXT_PASS = range(3)
 

@@ -96,10 +96,12 @@ class SimEnvironment:
 
     def record(self, kind: str, **fields: Any) -> None:
         """Pass on a record as a log file would hold it, converted to JSON's kinds of values."""
-        line = json.dumps({"kind": kind} | fields, default=_plain)
-        self._on_record(json.loads(line))
+        self._on_record(json.loads(_ENCODER.encode({"kind": kind} | fields)))
 
 
 def _plain(value: Any) -> Any:
     """Convert a NumPy value for JSON."""
     return value.tolist()
+
+
+_ENCODER = json.JSONEncoder(default=_plain)
