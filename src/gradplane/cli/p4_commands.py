@@ -224,6 +224,9 @@ def diff(
     ] = None,
     packets: Annotated[int, typer.Option(metavar="N", min=1)] = 200,
     seed: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
+    compiler: Annotated[
+        str, typer.Option(metavar="NAME", help="Of bmv2's JSON: gradplane or p4c")
+    ] = "gradplane",
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
 ) -> None:
@@ -233,7 +236,7 @@ def diff(
     if tuple(targets.split(",")) != difference.TARGETS:
         allowed = ",".join(difference.TARGETS)
         raise typer.BadParameter(f"use {allowed}", param_hint="--targets")
-    result = difference.diff(program, entries, packets, seed, include, define)
+    result = difference.diff(program, entries, packets, seed, include, define, compiler)
     print(result.text())
     if result.difference:
         raise typer.Exit(1)

@@ -281,6 +281,8 @@ class Connection:
         hint = f" ({_HINTS[error.code]})" if error.code in _HINTS else ""
         lines = details[:5] or [f"{error.code.name}: {error.message}{hint}"]
         more = [f"and {len(details) - 5} more"] if len(details) > 5 else []
+        if details and error.message not in ("", *(d.message for d in error.details.values())):
+            more.append(error.message)  # the embedded switch's own words for the first one
         late = error.code == finsy.GRPCStatusCode.DEADLINE_EXCEEDED
         kind = NoAnswerError if late else RequestError
         return kind(f"{self.address}: {what} refused: " + "\n    ".join(lines + more))

@@ -41,7 +41,13 @@ from gradplane.switch.jit.value_transfer import Read, reader
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn
 from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
-from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, PassResult
+from gradplane.switch.runtime.packet_passes import (
+    PASSES_A_PACKET,
+    Arrival,
+    NativePass,
+    Output,
+    PassResult,
+)
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 
@@ -133,6 +139,32 @@ class Engine:
                 times.enq_timestamp, times.enq_qdepth, times.deq_timedelta, times.deq_qdepth,
             )  # fmt: skip
         self._depart(_address(records), len(items))
+        return self._result()
+
+    def native_pass(self) -> NativePass:
+        """Return what compiled code needs to run passes; it lives as long as the engine."""
+        cell = {name: 0 for name in ("now", "microseconds")}
+        first = self._native.address("state")
+        for name in (*cell, "sent", "out", "again", "messages", "waiting"):
+            at = self._at.get(name if name in cell else f"{name}:data")
+            cell[name] = 0 if at is None else first + 8 * at
+        return NativePass(
+            once=self._native.function_address("once"), start=self.state.start,
+            node_size=self._pipeline.node_size, meta_size=self._pipeline.meta_size,
+            cpu_port=-1 if self.cpu_port is None else self.cpu_port, **cell,
+        )  # fmt: skip
+
+    def begin_native_passes(self) -> None:
+        """Update native memory, before passes that compiled code runs."""
+        self._prepare()
+
+    def end_native_passes(self) -> None:
+        """Count the drops of passes that compiled code ran."""
+        self._count_drops()
+
+    def native_result(self) -> PassResult:
+        """Return the result of a pass that compiled code has just run, and report its messages."""
+        self._now = self.state.clock()
         return self._result()
 
     def _result(self) -> PassResult:

@@ -57,7 +57,6 @@ class Instances:
         self.value_sets: list[ir.ValueSet] = []
         self.user_extern_calls: list[ir.CallUserExtern] = []
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
-        self.profile_actions: dict[ir.ExternInstance, list[str]] = {}  # of its tables, in order
         self.methods: dict[tuple[ir.ExternInstance, str], AbstractMethod] = {}  # to be inlined
         self._ids = itertools.count()
         self._sites = apply_sites(checked.checker.all_nodes())

@@ -55,7 +55,7 @@ class TableLowering:
             with self.body.into(setup):
                 values = self.body.exprs(*(k.expr for k in self.decl.key))
             keys = [self._key(k, v) for k, v in zip(self.decl.key, values, strict=True)]
-            for ref in self._in_order():
+            for ref in self.decl.actions:
                 self._add_action(ref)
             default = self._default()
             empty_group = self._for_empty_group()
@@ -94,19 +94,6 @@ class TableLowering:
         return ir.Key(name, value, kind, annotations, type_name(key.expr.type))
 
     # -- actions -------------------------------------------------------------------------------
-
-    def _in_order(self) -> list[ast.ActionRef]:
-        """Return the listed actions, in the order of an earlier table with the same action profile.
-
-        Members of the profile are shared, so an action needs the same number in both tables.
-        """
-        shared = next((self._extern(p) for p in self._implementation() if _is_name(p)), None)
-        if shared is None:
-            return self.decl.actions
-        names = {ref.name: self._found(ref).name for ref in self.decl.actions}
-        order = self.p.profile_actions.setdefault(shared, list(names.values()))
-        known = {name: i for i, name in enumerate(order)}
-        return sorted(self.decl.actions, key=lambda ref: known.get(names[ref.name], len(known)))
 
     def _found(self, ref: ast.ActionRef) -> ActionInstance:
         use: ActionUse = ref.info
@@ -312,10 +299,6 @@ class TableLowering:
             if isinstance(found, ir.ExternInstance):
                 return found
         return None
-
-
-def _is_name(p: ast.TableProperty) -> bool:
-    return isinstance(p.value, ast.Name)
 
 
 def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:
