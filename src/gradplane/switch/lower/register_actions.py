@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
-from gradplane.switch.lower import expression_builder as build
 from gradplane.switch.lower import register_cells
 from gradplane.switch.lower.instance_scope import AbstractMethod, Binding
 from gradplane.switch.lower.type_erasure import erase
@@ -29,8 +29,6 @@ from gradplane.switch.syntax import ast
 if TYPE_CHECKING:
     from gradplane.switch.lower.externs import ExternLowering
 
-REGISTER_ACTION = "register_action"  # the kind of the instances
-HELPER = "helper"  # the name of blocks that stand for a helper's call, one operation of the chip
 _PARTS = {"min8": 8, "max8": 8, "min16": 16, "max16": 16}  # helpers, and the bits of their parts
 
 
@@ -167,7 +165,7 @@ class RegisterActionCall:
         value, mask = self._given("val"), self._given("mask")
         assert value is not None and mask is not None, name
         width = _PARTS[name]
-        block = ir.Block([], HELPER)
+        block = ir.Block([], ir.HELPER)
         body.emit(block, self.e.span)
         with body.into(block.body):
             found = self._search(value, mask)

@@ -15,7 +15,6 @@ from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.statement_walk import blocks, children, statements
 from gradplane.switch.ir.types import Bits, Bool, Struct, Type
 from gradplane.switch.ir.verify_expressions import operands
-from gradplane.switch.lower.register_actions import HELPER, REGISTER_ACTION
 from gradplane.switch.source import Diagnostic, Span
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
@@ -32,7 +31,7 @@ def cells(program: ir.Program) -> Iterable[Diagnostic]:
     whole = {1, *sizes, 2 * chip.alu_bits}
     for instance in program.externs:
         t = instance.type_args[0] if instance.type_args else None
-        if instance.kind == REGISTER_ACTION and isinstance(t, Struct):
+        if instance.kind == ir.REGISTER_ACTION and isinstance(t, Struct):
             widths = {_width(f.type) for f in t.fields}
             fits = len(t.fields) in (1, 2) and len(widths) == 1 and widths <= set(sizes)
         elif instance.type == "Register" and t is not None:
@@ -159,7 +158,7 @@ class _Body:
 def _inside(stmts: Iterable[ir.Stmt]) -> Iterator[ir.Stmt]:
     """Yield statements and those inside them, without what stands for a helper."""
     for stmt in stmts:
-        if isinstance(stmt, ir.Block) and stmt.name == HELPER:
+        if isinstance(stmt, ir.Block) and stmt.name == ir.HELPER:
             continue
         yield stmt
         for body in children(stmt):
