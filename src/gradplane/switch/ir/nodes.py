@@ -213,6 +213,11 @@ class SwitchStmt(Stmt):
     default: list[Stmt]
 
 
+HELPER = "helper"
+"""The name of a block that stands for a helper's call in an abstract method: one operation of the
+chip, whatever statements it takes here."""
+
+
 @dataclass(slots=True, eq=False)
 class Block(Stmt):
     """A body that Leave(this) jumps to the end of: return, break, continue.
@@ -583,6 +588,10 @@ class InstanceKind:
         if not self.named:
             return self.roles
         return tuple(self.named.get(name, "") for name in parameters)
+
+
+REGISTER_ACTION = "register_action"
+"""The kind of instances whose abstract method is inlined as an access to a register."""
 
 
 @dataclass(slots=True, eq=False)

@@ -10,10 +10,10 @@ from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.checker_types import BlockType, ExternType, substitute
 from gradplane.switch.check.expressions import EnumValue
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotations, Enum, Error, Fields, Header, Type, Void
 from gradplane.switch.ir.verify import CORE_ERRORS
-from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.block_uses import apply_sites, functions_beside_package
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.instance_scope import (

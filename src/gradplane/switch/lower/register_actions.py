@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
-from gradplane.switch.lower import expression_builder as build
 from gradplane.switch.lower import register_cells
 from gradplane.switch.lower.instance_scope import AbstractMethod, Binding
 from gradplane.switch.lower.type_erasure import erase
@@ -29,7 +29,6 @@ from gradplane.switch.syntax import ast
 if TYPE_CHECKING:
     from gradplane.switch.lower.externs import ExternLowering
 
-REGISTER_ACTION = "register_action"  # the kind of the instances
 _PARTS = {"min8": 8, "max8": 8, "min16": 16, "max16": 16}  # helpers, and the bits of their parts
 
 
@@ -149,13 +148,14 @@ class RegisterActionCall:
         if not conditions:
             what = "predicate() without conditions is not implemented"
             self.body.p.unsupported(self.e.span, what, "write the conditions as its arguments")
-        t, bits = self._result(), 1 << max(len(conditions), 1)
-        position: ir.Expr = build.number(Bits(8), 0)
-        for i, condition in enumerate(conditions):
-            step = build.mux(condition, build.number(Bits(8), 1 << i), build.number(Bits(8), 0))
-            position = build.binary("|", position, step)
-        one = build.binary("<<", build.number(Bits(max(bits, 16)), 1), position)
-        return build.cast(t, one)
+        return build.cast(self._result(), self._one_hot(conditions, 0))
+
+    def _one_hot(self, conditions: list[ir.Expr], position: int) -> ir.Expr:
+        if not conditions:
+            return build.number(Bits(16), 1 << position)
+        *rest, last = conditions
+        then, other = (self._one_hot(rest, 2 * position + bit) for bit in (1, 0))
+        return build.mux(last, then, other)
 
     def _extreme(self) -> ir.Expr:
         """Return the least or greatest of a cell's parts that the mask chooses, and where it is.
@@ -164,6 +164,20 @@ class RegisterActionCall:
         body, name = self.body, self.info.name
         value, mask = self._given("val"), self._given("mask")
         assert value is not None and mask is not None, name
+        width = _PARTS[name]
+        block = ir.Block([], ir.HELPER)
+        body.emit(block, self.e.span)
+        with body.into(block.body):
+            found = self._search(value, mask)
+        more = self._given("postmod")
+        if more is None:
+            return found
+        added = build.cast(Bits(width), build.cast(Bits(width, True), more))
+        return build.binary("+", found, added)
+
+    def _search(self, value: ir.Expr, mask: ir.Expr) -> ir.Var:
+        """Emit the search for the part; return the variable that holds it."""
+        body, name = self.body, self.info.name
         width, total = _PARTS[name], bit_width(value.type) or 0
         cell = body.spill(register_cells.packed(value), "parts")
         found = body.spill(build.number(Bits(width), 0), name)
@@ -192,9 +206,4 @@ class RegisterActionCall:
             if param.name == "index" and arg is not None:
                 target = body.lvalue(arg)
                 body.emit(ir.Assign(target, build.cast(target.type, at)), self.e.span)
-        more = self._given("postmod")
-        if more is None:
-            return found
-        return build.binary(
-            "+", found, build.cast(Bits(width), build.cast(Bits(width, True), more))
-        )
+        return found

@@ -7,8 +7,7 @@ definitions in p4lang/p4c. `chips.py` has what differs between the two chips.
 from __future__ import annotations
 
 from gradplane.switch.arch.architecture import Architecture, Implementation
-from gradplane.switch.ir.nodes import InstanceKind
-from gradplane.switch.lower.register_actions import REGISTER_ACTION
+from gradplane.switch.ir.nodes import REGISTER_ACTION, InstanceKind
 
 
 def _load() -> Implementation:

@@ -8,6 +8,7 @@ from gradplane.switch.arch.load_checks import extern_calls, full_name
 from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.arch.tna.desugaring import desugar
 from gradplane.switch.arch.tna.register_access import one_access
+from gradplane.switch.arch.tna.stateful_alu import bodies, cells
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, bit_width
 from gradplane.switch.source import Diagnostic
@@ -64,4 +65,4 @@ def selectors(program: ir.Program) -> Iterable[Diagnostic]:
             yield Diagnostic(instance.span, what, hint="use CRC8, CRC16, CRC32 or CRC64")
 
 
-RULES = (headers, results, selectors, one_access)
+RULES = (headers, results, selectors, cells, bodies, one_access)
