@@ -94,7 +94,8 @@ class CompiledFabric:
         for node in topology.switches:
             ports = topology.ports(node.name)
             switch = CompiledSwitch(node.name, ports, config, program, events)
-            self.switches[node.name] = started.enter_context(switch)
+            started.enter_context(switch)
+            self.switches[node.name] = switch
         self._channels: dict[tuple[str, int], int] = {}  # by the end that sends
         for link in topology.links:
             self._channels[link.a, link.a_port] = self._channel(link, link.b, link.b_port)
