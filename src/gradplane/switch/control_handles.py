@@ -10,6 +10,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, Bool
 from gradplane.switch.match_values import match_of, number
 from gradplane.switch.naming import resolve
+from gradplane.switch.runtime.action_lists import ActionList
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.control_errors import SwitchError, TableError
 from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, GroupRef, MemberRef
@@ -88,7 +89,7 @@ class Table:
         self, action: str | None = None, params: Mapping[str, Any] | None = None
     ) -> None:
         """Set the action for lookup misses; without arguments, restore the source's."""
-        data = None if action is None else action_data(self.state.table, action, params)
+        data = None if action is None else action_data(self.state.actions, action, params)
         with self._lock:
             self.state.set_default(data)
 
@@ -120,7 +121,7 @@ class Table:
         if len(given) != 1:
             raise SwitchError(f"{self._where}: give one of action, member and group")
         if action is not None:
-            return action_data(self.state.table, action, params)
+            return action_data(self.state.actions, action, params)
         return MemberRef(member) if member is not None else GroupRef(group or 0)
 
 
@@ -135,21 +136,21 @@ class Profile:
         self._lock = lock
 
     @property
-    def table(self) -> MatchTable:
-        """Return one of the tables that use the profile; they all list the same actions."""
+    def actions(self) -> ActionList:
+        """The actions that a member can have. Raises SwitchError if no table uses the profile."""
         if not self._tables:
             raise SwitchError(f"action profile {self.state.name}: no table uses it")
-        return self._tables[0]
+        return self.state.actions
 
     def add_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
-        """Add a member; `action` is an action of the tables that use the profile."""
-        data = self._action(action, params)
+        """Add a member; `action` is an action of a table that uses the profile."""
+        data = action_data(self.actions, action, params)
         with self._lock:
             self.state.add_member(id, data)
 
     def modify_member(self, id: int, action: str, params: Mapping[str, Any] | None = None) -> None:
         """Give a member another action."""
-        data = self._action(action, params)
+        data = action_data(self.actions, action, params)
         with self._lock:
             self.state.modify_member(id, data)
 
@@ -177,11 +178,6 @@ class Profile:
             self._check_unused("group", GroupRef(id))
             self.state.delete_group(id)
 
-    def _action(self, action: str, params: Mapping[str, Any] | None) -> ActionData:
-        data = action_data(self.table.table, action, params)
-        self.table.check_action(data)
-        return data
-
     def _check_unused(self, kind: str, target: MemberRef | GroupRef) -> None:
         for table in self._tables:
             for entry in table.entries():
@@ -199,15 +195,13 @@ def _weighted(member: int, weight: int, port: int | None = None) -> Weighted:
 
 
 def action_data(
-    table: ir.Table, action: str, params: Mapping[str, Any] | None = None
+    actions: ActionList, action: str, params: Mapping[str, Any] | None = None
 ) -> ActionData:
-    """Return an action of a table with its parameters, by name. Raises SwitchError."""
-    where = f"table {table.name}"
-    names = [choice.action.name for choice in table.actions]
-    name = resolve("action", action, names, where)
-    index = names.index(name)
-    wanted = table.actions[index].action.params
-    where = f"{where}: action {name}"
+    """Return one of the actions with its parameters, by name. Raises SwitchError."""
+    name = resolve("action", action, actions.names, actions.owner)
+    index = actions.names.index(name)
+    wanted = actions.choices[index].action.params
+    where = f"{actions.owner}: action {name}"
     given: dict[str, Any] = {}
     for key, value in (params or {}).items():
         given[resolve("parameter", key, [p.name for p in wanted], where)] = value

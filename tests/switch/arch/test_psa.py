@@ -12,9 +12,11 @@ import gradplane.switch
 from gradplane.switch import CompileError, MeterConfig, Switch, SwitchError
 from gradplane.switch.interp.trace_events import Copied, Dropped, Entered
 from gradplane.switch.ir.types import Bits
+from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.control_messages import Digest, Fault, IdleNotice, PacketIn
 from gradplane.switch.runtime.entries import Entry, GroupRef
 from gradplane.switch.runtime.packet_passes import PASS_LIMIT
+from gradplane.switch.runtime.profiles import Weighted
 from gradplane.switch.switch import PASSES_A_PACKET
 
 TO_1 = "send_to_port(o, (PortId_t) 1);"
@@ -388,12 +390,42 @@ def test_tables_share_a_profile_whatever_the_order_of_their_actions(engine: str)
     assert sw.process(0, packet(x=2)) == [(1, packet(0, 2, 0, 0xEE))]
 
 
-def test_tables_that_share_a_profile_list_the_same_actions_and_selector_keys() -> None:
-    message = refused(ingress_locals=SHARED.format(key="h.a.kind", actions="add;"),
-                   ingress=TO_1 + "t.apply(); u.apply();")  # fmt: skip
-    assert (
-        "table ingress.u shares ingress.impl with table ingress.t, but not its actions" in message
+@engines
+def test_an_entry_has_members_with_actions_of_its_own_table_only(engine: str) -> None:
+    """t lists add and mark, u hide and mark; members 1, 2 and 3 have add, mark and hide."""
+    locals_ = "action hide() { h.a.kind = 0xdd; }"
+    locals_ += SHARED.format(key="h.a.kind", actions="hide; mark;")
+    sw = switch(engine, ingress_locals=locals_, ingress=TO_1 + "t.apply(); u.apply();")
+    profile, t, u = sw.profile("impl"), sw.table("t"), sw.table("u")
+    profile.add_member(1, "add", {"v": 3})
+    profile.add_member(2, "mark")
+    profile.add_member(3, "hide")
+    profile.add_group(8, [1, 2])
+    u.add({"h.a.x": 1}, member=3)
+    t.add({"h.a.x": 1}, group=8)
+    with pytest.raises(TableError) as said:
+        u.add({"h.a.x": 2}, group=8)
+    assert said.value.code == "INVALID_ARGUMENT"
+    assert str(said.value) == (
+        "table ingress.u: a member of ingress.impl has action ingress.add; its actions: "
+        "ingress.hide, ingress.mark"
     )
+    for refused_change in (
+        lambda: t.modify({"h.a.x": 1}, member=3),
+        lambda: profile.modify_member(3, "add", {"v": 1}),
+        lambda: profile.modify_member(2, "hide"),
+        lambda: profile.state.modify_group(8, [Weighted(3)]),
+    ):
+        with pytest.raises(TableError):
+            refused_change()
+    profile.state.modify_group(8, [Weighted(2)])
+    assert sw.process(0, packet(x=1)) == [(1, packet(0xDD, 1, 0, 0xEE))]
+    profile.modify_member(1, "hide")
+    u.modify({"h.a.x": 1}, member=1)
+    profile.remove_member(3)
+
+
+def test_tables_that_share_a_selector_give_its_hash_the_same_keys() -> None:
     message = refused(ingress_locals=SHARED.format(key="h.a.z", actions="add; mark;"),
                    ingress=TO_1 + "t.apply(); u.apply();")  # fmt: skip
     assert "but not its keys of kind selector\n    table ingress.t has h.a.kind" in message

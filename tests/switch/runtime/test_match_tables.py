@@ -404,6 +404,7 @@ def test_refusals_of_profiles() -> None:
     refused("FAILED_PRECONDITION", f"{where}: member 1 is in group 1", profile.delete_member, 1)
     refused("NOT_FOUND", f"{where}: no group 2; groups: 1", profile.delete_group, 2)
     plain = ActionProfile("I.ap", 1)
+    MatchTable(t.table, plain)
     refused("INVALID_ARGUMENT", f"{where}: it is not a selector, so it has no groups",
             plain.add_group, 1, [])  # fmt: skip
     plain.add_member(1, ActionData(1))

@@ -17,6 +17,7 @@ import numpy as np
 from gradplane.codecs import Codec
 from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
 from gradplane.hosts.drivers.host import Host
+from gradplane.hosts.drivers.process_memory import exempt_loaded_objects, keep_memory
 from gradplane.hosts.drivers.socket_environment import SocketEnvironment
 from gradplane.hosts.drivers.training_host import HostError
 from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec
@@ -32,6 +33,7 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
 
     Raises ConfigError, LoadError, OSError (a port or the log) before "ready", and what Host raises.
     """
+    keep_memory()
     config = HostConfig.from_json(path.read_text())
     with open(config.log, "w", buffering=1) as log, SocketEnvironment(config.ip, log) as env:
         host = Host(config, env)
@@ -39,6 +41,7 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
             env.listen(port, host.receive)
         if not config.flows:
             warm_up(config.job)
+        exempt_loaded_objects()
         _say(answers, "ready", config.name)
         if (origin := _origin(commands.readline())) is not None:
             env.origin = origin

@@ -39,7 +39,8 @@ class Implementation:
     within the package that is parameter `ingress`). model: a packet's path in the interpreter.
     traffic: the same as machine code. prepare: what is settled about a program when it is loaded,
     in this order. rules: what is refused then, besides externs that are missing or misplaced.
-    sees_queues: whether a program's metadata give away how long packets wait for egress.
+    sees_queues: whether a program's metadata give away how long packets wait for egress. replaced:
+    externs without implementations, since preparation replaces their calls.
     """
 
     externs: Externs
@@ -50,6 +51,7 @@ class Implementation:
     prepare: Sequence[Prepare] = ()
     rules: Sequence[Rule] = ()
     sees_queues: Callable[[ir.Program], bool] = lambda program: False
+    replaced: Iterable[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,8 @@ class Architecture:
     @cached_property
     def natives(self) -> Natives:
         """The externs that a program need not bring along."""
-        functions: Natives = dict.fromkeys(self.implementation.externs)
+        made = self.implementation
+        functions: Natives = dict.fromkeys([*made.externs, *made.replaced])
         return {**functions, **{(name, ""): kind for name, kind in self.instances.items()}}
 
     def check(self, program: ir.Program) -> None:

@@ -84,25 +84,17 @@ def _tables(program: ir.Program) -> Iterable[Diagnostic]:
 
 
 def _shared(program: ir.Program) -> Iterable[Diagnostic]:
-    """Refuse tables that share an action profile and list different actions, since its members are
-    for all of them, or share a selector and give its hash different inputs."""
+    """Refuse tables that share a selector and give its hash different inputs."""
     first: dict[ir.ExternInstance, ir.Table] = {}
     for table in program.tables:
         if table.implementation is None:
             continue
         other = first.setdefault(table.implementation, table)
-        for what, of in (("actions", _action_names), ("keys of kind selector", _selector_keys)):
-            if of(table) != of(other):
-                where = f"shares {table.implementation.name} with table {other.name}"
-                problem = f"table {table.name} {where}, but not its {what}"
-                hint = f"table {other.name} has {', '.join(of(other)) or 'none'}"
-                yield Diagnostic(table.span, problem, hint=hint)
-
-
-def _action_names(table: ir.Table) -> list[str]:
-    """Return the actions that a member of a table's action profile can have."""
-    choices = (c for c in table.actions if all(a.name != "defaultonly" for a in c.annotations))
-    return sorted(choice.action.name for choice in choices)
+        if _selector_keys(table) != _selector_keys(other):
+            where = f"shares {table.implementation.name} with table {other.name}"
+            problem = f"table {table.name} {where}, but not its keys of kind selector"
+            hint = f"table {other.name} has {', '.join(_selector_keys(other)) or 'none'}"
+            yield Diagnostic(table.span, problem, hint=hint)
 
 
 def _selector_keys(table: ir.Table) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from gradplane.switch.commands.command_registry import CommandError
 from gradplane.switch.match_values import match_of, number
+from gradplane.switch.runtime.action_lists import ActionList
 from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
 
@@ -83,9 +84,9 @@ def _optional(field: KeyField, value: str, mask: str | None) -> Any:
     return value
 
 
-def parameters(table: MatchTable, action: str, words: Sequence[str]) -> dict[str, str]:
+def parameters(actions: ActionList, action: str, words: Sequence[str]) -> dict[str, str]:
     """Return an action's parameters by name; `action` is its full name."""
-    choice = next(c.action for c in table.table.actions if c.action.name == action)
+    choice = next(c.action for c in actions.choices if c.action.name == action)
     if len(words) != len(choice.params):
         wanted = ", ".join(f"{p.name} ({p.type})" for p in choice.params) or "none"
         given = " ".join(words) or "none"

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from gradplane.switch.commands.command_values import MOST_PRIORITY
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits
+from gradplane.switch.runtime.action_lists import ActionList
 from gradplane.switch.runtime.entries import ActionData, Entry, EntryAction, GroupRef, MemberRef
 from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
@@ -47,27 +48,27 @@ def target_line(table: MatchTable, target: EntryAction) -> str:
     """Format the target of an entry."""
     match target:
         case ActionData():
-            return action_line(table.table, target)
+            return action_line(table.actions, target)
         case MemberRef(id=number):
             return f"Index: member({number})"
         case GroupRef(id=number):
             return f"Index: group({number})"
-    actions = [f"{action_line(table.table, data)} (weight {w})" for data, w, _ in target.actions]
+    actions = [f"{action_line(table.actions, data)} (weight {w})" for data, w, _ in target.actions]
     return "\n".join(actions)
 
 
-def action_line(table: ir.Table, data: ActionData) -> str:
-    action = table.actions[data.index].action
+def action_line(actions: ActionList, data: ActionData) -> str:
+    action = actions.action(data)
     parts = [hexadecimal(v, _width(p)) for p, v in zip(action.params, data.args, strict=True)]
     return f"Action entry: {action.name} - {', '.join(parts)}"
 
 
-def profile_lines(profile: ActionProfile, table: MatchTable) -> Iterator[str]:
-    """Yield the members and groups of a profile that a table uses."""
+def profile_lines(profile: ActionProfile) -> Iterator[str]:
+    """Yield the members and groups of a profile."""
     yield from (LINE, "MEMBERS")
     for member in sorted(profile.members):
         yield STARS
-        yield from member_lines(profile, table, member)
+        yield from member_lines(profile, member)
     if profile.has_groups:
         yield from (LINE, "GROUPS")
         for group in sorted(profile.groups):
@@ -75,9 +76,9 @@ def profile_lines(profile: ActionProfile, table: MatchTable) -> Iterator[str]:
             yield from group_lines(profile, group)
 
 
-def member_lines(profile: ActionProfile, table: MatchTable, member: int) -> Iterator[str]:
+def member_lines(profile: ActionProfile, member: int) -> Iterator[str]:
     yield f"Dumping member {member}"
-    yield action_line(table.table, profile.members[member])
+    yield action_line(profile.actions, profile.members[member])
 
 
 def group_lines(profile: ActionProfile, group: int) -> Iterator[str]:

@@ -99,7 +99,7 @@ def act_prof_remove_member_from_group(
 def act_prof_dump(target: CommandTarget, profile: str) -> str:
     """Print a profile's members and groups."""
     found = target.switch.profile(profile)
-    return "\n".join([*dumps.profile_lines(found.state, found.table), dumps.LINE])
+    return "\n".join([*dumps.profile_lines(found.state), dumps.LINE])
 
 
 @command("PROFILE MEMBER")
@@ -107,7 +107,7 @@ def act_prof_dump_member(target: CommandTarget, profile: str, member: str) -> st
     """Print a member."""
     found, number = target.switch.profile(profile), _handle("member", member)
     found.state.member(number)
-    return "\n".join(dumps.member_lines(found.state, found.table, number))
+    return "\n".join(dumps.member_lines(found.state, number))
 
 
 @command("PROFILE GROUP")
@@ -153,7 +153,8 @@ def table_indirect_set_default(target: CommandTarget, table: str, member: str) -
     """Set the action for lookup misses to a member's current action."""
     found = _indirect(target, table)
     assert found.state.profile is not None
-    found.state.set_default(found.state.profile.member(_handle("member", member)))
+    action = found.state.profile.member(_handle("member", member))
+    found.state.set_default(found.state.own(action))
 
 
 @command("TABLE GROUP")
@@ -207,9 +208,9 @@ def _indirect_words(
 
 
 def _action(profile: Profile, action: str, words: Sequence[str]) -> tuple[str, dict[str, str]]:
-    name = action_named(profile.table, action)
+    name = action_named(profile.actions, action)
     given = words[1:] if words[:1] == (ARROW,) else words
-    return name, command_values.parameters(profile.table, name, given)
+    return name, command_values.parameters(profile.actions, name, given)
 
 
 def _membership(

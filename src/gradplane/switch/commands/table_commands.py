@@ -9,6 +9,7 @@ from gradplane.switch.commands import command_values, dumps
 from gradplane.switch.commands.command_registry import CommandError, CommandTarget, command
 from gradplane.switch.control_handles import action_data
 from gradplane.switch.naming import resolve
+from gradplane.switch.runtime.action_lists import ActionList
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.match_table import MatchTable
 
@@ -20,11 +21,11 @@ def table_add(target: CommandTarget, table: str, action: str, *words: str) -> st
     """Add an entry; of two that match, the one with the smaller priority wins."""
     where = target.switch.table(table)
     left, right, priority = entry_words(where.state, words)
-    name = action_named(where.state, action)
+    name = action_named(where.state.actions, action)
     entry = where.add(
         command_values.matches(where.state, left),
         name,
-        command_values.parameters(where.state, name, right),
+        command_values.parameters(where.state.actions, name, right),
         priority,
     )
     return added(entry)
@@ -35,9 +36,10 @@ def table_modify(target: CommandTarget, table: str, action: str, handle: str, *w
     """Give an entry another action."""
     where = target.switch.table(table)
     found = entry_of(where.state, handle)
-    name = action_named(where.state, action)
+    name = action_named(where.state.actions, action)
     given = words[1:] if words[:1] == (ARROW,) else words
-    data = action_data(where.state.table, name, command_values.parameters(where.state, name, given))
+    parameters = command_values.parameters(where.state.actions, name, given)
+    data = action_data(where.state.actions, name, parameters)
     where.state.modify(replace(found, action=data))
 
 
@@ -58,9 +60,9 @@ def table_clear(target: CommandTarget, table: str) -> None:
 def table_set_default(target: CommandTarget, table: str, action: str, *words: str) -> None:
     """Set the action for lookup misses."""
     where = target.switch.table(table)
-    name = action_named(where.state, action)
+    name = action_named(where.state.actions, action)
     given = words[1:] if words[:1] == (ARROW,) else words
-    where.set_default(name, command_values.parameters(where.state, name, given))
+    where.set_default(name, command_values.parameters(where.state.actions, name, given))
 
 
 @command("TABLE")
@@ -96,7 +98,7 @@ def table_dump(target: CommandTarget, table: str) -> str:
     for entry in found.entries():
         lines += [dumps.STARS, *dumps.entry_lines(found, entry, now)]
     if found.profile is not None:
-        lines += dumps.profile_lines(found.profile, found)
+        lines += dumps.profile_lines(found.profile)
     default = dumps.target_line(found, found.default)
     return "\n".join([*lines, dumps.LINE, "Dumping default entry", default, dumps.LINE])
 
@@ -186,10 +188,9 @@ def entry_of(table: MatchTable, handle: str) -> Entry:
     return table.by_handle(command_values.natural(handle, f"table {table.table.name}: handle"))
 
 
-def action_named(table: MatchTable, action: str) -> str:
-    """Return the full name of one of a table's actions."""
-    names = [choice.action.name for choice in table.table.actions]
-    return resolve("action", action, names, f"table {table.table.name}")
+def action_named(actions: ActionList, action: str) -> str:
+    """Return the full name of one of the actions."""
+    return resolve("action", action, actions.names, actions.owner)
 
 
 def added(entry: Entry) -> str:

@@ -64,6 +64,15 @@ class CommandClient:
         call = _open_call(self._channel, COMMANDS, {"complete": line})
         return [choice for answer in _answers(self.address, call) for choice in answer["choices"]]
 
+    def queue_drops(self) -> dict[int, int]:
+        """Return the packets that found their queue full, by port."""
+        drops: dict[int, int] = {}
+        (answer,) = self.run("show_queues", "queues")
+        for row in answer["output"].splitlines()[1:]:
+            port, *_, dropped = map(int, row.split())
+            drops[port] = drops.get(port, 0) + dropped
+        return drops
+
     def save_state(self) -> str:
         """Return the state of the switch as text, for `load_state`."""
         call = _open_call(self._channel, STATE, {})

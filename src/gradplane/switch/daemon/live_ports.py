@@ -31,7 +31,12 @@ class LivePorts:
     def __init__(self, options: SwitchOptions) -> None:
         self._options = options
         self._interfaces = dict(options.interfaces)
-        self.links = Links(self._interfaces or None, EgressQueues(options.priority_queues))
+        queues = EgressQueues(options.priority_queues)
+        if options.queue_rate is not None:
+            queues.set_rate(options.queue_rate)
+        if options.queue_depth is not None:
+            queues.set_depth(options.queue_depth)
+        self.links = Links(self._interfaces or None, queues)
         self._opened: dict[int, Port] = {}
         self._captures: dict[int, Capture] = {}
         self._watch: LinkWatch | None = None

@@ -97,8 +97,7 @@ class Choices:
                     self._place(run, actions)
 
     def _actions(self, target: EntryAction) -> list[ActionData]:
-        assert self._table.profile is not None, self._table.table.name
-        return self._table.profile.choices(target)
+        return self._table.members(target)
 
     def _place(self, run: _Run, actions: list[ActionData]) -> None:
         """Give a run other actions: in its place if there are as many, else after all others."""

@@ -28,7 +28,9 @@ PROPERTIES = (
     "psa_idle_timeout", "psa_implementation", "size", "support_timeout",
 )  # fmt: skip
 DEFAULT_SIZE = 1024
+EXACT_ALIASES = {"atcam_partition_index": "exact"}  # match kinds of TNA, and their meaning
 IMPLEMENTATION = ("implementation", "psa_implementation")
+TABLE_ALGORITHM = "table_algorithm"  # how a chip stores a table; its meaning is the same
 IDLE_TIMEOUT = "PSA_IdleTimeout_t"
 
 
@@ -53,7 +55,7 @@ class TableLowering:
             with self.body.into(setup):
                 values = self.body.exprs(*(k.expr for k in self.decl.key))
             keys = [self._key(k, v) for k, v in zip(self.decl.key, values, strict=True)]
-            for ref in self._in_order():
+            for ref in self.decl.actions:
                 self._add_action(ref)
             default = self._default()
             empty_group = self._for_empty_group()
@@ -85,25 +87,13 @@ class TableLowering:
         assert key.expr.type is not None
         annotations = self.p.checker.annotations(key.annotations)
         name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
-        if key.match_kind not in MATCH_KINDS:
+        if key.match_kind not in MATCH_KINDS and key.match_kind not in EXACT_ALIASES:
             what = f"the architecture has no match kind {key.match_kind}"
             self.p.unsupported(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
-        return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
+        kind = EXACT_ALIASES.get(key.match_kind, key.match_kind)
+        return ir.Key(name, value, kind, annotations, type_name(key.expr.type))
 
     # -- actions -------------------------------------------------------------------------------
-
-    def _in_order(self) -> list[ast.ActionRef]:
-        """Return the listed actions, in the order of an earlier table with the same action profile.
-
-        Members of the profile are shared, so an action needs the same number in both tables.
-        """
-        shared = next((self._extern(p) for p in self._implementation() if _is_name(p)), None)
-        if shared is None:
-            return self.decl.actions
-        names = {ref.name: self._found(ref).name for ref in self.decl.actions}
-        order = self.p.profile_actions.setdefault(shared, list(names.values()))
-        known = {name: i for i, name in enumerate(order)}
-        return sorted(self.decl.actions, key=lambda ref: known.get(names[ref.name], len(known)))
 
     def _found(self, ref: ast.ActionRef) -> ActionInstance:
         use: ActionUse = ref.info
@@ -259,7 +249,10 @@ class TableLowering:
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
                 table.support_timeout = self._flag(p)
             case name if name in IMPLEMENTATION:
-                table.implementation = self._instance(p, "action_profile", "action_selector")
+                kinds = ("action_profile", "action_selector", TABLE_ALGORITHM)
+                found = self._instance(p, *kinds)
+                if found is not None and found.kind != TABLE_ALGORITHM:
+                    table.implementation = found
             case "counters" | "psa_direct_counter":
                 table.counter = self._direct(p, "direct_counter")
             case "meters" | "psa_direct_meter":
@@ -306,10 +299,6 @@ class TableLowering:
             if isinstance(found, ir.ExternInstance):
                 return found
         return None
-
-
-def _is_name(p: ast.TableProperty) -> bool:
-    return isinstance(p.value, ast.Name)
 
 
 def match_of(body: CallLowering, e: ast.Expr) -> ir.Match:

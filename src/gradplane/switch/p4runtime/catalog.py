@@ -104,11 +104,22 @@ class FieldInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class ListedActions:
+    """The actions that a table, or members of an action profile, can have, by id.
+
+    owner: "table NAME" or "action profile NAME", for errors.
+    """
+
+    owner: str
+    by_id: Mapping[int, TableAction]
+
+
+@dataclass(frozen=True, slots=True)
 class TableInfo:
     id: int
     table: ir.Table
     fields: Mapping[int, FieldInfo]
-    actions: Mapping[int, TableAction]
+    actions: ListedActions
 
     @property
     def name(self) -> str:
@@ -174,6 +185,7 @@ class Catalog:
     actions: dict[int, ActionInfo] = field(init=False)
     value_sets: dict[int, ValueSetInfo] = field(init=False)
     profiles: dict[int, Extern] = field(init=False)
+    member_actions: dict[int, ListedActions] = field(init=False)  # by the profile's id
     counters: dict[int, Extern] = field(init=False)
     meters: dict[int, Extern] = field(init=False)
     registers: dict[int, Extern] = field(init=False)
@@ -193,6 +205,9 @@ class Catalog:
             if e.type_args
         }
         self.profiles = _externs(info.action_profiles)
+        self.member_actions = {
+            number: _member_actions(extern, self.tables) for number, extern in self.profiles.items()
+        }
         self.counters = _externs(info.counters)
         self.meters = _externs(info.meters)
         self.registers = _externs(info.registers, cells)
@@ -220,7 +235,8 @@ _Info = TypeVar("_Info")
 def find(objects: Mapping[int, _Info], number: int, what: str, where: str = "") -> _Info:
     """Return the object of this id.
 
-    Raises RpcError INVALID_ARGUMENT, which lists the existing ones, where there is none.
+    Raises RpcError, which lists the existing ones, where there is none: as in PI NOT_FOUND for a
+    digest, else INVALID_ARGUMENT. where: the object that it is part of.
     """
     found = objects.get(number)
     if found is None:
@@ -228,7 +244,10 @@ def find(objects: Mapping[int, _Info], number: int, what: str, where: str = "") 
         more = ", ..." if len(objects) > _SHOWN else ""
         there = f"there are: {', '.join(shown)}{more}" if shown else "there are none"
         prefix = f"{where}: " if where else ""
-        raise RpcError("INVALID_ARGUMENT", f"{prefix}no {what} has id {number}; {there}")
+        code, pi_text = "INVALID_ARGUMENT", "" if where else "Invalid P4 id"
+        if what == "digest":
+            code, pi_text = "NOT_FOUND", f"{number} is not a valid digest id"
+        raise RpcError(code, f"{prefix}no {what} has id {number}; {there}", pi_text)
     return found
 
 
@@ -262,9 +281,22 @@ def _tables(
             for index, ref in enumerate(listed.action_refs)
             if ref.id in actions
         }
+        listed_actions = ListedActions(f"table {source.name}", choices)
         fields = _fields(listed.match_fields, source.keys)
-        out[listed.preamble.id] = TableInfo(listed.preamble.id, source, fields, choices)
+        out[listed.preamble.id] = TableInfo(listed.preamble.id, source, fields, listed_actions)
     return out
+
+
+def _member_actions(profile: Extern, tables: Mapping[int, TableInfo]) -> ListedActions:
+    """Return the actions of a profile's members, numbered as ActionProfile.attach does it."""
+    numbers: dict[str, int] = {}
+    found: dict[int, TableAction] = {}
+    for table in (t for number, t in tables.items() if number in profile.tables):
+        for number, choice in table.actions.by_id.items():
+            at = numbers.setdefault(choice.info.name, len(numbers))
+            if number not in found or found[number].scope == p4i.ActionRef.DEFAULT_ONLY:
+                found[number] = TableAction(at, choice.info, choice.scope)
+    return ListedActions(f"action profile {profile.name}", found)
 
 
 def _fields(listed: Iterable[p4i.MatchField], keys: Iterable[ir.Key]) -> dict[int, FieldInfo]:

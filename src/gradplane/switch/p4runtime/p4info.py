@@ -265,7 +265,7 @@ class _Builder:
                 _meter_spec(meter.spec, extern)
                 self._index_type(meter, control_plane_types(extern))
             case Kind.REGISTER:
-                register = self.info.registers.add(size=extern.number("size"))
+                register = self.info.registers.add(size=extern.number("size", 1))
                 self._extern_preamble(register.preamble, extern)
                 self._index_type(register, control_plane_types(extern)[1:])
                 spec = self._type_spec(control_plane_types(extern)[0])

@@ -26,7 +26,7 @@ from gradplane.switch.p4runtime.entities.value_set_entries import read_value_set
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
-from gradplane.switch.p4runtime.write import entity_id
+from gradplane.switch.p4runtime.write import entity_id, unknown_entity
 from gradplane.switch.runtime.control_errors import TableError
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ def _next_chunk(
     except RpcError as error:
         return [], error
     except TableError as error:
-        return [], RpcError(error.code, error.message)
+        return [], RpcError(error.code, error.message, error.pi_text)
     except Exception as error:  # a bug of ours must not take the switch down
         log.exception("a query could not be answered")
         return [], RpcError("INTERNAL", f"{type(error).__name__}: {error}")
@@ -96,10 +96,7 @@ def _answers(p: Pipeline, query: p4r.Entity, rights: RoleConfig) -> Iterator[p4r
     if kind == "extern_entry" and not query.extern_entry.extern_type_id:
         return  # all instances of all vendor-specific externs: there are none
     if kind not in READERS:
-        given = "no entity" if kind is None else f"an entity of kind {kind}"
-        raise RpcError(
-            "INVALID_ARGUMENT", f"the query has {given}; expected one of {', '.join(READERS)}"
-        )
+        raise unknown_entity("query", kind, READERS)
     for message in READERS[kind](p, getattr(query, kind)):
         if rights.may_access(entity_id(kind, message)):
             answer = p4r.Entity()

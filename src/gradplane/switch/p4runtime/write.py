@@ -6,7 +6,7 @@ All, some or none are applied.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
 
@@ -118,7 +118,7 @@ def _attempt(
     except RpcError as error:
         return error
     except TableError as error:
-        return RpcError(error.code, error.message)
+        return RpcError(error.code, error.message, error.pi_text)
     except Exception as error:  # a bug of ours must not take the switch down
         log.exception("an update could not be applied: %s", update)
         return RpcError("INTERNAL", f"{type(error).__name__}: {error}")
@@ -128,10 +128,7 @@ def _attempt(
 def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> Undo:
     kind = update.entity.WhichOneof("entity")
     if kind not in WRITERS:
-        given = "no entity" if kind is None else f"an entity of kind {kind}"
-        raise RpcError(
-            "INVALID_ARGUMENT", f"the update has {given}; expected one of {', '.join(WRITERS)}"
-        )
+        raise unknown_entity("update", kind, WRITERS)
     if update.type not in (p4r.Update.INSERT, p4r.Update.MODIFY, p4r.Update.DELETE):
         given = f"type {update.type}" if update.type else "no type"
         raise RpcError(
@@ -142,6 +139,13 @@ def _apply(p: Pipeline, update: p4r.Update, rights: RoleConfig) -> Undo:
     if not rights.may_access(number):
         raise RpcError("PERMISSION_DENIED", f"the role may not write id {number}")
     return WRITERS[kind](p, update.type, message)
+
+
+def unknown_entity(what: str, kind: str | None, known: Iterable[str]) -> RpcError:
+    """Return the error for an update or query without an entity, or with one of another kind."""
+    code = "INVALID_ARGUMENT" if kind is None else "UNIMPLEMENTED"
+    given = "no entity" if kind is None else f"an entity of kind {kind}"
+    return RpcError(code, f"the {what} has {given}; expected one of {', '.join(known)}")
 
 
 def entity_id(kind: str, message: Any) -> int:

@@ -190,7 +190,7 @@ def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, i
         if instance.kind == "register":
             places[instance.name] = end
             dtype, words = cell_shape(instance.type_args[0])
-            size = (instance.number("size") + 1) * words * dtype.itemsize
+            size = (instance.number("size", 1) + 1) * words * dtype.itemsize
             # An odd number of lines: equal cells of many registers do not compete for the same
             # places in the processor's cache.
             end += (-(-size // LINE) | 1) * LINE
@@ -208,5 +208,5 @@ def make_registers(
 
 
 def _register(instance: ir.ExternInstance, memory: npt.NDArray[np.uint8]) -> Register:
-    size, initial = instance.number("size"), instance.number("initial", 0)
+    size, initial = instance.number("size", 1), instance.number("initial", 0)
     return Register(instance.name, size, instance.type_args[0], initial, memory)

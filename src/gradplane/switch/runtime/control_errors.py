@@ -12,13 +12,15 @@ class TableError(SwitchError):
 
     `code` is the name of one of gRPC's canonical codes: ALREADY_EXISTS, NOT_FOUND,
     INVALID_ARGUMENT, OUT_OF_RANGE, RESOURCE_EXHAUSTED, FAILED_PRECONDITION or
-    PERMISSION_DENIED.
+    PERMISSION_DENIED. `pi_text`: the message of PI, BMv2's P4Runtime library, for the same error,
+    where tests of controllers compare it.
     """
 
-    def __init__(self, code: str, message: str) -> None:
+    def __init__(self, code: str, message: str, pi_text: str = "") -> None:
         super().__init__(message)
         self.code = code
         self.message = message
+        self.pi_text = pi_text
 
 
 def os_error_text(error: OSError) -> str:

@@ -7,8 +7,7 @@ from itertools import islice
 from typing import Protocol
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.ops import limits
-from gradplane.switch.ir.types import Annotations, Bits
+from gradplane.switch.runtime.action_lists import ActionList
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import (
     ActionData,
@@ -26,6 +25,8 @@ from gradplane.switch.runtime.profiles import ActionProfile
 
 Identity = tuple[tuple[Match, ...], int]
 _SHOWN = 8  # handles listed in the message about a wrong one
+PI_NO_ENTRY = "Cannot find match entry"
+_PI_EXISTS = "Match entry exists, use MODIFY if you wish to change action"
 
 
 class Watcher(Protocol):
@@ -56,6 +57,9 @@ class MatchTable:
     ) -> None:
         self.table = table
         self.profile = profile
+        self.actions = ActionList(f"table {table.name}", table.actions)
+        numbers = () if profile is None else profile.attach(self)
+        self._from_profile = {number: index for index, number in enumerate(numbers)}
         self.clock = clock  # ns; the time of insertion counts as a hit for the idle timeout
         self.fields = key_fields(f"table {table.name}", table.keys)
         self.with_priority = any(f.kind in WITH_PRIORITY for f in self.fields)
@@ -159,7 +163,7 @@ class MatchTable:
         if self.table.const_default:
             raise self._error("PERMISSION_DENIED", "its default action is const in the source")
         if action is not None:
-            self.check_action(action, forbidden="tableonly")
+            self.actions.check(action, forbidden="tableonly")
         self.default = action or self._source_default
         if self.watcher is not None:
             self.watcher.default_set()
@@ -171,9 +175,31 @@ class MatchTable:
         """
         if type(target) is ActionData:
             return target
-        assert self.profile is not None, target
-        choices = self.profile.choices(target)
+        choices = self.members(target)
         return choices[selection % len(choices)] if choices else self.for_empty_group
+
+    def members(self, target: EntryAction) -> list[ActionData]:
+        """Return the actions that an entry's hash chooses among, as `ActionProfile.choices`."""
+        assert self.profile is not None, target
+        if isinstance(target, ActionData):
+            return [target]
+        if isinstance(target, OneShot):
+            return self.profile.one_shot(target)
+        return [self.own(member) for member in self.profile.choices(target)]
+
+    def own(self, member: ActionData) -> ActionData:
+        """Return a member's action in the table's numbering. Raises TableError if it has none."""
+        assert self.profile is not None, member
+        index = self._from_profile.get(member.index)
+        if index is None:
+            name = self.profile.actions.action(member).name
+            what = f"a member of {self.profile.name} has action {name}; its actions: "
+            raise self._error("INVALID_ARGUMENT", what + ", ".join(self.actions.for_entries))
+        return member if index == member.index else ActionData(index, member.args)
+
+    def check_member(self, member: ActionData) -> None:
+        """Raise TableError unless entries of this table may use a member with this action."""
+        self.actions.check(self.own(member))
 
     @property
     def for_empty_group(self) -> ActionData:
@@ -189,7 +215,9 @@ class MatchTable:
         self._check_target(entry.action)
         identity = self._identity(entry.matches, entry.priority)
         if identity in self._entries:
-            raise self._error("ALREADY_EXISTS", f"it has an entry for {self.describe(entry)}")
+            raise self._error(
+                "ALREADY_EXISTS", f"it has an entry for {self.describe(entry)}", _PI_EXISTS
+            )
         if len(self._entries) >= self.table.size:
             raise self._error("RESOURCE_EXHAUSTED", f"all {self.table.size} entries are in use")
         self._serial += 1
@@ -210,7 +238,8 @@ class MatchTable:
     def _existing(self, entry: Entry) -> Entry:
         found = self.find(entry.matches, entry.priority)
         if found is None:
-            raise self._error("NOT_FOUND", f"it has no entry for {self.describe(entry)}")
+            what = f"it has no entry for {self.describe(entry)}"
+            raise self._error("NOT_FOUND", what, PI_NO_ENTRY)
         if found.is_const:
             what = self.describe(entry)
             raise self._error("PERMISSION_DENIED", f"its entry for {what} is const in the source")
@@ -242,37 +271,23 @@ class MatchTable:
             if self.profile is not None:
                 what = f"its actions are those of {self.profile.name}: give a member or a group"
                 raise self._error("INVALID_ARGUMENT", what)
-            self.check_action(target, forbidden="defaultonly")
+            self.actions.check(target)
         elif self.profile is None:
             raise self._error("INVALID_ARGUMENT", "it has no action profile: give an action")
         elif isinstance(target, OneShot):
             for action, _, _ in target.actions:
-                self.check_action(action, forbidden="defaultonly")
+                self.actions.check(action)
         else:
             self.profile.check(target)
-
-    def check_action(self, data: ActionData, forbidden: str = "defaultonly") -> None:
-        """Raise TableError unless the action is the table's, allowed here, and its data fits."""
-        actions = self.table.actions
-        if not 0 <= data.index < len(actions):
-            raise self._error("INVALID_ARGUMENT", f"no action {data.index}; {self._choices()}")
-        choice = actions[data.index]
-        name = choice.action.name
-        if _annotated(choice.annotations, forbidden):
-            role = "an entry's" if forbidden == "defaultonly" else "the default"
-            what = f"action {name} is @{forbidden}: it cannot be {role} action"
-            raise self._error("PERMISSION_DENIED", what)
-        check_args(f"table {self.table.name}", choice.action, data.args)
-
-    def _choices(self) -> str:
-        return "its actions: " + ", ".join(a.action.name for a in self.table.actions)
+            for member in self.profile.members_of(target) if self.profile.mixed else ():
+                self.check_member(member)
 
     def _changeable(self) -> None:
         if self.table.const_entries:
             raise self._error("PERMISSION_DENIED", "its entries are const in the source")
 
-    def _error(self, code: str, what: str) -> TableError:
-        return TableError(code, f"table {self.table.name}: {what}")
+    def _error(self, code: str, what: str, pi_text: str = "") -> TableError:
+        return TableError(code, f"table {self.table.name}: {what}", pi_text)
 
     def describe(self, entry: Entry) -> str:
         """Return an entry's matches as text."""
@@ -328,27 +343,6 @@ class MatchTable:
         return [top + 1 - priority for priority in written]
 
 
-def check_args(owner: str, action: ir.Action, args: Sequence[int]) -> None:
-    """Raise TableError unless there is one fitting number for each of the action's parameters."""
-    params = action.params
-    if len(args) != len(params):
-        names = ", ".join(p.name for p in params) or "none"
-        what = f"action {action.name} takes {len(params)} parameters ({names}), not {len(args)}"
-        raise TableError("INVALID_ARGUMENT", f"{owner}: {what}")
-    for param, value in zip(params, args, strict=True):
-        low, high = _limits(param)
-        if not low <= value <= high:
-            what = f"action {action.name}: parameter {param.name}: value {value}"
-            raise TableError(
-                "INVALID_ARGUMENT",
-                f"{owner}: {what} does not fit {param.type} ({low} to {high})",
-            )
-
-
-def _limits(param: ir.Var) -> tuple[int, int]:
-    return limits(param.type) if isinstance(param.type, Bits) else (0, 1)
-
-
 def _filled(priorities: list[int | None], largest_wins: bool) -> list[int]:
     """Fill in priorities: an entry without one is one step less important than its predecessor."""
     step = -1 if largest_wins else 1
@@ -369,10 +363,6 @@ def _padded(matches: list[ir.Match], count: int) -> list[ir.Match]:
 
 def _numbers(args: Sequence[int | bool]) -> tuple[int, ...]:
     return tuple(int(a) for a in args)
-
-
-def _annotated(annotations: Annotations, name: str) -> bool:
-    return any(a.name == name for a in annotations)
 
 
 def _match_text(kind: str, match: Match) -> str:

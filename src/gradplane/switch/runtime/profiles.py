@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
+from gradplane.switch.runtime.action_lists import ActionList, annotated
 from gradplane.switch.runtime.control_errors import TableError
-from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot
+from gradplane.switch.runtime.entries import (
+    ActionData,
+    Entry,
+    EntryAction,
+    GroupRef,
+    MemberRef,
+    OneShot,
+)
 from gradplane.switch.runtime.links import Links
 
 
@@ -24,11 +33,27 @@ class Group:
     members: list[Weighted]
     max_size: int
 
+    def has(self, member: int) -> bool:
+        """Return whether a member is in the group."""
+        return any(weighted.member == member for weighted in self.members)
+
+
+class SharingTable(Protocol):
+    """A table as the profile that it uses sees it; MatchTable."""
+
+    actions: ActionList
+
+    def entries(self) -> Iterable[Entry]: ...
+
+    def check_member(self, member: ActionData) -> None: ...
+
 
 class ActionProfile:
     """The members and groups of an action profile or selector.
 
-    Members are actions of the tables that share the profile, which list the same actions.
+    A member has an action of one of the tables that share the profile; its number is the position
+    in `actions`, which lists the actions of all these tables. An entry can use only members whose
+    actions its own table lists.
 
     `algorithm` is the selector's hash ("" for a plain profile), `output_width` its bits; `links`
     says which ports are down.
@@ -43,6 +68,9 @@ class ActionProfile:
         links: Links | None = None,
     ) -> None:
         self.name = name
+        self.actions = ActionList(f"action profile {name}", [])
+        self.tables: list[SharingTable] = []
+        self.mixed = False  # whether the tables list different actions
         self.links = links or Links()
         self.size = size
         self.algorithm = algorithm
@@ -50,6 +78,20 @@ class ActionProfile:
         self.members: dict[int, ActionData] = {}
         self.groups: dict[int, Group] = {}
         self.changes = 0  # so that mirrors can detect changes
+
+    def attach(self, table: SharingTable) -> list[int]:
+        """Note a table that uses the profile; return the numbers here of the table's actions."""
+        self.tables.append(table)
+        numbers = {name: at for at, name in enumerate(self.actions.names)}
+        for choice in table.actions.choices:
+            at = numbers.setdefault(choice.action.name, len(numbers))
+            if at == len(self.actions.choices):
+                self.actions.choices.append(choice)
+            elif annotated(self.actions.choices[at], "defaultonly"):
+                self.actions.choices[at] = choice
+        first, *others = (set(other.actions.for_entries) for other in self.tables)
+        self.mixed = any(names != first for names in others)
+        return [numbers[name] for name in table.actions.names]
 
     @property
     def has_groups(self) -> bool:
@@ -67,21 +109,24 @@ class ActionProfile:
 
     def add_member(self, id: int, action: ActionData) -> None:
         if id in self.members:
-            raise self._error("ALREADY_EXISTS", f"member {id} exists")
+            raise self._error("ALREADY_EXISTS", f"member {id} exists", f"Duplicate member id: {id}")
         if len(self.members) >= self.size:
             raise self._error("RESOURCE_EXHAUSTED", f"all {self.size} members are in use")
+        self.actions.check(action)
         self.members[id] = action
         self.changes += 1
 
     def modify_member(self, id: int, action: ActionData) -> None:
         self._need_member(id)
+        self.actions.check(action)
+        self._check_users(lambda target: self._can_run(target, id), [action])
         self.members[id] = action
         self.changes += 1
 
     def delete_member(self, id: int) -> None:
         self._need_member(id)
         for group_id, group in self.groups.items():
-            if any(w.member == id for w in group.members):
+            if group.has(id):
                 raise self._error("FAILED_PRECONDITION", f"member {id} is in group {group_id}")
         del self.members[id]
         self.changes += 1
@@ -90,13 +135,16 @@ class ActionProfile:
         if not self.has_groups:
             raise self._error("INVALID_ARGUMENT", "it is not a selector, so it has no groups")
         if id in self.groups:
-            raise self._error("ALREADY_EXISTS", f"group {id} exists")
+            raise self._error("ALREADY_EXISTS", f"group {id} exists", f"Duplicate group id: {id}")
         self.groups[id] = self._group(list(members), max_size)
         self.changes += 1
 
     def modify_group(self, id: int, members: Iterable[Weighted], max_size: int = 0) -> None:
         self._need_group(id)
-        self.groups[id] = self._group(list(members), max_size or self.groups[id].max_size)
+        group = self._group(list(members), max_size or self.groups[id].max_size)
+        actions = [self.members[weighted.member] for weighted in group.members]
+        self._check_users(GroupRef(id).__eq__, actions)
+        self.groups[id] = group
         self.changes += 1
 
     def delete_group(self, id: int) -> None:
@@ -110,28 +158,52 @@ class ActionProfile:
         self.members.clear()
         self.changes += 1
 
-    def choices(self, target: EntryAction) -> list[ActionData]:
+    def choices(self, target: MemberRef | GroupRef) -> list[ActionData]:
         """Return the actions that an entry's hash chooses among, each as often as its weight."""
-        match target:
-            case ActionData():
-                return [target]
-            case MemberRef(id=id):
-                return [self.members[id]] if id in self.members else []
-            case GroupRef(id=id):
-                group = self.groups.get(id)
-                members = () if group is None else group.members
-                weighted = [(self.members[w.member], w.weight, w.watch_port) for w in members]
-            case OneShot(actions=actions):
-                weighted = list(actions)
+        if isinstance(target, MemberRef):
+            return [self.members[target.id]] if target.id in self.members else []
+        group = self.groups.get(target.id)
+        members = () if group is None else group.members
+        return self._expanded((self.members[w.member], w.weight, w.watch_port) for w in members)
+
+    def one_shot(self, target: OneShot) -> list[ActionData]:
+        """Return the choices of an entry that has a group of its own, in its table's numbers."""
+        return self._expanded(target.actions)
+
+    def _expanded(self, weighted: Iterable[tuple[ActionData, int, bytes]]) -> list[ActionData]:
         up = self.links.watched
         return [action for action, weight, port in weighted if up(port) for _ in range(weight)]
 
-    def check(self, target: EntryAction) -> None:
+    def check(self, target: MemberRef | GroupRef) -> None:
         """Raise TableError unless the member or group exists."""
         if isinstance(target, MemberRef):
             self._need_member(target.id)
-        elif isinstance(target, GroupRef):
+        else:
             self._need_group(target.id)
+
+    def members_of(self, target: MemberRef | GroupRef) -> list[ActionData]:
+        """Return the actions of a member or group that exists."""
+        if isinstance(target, MemberRef):
+            return [self.member(target.id)]
+        return [self.members[weighted.member] for weighted in self.group(target.id).members]
+
+    def _can_run(self, target: EntryAction, member: int) -> bool:
+        """Return whether an entry with a target can run a member, directly or in its group."""
+        if isinstance(target, GroupRef):
+            return self.groups[target.id].has(member)
+        return target == MemberRef(member)
+
+    def _check_users(
+        self, used: Callable[[EntryAction], bool], actions: Collection[ActionData]
+    ) -> None:
+        """Raise TableError if a table that does not list the actions has entries that run them."""
+        for table in self.tables if self.mixed else ():
+            try:
+                for action in actions:
+                    table.check_member(action)
+            except TableError:
+                if any(used(entry.action) for entry in table.entries()):
+                    raise
 
     def _group(self, members: list[Weighted], max_size: int) -> Group:
         for weighted in members:
@@ -146,14 +218,16 @@ class ActionProfile:
 
     def _need_member(self, id: int) -> None:
         if id not in self.members:
-            raise self._error("NOT_FOUND", f"no member {id}; members: {_ids(self.members)}")
+            what = f"no member {id}; members: {_ids(self.members)}"
+            raise self._error("NOT_FOUND", what, f"Member id does not exist: {id}")
 
     def _need_group(self, id: int) -> None:
         if id not in self.groups:
-            raise self._error("NOT_FOUND", f"no group {id}; groups: {_ids(self.groups)}")
+            what = f"no group {id}; groups: {_ids(self.groups)}"
+            raise self._error("NOT_FOUND", what, f"Group id does not exist: {id}")
 
-    def _error(self, code: str, what: str) -> TableError:
-        return TableError(code, f"action profile {self.name}: {what}")
+    def _error(self, code: str, what: str, pi_text: str = "") -> TableError:
+        return TableError(code, f"action profile {self.name}: {what}", pi_text)
 
 
 def _ids(known: Iterable[int]) -> str:

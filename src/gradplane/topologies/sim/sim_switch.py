@@ -12,14 +12,14 @@ from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.program_cache import load_program, load_source
-from gradplane.switch.runtime.egress_queues import EgressQueues
+from gradplane.switch.runtime.egress_queues import DEFAULT_DEPTH, EgressQueues
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.switch import Recirculated, Switch
 from gradplane.topologies.description import QUEUE, Link
 from gradplane.topologies.network import SwitchConfig
 from gradplane.topologies.sim.channel import Channel
-from gradplane.topologies.sim.events import EventQueue, SimEvent
+from gradplane.topologies.sim.events import Events, SimEvent
 
 Transmit = Callable[[int, bytes], None]
 
@@ -35,7 +35,8 @@ class SimSwitch:
 
     A program that sees how long packets wait finds them in a queue before egress: they leave at the
     rate of the port's link, which holds as many as its options say, and those beyond are counted in
-    `queue_dropped`. Frames of any other program wait on the link.
+    `queue_dropped`. Frames of any other program wait on the link, and before egress only where
+    `config` gives queues of a rate.
 
     Recirculated packets wait for a separate port with a rate; QUEUE frames may wait there, more are
     dropped and counted. A context manager: the P4Runtime server runs inside it, at `address`.
@@ -47,7 +48,7 @@ class SimSwitch:
         ports: Mapping[int, Link],
         config: SwitchConfig,
         program: ir.Program,
-        events: EventQueue,
+        events: Events,
         transmit: Transmit,
     ) -> None:
         self._name, self._ports, self._config = name, dict(ports), config
@@ -90,11 +91,15 @@ class SimSwitch:
         clock = partial(getattr, self._events, "now")
         config, self._queues = self._config, EgressQueues()
         links = Links(queues=self._queues)
+        if config.queues is not None:
+            self._queues.set_rate(config.queues.rate)
+            self._queues.set_depth(config.queues.depth or DEFAULT_DEPTH)
         switch = Switch(program, engine=config.engine, seed=config.seed, clock=clock, links=links)
         if switch.sees_queues:
             for port, link in self._ports.items():
                 if link.rate is not None:
-                    self._queues.pace(port, link.rate, link.queue)
+                    own = None if config.queues is None else config.queues.depth
+                    self._queues.pace(port, link.rate, own or link.queue)
         return switch
 
     def _writer(self, port: int, way: str, closing: ExitStack) -> PcapWriter:
@@ -113,18 +118,20 @@ class SimSwitch:
         self._pass(port, frame)
 
     def _pass(self, port: int, frame: bytes | Recirculated) -> None:
-        """Run one pass through the program, which is loaded before the server starts."""
+        """Run one pass through the program."""
+        self._send(*self._running().run_once(port, frame))
+        self._await_departure()
+
+    def _running(self) -> Switch:
+        """Return the switch that runs now: a program is loaded before the server starts."""
         pipeline = self._device.pipeline
         assert pipeline is not None and isinstance(pipeline.switch, Switch)
-        self._send(*pipeline.switch.run_once(port, frame))
-        self._await_departure()
+        return pipeline.switch
 
     def _depart(self) -> None:
         """Run egress of the frames whose queues let them go."""
-        pipeline = self._device.pipeline
-        assert pipeline is not None and isinstance(pipeline.switch, Switch)
         self._departure = None
-        self._send(*pipeline.switch.poll_once())
+        self._send(*self._running().poll_once())
         self._await_departure()
 
     def _await_departure(self) -> None:

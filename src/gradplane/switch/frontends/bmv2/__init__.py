@@ -20,6 +20,7 @@ from gradplane.switch.frontends.bmv2.items import Item
 from gradplane.switch.frontends.bmv2.p4info_files import candidates, read_p4info
 from gradplane.switch.frontends.bmv2.program import Reader
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.verify import IRError, verify
 from gradplane.switch.source import CompileError, InternalCompilerError, Span, refuse
 
 __all__ = ["is_bmv2_json", "p4info_beside", "parsed_p4info", "read_program"]
@@ -65,9 +66,13 @@ def read_program(text: str, file: str, p4info: p4i.P4Info | None = None) -> ir.P
     if not is_bmv2_json(document):
         raise root.refuse("this is not BMv2's JSON: it has none of " + ", ".join(_KEYS))
     try:
-        return Reader(root, p4info).program()
+        program = Reader(root, p4info).program()
+        verify(program)
+        return program
     except CompileError:
         raise
+    except IRError as error:
+        raise root.refuse(f"the program contradicts itself: {error.problems[0]}") from error
     except RecursionError:
         raise root.refuse("the program is nested too deeply to be read") from None
     except Exception as error:

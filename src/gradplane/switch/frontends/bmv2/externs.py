@@ -59,7 +59,7 @@ class Externs:
 
     def _cell(self, entry: Item) -> Bits:
         """Return the type of a register's cells; only P4Info says whether they are signed."""
-        cell = Bits(entry["bitwidth"].number)
+        cell = Bits(entry["bitwidth"].width)
         declared = self._control_plane.cell_types(entry["name"].text)
         signed = Bits(cell.width, True)
         return signed if signed in declared[:1] else cell
@@ -164,7 +164,7 @@ class Externs:
             case "header" | "header_stack" | "header_union":
                 return scope.instance(item["value"])
             case "hexstr":
-                width = item["bitwidth"].number
+                width = item["bitwidth"].width
                 return constant(Bits(width), item["value"].hexadecimal)
         raise item.refuse(f"a {item.kind()} is no input of a calculation")
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from gradplane.switch.source import CompileError, Diagnostic, Span
 
+MAX_WIDTH = 1 << 16  # as in programs that are compiled from source
 _DECODER = json.JSONDecoder()
 
 
@@ -103,6 +104,13 @@ class Item:
         if isinstance(self.value, bool) or not isinstance(self.value, int):
             raise self.refuse(f"expected a number, found {self.value!r:.40}")
         return self.value
+
+    @property
+    def width(self) -> int:
+        """The value, a number of bits that a type can have."""
+        if not 0 <= self.number <= MAX_WIDTH:
+            raise self.refuse(f"expected a width of 0 to {MAX_WIDTH} bits, found {self.number}")
+        return self.number
 
     @property
     def hexadecimal(self) -> int:

@@ -106,7 +106,7 @@ class Layout:
             if len(field) < 2:
                 raise entry["fields"].refuse("a field needs a name and a width")
             if field[1].value != "*":
-                fixed += field[1].number
+                fixed += field[1].width
         for name, width, *rest in fields:
             if len(rest) > 1 and rest[1].value is True:
                 raise name.refuse("saturating fields are not supported")
@@ -115,13 +115,13 @@ class Layout:
                     text = "a length that belongs to the header type is not supported"
                     raise entry["length_exp"].refuse(text, "p4c gives it to extract_VL")
                 longest = entry.get("max_length")
-                size = 8 * longest.number - fixed if longest is not None else 0
+                size = 8 * longest.width - fixed if longest is not None else 0
                 if size <= 0:
                     raise entry.refuse("max_length leaves no room for the field of variable length")
                 yield Field(name.text, Varbit(size))
             else:
                 signed = bool(rest) and bool(rest[0].value)
-                yield Field(name.text, Bits(width.number, signed))
+                yield Field(name.text, Bits(width.width, signed))
 
     def header_type(self, name: Item) -> Fields:
         """Return a header type by its name."""

@@ -146,7 +146,7 @@ class ParserReader:
         if name not in self._made:
             plane = self._control_plane
             if types is None:
-                types = plane.value_set_types(name) or [Bits(item["compressed_bitwidth"].number)]
+                types = plane.value_set_types(name) or [Bits(item["compressed_bitwidth"].width)]
             size = item.get("max_size")
             self._made[name] = ir.ValueSet(
                 name,

@@ -57,7 +57,7 @@ class Tables:
     def _parameters(self, source: Item) -> list[ir.Var]:
         name, found = source["name"].text, []
         for entry in source.elements("runtime_data"):
-            width = entry["bitwidth"].number
+            width = entry["bitwidth"].width
             param = self._scope.layout.variable(entry["name"].text, Bits(width))
             notes, declared = self._control_plane.parameter(name, param.name, width)
             param.annotations, param.type_name = notes, declared
@@ -251,7 +251,7 @@ class Tables:
         if len(params) != len(data):
             raise item["action_data"].refuse(f"expected {len(params)} values")
         values = [
-            d.hexadecimal & ((1 << p["bitwidth"].number) - 1)
+            d.hexadecimal & ((1 << p["bitwidth"].width) - 1)
             for p, d in zip(params, data, strict=True)
         ]
         return ir.ActionCall(numbers.index(number.number), list(values))

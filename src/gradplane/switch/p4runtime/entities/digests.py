@@ -15,9 +15,11 @@ def write_digest(p: Pipeline, kind: int, message: p4r.DigestEntry) -> Undo:
     extern = find(p.catalog.digests, message.digest_id, "digest")
     former = p.digests.get(extern.id)
     if kind == p4r.Update.INSERT and former is not None:
-        raise RpcError("ALREADY_EXISTS", f"digest {extern.name} is enabled")
+        pi_text = f"Digest {extern.id} already configured"
+        raise RpcError("ALREADY_EXISTS", f"digest {extern.name} is enabled", pi_text)
     if kind != p4r.Update.INSERT and former is None:
-        raise RpcError("NOT_FOUND", f"digest {extern.name} is not enabled; INSERT enables it")
+        what = f"digest {extern.name} is not enabled; INSERT enables it"
+        raise RpcError("NOT_FOUND", what, f"Digest {extern.id} not configured")
     if kind == p4r.Update.DELETE:
         del p.digests[extern.id]
     else:

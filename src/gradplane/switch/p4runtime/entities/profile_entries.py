@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator
 
 from finsy.proto import p4i, p4r
 
-from gradplane.switch.p4runtime.catalog import Extern, TableInfo, find
+from gradplane.switch.p4runtime.catalog import Extern, ListedActions, TableInfo, find
 from gradplane.switch.p4runtime.entities.table_actions import read_action, show_action, watch_port
 from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
 from gradplane.switch.p4runtime.status_errors import RpcError
@@ -27,7 +27,7 @@ def write_member(p: Pipeline, kind: int, message: p4r.ActionProfileMember) -> Un
         return lambda: profile.add_member(number, former)
     if not message.HasField("action"):
         raise _error(extern, f"member {number} is given without an action")
-    action = read_action(_table(p, extern), message.action)
+    action = read_action(_actions(p, extern), message.action)
     if kind == p4r.Update.INSERT:
         _check_not_one_shot(p, extern)
         profile.add_member(number, action)
@@ -72,13 +72,13 @@ def write_group(p: Pipeline, kind: int, message: p4r.ActionProfileGroup) -> Undo
 
 def read_members(p: Pipeline, query: p4r.ActionProfileMember) -> Iterator[p4r.ActionProfileMember]:
     for extern in _chosen(p, query.action_profile_id):
-        table = _table(p, extern)
+        actions = p.catalog.member_actions[extern.id]
         for number, action in p.state.profiles[extern.name].members.items():
             if query.member_id in (0, number):
                 yield p4r.ActionProfileMember(
                     action_profile_id=extern.id,
                     member_id=number,
-                    action=show_action(table, action),
+                    action=show_action(actions, action),
                 )
 
 
@@ -273,11 +273,11 @@ def _described(p: Pipeline, extern: Extern) -> p4i.ActionProfile:
     return shape
 
 
-def _table(p: Pipeline, extern: Extern) -> TableInfo:
-    """Return one of the tables that share the profile; they all list the same actions."""
+def _actions(p: Pipeline, extern: Extern) -> ListedActions:
+    """Return the actions that a member can have."""
     if not extern.tables:
         raise _error(extern, "no table uses it, so it cannot have members")
-    return p.catalog.tables[extern.tables[0]]
+    return p.catalog.member_actions[extern.id]
 
 
 def _error(extern: Extern, what: str, code: str = "INVALID_ARGUMENT") -> RpcError:

@@ -80,7 +80,9 @@ def _write(
     reads it from the message, and among the messages as they were written."""
     (there, read), (messages, message) = state, written
     if not 0 < number <= most:
-        raise RpcError("INVALID_ARGUMENT", f"{what}: its id is not within 1 to {most}")
+        group_too_high = number and isinstance(message, p4r.MulticastGroupEntry)
+        code = "OUT_OF_RANGE" if group_too_high else "INVALID_ARGUMENT"  # as in PI
+        raise RpcError(code, f"{what}: its id is not within 1 to {most}")
     _check_presence(kind, what, number in there)
     former, former_message = there.get(number), messages.get(number)
     if kind == p4r.Update.DELETE:
@@ -199,10 +201,11 @@ def _show_replica(p: Pipeline, replica: Replica) -> p4r.Replica:
 
 
 def _check_presence(kind: int, what: str, present: bool) -> None:
+    in_pi = "Multicast group" if what.startswith("multicast") else "Clone session id"
     if kind == p4r.Update.INSERT and present:
-        raise RpcError("ALREADY_EXISTS", f"{what} exists")
+        raise RpcError("ALREADY_EXISTS", f"{what} exists", f"{in_pi} already exists")
     if kind != p4r.Update.INSERT and not present:
-        raise RpcError("NOT_FOUND", f"{what} does not exist")
+        raise RpcError("NOT_FOUND", f"{what} does not exist", f"{in_pi} does not exist")
 
 
 def _chosen(there: Iterable[int], number: int) -> list[int]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from finsy.proto import p4i, p4r
 
-from gradplane.switch.p4runtime.catalog import TableAction, TableInfo, find
+from gradplane.switch.p4runtime.catalog import ListedActions, TableAction, TableInfo, find
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData, EntryAction, GroupRef, MemberRef, OneShot
 
@@ -18,17 +18,16 @@ _FORMS = {
 }
 
 
-def read_action(table: TableInfo, message: p4r.Action, default: bool = False) -> ActionData:
-    """Decode an action of the table with all its parameters; `default`: for the default entry."""
-    choice = find(table.actions, message.action_id, "action", f"table {table.name}")
-    _check_scope(table, choice, default)
-    return ActionData(
-        choice.index, _read_params(choice, message, f"table {table.name}: action {choice.info}")
-    )
+def read_action(listed: ListedActions, message: p4r.Action, default: bool = False) -> ActionData:
+    """Decode one of the actions with all its parameters; `default`: for the default entry."""
+    choice = find(listed.by_id, message.action_id, "action", listed.owner)
+    _check_scope(listed, choice, default)
+    where = f"{listed.owner}: action {choice.info}"
+    return ActionData(choice.index, _read_params(choice, message, where))
 
 
-def show_action(table: TableInfo, data: ActionData) -> p4r.Action:
-    choice = next(c for c in table.actions.values() if c.index == data.index)
+def show_action(listed: ListedActions, data: ActionData) -> p4r.Action:
+    choice = next(c for c in listed.by_id.values() if c.index == data.index)
     message = p4r.Action(action_id=choice.info.id)
     for param, value in zip(choice.info.params, data.args, strict=True):
         bits = value & ((1 << param.width) - 1)  # int<W> is kept as a negative number
@@ -48,7 +47,7 @@ def read_target(table: TableInfo, message: p4r.TableAction, default: bool = Fals
         )
     match form:
         case "action":
-            return read_action(table, message.action, default)
+            return read_action(table.actions, message.action, default)
         case "action_profile_member_id":
             return MemberRef(message.action_profile_member_id)
         case "action_profile_group_id":
@@ -59,7 +58,7 @@ def read_target(table: TableInfo, message: p4r.TableAction, default: bool = Fals
 def show_target(table: TableInfo, target: EntryAction) -> p4r.TableAction:
     match target:
         case ActionData():
-            return p4r.TableAction(action=show_action(table, target))
+            return p4r.TableAction(action=show_action(table.actions, target))
         case MemberRef(id=number):
             return p4r.TableAction(action_profile_member_id=number)
         case GroupRef(id=number):
@@ -69,7 +68,7 @@ def show_target(table: TableInfo, target: EntryAction) -> p4r.TableAction:
             message.action_profile_action_set.SetInParent()
             for data, weight, port in actions:
                 one = message.action_profile_action_set.action_profile_actions.add(
-                    action=show_action(table, data), weight=weight
+                    action=show_action(table.actions, data), weight=weight
                 )
                 if port:
                     one.watch_port = port
@@ -85,12 +84,12 @@ def _allowed_forms(table: TableInfo) -> Sequence[str]:
     return ("action_profile_member_id",)
 
 
-def _check_scope(table: TableInfo, choice: TableAction, default: bool) -> None:
+def _check_scope(listed: ListedActions, choice: TableAction, default: bool) -> None:
     wrong = p4i.ActionRef.TABLE_ONLY if default else p4i.ActionRef.DEFAULT_ONLY
     if choice.scope == wrong:
         place = "an entry" if default else "the default action"
         raise RpcError(
-            "PERMISSION_DENIED", f"table {table.name}: action {choice.info} may only be {place}"
+            "PERMISSION_DENIED", f"{listed.owner}: action {choice.info} may only be {place}"
         )
 
 
@@ -124,7 +123,7 @@ def _read_one_shot(table: TableInfo, message: p4r.ActionProfileActionSet) -> One
                 "INVALID_ARGUMENT",
                 f"table {table.name}: weight {one.weight} of an action is not above 0",
             )
-        actions.append((read_action(table, one.action), one.weight, watch_port(one)))
+        actions.append((read_action(table.actions, one.action), one.weight, watch_port(one)))
     return OneShot(tuple(actions))
 
 

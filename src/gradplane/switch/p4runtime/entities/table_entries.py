@@ -21,7 +21,7 @@ from gradplane.switch.p4runtime.pipeline import EntryKey, Pipeline, Undo
 from gradplane.switch.p4runtime.status_errors import RpcError
 from gradplane.switch.runtime.entries import ActionData, Entry, OneShot
 from gradplane.switch.runtime.match_fields import Match
-from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.match_table import PI_NO_ENTRY, MatchTable
 
 
 def write_table_entry(p: Pipeline, kind: int, message: p4r.TableEntry) -> Undo:
@@ -104,7 +104,7 @@ def _modify(
     found = table.find(matches, message.priority)
     if found is None:
         key = table.describe(_plain(matches, message.priority))
-        raise RpcError("NOT_FOUND", f"table {info.name}: it has no entry for {key}")
+        raise RpcError("NOT_FOUND", f"table {info.name}: it has no entry for {key}", PI_NO_ENTRY)
     direct = Direct(found.counter, found.meter)
     if found.is_const or info.table.const_entries:
         _check_direct_only(info, table, found, message)
@@ -208,7 +208,7 @@ def _default_action(info: TableInfo, message: p4r.TableEntry) -> ActionData | No
         return None
     if message.action.WhichOneof("type") != "action":
         raise _error(info, "the default entry takes an action")
-    return read_action(info, message.action.action, default=True)
+    return read_action(info.actions, message.action.action, default=True)
 
 
 def _show_default(p: Pipeline, info: TableInfo, query: p4r.TableEntry) -> p4r.TableEntry:
