@@ -158,7 +158,7 @@ class _Builder:
 
     def _package(self) -> None:
         package, annotations = self.info.pkg_info, self.program.package.annotations
-        found = of_package(self.program.package.type)
+        found = of_package(self.program.package.package_type)
         package.arch = self.program.package.type if found is None else found.name
         for key, value in pairs_of(annotations, "pkginfo").items():
             if key in ("name", "version", "organization", "contact", "url"):
