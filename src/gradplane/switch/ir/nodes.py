@@ -575,8 +575,8 @@ class InstanceKind:
     kind: see ExternInstance. roles: of the constructor's arguments, in the architecture's order, as
     the switch's state and P4Info need them: "size" (of arrays and profiles), "initial" (a
     register's cells), "unit" ("packets", "bytes", "packets_and_bytes"), "algorithm" (a hash's or a
-    checksum's), "width" (of a selector's hash), "low" and "high" (of random numbers). An argument
-    that nothing needs has "". named: the roles by the names of the constructors' parameters, for a
+    checksum's), "width" (of a selector's hash), "most" (members of its groups), "low" and "high"
+    (of random numbers). An argument that nothing needs has "". named: the roles by the names of the constructors' parameters, for a
     type whose constructors differ in more than what they leave out.
     """
 

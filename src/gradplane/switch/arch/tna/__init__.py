@@ -45,7 +45,12 @@ ARCHITECTURE = Architecture(
         "ActionProfile": InstanceKind("action_profile", ("size",)),
         "ActionSelector": InstanceKind(
             "action_selector",
-            named={"action_profile": "size", "size": "size", "hash": "algorithm"},
+            named={
+                "action_profile": "size",
+                "size": "size",
+                "hash": "algorithm",
+                "max_group_size": "most",
+            },
         ),
         "Digest": InstanceKind("digest", ("condition",)),
         "Mirror": InstanceKind("mirror", ("condition",)),
