@@ -141,6 +141,39 @@ def test_a_register_may_be_read_and_written_without_an_action(engine: str) -> No
     assert sw.process(0, packet(x=9)) == [(1, packet(x=9))]  # beyond the end
 
 
+DIRECT = """
+    DirectRegister<bit<16>>(5) seen;
+    DirectRegisterAction<bit<16>, bit<16>>(seen) count = {
+        void apply(inout bit<16> value, out bit<16> rv) { value = value + 1; rv = value; }
+    };
+    action hit() { h.a.y = count.execute()[7:0]; }
+    table t { key = { h.a.x : exact; } actions = { hit; } registers = seen;
+              const default_action = hit; }
+"""
+
+
+@engines
+def test_a_direct_register_has_a_cell_for_each_entry(engine: str) -> None:
+    sw = switch(engine, ingress_locals=DIRECT, ingress=TO_1 + "t.apply();")
+    table = sw.state.tables["ingress.t"]
+    entries = [Entry(((x,),), ActionData(0, ())) for x in (1, 2)]
+    for entry in entries:
+        table.insert(entry)
+    seen = [sw.process(0, packet(x=x))[0][1][2] for x in (1, 1, 2, 9, 1, 9)]
+    assert seen == [6, 7, 6, 6, 8, 7]
+    assert [e.register.read(0) for e in entries if e.register is not None] == [8, 6]
+    table.modify(Entry(((1,),), ActionData(0, ())))
+    assert sw.process(0, packet(x=1))[0][1][2] == 9
+    sw.reset()
+    assert sw.process(0, packet(x=9))[0][1][2] == 6
+
+
+def test_direct_externs_belong_to_the_actions_of_their_table() -> None:
+    message = refused(ingress_locals=DIRECT, ingress="h.a.y = count.execute()[7:0];")
+    assert "DirectRegister.read may be called in an action of the table that owns" in message
+    assert "the table has the property registers = ingress.seen" in message
+
+
 TWICE = """
     Register<bit<8>, bit<1>>(1) r;
     RegisterAction<bit<8>, bit<1>, bit<8>>(r) one = {

@@ -230,6 +230,15 @@ Switch(pipe) main;
             before += f" ActionSelector({members}, {hash_}, SelectorMode_t.FAIR, 4, 3) {made};"
             before += f" action {own}() {{ m.small = 5; }}"
             return before, f"implementation = {made}; /* selector */", f"{own};"
+        if kind == 4:
+            action = self.types.name("x")
+            before = f"DirectRegister<bit<16>>(7) {made};"
+            before += f" DirectRegisterAction<bit<16>, bit<16>>({made}) {action} = {{"
+            before += " void apply(inout bit<16> value, out bit<16> rv)"
+            before += f" {{ {self._body(Bits(16), 'm.inner.item.b', '3')} }} }};".replace(
+                "m.inner.item.b", "(bit<16>) m.inner.item.b")  # fmt: skip
+            before += f" action {own}() {{ m.small = {action}.execute()[2:0]; }}"
+            return before, f"registers = {made};", f"{own};"
         return "", "", ""
 
     # -- deparsers ------------------------------------------------------------------------------

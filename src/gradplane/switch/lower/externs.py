@@ -133,7 +133,7 @@ class ExternLowering(ExpressionLowering):
         if not isinstance(info.signature.result, Void):
             result = self.variable(info.name, self.type_of(e))
         whole: ir.Var | None = result
-        if instance is not None and instance.kind == "register":
+        if instance is not None and instance.kind in ("register", "direct_register"):
             result, copies = self._pack_cell(instance, args, directions, result, copies)
         self.emit(
             ir.CallExtern(

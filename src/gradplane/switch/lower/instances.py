@@ -36,6 +36,7 @@ Natives = Mapping[tuple[str, str], ir.InstanceKind | None]
 """The externs that an architecture has: ("", function), (type, method), and (type, "") with the
 kind of its instances."""
 
+REGISTERS = ("register", "direct_register")
 MANY = 2  # a number of apply sites that makes an instance copy its arguments
 
 
@@ -221,7 +222,7 @@ class Instances:
         kind = None if self.natives is None else self.natives.get((t.name, ""))
         if kind is not None:
             instance.kind, instance.roles = kind.kind, kind.roles_of([p.name for p in params])
-        if instance.kind == "register" and (cell := packed_type(type_args[0])) != type_args[0]:
+        if instance.kind in REGISTERS and (cell := packed_type(type_args[0])) != type_args[0]:
             instance.args = [packed_constant(type_args[0], a) for a in args]
             instance.type_args[0] = instance.declared_type_args[0] = cell
         if kind is None:

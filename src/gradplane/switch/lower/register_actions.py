@@ -67,22 +67,19 @@ class RegisterActionCall:
         method = body.p.methods.get((self.instance, "apply"))
         if not isinstance(register, ir.ExternInstance) or method is None:
             return build.zero(self._result())  # an error was reported
-        if register.kind != "register":
-            what = f"{self.instance.type} on a {register.type} is not implemented"
-            body.p.unsupported(self.e.span, what, "use a Register")
-            return build.zero(self._result())
         values, _ = body.argument_values(info)
         given = dict(zip((p.name for p in info.signature.params), values, strict=True))
         index = given.pop("index", None)
-        if not isinstance(index, ir.Expr):
+        if register.kind == "register" and not isinstance(index, ir.Expr):
             what = f"{self.instance.name}.execute needs the index of a cell"
             body.p.unsupported(self.e.span, what)
             return build.zero(self._result())
-        if not isinstance(index, ir.Const):
-            index = body.spill(index, "index")
+        place: list[ir.Expr] = []  # the arguments that say which cell it is
+        if isinstance(index, ir.Expr) and register.kind == "register":
+            place = [index if isinstance(index, ir.Const) else body.spill(index, "index")]
         block = ir.Block([], "access", self.instance)
         with body.into(block.body):
-            results = self._access(register, index, method)
+            results = self._access(register, place, method)
         body.emit(block, self.e.span)
         result = body.variable(info.name, self._result())
         if results:
@@ -91,12 +88,12 @@ class RegisterActionCall:
         return result
 
     def _access(
-        self, register: ir.ExternInstance, index: ir.Expr, method: AbstractMethod
+        self, register: ir.ExternInstance, place: list[ir.Expr], method: AbstractMethod
     ) -> list[ir.Var]:
         """Emit the read, the method and the write; return the variables with its results."""
         body, cell_type = self.body, register.type_args[0]
         cell = body.variable("cell", cell_type)
-        body.emit(ir.CallExtern(register, "read", [index], ["in"], cell), self.e.span)
+        body.emit(ir.CallExtern(register, "read", [*place], ["in"] * len(place), cell), self.e.span)
         env = method.env.inner()
         variables: list[ir.Var] = []
         for param, formal in zip(method.decl.params, self._formals(method), strict=True):
@@ -114,7 +111,8 @@ class RegisterActionCall:
         if bit_width(value.type) != bit_width(cell_type):
             whole = build.cast(Bits(bit_width(cell_type) or 1), whole)
         written = build.cast(cell_type, whole)
-        body.emit(ir.CallExtern(register, "write", [index, written], ["in", "in"]), self.e.span)
+        directions = ["in"] * (len(place) + 1)
+        body.emit(ir.CallExtern(register, "write", [*place, written], directions), self.e.span)
         return results
 
     def _formals(self, method: AbstractMethod) -> list[Type]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradplane.switch.arch.load_checks import extern_calls, full_name
+from gradplane.switch.arch.load_checks import direct_calls, extern_calls, full_name
 from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.arch.tna.desugaring import desugar
 from gradplane.switch.arch.tna.register_access import one_access
@@ -24,6 +24,11 @@ _BLOCKS = {
 }
 PLACES = {f"pipe{i}.{name}": text for i in range(4) for name, text in _BLOCKS.items()}
 PREPARE = (desugar,)
+_DIRECT = {
+    "direct_counter": "counters",
+    "direct_meter": "meters",
+    "direct_register": "registers",
+}
 
 # -- rules --------------------------------------------------------------------------------------
 
@@ -65,4 +70,9 @@ def selectors(program: ir.Program) -> Iterable[Diagnostic]:
             yield Diagnostic(instance.span, what, hint="use CRC8, CRC16, CRC32 or CRC64")
 
 
-RULES = (headers, results, selectors, cells, bodies, one_access)
+def direct_resources(program: ir.Program) -> Iterable[Diagnostic]:
+    """Refuse calls of a direct counter, meter or register outside the actions of its table."""
+    return direct_calls(program, _DIRECT)
+
+
+RULES = (direct_resources, headers, results, selectors, cells, bodies, one_access)

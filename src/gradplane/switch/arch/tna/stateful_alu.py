@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gradplane.switch.arch.tna.chips import chip_of
+from gradplane.switch.arch.tna.register_access import REGISTERS
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.printer import expression_text
 from gradplane.switch.ir.statement_walk import blocks, children, statements
@@ -34,7 +35,7 @@ def cells(program: ir.Program) -> Iterable[Diagnostic]:
         if instance.kind == ir.REGISTER_ACTION and isinstance(t, Struct):
             widths = {_width(f.type) for f in t.fields}
             fits = len(t.fields) in (1, 2) and len(widths) == 1 and widths <= set(sizes)
-        elif instance.type == "Register" and t is not None:
+        elif instance.type in REGISTERS and t is not None:
             fits = _width(t) in {*whole, *(2 * size for size in sizes)}
         else:
             continue
