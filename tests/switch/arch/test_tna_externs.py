@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 
 import pytest
-from tnaprograms import packet, switch
+from tnaprograms import packet, source, switch
 
 from gradplane.switch import CompileError, MeterConfig
 from gradplane.switch.runtime.entries import ActionData, Entry, GroupRef
@@ -141,6 +141,39 @@ def test_a_register_may_be_read_and_written_without_an_action(engine: str) -> No
     assert sw.process(0, packet(x=9)) == [(1, packet(x=9))]  # beyond the end
 
 
+DIRECT = """
+    DirectRegister<bit<16>>(5) seen;
+    DirectRegisterAction<bit<16>, bit<16>>(seen) count = {
+        void apply(inout bit<16> value, out bit<16> rv) { value = value + 1; rv = value; }
+    };
+    action hit() { h.a.y = count.execute()[7:0]; }
+    table t { key = { h.a.x : exact; } actions = { hit; } registers = seen;
+              const default_action = hit; }
+"""
+
+
+@engines
+def test_a_direct_register_has_a_cell_for_each_entry(engine: str) -> None:
+    sw = switch(engine, ingress_locals=DIRECT, ingress=TO_1 + "t.apply();")
+    table = sw.state.tables["ingress.t"]
+    entries = [Entry(((x,),), ActionData(0, ())) for x in (1, 2)]
+    for entry in entries:
+        table.insert(entry)
+    seen = [sw.process(0, packet(x=x))[0][1][2] for x in (1, 1, 2, 9, 1, 9)]
+    assert seen == [6, 7, 6, 6, 8, 7]
+    assert [e.register.read(0) for e in entries if e.register is not None] == [8, 6]
+    table.modify(Entry(((1,),), ActionData(0, ())))
+    assert sw.process(0, packet(x=1))[0][1][2] == 9
+    sw.reset()
+    assert sw.process(0, packet(x=9))[0][1][2] == 6
+
+
+def test_direct_externs_belong_to_the_actions_of_their_table() -> None:
+    message = refused(ingress_locals=DIRECT, ingress="h.a.y = count.execute()[7:0];")
+    assert "DirectRegister.read may be called in an action of the table that owns" in message
+    assert "the table has the property registers = ingress.seen" in message
+
+
 TWICE = """
     Register<bit<8>, bit<1>>(1) r;
     RegisterAction<bit<8>, bit<1>, bit<8>>(r) one = {
@@ -182,6 +215,67 @@ def test_ways_that_exclude_each_other_may_access_one_register() -> None:
         if (h.a.x == 1) { one.execute(0); exit; }
         switch (t.apply().action_run) { NoAction : { h.a.x = 1; } default : { h.a.x = 2; } }""",
     )
+
+
+def alu(body: str, cell: str = "bit<32>") -> str:
+    """Return a register, and an action of this body on it."""
+    return f"""Register<{cell}, bit<1>>(1) r;
+        RegisterAction<{cell}, bit<1>, {cell}>(r) act = {{
+            void apply(inout {cell} value, out {cell} rv) {{ {body} }} }};"""
+
+
+ACT = TO_1 + "act.execute(0);"
+NUMBERS = {"metadata": "bit<32> i; bit<32> j; bit<32> k;"}
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("value = value * 3;", "a stateful ALU cannot multiply (*)"),
+        ("value = value << 1;", "a stateful ALU cannot shift (<<)"),
+        ("if (value >> 2 == 1) { rv = 1; }", "a stateful ALU cannot shift (>>)"),
+        ("value = value + m.i - m.j;", "a stateful ALU makes one operation for each number"),
+        ("if (value == 1) { rv = 1; } if (value == 2) { rv = 2; } if (value == 3) { rv = 3; }",
+         "register action ingress.act makes more than 2 comparisons"),
+        ("if (value < m.i) { value = m.j; } else { value = m.k; }",
+         "register action ingress.act takes more than 2 numbers from the packet"),
+        ("if (value < 1) { value = 1; } else if (value > 9) { value = 2; } else { value = 3; }",
+         "register action ingress.act computes value in more than two ways"),
+    ],
+)  # fmt: skip
+def test_a_body_that_the_stateful_alu_cannot_compute_is_refused(body: str, message: str) -> None:
+    found = refused(ingress_locals=alu("\n" + body), ingress=ACT, **NUMBERS)
+    assert message in found
+    # At the line of the body.
+    line = 2 + source(ingress_locals=alu("\n" + body), ingress=ACT, **NUMBERS).split(body)[0].count(
+        "\n"
+    )
+    assert f"test.p4:{line - 1}:" in found
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (value - m.i > 0 && value + m.j < 9) { value = value |+| m.i; } rv = value;",
+        "if (value >= m.i) { rv = value; } if (value < m.i) { value = m.i; }",
+        "value = m.i; if (rv == 0) { value = value ^ m.j; }",
+    ],
+)
+def test_a_body_that_the_stateful_alu_computes_is_accepted(body: str) -> None:
+    switch("interpreter", ingress_locals=alu(body), ingress=ACT, **NUMBERS)
+
+
+def test_tofino_2_compares_more_and_has_wider_cells() -> None:
+    body = "if (value == 1 || value == 2 || value == 3 || value == 4) { rv = 1; }"
+    switch("interpreter", include="t2na.p4", ingress_locals=alu(body, "bit<64>"), ingress=ACT)
+    assert "more than 2 comparisons" in refused(ingress_locals=alu(body), ingress=ACT)
+
+
+@pytest.mark.parametrize("cell", ["bit<7>", "bit<24>", "bit<128>", "int<48>"])
+def test_a_cell_of_another_width_is_refused(cell: str) -> None:
+    message = refused(ingress_locals=alu("rv = value;", cell), ingress=ACT)
+    assert f"Register ingress.r: TNA has no cells of {cell}" in message
+    assert "a cell is bit or int of 1, 8, 16, 32, 64 bits, or a struct of one or two" in message
 
 
 # -- parsers ------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Millions of random packets through both engines: python tests/switch/jit/fuzz_jit.py.
 
-Random programs (as IR, and as source for v1model, PSA and TNA), the programs in programs/, and every
-other program of the tests, with random table contents, until the time is over. The first difference
-ends it, with the seed that repeats it.
+Random programs (as IR, and as source for v1model, PSA and TNA), the programs in programs/, and
+every other program of the tests, with random table contents, until the time is over. The first
+difference ends it, with the seed that repeats it.
 """
 
 from __future__ import annotations

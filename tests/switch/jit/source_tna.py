@@ -127,23 +127,46 @@ Switch(pipe) main;
         return text[:-1] + f" {end} }}"
 
     def _registers(self, scope: Scope) -> tuple[str, str]:
-        """Return registers with an action each, and a call of each."""
-        text, calls = "", ""
-        values = Values(self.rng, scope, self.types.literals)
+        """Return registers with an action each, and a call of each; an action is one that a
+        stateful ALU can do."""
+        text, calls, rng = "", "", self.rng
+        values = Values(rng, scope, self.types.literals)
         for _ in range(3):
             register, action = self.types.name("r"), self.types.name("ra")
-            cell, index, result = random_bits(self.rng), random_bits(self.rng), Bits(8)
-            inner = Scope([*scope.places, Place("value", cell), Place("rv", result)],
-                          list(scope.sources), list(scope.valid))  # fmt: skip
-            writer = Statements(self.rng, self.types, inner, ways_out=("return;",))
-            body = writer.block(3, 2)
-            conditions = ", ".join(writer.values.value(BOOL, 2) for _ in range(2))
-            text += f" Register<{cell}, {index}>({self.rng.randrange(1, 9)}) {register};"
-            text += f" RegisterAction<{cell}, {index}, {result}>({register}) {action} = {{"
-            text += f" void apply(inout {cell} value, out {result} rv) {{ {body}"
-            text += f" rv = rv ^ this.predicate({conditions}); }} }};"
+            index, cell = random_bits(rng), Bits(rng.choice([8, 16, 32]), bool(rng.randrange(2)))
+            if self.second and not rng.randrange(3):
+                cell = Bits(64)
+            p, q = self.types.name("n"), self.types.name("n")
+            text += f" {cell} {p}; {cell} {q}; Register<{cell}, {index}>"
+            text += f"({rng.randrange(1, 9)}, {values.literal(cell)}) {register};"
+            text += f" RegisterAction<{cell}, {index}, {cell}>({register}) {action} = {{"
+            text += f" void apply(inout {cell} value, out {cell} rv) {{"
+            text += f" {self._body(cell, p, q)} }} }};"
+            calls += f" {p} = {values.value(cell, 2)}; {q} = {values.value(cell, 2)};"
             calls += f" m.small = {action}.execute({values.value(index, 1)})[3:1];"
         return text, calls
+
+    def _body(self, cell: Bits, p: str, q: str) -> str:
+        """Return two comparisons, and what the cell and the result become by them."""
+        rng = self.rng
+        compare = [rng.choice(["==", "!=", "<", "<=", ">", ">="]) for _ in range(2)]
+        sums = [rng.choice(["value", f"value + {p}", f"value - {q}"]) for _ in range(2)]
+        conditions = [f"{s} {c} {rng.choice([p, q, '7'])}"
+                      for s, c in zip(sums, compare, strict=True)]  # fmt: skip
+        operations = ["+", "-", "|+|", "|-|", "&", "|", "^"]
+        new = [
+            rng.choice([p, "5", f"value {rng.choice(operations)} {rng.choice([p, q, '3'])}"])
+            for _ in range(2)
+        ]
+        predicate = f"({cell}) ({Bits(cell.width)}) (bit<8>) "
+        predicate += f"({Bits(cell.width)}) this.predicate({', '.join(conditions)})"
+        if cell.signed:
+            predicate = "value"
+        results = [rng.choice([p, "value", predicate, "1"]) for _ in range(2)]
+        chosen = conditions[0] if rng.randrange(2) else f" {rng.choice(['&&', '||'])} ".join(
+            f"({c})" for c in conditions)  # fmt: skip
+        return (f"rv = {results[0]}; if ({chosen}) {{ value = {new[0]}; }} "
+                f"else {{ value = {new[1]}; rv = {results[1]}; }}")  # fmt: skip
 
     def _instances(self) -> Instances:
         name, rng = self.types.name, self.rng
@@ -207,6 +230,15 @@ Switch(pipe) main;
             before += f" ActionSelector({members}, {hash_}, SelectorMode_t.FAIR, 4, 3) {made};"
             before += f" action {own}() {{ m.small = 5; }}"
             return before, f"implementation = {made}; /* selector */", f"{own};"
+        if kind == 4:
+            action = self.types.name("x")
+            before = f"DirectRegister<bit<16>>(7) {made};"
+            before += f" DirectRegisterAction<bit<16>, bit<16>>({made}) {action} = {{"
+            before += " void apply(inout bit<16> value, out bit<16> rv)"
+            before += f" {{ {self._body(Bits(16), 'm.inner.item.b', '3')} }} }};".replace(
+                "m.inner.item.b", "(bit<16>) m.inner.item.b")  # fmt: skip
+            before += f" action {own}() {{ m.small = {action}.execute()[2:0]; }}"
+            return before, f"registers = {made};", f"{own};"
         return "", "", ""
 
     # -- deparsers ------------------------------------------------------------------------------

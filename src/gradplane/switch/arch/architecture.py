@@ -58,7 +58,9 @@ class Implementation:
 class Architecture:
     """An architecture of P4 programs.
 
-    name: the folder's name, and P4Info's. package: the type of a program's `main`. instances: the
+    name: the folder's name, and P4Info's. package: the type of a program's `main`. pkginfo: names
+    one of which @pkginfo of the package's declaration has, if other architectures may use the
+    package's name. instances: the
     extern types that a program can instantiate, each with the kind of its instances, which decides
     what they are in P4Info and in the switch's state, and the roles of the constructor's arguments.
     load: returns the implementation; it imports the modules that an architecture's record alone
@@ -78,6 +80,12 @@ class Architecture:
     cpu_port: int | None = None
     drops_by_port: bool = False
     clone_sessions: Mapping[int, CloneSession] = field(default_factory=dict)
+    pkginfo: tuple[str, ...] = ()
+
+    def declares(self, package: ir.PackageType) -> bool:
+        """Return whether a package is this architecture's."""
+        named = any(f'"{name}"' in body for name in self.pkginfo for body in package.info)
+        return package.name == self.package and (named or not self.pkginfo)
 
     @property
     def port_bits(self) -> int:

@@ -213,6 +213,11 @@ class SwitchStmt(Stmt):
     default: list[Stmt]
 
 
+HELPER = "helper"
+"""The name of a block that stands for a helper's call in an abstract method: one operation of the
+chip, whatever statements it takes here."""
+
+
 @dataclass(slots=True, eq=False)
 class Block(Stmt):
     """A body that Leave(this) jumps to the end of: return, break, continue.
@@ -531,6 +536,7 @@ class Table:
     largest_priority_wins: bool = True
     annotations: Annotations = ()
     span: Span = NOWHERE
+    register: ExternInstance | None = None  # direct: a cell for each entry
 
 
 Argument: TypeAlias = "int | bool | str | tuple[Argument, ...] | ExternInstance | None"
@@ -569,8 +575,8 @@ class InstanceKind:
     kind: see ExternInstance. roles: of the constructor's arguments, in the architecture's order, as
     the switch's state and P4Info need them: "size" (of arrays and profiles), "initial" (a
     register's cells), "unit" ("packets", "bytes", "packets_and_bytes"), "algorithm" (a hash's or a
-    checksum's), "width" (of a selector's hash), "low" and "high" (of random numbers). An argument
-    that nothing needs has "". named: the roles by the names of the constructors' parameters, for a
+    checksum's), "width" (of a selector's hash), "most" (members of its groups), "low" and "high"
+    (of random numbers). An argument that nothing needs has "". named: the roles by the names of the constructors' parameters, for a
     type whose constructors differ in more than what they leave out.
     """
 
@@ -585,15 +591,19 @@ class InstanceKind:
         return tuple(self.named.get(name, "") for name in parameters)
 
 
+REGISTER_ACTION = "register_action"
+"""The kind of instances whose abstract method is inlined as an access to a register."""
+
+
 @dataclass(slots=True, eq=False)
 class ExternInstance:
     """A register, counter, ...: constructor arguments as constants or instances, in order.
 
     `kind` says which state it has in a running switch, whatever an architecture calls its type:
-    "register", "counter", "direct_counter", "meter", "direct_meter", "action_profile",
-    "action_selector", or another name for an instance without state there; "" for user-defined
-    externs. `declared_type_args` are the type arguments with enums, errors and `type` declarations
-    kept, for P4Info.
+    "register", "direct_register", "counter", "direct_counter", "meter", "direct_meter",
+    "action_profile", "action_selector", or another name for an instance without state there; ""
+    for user-defined externs. `declared_type_args` are the type arguments with enums, errors and
+    `type` declarations kept, for P4Info.
     """
 
     type: str  # as the program names it: "register", "Register", ...
@@ -639,6 +649,14 @@ class ValueSet:
     span: Span = NOWHERE
 
 
+@dataclass(frozen=True, slots=True)
+class PackageType:
+    """The type of a package: its name, and the bodies of its declaration's @pkginfo."""
+
+    name: str
+    info: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, eq=False)
 class Package:
     """The package `main`: its constructor arguments by parameter name.
@@ -652,6 +670,11 @@ class Package:
     annotations: Annotations = ()
     span: Span = NOWHERE
     declared_annotations: Annotations = ()
+
+    @property
+    def package_type(self) -> PackageType:
+        info = (a.body for a in self.declared_annotations if a.name == "pkginfo")
+        return PackageType(self.type, tuple(info))
 
     def parser(self, name: str) -> Parser:
         """Return the argument of this name, which is a parser."""

@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import in_header, independent, overlap, path
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Type, Void
-from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.block_frame import leaves
 from gradplane.switch.lower.externs import ExternLowering
 from gradplane.switch.lower.instance_scope import (

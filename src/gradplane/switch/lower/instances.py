@@ -10,10 +10,10 @@ from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.checker_types import BlockType, ExternType, substitute
 from gradplane.switch.check.expressions import EnumValue
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotations, Enum, Error, Fields, Header, Type, Void
 from gradplane.switch.ir.verify import CORE_ERRORS
-from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.block_uses import apply_sites, functions_beside_package
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.instance_scope import (
@@ -36,6 +36,7 @@ Natives = Mapping[tuple[str, str], ir.InstanceKind | None]
 """The externs that an architecture has: ("", function), (type, method), and (type, "") with the
 kind of its instances."""
 
+REGISTERS = ("register", "direct_register")
 MANY = 2  # a number of apply sites that makes an instance copy its arguments
 
 
@@ -221,7 +222,7 @@ class Instances:
         kind = None if self.natives is None else self.natives.get((t.name, ""))
         if kind is not None:
             instance.kind, instance.roles = kind.kind, kind.roles_of([p.name for p in params])
-        if instance.kind == "register" and (cell := packed_type(type_args[0])) != type_args[0]:
+        if instance.kind in REGISTERS and (cell := packed_type(type_args[0])) != type_args[0]:
             instance.args = [packed_constant(type_args[0], a) for a in args]
             instance.type_args[0] = instance.declared_type_args[0] = cell
         if kind is None:

@@ -252,12 +252,19 @@ def _translation(a: Annotation) -> tuple[str, int | None] | None:
     return uri, int(width, 0) if width else None
 
 
-def package_types(program: ast.Program) -> list[str]:
+def package_types(program: ast.Program) -> list[ir.PackageType]:
     """Return the type of `main`; without a main, the types of packages declared."""
     for decl in program.declarations:
         if isinstance(decl, ast.Instantiation) and decl.name == "main":
-            return [decl.info.name]
-    return [d.name for d in program.declarations if isinstance(d, ast.PackageTypeDecl)]
+            return [_package_type(decl.info.name, decl.info.decl)]
+    packages = [d for d in program.declarations if isinstance(d, ast.PackageTypeDecl)]
+    return [_package_type(d.name, d) for d in packages]
+
+
+def _package_type(name: str, decl: ast.Decl) -> ir.PackageType:
+    if not isinstance(decl, ast.PackageTypeDecl):
+        return ir.PackageType(name)
+    return ir.PackageType(name, tuple(a.body for a in decl.annotations if a.name == "pkginfo"))
 
 
 def lower(

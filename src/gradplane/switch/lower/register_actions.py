@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
-from gradplane.switch.lower import expression_builder as build
 from gradplane.switch.lower import register_cells
 from gradplane.switch.lower.instance_scope import AbstractMethod, Binding
 from gradplane.switch.lower.type_erasure import erase
@@ -29,7 +29,6 @@ from gradplane.switch.syntax import ast
 if TYPE_CHECKING:
     from gradplane.switch.lower.externs import ExternLowering
 
-REGISTER_ACTION = "register_action"  # the kind of the instances
 _PARTS = {"min8": 8, "max8": 8, "min16": 16, "max16": 16}  # helpers, and the bits of their parts
 
 
@@ -68,22 +67,19 @@ class RegisterActionCall:
         method = body.p.methods.get((self.instance, "apply"))
         if not isinstance(register, ir.ExternInstance) or method is None:
             return build.zero(self._result())  # an error was reported
-        if register.kind != "register":
-            what = f"{self.instance.type} on a {register.type} is not implemented"
-            body.p.unsupported(self.e.span, what, "use a Register")
-            return build.zero(self._result())
         values, _ = body.argument_values(info)
         given = dict(zip((p.name for p in info.signature.params), values, strict=True))
         index = given.pop("index", None)
-        if not isinstance(index, ir.Expr):
+        if register.kind == "register" and not isinstance(index, ir.Expr):
             what = f"{self.instance.name}.execute needs the index of a cell"
             body.p.unsupported(self.e.span, what)
             return build.zero(self._result())
-        if not isinstance(index, ir.Const):
-            index = body.spill(index, "index")
+        place: list[ir.Expr] = []  # the arguments that say which cell it is
+        if isinstance(index, ir.Expr) and register.kind == "register":
+            place = [index if isinstance(index, ir.Const) else body.spill(index, "index")]
         block = ir.Block([], "access", self.instance)
         with body.into(block.body):
-            results = self._access(register, index, method)
+            results = self._access(register, place, method)
         body.emit(block, self.e.span)
         result = body.variable(info.name, self._result())
         if results:
@@ -92,12 +88,12 @@ class RegisterActionCall:
         return result
 
     def _access(
-        self, register: ir.ExternInstance, index: ir.Expr, method: AbstractMethod
+        self, register: ir.ExternInstance, place: list[ir.Expr], method: AbstractMethod
     ) -> list[ir.Var]:
         """Emit the read, the method and the write; return the variables with its results."""
         body, cell_type = self.body, register.type_args[0]
         cell = body.variable("cell", cell_type)
-        body.emit(ir.CallExtern(register, "read", [index], ["in"], cell), self.e.span)
+        body.emit(ir.CallExtern(register, "read", [*place], ["in"] * len(place), cell), self.e.span)
         env = method.env.inner()
         variables: list[ir.Var] = []
         for param, formal in zip(method.decl.params, self._formals(method), strict=True):
@@ -115,7 +111,8 @@ class RegisterActionCall:
         if bit_width(value.type) != bit_width(cell_type):
             whole = build.cast(Bits(bit_width(cell_type) or 1), whole)
         written = build.cast(cell_type, whole)
-        body.emit(ir.CallExtern(register, "write", [index, written], ["in", "in"]), self.e.span)
+        directions = ["in"] * (len(place) + 1)
+        body.emit(ir.CallExtern(register, "write", [*place, written], directions), self.e.span)
         return results
 
     def _formals(self, method: AbstractMethod) -> list[Type]:
@@ -149,13 +146,14 @@ class RegisterActionCall:
         if not conditions:
             what = "predicate() without conditions is not implemented"
             self.body.p.unsupported(self.e.span, what, "write the conditions as its arguments")
-        t, bits = self._result(), 1 << max(len(conditions), 1)
-        position: ir.Expr = build.number(Bits(8), 0)
-        for i, condition in enumerate(conditions):
-            step = build.mux(condition, build.number(Bits(8), 1 << i), build.number(Bits(8), 0))
-            position = build.binary("|", position, step)
-        one = build.binary("<<", build.number(Bits(max(bits, 16)), 1), position)
-        return build.cast(t, one)
+        return build.cast(self._result(), self._one_hot(conditions, 0))
+
+    def _one_hot(self, conditions: list[ir.Expr], position: int) -> ir.Expr:
+        if not conditions:
+            return build.number(Bits(16), 1 << position)
+        *rest, last = conditions
+        then, other = (self._one_hot(rest, 2 * position + bit) for bit in (1, 0))
+        return build.mux(last, then, other)
 
     def _extreme(self) -> ir.Expr:
         """Return the least or greatest of a cell's parts that the mask chooses, and where it is.
@@ -164,6 +162,20 @@ class RegisterActionCall:
         body, name = self.body, self.info.name
         value, mask = self._given("val"), self._given("mask")
         assert value is not None and mask is not None, name
+        width = _PARTS[name]
+        block = ir.Block([], ir.HELPER)
+        body.emit(block, self.e.span)
+        with body.into(block.body):
+            found = self._search(value, mask)
+        more = self._given("postmod")
+        if more is None:
+            return found
+        added = build.cast(Bits(width), build.cast(Bits(width, True), more))
+        return build.binary("+", found, added)
+
+    def _search(self, value: ir.Expr, mask: ir.Expr) -> ir.Var:
+        """Emit the search for the part; return the variable that holds it."""
+        body, name = self.body, self.info.name
         width, total = _PARTS[name], bit_width(value.type) or 0
         cell = body.spill(register_cells.packed(value), "parts")
         found = body.spill(build.number(Bits(width), 0), name)
@@ -192,9 +204,4 @@ class RegisterActionCall:
             if param.name == "index" and arg is not None:
                 target = body.lvalue(arg)
                 body.emit(ir.Assign(target, build.cast(target.type, at)), self.e.span)
-        more = self._given("postmod")
-        if more is None:
-            return found
-        return build.binary(
-            "+", found, build.cast(Bits(width), build.cast(Bits(width, True), more))
-        )
+        return found

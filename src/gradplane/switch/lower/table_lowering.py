@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PROPERTIES = (
     "counters", "default_action", "idle_timeout", "implementation", "largest_priority_wins",
     "meters", "priority_delta", "psa_direct_counter", "psa_direct_meter", "psa_empty_group_action",
-    "psa_idle_timeout", "psa_implementation", "size", "support_timeout",
+    "psa_idle_timeout", "psa_implementation", "registers", "size", "support_timeout",
 )  # fmt: skip
 DEFAULT_SIZE = 1024
 EXACT_ALIASES = {"atcam_partition_index": "exact"}  # match kinds of TNA, and their meaning
@@ -249,14 +249,16 @@ class TableLowering:
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
                 table.support_timeout = self._flag(p)
             case name if name in IMPLEMENTATION:
-                kinds = ("action_profile", "action_selector", TABLE_ALGORITHM)
-                found = self._instance(p, *kinds)
-                if found is not None and found.kind != TABLE_ALGORITHM:
-                    table.implementation = found
+                made = self._extern(p)
+                if made is None or made.kind != TABLE_ALGORITHM:
+                    kinds = ("action_profile", "action_selector")
+                    table.implementation = self._instance(p, *kinds, made=made)
             case "counters" | "psa_direct_counter":
                 table.counter = self._direct(p, "direct_counter")
             case "meters" | "psa_direct_meter":
                 table.meter = self._direct(p, "direct_meter")
+            case "registers":
+                table.register = self._direct(p, "direct_register")
             case name if name not in PROPERTIES and self.p.natives is not None:
                 near = did_you_mean(name, PROPERTIES)
                 what = f"the architecture's tables have no property {name}: it is ignored"
@@ -278,9 +280,12 @@ class TableLowering:
             self.p.reporter.error(p.span, f"{p.name}: this {kind} belongs to table {owner}")
         return found
 
-    def _instance(self, p: ast.TableProperty, *types: str) -> ir.ExternInstance | None:
-        """Return the extern instance of one of the types that a property names or makes."""
-        found = self._extern(p)
+    def _instance(
+        self, p: ast.TableProperty, *types: str, made: ir.ExternInstance | None = None
+    ) -> ir.ExternInstance | None:
+        """Return the extern instance of one of the types that a property names or makes; `made`: it
+        is known."""
+        found = made or self._extern(p)
         if found is not None and found.kind in types:
             return found
         self.p.unsupported(p.span, f"property {p.name} must be {' or '.join(types)}")

@@ -101,20 +101,55 @@ def _write(call: Call) -> Run:
 
 
 def _write_native(call: NativeCall) -> None:
-    t, code = call.instance.type_args[0], call.code
     inside, index = call.index(0, call.instance.number("size"))
-    value, width = code.value(call.args[1]), scalar_width(t)
-    cell, region = _cell(call, inside, index), _region(call)
+    _put_cell(call, call.code.value(call.args[1]), _cell(call, inside, index), _region(call))
+
+
+def _put_cell(call: NativeCall, value: Operand, cell: Operand, region: str) -> None:
+    t = call.instance.type_args[0]
+    width = scalar_width(t)
     if is_signed(t) and width <= 64:  # NumPy's cells are sign-extended
         bits = container(width)
         extended = call.f.resize(value, width, bits, True)
         call.f.store(f"i{bits}", extended, cell, bits // 8, region)
     else:
-        code.put(t, value, cell, region)
+        call.code.put(t, value, cell, region)
 
 
 REGISTER_WRITE = Extern(_write, _write_native, numbers=(0,), needs_packet=False)
 """Set the cell at argument 0 to argument 1; outside the register, do nothing."""
+
+
+def _read_direct_cell(call: Call) -> Run:
+    name, store = call.instance.name, call.out(None)
+    return lambda env: store(env, env[0].direct[name].cells[0])
+
+
+def _read_direct_cell_native(call: NativeCall) -> None:
+    t = call.instance.type_args[0]
+    if call.stmt.result is not None:
+        call.give(call.code.load(t, _found(call)), scalar_width(t))
+
+
+DIRECT_REGISTER_READ = Extern(_read_direct_cell, _read_direct_cell_native)
+"""Return the cell of the direct register that the table found (direct_resources.ON_CALL)."""
+
+
+def _write_direct_cell(call: Call) -> Run:
+    name, value = call.instance.name, call.arg(0)
+
+    def run(env: Env) -> None:
+        env[0].direct[name].cells[0] = value(env)
+
+    return run
+
+
+def _write_direct_cell_native(call: NativeCall) -> None:
+    _put_cell(call, call.code.value(call.args[0]), _found(call), "")
+
+
+DIRECT_REGISTER_WRITE = Extern(_write_direct_cell, _write_direct_cell_native)
+"""Set the cell of the direct register that the table found to argument 0."""
 
 
 # -- counters -----------------------------------------------------------------------------------

@@ -7,8 +7,7 @@ definitions in p4lang/p4c. `chips.py` has what differs between the two chips.
 from __future__ import annotations
 
 from gradplane.switch.arch.architecture import Architecture, Implementation
-from gradplane.switch.ir.nodes import InstanceKind
-from gradplane.switch.lower.register_actions import REGISTER_ACTION
+from gradplane.switch.ir.nodes import REGISTER_ACTION, InstanceKind
 
 
 def _load() -> Implementation:
@@ -27,7 +26,8 @@ def _load() -> Implementation:
 _COLOURS = {"red": "red", "yellow": "yellow", "green": "green"}
 _REGISTER_ACTIONS = (
     "RegisterAction", "RegisterAction2", "RegisterAction3", "RegisterAction4",
-    "MinMaxAction",
+    "MinMaxAction", "DirectRegisterAction", "DirectRegisterAction2", "DirectRegisterAction3",
+    "DirectRegisterAction4",
 )  # fmt: skip
 
 ARCHITECTURE = Architecture(
@@ -35,6 +35,7 @@ ARCHITECTURE = Architecture(
     package="Switch",
     instances={
         "Register": InstanceKind("register", ("size", "initial")),
+        "DirectRegister": InstanceKind("direct_register", ("initial",)),
         "RegisterParam": InstanceKind("register", ("initial",)),
         **{name: InstanceKind(REGISTER_ACTION) for name in _REGISTER_ACTIONS},
         "Counter": InstanceKind("counter", ("size", "unit")),
@@ -44,7 +45,12 @@ ARCHITECTURE = Architecture(
         "ActionProfile": InstanceKind("action_profile", ("size",)),
         "ActionSelector": InstanceKind(
             "action_selector",
-            named={"action_profile": "size", "size": "size", "hash": "algorithm"},
+            named={
+                "action_profile": "size",
+                "size": "size",
+                "hash": "algorithm",
+                "max_group_size": "most",
+            },
         ),
         "Digest": InstanceKind("digest", ("condition",)),
         "Mirror": InstanceKind("mirror", ("condition",)),
@@ -63,4 +69,5 @@ ARCHITECTURE = Architecture(
     load=_load,
     ports=512,
     sessions=1 << 10,
+    pkginfo=("TNA", "T2NA"),
 )

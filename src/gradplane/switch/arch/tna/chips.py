@@ -54,7 +54,8 @@ class Chip:
     name: of its architecture. port_metadata: bytes between the ingress header and the packet.
     recirculation: the ports of each pipe, by their number in it, that lead back to ingress.
     cpu_port: where copies to the CPU leave unless the user chooses a port. most_mirrored: bytes of
-    a mirror header.
+    a mirror header. alu_bits: of the largest of a stateful ALU's two numbers. comparisons: how many
+    such an ALU makes.
     """
 
     name: str
@@ -63,6 +64,8 @@ class Chip:
     recirculation: range
     cpu_port: int
     most_mirrored: int
+    alu_bits: int
+    comparisons: int
 
     @property
     def most_resubmitted(self) -> int:
@@ -74,8 +77,8 @@ class Chip:
         return port % LOCAL_PORTS in self.recirculation and port != self.cpu_port
 
 
-TOFINO = Chip("TNA", 8, _egress_header(14, 5, 0), range(68, 72), 64, 32)
-TOFINO2 = Chip("T2NA", 24, _egress_header(0, 7, 8), range(6, 8), 0, 120)
+TOFINO = Chip("TNA", 8, _egress_header(14, 5, 0), range(68, 72), 64, 32, 32, 2)
+TOFINO2 = Chip("T2NA", 24, _egress_header(0, 7, 8), range(6, 8), 0, 120, 64, 4)
 
 
 def chip_of(program: ir.Program) -> Chip:

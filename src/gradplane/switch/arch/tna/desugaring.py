@@ -15,10 +15,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from gradplane.switch.arch.externs import checksums
 from gradplane.switch.arch.load_checks import full_name
 from gradplane.switch.arch.tna.chips import Chip, chip_of
+from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, children
 from gradplane.switch.ir.types import Bits, Fields, Header, bit_width
-from gradplane.switch.lower import expression_builder as build
 from gradplane.switch.source import Diagnostic
 
 PORT, PORT_IS_SET = "ucast_egress_port", "ucast_egress_port_is_set"

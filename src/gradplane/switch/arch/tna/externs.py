@@ -88,6 +88,8 @@ _DEPARSERS = (*INGRESS_DEPARSERS, *EGRESS_DEPARSERS)
 EXTERNS: Externs = {
     ("Register", "read"): arrays.register_read(index=0),
     ("Register", "write"): arrays.REGISTER_WRITE,
+    ("DirectRegister", "read"): arrays.DIRECT_REGISTER_READ,
+    ("DirectRegister", "write"): arrays.DIRECT_REGISTER_WRITE,
     ("RegisterParam", "read"): arrays.register_read(index=0),
     ("Counter", "count"): arrays.count(adjust=1),
     ("DirectCounter", "count"): arrays.count_direct(adjust=0),

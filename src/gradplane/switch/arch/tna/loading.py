@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gradplane.switch.arch.load_checks import extern_calls, full_name
+from gradplane.switch.arch.load_checks import direct_calls, extern_calls, full_name
 from gradplane.switch.arch.tna.chips import chip_of
 from gradplane.switch.arch.tna.desugaring import desugar
 from gradplane.switch.arch.tna.register_access import one_access
+from gradplane.switch.arch.tna.stateful_alu import bodies, cells
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Bits, bit_width
 from gradplane.switch.source import Diagnostic
@@ -23,6 +24,11 @@ _BLOCKS = {
 }
 PLACES = {f"pipe{i}.{name}": text for i in range(4) for name, text in _BLOCKS.items()}
 PREPARE = (desugar,)
+_DIRECT = {
+    "direct_counter": "counters",
+    "direct_meter": "meters",
+    "direct_register": "registers",
+}
 
 # -- rules --------------------------------------------------------------------------------------
 
@@ -64,4 +70,9 @@ def selectors(program: ir.Program) -> Iterable[Diagnostic]:
             yield Diagnostic(instance.span, what, hint="use CRC8, CRC16, CRC32 or CRC64")
 
 
-RULES = (headers, results, selectors, one_access)
+def direct_resources(program: ir.Program) -> Iterable[Diagnostic]:
+    """Refuse calls of a direct counter, meter or register outside the actions of its table."""
+    return direct_calls(program, _DIRECT)
+
+
+RULES = (direct_resources, headers, results, selectors, cells, bodies, one_access)

@@ -8,6 +8,8 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks
 from gradplane.switch.source import Diagnostic, Span
 
+REGISTERS = ("Register", "DirectRegister")
+
 Seen = dict[ir.ExternInstance, Span]
 """The registers that a packet may have accessed on its way to a statement, and where."""
 
@@ -53,7 +55,7 @@ class _Walk:
 
     def _after(self, stmt: ir.Stmt, seen: Seen, before: ir.Stmt | None) -> Seen | None:
         match stmt:
-            case ir.CallExtern(instance=instance) if instance and instance.type == "Register":
+            case ir.CallExtern(instance=instance) if instance and instance.type in REGISTERS:
                 if _writes_back(stmt, before):
                     return seen
                 return self._accessed(instance, stmt.span, seen)
