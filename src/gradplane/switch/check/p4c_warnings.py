@@ -23,6 +23,9 @@ _PACKAGE = "V1Switch"
 _CHECKSUMS, _DEPARSER = (1, 4), 5  # positions among the package's arguments
 _SHIFT_BITS = 8  # the widest shift amount; larger constants than 8 bits hold are refused, too
 
+_LOOKED_AT = {ast.Ternary, ast.Binary, ast.For, ast.ForIn, ast.ActionDecl, ast.FunctionDecl,
+              ast.SwitchStmt}  # fmt: skip
+
 Found = tuple[ast.Node, str, str]  # place, message, hint
 
 
@@ -31,9 +34,10 @@ def warn_p4c(c: Checker, program: ast.Program) -> None:
     blocks = _blocks(program)
     for decl in program.declarations:
         with c.quiet(decl.annotations):
-            _report(c, _chained(c.nodes[decl]))
+            nodes = [node for node in c.nodes[decl] if type(node) in _LOOKED_AT]
+            _report(c, _chained(nodes))
             if blocks is not None:
-                _report(c, _in_declaration(decl, c.nodes[decl], blocks))
+                _report(c, _in_declaration(decl, nodes, blocks))
 
 
 def _report(c: Checker, found: Iterator[Found]) -> None:
@@ -54,7 +58,7 @@ def _blocks(program: ast.Program) -> Sequence[ast.Decl | None] | None:
 
 def _chained(nodes: Sequence[ast.Node]) -> Iterator[Found]:
     for node in nodes:
-        if isinstance(node, ast.Ternary) and node.chained:
+        if type(node) is ast.Ternary and node.chained:
             text = "p4c reads a ? b : c ? d : e as (a ? b : c) ? d : e"
             yield node.other, text, "put the last part in parentheses"
 
