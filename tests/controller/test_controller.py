@@ -334,3 +334,24 @@ def test_loading_waits_for_a_switch_that_is_busy(client, error, requests):
     with pytest.raises(error) if error else contextlib.nullcontext():
         asyncio.run(connection._push(p4r.ForwardingPipelineConfig()))
     assert client.requests == requests
+
+
+def test_entries_are_there_though_the_answer_came_too_late(server, pipeline, monkeypatch):
+    """The first write takes effect, its answer is lost, and the second finds the entries there."""
+    request, writes = finsy.P4Client.request, []
+
+    async def late_once(client, message):
+        answer = await request(client, message)
+        if isinstance(message, p4r.WriteRequest):
+            writes.append(len(message.updates))
+            if len(writes) == 1:
+                nothing = grpc.aio.Metadata()
+                code = grpc.StatusCode.DEADLINE_EXCEEDED
+                lost = grpc.aio.AioRpcError(code, nothing, nothing, details="")
+                raise finsy.P4ClientError(lost, "WriteRequest")
+        return answer
+
+    monkeypatch.setattr(finsy.P4Client, "request", late_once)
+    configure(server.address, pipeline, setup(plan(3, workers=2, slot_base=16)))
+    assert server.lookup_entries(3) == dict(enumerate(TABLE))
+    assert writes[0] == writes[1]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._finite import all_finite
 from gradplane.codecs._base import (
     Codec,
     CodecError,
@@ -15,6 +16,7 @@ from gradplane.codecs._base import (
     Partition,
     State,
     Table,
+    check_float32,
     check_int,
     check_vector,
 )
@@ -99,14 +101,16 @@ class ErrorFeedback(Codec):
 
     def _codes(self, x: Floats, context: Context) -> tuple[Codes, Residual]:
         """Return the wrapped codec's codes of x + e."""
+        from gradplane.codecs._quantise import look_up  # codecs whose codes are summed have it
+
         total, codec = self._total(x, context.state), self.codec.memoryless
         inner = context.state.inner
         shared = codec.local(total, inner) if context.shared is None else context.shared
         codes, inner = codec._codes(total, replace(context, shared=shared, state=inner))
-        table = np.array(self.table)
-        looked_up = table.astype(np.min_scalar_type(table[-1]))[codes]
+        table = np.array(self.table, np.min_scalar_type(self.table[-1]))
+        looked_up = look_up(codes, table)
         sent = self.codec.decode_sum(looked_up, total.size, 1, shared, context.seed)
-        return codes, Residual(total - sent, inner)
+        return codes, Residual(np.subtract(total, sent, out=sent), inner)
 
     def _encode(self, x: Floats, context: Context) -> tuple[bytes, Residual]:
         total, codec = self._total(x, context.state), self.codec.memoryless
@@ -117,9 +121,13 @@ class ErrorFeedback(Codec):
         return self.codec.decode(data, n)
 
     def _total(self, x: Floats, state: State) -> Floats:
-        x = check_vector(x)
-        with np.errstate(over="ignore"):
-            return check_vector(x + residual(x, state, "error feedback"))
+        x = check_float32(x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total: Floats = x + residual(x, state, "error feedback")
+        if not all_finite(total):
+            check_vector(x)  # names the index of a value that was not finite from the start
+            check_vector(total)
+        return total
 
 
 def residual(x: Floats, state: State, user: str) -> Floats:

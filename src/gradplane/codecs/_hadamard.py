@@ -11,79 +11,79 @@ from numba import njit
 
 from gradplane.codecs import _random
 from gradplane.codecs._base import Floats
+from gradplane.codecs._butterflies import WIDTH, first_six, one, three, two
 
-_ROW = 8192  # floats that go through the short stages while they are in the cache
-_STRIP = 256  # columns that go through the long stages together
-# The butterflies are written out in each kernel: a shared function for them runs four times slower.
+_ROW = 4096  # floats that go through the short stages while they are in the cache
+_BLOCK = 64  # floats that go through the first six stages in registers
 _GOLDEN = _random.GOLDEN
 _mix = njit(inline="always")(_random.mix)
 
 
 @njit(cache=True, nogil=True)
-def _eights(a):  # type: ignore[no-untyped-def]
-    """Apply stages 1, 2 and 4 in registers."""
-    for i in range(0, a.size, 8):
-        p, q, r, s = a[i], a[i + 1], a[i + 2], a[i + 3]
-        t, u, v, w = a[i + 4], a[i + 5], a[i + 6], a[i + 7]
-        p, q, r, s, t, u, v, w = p + q, p - q, r + s, r - s, t + u, t - u, v + w, v - w
-        p, q, r, s, t, u, v, w = p + r, q + s, p - r, q - s, t + v, u + w, t - v, u - w
-        a[i], a[i + 1], a[i + 2], a[i + 3] = p + t, q + u, r + v, s + w
-        a[i + 4], a[i + 5], a[i + 6], a[i + 7] = p - t, q - u, r - v, s - w
+def _plain(a):  # type: ignore[no-untyped-def]
+    """Apply all stages to an array that is shorter than a block."""
+    h = 1
+    while h < a.size:
+        for block in range(0, a.size, 2 * h):
+            for i in range(block, block + h):
+                a[i], a[i + h] = a[i] + a[i + h], a[i] - a[i + h]
+        h *= 2
 
 
 @njit(cache=True, nogil=True)
-def _stages(a, h, step, width):  # type: ignore[no-untyped-def]
-    """Apply stages h, 2 h, ..., two at a time, which halves the loads and stores.
+def _stages(a, start, stop, h):  # type: ignore[no-untyped-def]
+    """Apply the stages from h >= 8 on to a[start:stop], three at a time, which saves loads.
 
-    Of each run of `step` values in a block only the first `width` take part.
+    Both h and stop - start are powers of two.
     """
-    while 2 * h < a.size:
-        length = min(h, width)
-        for block in range(0, a.size, 4 * h):
-            for i in range(block, block + h, min(h, step)):
-                first, second = a[i : i + length], a[i + h : i + h + length]
-                third, fourth = a[i + 2 * h : i + 2 * h + length], a[i + 3 * h : i + 3 * h + length]
-                for c in range(length):
-                    p, q, r, s = first[c], second[c], third[c], fourth[c]
-                    p, q, r, s = p + q, p - q, r + s, r - s
-                    first[c], second[c], third[c], fourth[c] = p + r, q + s, p - r, q - s
-        h *= 4
-    if h < a.size:
-        length = min(h, width)
-        for i in range(0, h, min(h, step)):
-            upper, lower = a[i : i + length], a[i + h : i + h + length]
-            for c in range(length):
-                p, q = upper[c], lower[c]
-                upper[c], lower[c] = p + q, p - q
+    while 8 * h <= stop - start:
+        for block in range(start, stop, 8 * h):
+            for i in range(block, block + h, WIDTH):
+                three(a, i, h)
+        h *= 8
+    if 4 * h == stop - start:
+        for i in range(start, start + h, WIDTH):
+            two(a, i, h)
+    elif 2 * h == stop - start:
+        for i in range(start, start + h, WIDTH):
+            one(a, i, h)
 
 
 @njit(cache=True, nogil=True)
-def fwht(a):  # type: ignore[no-untyped-def]
-    """Replace float32[d], d a power of two, by H a, not normalised: two passes over its memory.
-
-    Raises ValueError for another d.
-    """
-    if a.size & (a.size - 1):
-        raise ValueError("the Hadamard transform takes a power of two of values")
-    row = min(a.size, _ROW)
-    for start in range(0, a.size, row):
-        some = a[start : start + row]
-        if row >= 8:
-            _eights(some)
-        _stages(some, 8 if row >= 8 else 1, row, row)
-    for column in range(0, row if row < a.size else 0, _STRIP):
-        _stages(a[column:], row, row, _STRIP)
+def _short_stages(a, start, stop):  # type: ignore[no-untyped-def]
+    """Apply the stages that stay within a[start:stop], at least a block of values."""
+    for i in range(start, stop, _BLOCK):
+        first_six(a, i, WIDTH)
+    _stages(a, start, stop, _BLOCK)
 
 
 @njit(cache=True, nogil=True)
 def _flip(x, key, scale, limit, out):  # type: ignore[no-untyped-def]
     """Set out to D x * scale, clamped to +-limit; D is the diagonal of the key's signs."""
     for start in range(0, x.size, 64):
-        word = _mix(key + np.uint64(start // 64 + 1) * _GOLDEN)
+        key += _GOLDEN
+        word = _mix(key)
         some, flipped = x[start : start + 64], out[start : start + 64]
         for i in range(some.size):
             factor = -scale if (word >> np.uint64(i)) & np.uint64(1) else scale
             flipped[i] = np.float32(min(max(some[i] * factor, -limit), limit))
+
+
+@njit(cache=True, nogil=True)
+def fwht(a):  # type: ignore[no-untyped-def]
+    """Replace contiguous float32[d], d a power of two, by H a, not normalised.
+
+    Raises ValueError for another d.
+    """
+    if a.size & (a.size - 1):
+        raise ValueError("the Hadamard transform takes a power of two of values")
+    if a.size < _BLOCK:
+        _plain(a)
+        return
+    row = min(a.size, _ROW)
+    for start in range(0, a.size, row):
+        _short_stages(a, start, start + row)
+    _stages(a, 0, a.size, row)
 
 
 @njit(cache=True, nogil=True)
@@ -104,15 +104,30 @@ def norm(x: Floats) -> float:
     return math.sqrt(_sum_squares(x))
 
 
+@njit(cache=True, nogil=True)
+def _rotate(x, key, scale, out):  # type: ignore[no-untyped-def]
+    row = min(out.size, _ROW)
+    for start in range(0, out.size, row):
+        stop = start + row
+        some = x[start:stop]
+        # Beyond 2^100 every value is clamped later; the bound only keeps the sums of H finite.
+        _flip(some, key + np.uint64(start // 64) * _GOLDEN, scale, 2.0**100, out[start:stop])
+        out[start + some.size : stop] = 0
+        if row >= _BLOCK:
+            _short_stages(out, start, stop)
+    if row >= _BLOCK:
+        _stages(out, 0, out.size, row)
+    else:
+        _plain(out)
+
+
 def rotate(x: Floats, lanes: int, key: int, scale: float) -> Floats:
     """Return H D x * scale as float32[lanes], x padded with zeros; D is the diagonal of signs.
 
     Scaling comes first, in float64, so that tiny and huge x neither vanish nor overflow.
     """
-    out = np.zeros(lanes, np.float32)
-    # Beyond 2^100 every value is clamped later; the bound only keeps the sums of H finite.
-    _flip(x, np.uint64(key), scale, 2.0**100, out)
-    fwht(out)
+    out = np.empty(lanes, np.float32)
+    _rotate(x, np.uint64(key), scale, out)
     return out
 
 

@@ -1,6 +1,6 @@
 """Stochastic quantisation to a lookup table's grid points (THC, sections 4.1 and 4.3), float32."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ _GOLDEN = _random.GOLDEN
 _mix = njit(inline="always")(_random.mix)
 
 Cells = tuple[Codes, Floats, Floats]
+_Value = TypeVar("_Value", bound=np.generic)
 
 
 def cells(table: Table) -> Cells:
@@ -56,9 +57,9 @@ def _look_up(codes, values, out):  # type: ignore[no-untyped-def]
         out[i] = values[codes[i]]
 
 
-def look_up(codes: Codes, values: Floats) -> Floats:
-    """Return values[codes], float32[codes.size], of codes below values.size."""
-    out = np.empty(codes.size, np.float32)
+def look_up(codes: Codes, values: npt.NDArray[_Value]) -> npt.NDArray[_Value]:
+    """Return values[codes], [codes.size], of codes below values.size."""
+    out = np.empty(codes.size, values.dtype)
     _look_up(codes, values, out)
     return out
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -17,6 +17,7 @@ from gradplane.controller.controller_errors import ControllerError, NoAnswerErro
 from gradplane.controller.targets import Target
 
 Entity = finsy.P4TableEntry | finsy.P4MulticastGroupEntry
+R = TypeVar("R")
 E = TypeVar("E", finsy.P4TableEntry, finsy.P4MulticastGroupEntry, finsy.P4CounterEntry)
 
 _HINTS = {
@@ -25,7 +26,7 @@ _HINTS = {
 }
 
 
-_ATTEMPTS = 12  # at loading a program; finsy waits for 10 s each time
+_ATTEMPTS = 12  # at a request that is not answered; finsy waits for 10 s each time
 _ELECTION_ID = 10  # leaves lower ids for later controllers, which only read
 
 
@@ -82,6 +83,22 @@ def _name_in_full(entity: Any, schema: finsy.P4Schema) -> None:
         entity.table_id = schema.tables[entity.table_id].name
     elif isinstance(entity, finsy.P4CounterEntry):
         entity.counter_id = schema.counters[entity.counter_id].name
+
+
+async def _patiently(call: Callable[[], Awaitable[R]]) -> R:
+    """Make a call that may be made again until it is answered in time.
+
+    A switch compiles a program as it loads it, which on a busy machine takes longer than finsy
+    waits for an answer. A write that took effect after all is answered with ALREADY_EXISTS or
+    NOT_FOUND the next time, and neither is an error here."""
+    for attempts_left in reversed(range(_ATTEMPTS)):
+        try:
+            return await call()
+        except finsy.P4ClientError as error:
+            late = error.code == finsy.GRPCStatusCode.DEADLINE_EXCEEDED
+            if not (late and attempts_left):
+                raise
+    raise AssertionError("the last attempt returns or raises")
 
 
 class Connection:
@@ -166,11 +183,14 @@ class Connection:
             device_id=self._device_id, entities=p4entity.encode_entities([pattern], schema)
         )
         with self._in_words("read"):
-            async for reply in self._client.request_iter(request):
+            for reply in await _patiently(lambda: self._replies(request)):
                 for message in reply.entities:
                     entity = p4entity.decode_entity(message, schema)
                     _name_in_full(entity, schema)
                     yield entity
+
+    async def _replies(self, request: p4r.ReadRequest) -> list[p4r.ReadResponse]:
+        return [reply async for reply in self._client.request_iter(request)]
 
     async def _arbitrate(self) -> None:
         """Become primary if there is none; where an election id is in use, try the one below it."""
@@ -206,7 +226,7 @@ class Connection:
         )
         with self._in_words("connect"):
             try:
-                config = (await self._client.request(request)).config
+                config = (await _patiently(lambda: self._client.request(request))).config
             except finsy.P4ClientError as error:
                 if error.is_pipeline_missing:
                     return
@@ -222,13 +242,14 @@ class Connection:
             config=config,
         )
         with self._in_words("load the program"):
-            await self._patiently(request)
+            await _patiently(lambda: self._client.request(request))
 
     async def _write(self, kind: p4r.Update.Type.ValueType, entities: Iterable[Entity]) -> None:
         messages = p4entity.encode_entities(entities, self.schema)
         self._check_primary()
         updates = [p4r.Update(type=kind, entity=message) for message in messages]
-        await self._client.request(p4r.WriteRequest(device_id=self._device_id, updates=updates))
+        request = p4r.WriteRequest(device_id=self._device_id, updates=updates)
+        await _patiently(lambda: self._client.request(request))
 
     def _sign(self, request: Any) -> None:
         if isinstance(request, p4r.WriteRequest | p4r.SetForwardingPipelineConfigRequest):
@@ -254,20 +275,6 @@ class Connection:
             raise self._refused(what, error) from error
         except ValueError as error:  # finsy's, for names and values that are not the program's
             raise RequestError(f"{self.address}: {what}: {error}") from error
-
-    async def _patiently(self, request: Any) -> None:
-        """Send a request that may be sent again until it is answered in time.
-
-        A switch compiles a program as it loads it, which on a busy machine takes longer than
-        finsy waits for an answer."""
-        for attempts_left in reversed(range(_ATTEMPTS)):
-            try:
-                await self._client.request(request)
-                return
-            except finsy.P4ClientError as error:
-                late = error.code == finsy.GRPCStatusCode.DEADLINE_EXCEEDED
-                if not (late and attempts_left):
-                    raise
 
     def _refused(self, what: str, error: finsy.P4ClientError) -> RequestError:
         details = [f"{d.canonical_code.name}: {d.message}" for d in error.details.values()]

@@ -2,6 +2,9 @@
 
 It is configured over P4Runtime. Packets go over its data-plane service (behavioral-model,
 targets/simple_switch_grpc, --dp-grpc-server-addr), so no interfaces and no root are needed.
+That service answers the end of a stream when no packet is left in the switch
+(switch_runner.cpp, block_until_all_packets_processed): a stream for each packet has all that
+leaves for it, however slow the machine is.
 """
 
 from __future__ import annotations
@@ -9,8 +12,7 @@ from __future__ import annotations
 import queue
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -23,9 +25,8 @@ from gradplane.controller.targets import Start
 from gradplane.controller.targets.bmv2 import Bmv2
 
 _SERVICE = "/p4.v1.P4Runtime/"
-_START_TIME = 20.0
-_LATEST = 5.0  # seconds until a packet that must come is given up
-_QUIET = 0.01  # seconds without a packet after which none is expected
+_START_TIME = 60.0
+_LONGEST = 120.0  # seconds in the switch, after which a packet is said to go round for ever
 
 
 def _packet_message() -> type[Any]:
@@ -50,13 +51,10 @@ class DiffError(Exception):
 
 
 class Bmv2Switch:
-    """A context manager: a process with a program. p4info: text; config: BMv2's JSON."""
+    """A context manager: a process, without a program until one is loaded."""
 
-    def __init__(self, target: Bmv2, p4info: bytes, config: bytes) -> None:
+    def __init__(self, target: Bmv2) -> None:
         self._target = target
-        self._config = p4r.ForwardingPipelineConfig(p4_device_config=config)
-        text_format.Parse(p4info.decode(), self._config.p4info)
-        self._requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._packet = _packet_message()
         self._exit = ExitStack()
 
@@ -85,54 +83,38 @@ class Bmv2Switch:
             except grpc.FutureTimeoutError as error:
                 raise DiffError(f"{command[0]} does not answer after {_START_TIME:g} s") from error
         self._control, (_, data_channel) = channels[0], channels
+        requests: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        stack.callback(requests.put, None)
+        requests.put(_arbitration())
         self._session = self._control.stream_stream(
             f"{_SERVICE}StreamChannel",
             p4r.StreamMessageRequest.SerializeToString,
             p4r.StreamMessageResponse.FromString,
-        )(self._arbitration())
+        )(iter(requests.get, None))
         next(self._session)
-        try:
-            self._call("SetForwardingPipelineConfig", self._pipeline(), 60.0)
-        except grpc.RpcError as error:
-            ended = "" if process.poll() is None else "; it has crashed"
-            raise DiffError(f"bmv2 refuses the program: {error.details()}{ended}") from error
-        self._responses: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
-        stream = data_channel.stream_stream(
+        self._stream = data_channel.stream_stream(
             "/p4.bm.DataplaneInterface/PacketStream",
             lambda message: message.SerializeToString(),
             self._packet.FromString,
-        )(iter(self._requests.get, None))
-        stack.callback(self._requests.put, None)
-        self._listen(stream)
-
-    def _listen(self, stream: Any) -> None:
-        import threading
-
-        def listen() -> None:
-            try:
-                for message in stream:
-                    self._responses.put((message.port, message.packet))
-            except grpc.RpcError:
-                pass  # the process has ended
-
-        threading.Thread(target=listen, daemon=True, name="packets of simple_switch").start()
-
-    def _arbitration(self) -> Iterator[Any]:
-        request = p4r.StreamMessageRequest()
-        request.arbitration.election_id.low = 1
-        yield request
-        stop: queue.SimpleQueue[None] = queue.SimpleQueue()
-        self._exit.callback(stop.put, None)
-        stop.get()
-
-    def _pipeline(self) -> Any:
-        request = p4r.SetForwardingPipelineConfigRequest(
-            action=p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT, config=self._config
         )
-        request.election_id.low = 1
-        return request
 
-    def _call(self, name: str, request: Any, seconds: float = 10.0) -> None:
+    def load(self, p4info: bytes, config: bytes) -> None:
+        """Load a program in place of the one before. p4info: text; config: BMv2's JSON.
+
+        Raises DiffError if the switch refuses it.
+        """
+        pipeline = p4r.ForwardingPipelineConfig(p4_device_config=config)
+        text_format.Parse(p4info.decode(), pipeline.p4info)
+        commit = p4r.SetForwardingPipelineConfigRequest.VERIFY_AND_COMMIT
+        request = p4r.SetForwardingPipelineConfigRequest(action=commit, config=pipeline)
+        request.election_id.low = 1
+        try:
+            self._call("SetForwardingPipelineConfig", request, _LONGEST)
+        except grpc.RpcError as error:
+            ended = "" if self._process.poll() is None else "; it has crashed"
+            raise DiffError(f"bmv2 refuses the program: {error.details()}{ended}") from error
+
+    def _call(self, name: str, request: Any, seconds: float = 60.0) -> None:
         call: Callable[..., bytes] = self._control.unary_unary(
             f"{_SERVICE}{name}", type(request).SerializeToString
         )
@@ -149,22 +131,25 @@ class Bmv2Switch:
             return str(error.details()) or str(error.code())
         return ""
 
-    def process(self, port: int, packet: bytes, expected: int) -> list[tuple[int, bytes]] | None:
-        """Return the packets that leave; `expected` are waited for, more are taken as they come.
+    def process(self, port: int, packet: bytes) -> list[tuple[int, bytes]]:
+        """Return the packets that leave, when no packet is left in the switch.
 
-        None: the switch has ended.
+        Raises DiffError if the switch has ended, or keeps the packet for ever.
         """
-        self._requests.put(self._packet(id=1, port=port, packet=packet))
-        found: list[tuple[int, bytes]] = []
-        end = time.monotonic() + _LATEST
-        while self._process.poll() is None:
-            missing = len(found) < expected
-            left = end - time.monotonic() if missing else _QUIET
-            try:
-                found.append(self._responses.get(timeout=max(left, 0.001)))
-            except queue.Empty:
-                return found
-        return None
+        message = self._packet(id=1, port=port, packet=packet)
+        try:
+            answers = self._stream(iter((message,)), timeout=_LONGEST)
+            return [(answer.port, answer.packet) for answer in answers]
+        except grpc.RpcError as error:
+            if error.code() == grpc.StatusCode.DEADLINE_EXCEEDED:
+                raise DiffError(f"the packet is still in bmv2 after {_LONGEST:g} s") from error
+            raise DiffError("bmv2 has crashed") from error
+
+
+def _arbitration() -> Any:
+    request = p4r.StreamMessageRequest()
+    request.arbitration.election_id.low = 1
+    return request
 
 
 def _address() -> str:

@@ -15,6 +15,7 @@ from gradplane.differ.bmv2_switch import Bmv2Switch, DiffError
 from gradplane.differ.inputs import Inputs
 from gradplane.experiment import p4_programs
 from gradplane.switch import backends
+from gradplane.switch.compiler import Compiled
 from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.write import write
@@ -51,27 +52,29 @@ def diff(
     seed: int = 0,
     folders: Sequence[Path] = (),
     macros: Mapping[str, str] | Sequence[str] = (),
+    compiler: str = "gradplane",
 ) -> DiffResult:
     """Give random packets to the embedded switch and to simple_switch_grpc; both have the same
     entries: those of a file of commands (or runtime JSON), else random ones.
 
-    The order of what leaves for one packet does not count. Raises DiffError where BMv2 is not
-    there, and CompileError.
+    The order of what leaves for one packet does not count. compiler: of BMv2's JSON, "gradplane" or
+    "p4c". Raises DiffError where BMv2 or p4c is not there, ControllerError where p4c refuses the
+    program, and CompileError.
     """
-    target = targets.get("bmv2")
+    target = targets.get("bmv2", compiler=compiler)
     assert isinstance(target, Bmv2)
     if missing := target.missing():
         raise DiffError(missing)
     given = macros if isinstance(macros, Mapping) else dict(_macro(text) for text in macros)
-    found = p4_programs.compiled(program, folders, {**backends.macros("bmv2"), **given})
-    is_json = program.suffix == ".json"
-    config = program.read_bytes() if is_json else p4_programs.compiled_for("bmv2", found).encode()
-    p4info = p4_programs.p4info(found.program, "bmv2").encode()
+    defines = {**backends.macros("bmv2"), **given}
+    found = p4_programs.compiled(program, folders, defines)
+    p4info, config = target.pipeline(_Loadable(program, folders, defines, found))
     devices = [_device(found.program), _device(found.program)]  # the second one chooses packets
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
     in_source = {e.SerializeToString(deterministic=True) for e in _entities(devices[0])}
     _populate(ours, entries, inputs)
-    with Bmv2Switch(target, p4info, config) as theirs:
+    with Bmv2Switch(target) as theirs:
+        theirs.load(p4info, config)
         added = [
             e
             for e in _entities(devices[0])
@@ -80,11 +83,46 @@ def diff(
         count, refused = _transfer(added, devices[0], devices[1], theirs)
         for number, (port, packet) in enumerate(inputs.packets(guide, packets)):
             expected = ours.process(port, packet)
-            got = theirs.process(port, packet, len(expected))
-            if got is None or sorted(got) != sorted(expected):
-                text = _difference(ours, port, packet, expected, got)
+            if there := _differs(theirs, port, packet, expected):
+                text = _difference(ours, port, packet, expected, there)
                 return DiffResult(number, count, refused, text)
     return DiffResult(packets, count, refused)
+
+
+def _differs(theirs: Bmv2Switch, port: int, packet: bytes, expected: Outputs) -> str:
+    """Return what the packet becomes in BMv2, as lines; "" if that is what is expected."""
+    try:
+        got = theirs.process(port, packet)
+    except DiffError as error:
+        return str(error)
+    if sorted(got) == sorted(expected):
+        return ""
+    return "\n".join(["bmv2 sends:", *_shown(got)])
+
+
+@dataclass(frozen=True)
+class _Loadable:
+    """A program as targets take it."""
+
+    path: Path
+    folders: Sequence[Path]
+    defines: Mapping[str, str]
+    compiled: Compiled
+
+    @property
+    def include_dirs(self) -> Sequence[Path]:
+        return (*self.folders, *p4_programs.include_dirs(self.path))
+
+    def p4info(self, switch: str = "") -> bytes:
+        return p4_programs.p4info(self.compiled.program, switch).encode()
+
+    def packed_source(self) -> bytes:
+        raise NotImplementedError("for the embedded switch")
+
+    def compiled_for(self, switch: str) -> bytes:
+        if self.path.suffix == ".json":
+            return self.path.read_bytes()
+        return p4_programs.compiled_for(switch, self.compiled).encode()
 
 
 def _macro(text: str) -> tuple[str, str]:
@@ -145,16 +183,12 @@ def _entities(device: Device) -> list[Any]:
     return [e for e in found if not (e.table_entry.is_const or e.table_entry.is_default_action)]
 
 
-def _difference(
-    ours: Switch, port: int, packet: bytes, expected: Outputs, got: Outputs | None
-) -> str:
+def _difference(ours: Switch, port: int, packet: bytes, expected: Outputs, there: str) -> str:
     """Return the packet, what became of it in both, and our trace (of its second pass)."""
     lines = [f"first difference: port {port}, packet {packet.hex()}"]
-    lines += ["embedded sends:", *_shown(expected)]
-    lines += ["bmv2 sends:", *_shown(got)] if got is not None else ["bmv2 has crashed"]
-    return "\n".join([*lines, "trace of the embedded switch, given the packet again:"]) + (
-        "\n" + ours.trace(port, packet).text().rstrip("\n")
-    )
+    lines += ["embedded sends:", *_shown(expected), there]
+    lines += ["trace of the embedded switch, given the packet again:"]
+    return "\n".join([*lines, ours.trace(port, packet).text().rstrip("\n")])
 
 
 def _shown(outputs: Outputs) -> list[str]:

@@ -10,6 +10,27 @@ come so soon that they must answer an earlier transmission.
 
 _ALPHA, _BETA, _K = 1 / 8, 1 / 4, 4
 
+Measured = tuple[int, int, int, float, float]
+"""1 once something was measured, when it was last, the timeout (ns); SRTT and RTTVAR (ns)."""
+
+# Kernels compile these two functions, too (`protocols/fast_results.py`).
+
+
+def smooth(
+    measured: bool, smoothed: float, variation: float, round_trip: int
+) -> tuple[float, float]:
+    """Return SRTT and RTTVAR, ns, after a further measurement, or after the first one."""
+    if not measured:
+        return float(round_trip), round_trip / 2
+    variation += _BETA * (abs(round_trip - smoothed) - variation)
+    smoothed += _ALPHA * (round_trip - smoothed)
+    return smoothed, variation
+
+
+def estimate(smoothed: float, variation: float, least: int, most: int) -> int:
+    """Return the timeout of SRTT and RTTVAR, in ns."""
+    return min(max(int(smoothed + _K * variation), least), most)
+
 
 class RetransmissionTimeout:
     """The estimate of one path. Times are int nanoseconds.
@@ -27,6 +48,23 @@ class RetransmissionTimeout:
         self.value = self._first
         """The timeout."""
 
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The least timeout and the ceiling, in ns."""
+        return self._least, self._most
+
+    @property
+    def measured(self) -> Measured:
+        """The part of the state that measure() changes."""
+        known = self._smoothed is not None
+        smoothed = self._smoothed or 0.0
+        return int(known), self._measured_at, self.value, smoothed, self._variation
+
+    @measured.setter
+    def measured(self, measured: Measured) -> None:
+        known, self._measured_at, self.value, smoothed, self._variation = measured
+        self._smoothed = smoothed if known else None
+
     def measure(self, sent_at: int, now: int) -> None:
         """Take the round-trip time of a packet that was sent once; this also ends the back-off.
 
@@ -35,11 +73,10 @@ class RetransmissionTimeout:
         if sent_at < self._measured_at:
             return
         self._measured_at, round_trip = now, now - sent_at
-        if self._smoothed is None:
-            self._smoothed, self._variation = float(round_trip), round_trip / 2
-        else:
-            self._variation += _BETA * (abs(round_trip - self._smoothed) - self._variation)
-            self._smoothed += _ALPHA * (round_trip - self._smoothed)
+        known = self._smoothed is not None
+        self._smoothed, self._variation = smooth(
+            known, self._smoothed or 0.0, self._variation, round_trip
+        )
         self.value = self._estimate()
 
     def answered(self, sent_at: int, now: int) -> None:
@@ -50,8 +87,7 @@ class RetransmissionTimeout:
     def _estimate(self) -> int:
         if self._smoothed is None:
             return self._first
-        wanted = int(self._smoothed + _K * self._variation)
-        return min(max(wanted, self._least), self._most)
+        return estimate(self._smoothed, self._variation, self._least, self._most)
 
     def back_off(self, sent_at: int, now: int) -> None:
         """Double the timeout, as a packet sent at `sent_at` was not answered in time.

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,11 +11,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator, PercentFormatter
 
-from gradplane.report.figures import BASELINE, PALETTE, RUN, dress, legend, new_axes
+from gradplane.report.figures import BASELINE, DARK, PALETTE, RUN, dress, legend, new_axes
 
 Point = tuple[str, float, float]
 """A labelled point: label, x, y."""
 
+_CAPS: dict[str, Any] = {"error_kw": {"ecolor": DARK, "elinewidth": 1.2, "capsize": 3}}
 _MARGIN = 1.6  # the factor by which a logarithmic axis extends beyond the largest bar
 
 
@@ -25,19 +26,26 @@ def pairs(
     paper: Sequence[float | None],
     y: str,
     log: bool = False,
+    spread: Sequence[float] | None = None,
 ) -> Figure:
-    """Draw our bar and the paper's for each label; no bar where the paper's number is None."""
+    """Draw our bar and the paper's for each label; no bar where the paper's number is None.
+
+    spread: half of the interval of each of our numbers."""
     figure, axes = new_axes(6.4, 3.2)
     places = np.arange(len(labels))
     known = [0.0 if value is None else value for value in paper]
-    axes.bar(places - 0.2, ours, 0.38, color=RUN, label="here")
+    axes.bar(places - 0.2, ours, 0.38, yerr=spread, color=RUN, label="here", **_CAPS)
     axes.bar(places + 0.2, known, 0.38, color=BASELINE, label="the paper")
     if log:
         _log(axes)
         axes.set_ylim(min(ours) / _MARGIN, max(*ours, *known) * _MARGIN)
-    for place, value in [*zip(places - 0.2, ours, strict=True), *_present(places + 0.2, paper)]:
-        axes.text(place, value, f"{value:.3g}", ha="center", va="bottom", fontsize=8)
-    axes.set_xticks(places, labels)
+    tops = [value + half for value, half in zip(ours, spread or [0.0] * len(ours), strict=True)]
+    written = [*zip(places - 0.2, ours, tops, strict=True)]
+    written += [(place, value, value) for place, value in _present(places + 0.2, paper)]
+    for place, value, top in written:
+        text = f"{value:.3g}" if spread is None else f"{value:.1f}"
+        axes.text(place, max(top, 0), text, ha="center", va="bottom", fontsize=8)
+    axes.set_xticks(places, labels, fontsize=8 if len(labels) > 5 else None)
     axes.set_ylabel(y)
     axes.grid(visible=False, axis="x")
     legend(axes, 2)
@@ -132,6 +140,32 @@ def linear(lines: Lines, x: str, y: str, from_zero: bool = True) -> Figure:
     if from_zero:
         axes.set_ylim(bottom=0)
         axes.set_xticks(sorted({value for xs, _ in lines.values() for value in xs}))
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    legend(axes, 4)
+    return figure
+
+
+def intervals(
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float], Sequence[float]]], x: str, y: str
+) -> Figure:
+    """Draw a line with interval bars for each label: x, means and half-widths by label.
+
+    x is logarithmic; lines are set slightly apart, and a thin one marks 0."""
+    figure, axes = new_axes(6.4, 3.4)
+    axes.axhline(0, color=DARK, linewidth=0.8)
+    for n, ((label, (xs, ys, halves)), colour) in enumerate(
+        zip(lines.items(), _colours(len(lines)), strict=True)
+    ):
+        apart = 1.04 ** (n - (len(lines) - 1) / 2)
+        look: dict[str, Any] = {"linewidth": 1.6, "elinewidth": 1.2, "capsize": 3, "markersize": 4}
+        axes.errorbar(
+            np.array(xs) * apart, ys, halves, color=colour, label=label, marker="o", **look
+        )
+    axes.set_xscale("log", base=2)
+    ticks = sorted({value for xs, _, _ in lines.values() for value in xs})
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
     axes.set_xlabel(x)
     axes.set_ylabel(y)
     legend(axes, 4)

@@ -17,6 +17,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.job_codec import push_codec, reduce_seed
 from gradplane.hosts.protocols.results import Floats, Reduced
 from gradplane.hosts.training.train import Reduce, Report, train
+from gradplane.studies.nmse import nmse
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,19 @@ def run(job: JobConfig) -> Trained:
             accuracies.append(first.fields["test_accuracy"])
         elif isinstance(first, Report) and first.kind == "done":
             return Trained(tuple(accuracies), first.fields["weights"], server.ratio)
+
+
+def first_error(workers: int, **keys: Any) -> float:
+    """Return the NMSE of the mean of the first round's gradients, of a job as `job` makes it.
+
+    The answers' codec has no part in it."""
+    made = job(workers, **keys)
+    vectors = []
+    for worker in range(workers):
+        step = next(step for step in train(made, worker) if isinstance(step, Reduce))
+        vectors.append(step.vector)
+    exact: Floats = np.mean(vectors, axis=0, dtype=np.float64).astype(np.float32)
+    return nmse(exact, _Server(made).reduce(0, vectors).mean)
 
 
 class _Server:

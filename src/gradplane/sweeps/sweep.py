@@ -26,6 +26,29 @@ Over = Sequence[str] | Mapping[str, Sequence[Any]]
 
 
 @dataclass(frozen=True)
+class SweepRequest:
+    """The arguments of `sweep`; `carry_out` checks them."""
+
+    experiment: str | Path | Experiment | None = None
+    over: Over = ()
+    out: str | Path | None = None
+    seeds: int | None = None
+    net: str | None = None
+    settings: Sequence[str] = ()
+    target_accuracy: float | None = None
+    cluster: str | None = None
+    workers: int | None = None
+    resume: bool = False
+
+    @property
+    def set_keys(self) -> list[str]:
+        """The overrides of all runs, the target accuracy among them."""
+        if self.target_accuracy is None:
+            return [*self.settings]
+        return [*self.settings, f"output.target_accuracy={self.target_accuracy}"]
+
+
+@dataclass(frozen=True)
 class Swept:
     """A sweep that was carried out: its folder, its tables, and by run's name what failed."""
 
@@ -74,82 +97,56 @@ def sweep(
     Call it under `if __name__ == "__main__":` in a script, as its processes import the script.
     Raises ExperimentError, CompileError or SweepError before anything starts, and FolderError.
     """
-    done = carry_out(
-        experiment,
-        over,
-        out,
-        seeds=seeds,
-        net=net,
-        settings=settings,
-        target_accuracy=target_accuracy,
-        cluster_address=cluster,
-        workers=workers,
-        resume=resume,
-        console=Console() if console else None,
+    asked = SweepRequest(
+        experiment, over, out, seeds, net, settings, target_accuracy, cluster, workers, resume
     )
+    done = carry_out(asked, Console() if console else None)
     done.table.attrs |= {"folder": str(done.folder.path), "failures": done.failures}
     return done.table
 
 
-def carry_out(
-    experiment: str | Path | Experiment | None,
-    over: Over,
-    out: str | Path | None,
-    *,
-    seeds: int | None,
-    net: str | None,
-    settings: Sequence[str],
-    target_accuracy: float | None,
-    cluster_address: str | None,
-    workers: int | None,
-    resume: bool,
-    console: Console | None,
-) -> Swept:
+def carry_out(asked: SweepRequest, console: Console | None = None) -> Swept:
     """Carry a sweep out as `sweep` does; also return its folder and what failed."""
     cluster.check_installed()
-    if workers is not None and workers < 1:
-        raise SweepError(f"--workers {workers}: at least 1 is needed")
-    if target_accuracy is not None:
-        settings = [*settings, f"output.target_accuracy={target_accuracy}"]
-    if resume:
-        folder = _resumed(experiment, over, out, seeds, net, settings)
-    elif experiment is None:
-        raise SweepError("no experiment: give EXPERIMENT.toml, or --resume with -o DIR")
-    else:
-        plan = make_plan(
-            experiment, axes(over), seeds or 1, network=net or "sim", set_keys=settings
-        )
-        folder = SweepFolder.create(out, plan)
+    if asked.workers is not None and asked.workers < 1:
+        raise SweepError(f"--workers {asked.workers}: at least 1 is needed")
+    folder = _resumed(asked) if asked.resume else _created(asked)
     with run_folder.in_use(folder.path):
         folder.write_plan()
-        _run(folder, cluster_address, workers, console)
+        _run(folder, asked.cluster, asked.workers, console)
     return conclude(folder)
 
 
-def _resumed(
-    experiment: str | Path | Experiment | None,
-    over: Over,
-    out: str | Path | None,
-    seeds: int | None,
-    net: str | None,
-    settings: Sequence[str],
-) -> SweepFolder:
+def _created(asked: SweepRequest) -> SweepFolder:
+    """Return the new folder of a sweep."""
+    if asked.experiment is None:
+        raise SweepError("no experiment: give EXPERIMENT.toml, or --resume with -o DIR")
+    seeds, network = asked.seeds or 1, asked.net or "sim"
+    plan = make_plan(
+        asked.experiment, axes(asked.over), seeds, network=network, set_keys=asked.set_keys
+    )
+    return SweepFolder.create(asked.out, plan)
+
+
+def _resumed(asked: SweepRequest) -> SweepFolder:
     """Return the sweep's folder with the plan that is asked for."""
-    if out is None:
+    if asked.out is None:
         raise SweepError("--resume: of which sweep? Give its folder: -o DIR")
-    folder = SweepFolder.read(out)
+    folder = SweepFolder.read(asked.out)
     stored = folder.plan
-    count = len(stored.seeds) if seeds is None else seeds
-    if experiment is None:
-        if over or settings or net not in (None, stored.network):
+    count = len(stored.seeds) if asked.seeds is None else asked.seeds
+    if asked.experiment is None:
+        if asked.over or asked.set_keys or asked.net not in (None, stored.network):
             raise SweepError(
                 "--resume: the folder has the experiment: give EXPERIMENT.toml too, or leave"
                 " --over, --set, --net and --target-accuracy out"
             )
         return SweepFolder(folder.path, with_seeds(stored, count))
-    network = net or stored.network
-    asked = make_plan(experiment, axes(over), count, network=network, set_keys=settings)
-    return SweepFolder(folder.path, continued(stored, asked))
+    network = asked.net or stored.network
+    plan = make_plan(
+        asked.experiment, axes(asked.over), count, network=network, set_keys=asked.set_keys
+    )
+    return SweepFolder(folder.path, continued(stored, plan))
 
 
 def _run(

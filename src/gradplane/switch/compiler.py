@@ -10,6 +10,7 @@ from pathlib import Path
 
 from gradplane.switch.arch.registry import natives_of
 from gradplane.switch.check.checker import check
+from gradplane.switch.check.p4c_tables import warn_tables
 from gradplane.switch.garbage_pause import collections_paused
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.lower.program import lower, package_types
@@ -59,7 +60,9 @@ def compile_source(
     try:
         checked = check(tree, reporter)
         natives = natives_of(package_types(tree))
-        return Compiled(lower(checked, reporter, natives, library), reporter)
+        program = lower(checked, reporter, natives, library)
+        warn_tables(program, reporter, checked)
+        return Compiled(program, reporter)
     except CompileError:
         raise
     except RecursionError:

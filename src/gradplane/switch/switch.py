@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -42,7 +42,13 @@ from gradplane.switch.runtime.packet_buffers import (
     pack,
     sent,
 )
-from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, PassResult
+from gradplane.switch.runtime.packet_passes import (
+    PASSES_A_PACKET,
+    Arrival,
+    NativePass,
+    Output,
+    PassResult,
+)
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.state import DROP_PORT, State
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -106,6 +112,7 @@ class Switch:
         if by_port and (not 0 <= drop_port <= most or drop_port == self.cpu_port):
             raise SwitchError(f"drop port {drop_port}: expected 0 to {most} and not the CPU port")
         self.state = State(program, seed, clock, drop_port, links)
+        self.state.cpu_port = self.cpu_port
         self.state.clone_sessions.update(self.architecture.clone_sessions)
         if isinstance(externs, str | Path):
             externs = load_externs(externs)
@@ -203,6 +210,40 @@ class Switch:
             arrival = Arrival(port, bytes(packet))
         with self.lock:
             result = (self._engine or self._model).run(arrival)
+            return self._leaving(result.outputs), result.again
+
+    # -- passes that other compiled code runs -----------------------------------------------------
+
+    def native_pass(self) -> NativePass | None:
+        """Return what compiled code needs to run single passes, as `run_once` does, by itself.
+
+        None where Python runs them: in the interpreter, or with user-defined externs. The addresses
+        are valid as long as the switch lives. Passes may run inside `native_passes` only.
+        """
+        if self._engine is None or self._model.user_externs is not None:
+            return None
+        return self._engine.native_pass()
+
+    @contextmanager
+    def native_passes(self) -> Iterator[None]:
+        """Hold the lock while compiled code runs passes; count their drops at the end."""
+        assert self._engine is not None, "the interpreter has no native passes"
+        with self.lock:
+            self._engine.begin_native_passes()
+            try:
+                yield
+            finally:
+                self._engine.end_native_passes()
+
+    def native_result(self) -> tuple[list[Output], list[Recirculated]]:
+        """Return what `run_once` would, of the pass that compiled code has just run.
+
+        It is needed where a pass gave messages or packets that wait in queues, which are
+        reported and put into their queues now.
+        """
+        assert self._engine is not None, "the interpreter has no native passes"
+        with self.lock:
+            result = self._engine.native_result()
             return self._leaving(result.outputs), result.again
 
     # -- queues ---------------------------------------------------------------------------------

@@ -19,7 +19,10 @@ LAGS
 ==========
 """
 
-pytestmark = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
+pytestmark = [
+    pytest.mark.skipif(bool(REFUSED), reason=REFUSED),
+    pytest.mark.xdist_group("live commands"),  # one process starts the switch for all its tests
+]
 
 
 @pytest.fixture(scope="module")

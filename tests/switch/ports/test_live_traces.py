@@ -10,7 +10,10 @@ from test_live_switch import REFUSED, inside
 
 WORLD = Path(__file__).parent / "live_trace_world.py"
 
-pytestmark = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
+pytestmark = [
+    pytest.mark.skipif(bool(REFUSED), reason=REFUSED),
+    pytest.mark.xdist_group("live traces"),  # one process starts the switch for all its tests
+]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from typing import Protocol
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink
+from gradplane.hosts.protocols.fast_results import FastResults
 from gradplane.hosts.training.user_objects import load
 from gradplane.hosts.wire.payloads import Payloads
 
@@ -69,6 +70,13 @@ class Host:
             self._role.start()
         else:
             self._env.call_at(self._start_at, self._role.start)
+
+    def fast_results(self, port: int) -> FastResults | None:
+        """Let a kernel take the ordinary packets for a local port, and return its record.
+
+        None where every packet has to come through receive().
+        """
+        return self._link.fast_results(port)
 
     def receive(self, port: int, ip: str, source_port: int, payloads: Payloads) -> None:
         """Take datagrams of one peer for local `port`. Malformed ones raise nothing."""

@@ -33,6 +33,7 @@ class SwitchWorkerRole(TrainingHost):
         self._reducer = switch_worker.SwitchWorker(self.job, self.worker, self.env.granularity)
         _, port = self.job.worker_addresses[self.worker]
         self.link.ports[port] = self.reduce_port = LocalPort(self._receive, aggregation_payload)
+        self.reduce_port.fast_results = self._reducer.fast_results
         self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.codec)
         self.refused = self._reducer.refused
 

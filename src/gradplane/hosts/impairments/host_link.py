@@ -11,8 +11,10 @@ from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.late_packets import LatePackets
 from gradplane.hosts.impairments.verdicts import Impairments, Verdict
 from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.protocols.fast_results import FastResults
 from gradplane.hosts.stream import segments
 from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Type
 from gradplane.hosts.wire.payloads import Payloads
 
 UDP_OVERHEAD = 14 + 20 + 8  # Ethernet (without frame check sequence), IPv4, UDP
@@ -46,8 +48,11 @@ class PortTraffic:
 
 class LocalPort:
     """A local UDP port: the receiver of its datagrams, a function that adds up what they carry
-    beside the protocol's headers, its traffic.
+    beside the protocol's headers, its traffic; and a switch worker's fast_results(), where a kernel
+    may take its packets.
     """
+
+    fast_results: Callable[[Callable[[int, int], None]], FastResults] | None = None
 
     def __init__(self, receiver: Receiver, payload_size: Callable[[Payloads], int]) -> None:
         self.receiver = receiver
@@ -58,6 +63,17 @@ class LocalPort:
         """Return the traffic since the last call."""
         taken, self.traffic = self.traffic, PortTraffic()
         return taken
+
+    def count_fast(self, sum_bits: int, results: int, answers: int) -> None:
+        """Count packets of sums that a kernel took, and of indices by which it answered."""
+        self._count_equal("down", results, aggregation.body_size(Type.SUMS, sum_bits))
+        self._count_equal("up", answers, aggregation.body_size(Type.INDICES, sum_bits))
+
+    def _count_equal(self, way: str, packets: int, payload: int) -> None:
+        size = UDP_OVERHEAD + aggregation.HEADER_SIZE + payload
+        for name, each in (("packets", 1), ("payload", payload), ("wire", size)):
+            count = getattr(self.traffic, f"{name}_{way}") + packets * each
+            setattr(self.traffic, f"{name}_{way}", count)
 
 
 def aggregation_payload(packets: Payloads) -> int:
@@ -89,6 +105,7 @@ class HostLink:
             job.reliability == "lossy",
         )
         self._late = LatePackets()
+        self._sum_bits = job.sum_bits
         self.ports: dict[int, LocalPort] = {}
         self.strays = 0  # datagrams for ports without a receiver
 
@@ -97,6 +114,14 @@ class HostLink:
         self._impairments.start_round(number)
         for send in self._late.all():
             self._leave(send)
+
+    def fast_results(self, port: int) -> FastResults | None:
+        """Let a kernel take packets for a local port; None where impairments rule on each, or the
+        port has no kernel."""
+        local = self.ports[port]
+        if self._impairments.active or local.fast_results is None:
+            return None
+        return local.fast_results(partial(local.count_fast, self._sum_bits))
 
     def send(self, send: Send) -> None:
         """Send datagrams but those that the impairments drop, after the delay that they add."""

@@ -39,7 +39,7 @@ ROW = np.dtype(
 _STATES, _EVENTS = list(ChunkState), list(ChunkEvent)
 AFTER = transitions(CHUNK)
 WAITING, EARLY, PENDING, MISSED, DONE = (np.uint8(_STATES.index(s)) for s in _STATES)
-_TURN, _RESULT, _RETRY, _EXPIRY, _OVERTAKEN = (_EVENTS.index(e) for e in _EVENTS)
+TURN, RESULT, _RETRY, _EXPIRY, _OVERTAKEN = (_EVENTS.index(e) for e in _EVENTS)
 
 # What accept() says of a packet.
 OUTSIDE, NEW, KNOWN, OTHER_NORM, BEYOND_TABLE = range(5)
@@ -51,7 +51,8 @@ def make(chunks: int) -> Table:
 
 
 @njit(cache=True, nogil=True)
-def _step(row, event, table):  # type: ignore[no-untyped-def]
+def step(row, event, table):  # type: ignore[no-untyped-def]
+    """Make the transition of an event of a chunk; AssertionError if its state has no row for it."""
     after = table[row.state, event]
     if after == ILLEGAL:
         raise AssertionError("a chunk has an event that its state has no row for")
@@ -115,7 +116,7 @@ def accept(first, table, ends, norms, most, bodies, parsed, sums, turns, now, af
         if row.state == PENDING:
             turns[parsed[i, 0] % len(turns)] += len(turns)
             ended += 1
-        _step(row, _RESULT, after)
+        step(row, RESULT, after)
     return ended, sent_at
 
 
@@ -136,7 +137,7 @@ def advance(first, table, turns, after, out):  # type: ignore[no-untyped-def]
             if not row.open or (row.state != WAITING and row.state != EARLY):
                 break
             waited = row.state == WAITING
-            _step(row, _TURN, after)
+            step(row, TURN, after)
             if waited:
                 out[pending] = index
                 pending += 1
@@ -151,7 +152,7 @@ def give_up(first, table, indices, expired, turns, after):  # type: ignore[no-un
     """End pending chunks without a result: expired, or overtaken. Returns their number."""
     for index in indices:
         row = table[index]
-        _step(row, _EXPIRY if expired else _OVERTAKEN, after)
+        step(row, _EXPIRY if expired else _OVERTAKEN, after)
         turns[(first + index) % len(turns)] += len(turns)
     return len(indices)
 
@@ -160,7 +161,7 @@ def give_up(first, table, indices, expired, turns, after):  # type: ignore[no-un
 def retry(table, indices, after):  # type: ignore[no-untyped-def]
     """Step pending chunks that are sent again."""
     for index in indices:
-        _step(table[index], _RETRY, after)
+        step(table[index], _RETRY, after)
 
 
 def pending(table: Table) -> npt.NDArray[Any]:

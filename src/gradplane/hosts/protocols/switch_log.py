@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
@@ -31,10 +32,7 @@ class SwitchLog:
         if not len(table):
             return
         lost = table["count"] == 0
-        digests = np.zeros(len(table), np.uint64)
-        for index in np.flatnonzero(~lost).tolist():
-            hashed = hashlib.sha256(reduce.sums[index]).digest()
-            digests[index] = int.from_bytes(hashed[:8], "big")
+        digests = np.where(lost, np.uint64(0), _digests(reduce.sums))
         place = {"ticket": reduce.ticket, "first": reduce.first, "slots": self._job.slots}
         place |= {"chunks": len(table)}
         columns = {name: table[name] for name in ("count", "bitmap", "attempts", "notices")}
@@ -88,6 +86,13 @@ class SwitchLog:
 
     def _slot(self, number: int) -> tuple[int, int]:
         return number % self._job.slots, number // self._job.slots + 1
+
+
+def _digests(sums: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+    """Return the first eight bytes of each row's SHA-256, as a number: uint64[chunks]."""
+    size, data = sums[0].nbytes, memoryview(sums.data).cast("B")
+    hashed = [hashlib.sha256(data[at : at + size]).digest() for at in range(0, len(data), size)]
+    return np.frombuffer(b"".join(hashed), ">u8")[:: hashlib.sha256().digest_size // 8]
 
 
 def _hex(bitmap: int) -> str:

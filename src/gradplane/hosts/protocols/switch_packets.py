@@ -134,7 +134,7 @@ def _pack(codes, bodies):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _number(row, start, size):  # type: ignore[no-untyped-def]
+def packet_number(row, start, size):  # type: ignore[no-untyped-def]
     """Return the big-endian number of so many bytes of a row."""
     value = np.uint64(0)
     for i in range(start, start + size):
@@ -147,22 +147,22 @@ def _parse(data, sizes, job, sum_bits, slots, workers, parsed):  # type: ignore[
     """Fill the columns of each packet; return how many are refused."""
     refused = 0
     for i in range(len(sizes)):
-        kind = _kind(data[i], sizes[i], job, sum_bits, slots, workers)
+        kind = packet_kind(data[i], sizes[i], job, sum_bits, slots, workers)
         parsed[i, KIND] = kind
         if kind < 0:
             refused += 1
             continue
         row = data[i]
-        slot, round = np.int64(_number(row, 4, 2)), np.int64(_number(row, 8, 4))
+        slot, round = np.int64(packet_number(row, 4, 2)), np.int64(packet_number(row, 8, 4))
         parsed[i, NUMBER] = (round - 1) * slots + slot
         parsed[i, WORKERS] = row[3]
-        parsed[i, BITMAP] = np.int64(_number(row, 12, 8))
-        parsed[i, NORM] = np.int64(_number(row, 20, 4))
+        parsed[i, BITMAP] = np.int64(packet_number(row, 12, 8))
+        parsed[i, NORM] = np.int64(packet_number(row, 20, 4))
     return refused
 
 
 @njit(cache=True, nogil=True)
-def _kind(row, size, job, sum_bits, slots, workers):  # type: ignore[no-untyped-def]
+def packet_kind(row, size, job, sum_bits, slots, workers):  # type: ignore[no-untyped-def]
     """Return a packet's type, or why it is refused."""
     if size < _HEADER or row[0] >> 4 != _VERSION:
         return _MALFORMED
@@ -182,10 +182,10 @@ def _kind(row, size, job, sum_bits, slots, workers):  # type: ignore[no-untyped-
         return _NO_RESULT
     if kind == _STATUS:
         return kind if row[1] & _ANSWER else _NO_RESULT
-    if np.int64(_number(row, 4, 2)) >= slots or _number(row, 8, 4) == 0:
+    if np.int64(packet_number(row, 4, 2)) >= slots or packet_number(row, 8, 4) == 0:
         return _NO_SLOT
     if kind == _SUMS:
-        bitmap = _number(row, 12, 8)
+        bitmap = packet_number(row, 12, 8)
         count = 0
         for worker in range(64):
             if bitmap >> np.uint64(worker) & np.uint64(1):

@@ -75,10 +75,17 @@ class SwitchReduce:
             for part in self.parts
         ]
         return Reduced(
-            mean=np.concatenate(means) if means else np.zeros(0, np.float32),
+            mean=_joined(means),
             counts=counts,
             missed=int((counts == 0).sum()),
             gradient=digest(self.vector),
             codes=digest(*(part.codes for part in self.parts)),
             sums=digest(*flat),
         )
+
+
+def _joined(pieces: list[Floats]) -> Floats:
+    """Return the pieces as one vector: a copy if there are several."""
+    if len(pieces) == 1:
+        return pieces[0]
+    return np.concatenate(pieces) if pieces else np.zeros(0, np.float32)

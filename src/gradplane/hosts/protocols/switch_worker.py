@@ -32,6 +32,7 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.actions import Action, CancelTimer, Deliver, SetTimer
 from gradplane.hosts.protocols.chunk_table import AFTER, Ints
+from gradplane.hosts.protocols.fast_results import FastResults
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.protocols.partition import WorkerPartition
 from gradplane.hosts.protocols.results import Floats, ReduceError, checked_vector
@@ -89,6 +90,18 @@ class SwitchWorker:
         self._released = np.empty(job.window, np.int64)  # for the kernels' answers
         self._alarm: int | None = None  # when the timer is set to run out
         self._out: list[Action] = []
+        self._fast: FastResults | None = None
+
+    def fast_results(self, counted: Callable[[int, int], None]) -> FastResults:
+        """Let a kernel take ordinary results from now on, and return its record.
+
+        counted: takes the numbers of results and of the packets that answered them, before the next
+        event that the kernel does not take.
+        """
+        job = self._job.number, self._job.sum_bits, self._job.slots, self._job.workers
+        most = self._codec.table[-1]
+        self._fast = FastResults(job, most, self._turns, self._patience, self._timeout, counted)
+        return self._fast
 
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start reducing float32[n]. All workers use the same tickets, in the same order, equal n.
@@ -96,6 +109,7 @@ class SwitchWorker:
         `tensor` says which error feedback is used; a tensor keeps its n and has one reduce in
         flight at a time. Raises ReduceError where these rules break, and for non-finite values.
         """
+        self._begin_event()
         vector = checked_vector(vector, self._worker, ticket)
         self._check(ticket, tensor, vector.size)
         self._reduces.append(self._cut(ticket, tensor, vector))
@@ -104,6 +118,7 @@ class SwitchWorker:
 
     def receive(self, ip: str, source_port: int, payloads: Payloads, now: int) -> list[Action]:
         """Take datagrams for the worker's aggregation port; invalid ones are counted."""
+        self._begin_event()
         for results in self._packets.parse((ip, source_port), payloads):
             self._handlers[results.kind](self, results, now)
         self._go_on(now)
@@ -111,6 +126,7 @@ class SwitchWorker:
 
     def timer(self, key: Hashable, now: int) -> list[Action]:
         """Handle the timer: end what has waited long enough, or ask again."""
+        self._begin_event()
         self._alarm = None
         for reduce in list(self._reduces):
             for part in reduce.parts:
@@ -137,6 +153,7 @@ class SwitchWorker:
 
     def give_up(self, wait: Wait, now: int) -> list[Action]:
         """End one of `waits` as its last timeout would."""
+        self._begin_event()
         kind, number = wait
         reduce = self._find(number)
         assert reduce is not None, f"{wait} of no reduce in flight"
@@ -444,9 +461,15 @@ class SwitchWorker:
             self._alarm = None
             self._out.append(CancelTimer(TIMER))
 
+    def _begin_event(self) -> None:
+        if self._fast is not None:
+            self._fast.take_back()
+
     def _taken(self) -> list[Action]:
         if self._alarm is None or not self._reduces:
             self._rearm()
+        if self._fast is not None:
+            self._fast.lend(self._reduces, self._alarm)
         out, self._out = self._out, []
         return out
 

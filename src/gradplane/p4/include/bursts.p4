@@ -130,6 +130,8 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
     words_t magnitudes = 0;
     words_t places = 0;
     bit<16> vector = 0;
+    bit<16> removed_sum = 0;
+    bit<16> added_sum = 0;
 
     LastBytes() last_bytes;
     PutLast() put_last;
@@ -170,7 +172,9 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
             ONCE(vector, packed_tags(classes))
             SHIFTED(magnitudes, places, words, classes, limits)
             ONCE(vectors, vectors_of(words, magnitudes, classes))
-            ONCE(burst, joined(vectors, bytes))
+            ONCE(burst, paired(vectors, bytes))
+            ONCE(burst, in_fours(burst, bytes))
+            ONCE(burst, joined(burst, bytes))
 
             // The burst begins in block `begun`, and may reach into the next three.
             bit<8> before = (bit<8>) end[3:0] << 3;
@@ -205,6 +209,8 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
         hdr.new_blocks[full].setInvalid();
         hdr.new_blocks[full + 1].setInvalid();
         hdr.new_blocks[full + 2].setInvalid();
+        ONCE(removed_sum, folded_blocks(removed))
+        ONCE(added_sum, folded_blocks(added))
     }
 
     apply {
@@ -228,7 +234,7 @@ control Compress(inout headers_t hdr, inout metadata_t meta) {
             pack();
             put_last.apply(hdr, begun, end[3:0]);
             resize.apply(hdr, hdr.udp.length - (count << 2) + SHIM_BYTES + size,
-                folded_blocks(removed), folded_blocks(added));
+                removed_sum, added_sum);
             remove_payload.apply(hdr);
             hdr.ipv4.tos[7:2] = COMPRESSED;
             meta.kind = BURSTS;
@@ -246,14 +252,15 @@ bit<128> between(in bit<128> one, in bit<128> two, in bit<8> before) {
 // tags behind the last value are 0.
 control Walk(inout headers_t hdr, inout metadata_t meta) {
     bit<16> bursts = (hdr.shim.count + BURST - 1) >> 3;
+    bit<16> tags = 0;
 
     action follow() {
-        bit<16> tags = 0;
         meta.at = 0;
         for (bit<16> b = 0; b < bursts; b = b + 1) {
             bit<16> block = meta.at >> 4;
             bit<8> before = (bit<8>) meta.at[3:0] << 3;
-            tags = between(hdr.blocks[block].bytes, hdr.blocks[block + 1].bytes, before)[127:112];
+            bit<128> begin = between(hdr.blocks[block].bytes, hdr.blocks[block + 1].bytes, before);
+            ONCE(tags, begin[127:112])
             meta.at = meta.at + 2 + (bit<16>) bytes_of_tags(tags);
         }
         meta.padding = hdr.shim.count[2:0] == 0 ? 0 : tags >> ((bit<8>) hdr.shim.count[2:0] << 1);
@@ -298,6 +305,7 @@ control Decompress(inout headers_t hdr, inout metadata_t meta) {
             classes = { one, two, three };
             ONCE(bytes, bytes_of(classes))
             ONCE(vectors, halved(vectors, bytes))
+            ONCE(vectors, quartered(vectors, bytes))
             ONCE(vectors, parted(vectors, bytes))
             vectors = vectors & kept_of(classes);
             NORMALISED(magnitudes, exponents, vectors, classes, limits)

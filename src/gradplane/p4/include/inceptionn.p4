@@ -194,37 +194,60 @@ words_t values_of(in words_t vectors, in words_t magnitudes, in words_t exponent
         | ((exponents & ((ones << 8) - ones)) << 23) | ((magnitudes & (EACH * 0x3FFF0000)) >> 7)));
 }
 
-// The vectors of eight words one after the other, from the highest bits on.
-words_t joined(in words_t vectors, in words_t bytes) {
+// The vectors of eight words one after the other, from the highest bits on, in three steps: in pairs,
+words_t paired(in words_t vectors, in words_t bytes) {
     words_t bits = bytes << 3;
     bit<64> a = (vectors[255:224] ++ 32w0) | ((vectors[223:192] ++ 32w0) >> bits[231:224]);
     bit<64> b = (vectors[191:160] ++ 32w0) | ((vectors[159:128] ++ 32w0) >> bits[167:160]);
     bit<64> c = (vectors[127:96] ++ 32w0) | ((vectors[95:64] ++ 32w0) >> bits[103:96]);
     bit<64> d = (vectors[63:32] ++ 32w0) | ((vectors[31:0] ++ 32w0) >> bits[39:32]);
-    bit<8> bits_a = bits[231:224] + bits[199:192];
-    bit<8> bits_c = bits[103:96] + bits[71:64];
-    bit<8> bits_ab = bits_a + bits[167:160] + bits[135:128];
-    bit<128> ab = (a | (b >> bits_a)) ++ (b << (64 - bits_a));
-    bit<128> cd = (c | (d >> bits_c)) ++ (d << (64 - bits_c));
-    return (ab | (cd >> bits_ab)) ++ (cd << (128 - bits_ab));
+    return a ++ b ++ c ++ d;
 }
 
-// The reverse, in two steps: first the last four words to the lower half.
+// in fours,
+words_t in_fours(in words_t pairs, in words_t bytes) {
+    words_t bits = bytes << 3;
+    bit<8> bits_a = bits[231:224] + bits[199:192];
+    bit<8> bits_c = bits[103:96] + bits[71:64];
+    bit<64> b = pairs[191:128];
+    bit<64> d = pairs[63:0];
+    return ((pairs[255:192] | (b >> bits_a)) ++ (b << (64 - bits_a)))
+        ++ ((pairs[127:64] | (d >> bits_c)) ++ (d << (64 - bits_c)));
+}
+
+// and all eight.
+words_t joined(in words_t fours, in words_t bytes) {
+    words_t bits = bytes << 3;
+    bit<8> before = bits[231:224] + bits[199:192] + bits[167:160] + bits[135:128];
+    bit<128> cd = fours[127:0];
+    return (fours[255:128] | (cd >> before)) ++ (cd << (128 - before));
+}
+
+// The reverse, in three steps: first the last four words to the lower half.
 words_t halved(in words_t vectors, in words_t bytes) {
     words_t bits = bytes << 3;
     bit<8> before = bits[231:224] + bits[199:192] + bits[167:160] + bits[135:128];
     return vectors[255:128] ++ ((vectors[255:128] << before) | (vectors[127:0] >> (128 - before)));
 }
 
-// Then each word to its place; bits below a word's vector are others'.
-words_t parted(in words_t halves, in words_t bytes) {
+// Then the last two of each four to the lower half of that half.
+words_t quartered(in words_t halves, in words_t bytes) {
     words_t bits = bytes << 3;
     bit<8> bits_a = bits[231:224] + bits[199:192];
     bit<8> bits_c = bits[103:96] + bits[71:64];
     bit<64> a = halves[255:192];
-    bit<64> b = (a << bits_a) | (halves[191:128] >> (64 - bits_a));
     bit<64> c = halves[127:64];
-    bit<64> d = (c << bits_c) | (halves[63:0] >> (64 - bits_c));
+    return a ++ ((a << bits_a) | (halves[191:128] >> (64 - bits_a)))
+        ++ c ++ ((c << bits_c) | (halves[63:0] >> (64 - bits_c)));
+}
+
+// Then each word to its place; bits below a word's vector are others'.
+words_t parted(in words_t quarters, in words_t bytes) {
+    words_t bits = bytes << 3;
+    bit<64> a = quarters[255:192];
+    bit<64> b = quarters[191:128];
+    bit<64> c = quarters[127:64];
+    bit<64> d = quarters[63:0];
     return a[63:32] ++ (a << bits[231:224])[63:32] ++ b[63:32] ++ (b << bits[167:160])[63:32]
         ++ c[63:32] ++ (c << bits[103:96])[63:32] ++ d[63:32] ++ (d << bits[39:32])[63:32];
 }

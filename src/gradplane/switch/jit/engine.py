@@ -41,7 +41,13 @@ from gradplane.switch.jit.value_transfer import Read, reader
 from gradplane.switch.runtime.control_messages import Digest, Fault, PacketIn
 from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
-from gradplane.switch.runtime.packet_passes import PASSES_A_PACKET, Arrival, Output, PassResult
+from gradplane.switch.runtime.packet_passes import (
+    PASSES_A_PACKET,
+    Arrival,
+    NativePass,
+    Output,
+    PassResult,
+)
 from gradplane.switch.runtime.shared_memory import LINE, block
 from gradplane.switch.runtime.state import State
 
@@ -135,6 +141,32 @@ class Engine:
         self._depart(_address(records), len(items))
         return self._result()
 
+    def native_pass(self) -> NativePass:
+        """Return what compiled code needs to run passes; it lives as long as the engine."""
+        cell = {name: 0 for name in ("now", "microseconds")}
+        first = self._native.address("state")
+        for name in (*cell, "sent", "out", "again", "messages", "waiting"):
+            at = self._at.get(name if name in cell else f"{name}:data")
+            cell[name] = 0 if at is None else first + 8 * at
+        return NativePass(
+            once=self._native.function_address("once"), start=self.state.start,
+            node_size=self._pipeline.node_size, meta_size=self._pipeline.meta_size,
+            cpu_port=-1 if self.cpu_port is None else self.cpu_port, **cell,
+        )  # fmt: skip
+
+    def begin_native_passes(self) -> None:
+        """Update native memory, before passes that compiled code runs."""
+        self._prepare()
+
+    def end_native_passes(self) -> None:
+        """Count the drops of passes that compiled code ran."""
+        self._count_drops()
+
+    def native_result(self) -> PassResult:
+        """Return the result of a pass that compiled code has just run, and report its messages."""
+        self._now = self.state.clock()
+        return self._result()
+
     def _result(self) -> PassResult:
         again = self._again()
         before = self.state.links.queues.waiting
@@ -146,6 +178,7 @@ class Engine:
         state = self.state
         self._now = now = state.clock()
         self._set("now", now)
+        self._set("nanoseconds", now - state.start)
         self._set("microseconds", (now - state.start) // 1000)
         self._set("logging", int(log.isEnabledFor(logging.INFO)))
         queues = state.links.queues
@@ -292,6 +325,7 @@ class Engine:
     def _share(self, externs: Externs) -> None:
         """Point native code to the state's memory."""
         state = self.state
+        self._set("cpu port", -1 if state.cpu_port is None else state.cpu_port)
         self._point(REGISTERS, state.register_memory)
         for counter in state.counters.values():
             self._point(counter_word(counter.name, "packets"), counter.packets)

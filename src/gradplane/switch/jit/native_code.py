@@ -36,8 +36,12 @@ class Native:
 
     def function(self, name: str, *types: Any) -> Any:
         """Return an exported function without result."""
-        address = self._engine.get_function_address(name)
-        return ctypes.CFUNCTYPE(None, *types)(address)
+        return ctypes.CFUNCTYPE(None, *types)(self.function_address(name))
+
+    def function_address(self, name: str) -> int:
+        """Return the address of an exported function."""
+        found: int = self._engine.get_function_address(name)
+        return found
 
     def address(self, name: str) -> int:
         """Return the address of an exported variable."""

@@ -44,6 +44,34 @@ class PassResult:
     waiting: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class NativePass:
+    """How other compiled code runs passes of a switch, and finds what they give.
+
+    once: the address of void once(ptr data, i64 size, i64 port, i64 kind, ptr meta, i64 passes),
+    which runs one pass; meta is null for a packet from a port. now, microseconds: addresses of the
+    words with the clock's time in ns and the time since `start` in us, to be set before a pass; 0
+    where the program does not read them. sent, out, again, messages, waiting: addresses of
+    vectors, (address, length, capacity) in 8-byte words (`jit/entry_points.py`), to be emptied
+    after a pass. node_size, meta_size: bytes of a node in `again` and of its metadata. cpu_port: -1
+    for none. Packets to that port, messages and packets that wait in queues need
+    `Switch.native_result`.
+    """
+
+    once: int
+    now: int
+    microseconds: int
+    sent: int
+    out: int
+    again: int
+    messages: int
+    waiting: int
+    start: int
+    node_size: int
+    meta_size: int
+    cpu_port: int
+
+
 def no_such_group(groups: int) -> str:
     """Return the reason of a drop: a multicast group beyond those that can exist."""
     return f"multicast group of {groups} or more"

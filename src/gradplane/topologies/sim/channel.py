@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Generic, TypeVar
 
-from gradplane.topologies.sim.events import EventQueue
+from gradplane.topologies.sim.events import Events
 
 NS = 10**9
 T = TypeVar("T")
@@ -22,7 +22,7 @@ class Channel(Generic[T]):
 
     def __init__(
         self,
-        events: EventQueue,
+        events: Events,
         rate: int | None,
         delay: int,
         limit: int,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Protocol
 
 
 @dataclass(order=True, slots=True)
@@ -18,6 +19,20 @@ class SimEvent:
     def cancel(self) -> None:
         """Cancel the call; no effect after it."""
         self.callback = None
+
+
+class Events(Protocol):
+    """Scheduled calls under virtual time, as in EventQueue."""
+
+    @property
+    def now(self) -> int:
+        """The time of the current call, ns."""
+
+    def at(self, time: int, callback: Callable[[], None]) -> SimEvent:
+        """Schedule a call."""
+
+    def clear(self) -> None:
+        """Cancel all calls."""
 
 
 class EventQueue:

@@ -48,12 +48,8 @@ class UdpDatagram:
 
 def build(source: Address, to: Address, payload: bytes, tos: int = 0) -> bytes:
     """Build the frame of a datagram, with checksums. Raises NetworkError beyond the MTU."""
+    check_size(len(payload))
     length = HEADERS - 14 + len(payload)
-    if length > MTU:
-        raise NetworkError(
-            f"a datagram of {len(payload)} bytes makes an IP packet of {length}: the MTU is {MTU},"
-            f" send {MTU - HEADERS + 14} bytes or fewer"
-        )
     source_ip, ip = socket.inet_aton(source.ip), socket.inet_aton(to.ip)
     fields = (0x45, tos, length, 0, _DONT_FRAGMENT, _TTL, _PROTOCOL_UDP)
     checksum = internet_checksum(_IPV4.pack(*fields, 0, source_ip, ip))
@@ -70,6 +66,16 @@ def build(source: Address, to: Address, payload: bytes, tos: int = 0) -> bytes:
             payload,
         )
     )
+
+
+def check_size(payload: int) -> None:
+    """Raise NetworkError for a datagram with so many bytes if it is beyond the MTU."""
+    length = HEADERS - 14 + payload
+    if length > MTU:
+        raise NetworkError(
+            f"a datagram of {payload} bytes makes an IP packet of {length}: the MTU is {MTU},"
+            f" send {MTU - HEADERS + 14} bytes or fewer"
+        )
 
 
 def parse(frame: bytes, mac: str) -> UdpDatagram:

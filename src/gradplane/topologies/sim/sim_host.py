@@ -12,7 +12,7 @@ from gradplane.hosts.wire.payloads import Payloads
 from gradplane.topologies import description
 from gradplane.topologies.network import OnRecord
 from gradplane.topologies.sim import frames
-from gradplane.topologies.sim.events import EventQueue, SimEvent
+from gradplane.topologies.sim.events import Events, SimEvent
 from gradplane.topologies.topology_errors import NetworkError
 
 Receive = Callable[[int, str, int, Payloads], None]  # (local port, ip, source port, payloads)
@@ -46,12 +46,16 @@ class HostStack:
 
     def send(self, send: Send) -> None:
         """Put datagrams on the link. Raises NetworkError for an address that no host has."""
-        if send.ip not in self._arp:
-            raise NetworkError(f"{self._host.name} sends to {send.ip}, which no host has")
         source = frames.Address(self._host.mac, self._host.ip, send.source_port)
-        to = frames.Address(self._arp[send.ip], send.ip, send.port)
+        to = frames.Address(self.mac_of(send.ip), send.ip, send.port)
         for payload in send.payloads:
             self._transmit(frames.build(source, to, payload, send.tos))
+
+    def mac_of(self, ip: str) -> str:
+        """Return the MAC address of a peer. Raises NetworkError for an address that no host has."""
+        if ip not in self._arp:
+            raise NetworkError(f"{self._host.name} sends to {ip}, which no host has")
+        return self._arp[ip]
 
     def receive(self, frame: bytes) -> None:
         """Deliver the datagram of a frame from the link, or count why it is dropped."""
@@ -74,7 +78,7 @@ class SimEnvironment:
     granularity = 0
     """Virtual time is exact."""
 
-    def __init__(self, events: EventQueue, stack: HostStack, on_record: OnRecord) -> None:
+    def __init__(self, events: Events, stack: HostStack, on_record: OnRecord) -> None:
         self._events, self._stack, self._on_record = events, stack, on_record
         self._origin = events.now
 
@@ -92,10 +96,13 @@ class SimEnvironment:
 
     def record(self, kind: str, **fields: Any) -> None:
         """Pass on a record as a log file would hold it, converted to JSON's kinds of values."""
-        line = json.dumps({"kind": kind} | fields, default=_plain)
-        self._on_record(json.loads(line))
+        self._on_record({"kind": kind} | {name: _plain(value) for name, value in fields.items()})
 
 
 def _plain(value: Any) -> Any:
-    """Convert a NumPy value for JSON."""
-    return value.tolist()
+    """Return a value as it is after it was written as JSON and read again."""
+    return value if type(value) in _SAME else json.loads(_ENCODER.encode(value))
+
+
+_SAME = (int, str, float, bool, type(None))
+_ENCODER = json.JSONEncoder(default=lambda value: value.tolist())  # NumPy's

@@ -7,22 +7,23 @@ stands still while the control plane works. Equal configurations give equal runs
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 
+from gradplane._suggestions import quoted
 from gradplane.hosts.config import HostConfig
 from gradplane.hosts.drivers.host import Host
 from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.network import LinkCounters, OnRecord, SwitchConfig, check_hosts
-from gradplane.topologies.sim.channel import NS, Channel
-from gradplane.topologies.sim.events import EventQueue
-from gradplane.topologies.sim.sim_host import HostStack, SimEnvironment
-from gradplane.topologies.sim.sim_switch import SimSwitch, compiled
+from gradplane.topologies.sim.channel import NS
+from gradplane.topologies.sim.fabric import Fabric, Receiver
+from gradplane.topologies.sim.reference_fabric import ReferenceFabric
+from gradplane.topologies.sim.sim_host import SimEnvironment
+from gradplane.topologies.sim.sim_switch import compiled
 from gradplane.topologies.topology_errors import NetworkError
 
-Deliver = Callable[[bytes], None]
+SIMULATORS = ("compiled", "reference")
 
 
 @dataclass(frozen=True)
@@ -39,55 +40,46 @@ class _Program:
 
 
 class SimNetwork:
-    """The simulated `Network`. Its program is compiled when it is entered."""
+    """The simulated `Network`. Its program is compiled when it is entered.
 
-    def __init__(self, topology: Topology, config: SwitchConfig) -> None:
+    simulator: "compiled", or "reference" for the event loop in Python, which gives the same run.
+    Captures and the interpreter need the reference and get it. Raises NetworkError for another.
+    """
+
+    def __init__(
+        self, topology: Topology, config: SwitchConfig, simulator: str = "compiled"
+    ) -> None:
+        if simulator not in SIMULATORS:
+            known = " or ".join(map(quoted, SIMULATORS))
+            raise NetworkError(f"simulator must be {known}, got {quoted(simulator)}")
         self.topology = topology
         self._config = config
-        self._events = EventQueue()
+        python = config.pcap is not None or config.engine != "jit"
+        self._simulator = "reference" if python else simulator
         self._exit = ExitStack()
-        self._stacks: dict[str, HostStack] = {}
-        self._switches: dict[str, SimSwitch] = {}
-        self._channels: dict[tuple[str, int], Channel[bytes]] = {}  # by the end that sends
+        self._fabric: Fabric
 
     def __enter__(self) -> SimNetwork:
         with ExitStack() as on_failure:
-            self._build(on_failure)
+            self._fabric = self._build(on_failure)
             self._exit = on_failure.pop_all()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._exit.close()
 
-    def _build(self, started: ExitStack) -> None:
-        arp = self.topology.arp
-        for host in self.topology.hosts:
-            self._stacks[host.name] = HostStack(host, arp, partial(self._transmit, host.name, 0))
-        config, program = self._config, compiled(self._config)
-        for switch in self.topology.switches:
-            ports = self.topology.ports(switch.name)
-            transmit = partial(self._transmit, switch.name)
-            simulated = SimSwitch(switch.name, ports, config, program, self._events, transmit)
-            self._switches[switch.name] = started.enter_context(simulated)
-        for link in self.topology.links:
-            self._channels[link.a, link.a_port] = self._channel(link, link.b, link.b_port)
-            self._channels[link.b, link.b_port] = self._channel(link, link.a, link.a_port)
+    def _build(self, started: ExitStack) -> Fabric:
+        program = compiled(self._config)
+        if self._simulator == "reference":
+            return ReferenceFabric(self.topology, self._config, program, started)
+        from gradplane.topologies.sim.compiled_fabric import CompiledFabric
 
-    def _channel(self, link: Link, node: str, port: int) -> Channel[bytes]:
-        return Channel(self._events, link.rate, link.delay, link.queue, self._receiver(node, port))
-
-    def _receiver(self, node: str, port: int) -> Deliver:
-        if node in self._stacks:
-            return self._stacks[node].receive
-        return partial(self._switches[node].receive, port)
-
-    def _transmit(self, node: str, port: int, frame: bytes) -> None:
-        self._channels[node, port].send(frame, len(frame))
+        return CompiledFabric(self.topology, self._config, program, started)
 
     @property
     def switch_addresses(self) -> Mapping[str, str]:
         """See Network."""
-        return {name: switch.address for name, switch in self._switches.items()}
+        return {name: switch.address for name, switch in self._fabric.switches.items()}
 
     def run(
         self, hosts: Sequence[HostConfig], on_record: OnRecord, deadline: float | None = None
@@ -95,23 +87,25 @@ class SimNetwork:
         """See Network; the deadline is in virtual seconds."""
         check_hosts(self.topology, hosts)
         programs = [self._program(config, on_record) for config in hosts]
-        until = None if deadline is None else self._events.now + round(deadline * NS)
+        until = None if deadline is None else self._fabric.events.now + round(deadline * NS)
         try:
+            self._fabric.set_receivers(_receivers(programs, hosts))
             for program in programs:
                 program.host.start()
             self._run_to_end(programs, until)
             for program in programs:
                 program.end()
         finally:
-            self._events.clear()
-            for stack in self._stacks.values():
+            self._fabric.set_receivers([])
+            self._fabric.events.clear()
+            for stack in self._fabric.stacks.values():
                 stack.close()
-            for switch in self._switches.values():
+            for switch in self._fabric.switches.values():
                 switch.clear()
 
     def _program(self, config: HostConfig, on_record: OnRecord) -> _Program:
-        stack = self._stacks[config.name]
-        environment = SimEnvironment(self._events, stack, on_record)
+        stack = self._fabric.stacks[config.name]
+        environment = SimEnvironment(self._fabric.events, stack, on_record)
         host = Host(config, environment)
         for port in host.ports:
             stack.listen(port, host.receive)
@@ -123,14 +117,16 @@ class SimNetwork:
             if waiting[-1].host.finished:
                 waiting.pop()
                 continue
-            if not self._events.step():
+            if not self._fabric.step(until):
                 raise self._unfinished("no events are left", waiting)
-            if until is not None and self._events.now > until:
+            if until is not None and self._fabric.events.now > until:
                 raise self._unfinished("the deadline has passed", waiting)
 
     def _unfinished(self, what: str, programs: Sequence[_Program]) -> NetworkError:
         names = ", ".join(program.name for program in programs if not program.host.finished)
-        return NetworkError(f"{what} at {self._events.now / NS:.6f} s, not finished: {names}")
+        return NetworkError(
+            f"{what} at {self._fabric.events.now / NS:.6f} s, not finished: {names}"
+        )
 
     def link_counters(self) -> list[LinkCounters]:
         """See Network."""
@@ -142,10 +138,23 @@ class SimNetwork:
 
     def _sent(self, node: str, port: int) -> tuple[int, int, int]:
         """Return frames, bytes and drops of a link's end, those in the queue before it included."""
-        channel = self._channels[node, port]
-        before = self._switches[node].queue_dropped(port) if node in self._switches else 0
-        return channel.packets, channel.bytes, channel.dropped + before
+        packets, sent, dropped = self._fabric.sent(node, port)
+        switch = self._fabric.switches.get(node)
+        before = 0 if switch is None else switch.queue_dropped(port)
+        return packets, sent, dropped + before
 
     def cli(self) -> None:
         """Raise NetworkError: Mininet's prompt needs Mininet's hosts."""
         raise NetworkError("the simulated network has no prompt: use --net mininet for --cli")
+
+
+def _receivers(programs: Sequence[_Program], configs: Sequence[HostConfig]) -> list[Receiver]:
+    """Return the ports whose ordinary packets kernels take."""
+    found = []
+    for program, config in zip(programs, configs, strict=True):
+        for port in program.host.ports:
+            fast = program.host.fast_results(port)
+            if fast is not None:
+                peer = config.job.aggregator
+                found.append(Receiver(program.name, port, peer, fast.address))
+    return found

@@ -19,7 +19,7 @@ from gradplane.switch.switch import Recirculated, Switch
 from gradplane.topologies.description import QUEUE, Link
 from gradplane.topologies.network import SwitchConfig
 from gradplane.topologies.sim.channel import Channel
-from gradplane.topologies.sim.events import EventQueue, SimEvent
+from gradplane.topologies.sim.events import Events, SimEvent
 
 Transmit = Callable[[int, bytes], None]
 
@@ -48,7 +48,7 @@ class SimSwitch:
         ports: Mapping[int, Link],
         config: SwitchConfig,
         program: ir.Program,
-        events: EventQueue,
+        events: Events,
         transmit: Transmit,
     ) -> None:
         self._name, self._ports, self._config = name, dict(ports), config
@@ -119,18 +119,20 @@ class SimSwitch:
         self._pass(port, frame)
 
     def _pass(self, port: int, frame: bytes | Recirculated) -> None:
-        """Run one pass through the program, which is loaded before the server starts."""
+        """Run one pass through the program."""
+        self._send(*self._running().run_once(port, frame))
+        self._await_departure()
+
+    def _running(self) -> Switch:
+        """Return the switch that runs now: a program is loaded before the server starts."""
         pipeline = self._device.pipeline
         assert pipeline is not None and isinstance(pipeline.switch, Switch)
-        self._send(*pipeline.switch.run_once(port, frame))
-        self._await_departure()
+        return pipeline.switch
 
     def _depart(self) -> None:
         """Run egress of the frames whose queues let them go."""
-        pipeline = self._device.pipeline
-        assert pipeline is not None and isinstance(pipeline.switch, Switch)
         self._departure = None
-        self._send(*pipeline.switch.poll_once())
+        self._send(*self._running().poll_once())
         self._await_departure()
 
     def _await_departure(self) -> None:

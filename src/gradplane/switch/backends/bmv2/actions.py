@@ -97,7 +97,7 @@ class Primitives:
             jump, label = idle[0]
             at = where[id(jump)]
             del self._list[at]
-            self._jumps.remove(idle[0])
+            self._jumps = [other for other in self._jumps if other[0] is not jump]
             for other in {id(label): label for label in labels}.values():
                 if other.at is not None and other.at > at:
                     other.at -= 1

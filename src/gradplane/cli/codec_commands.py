@@ -1,0 +1,88 @@
+"""Commands on codecs, and the planner that chooses among them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gradplane.cli.options import make_console, say
+
+commands = typer.Typer()
+codec_commands = typer.Typer(help="Compression codecs: list them, or measure them.")
+commands.add_typer(codec_commands, name="codecs")
+
+
+@codec_commands.callback(invoke_without_command=True)
+def codecs(context: typer.Context) -> None:
+    """List the codecs with their parameters, or measure them."""
+    if context.invoked_subcommand is None:
+        list_codecs()
+
+
+@codec_commands.command("list")
+def list_codecs() -> None:
+    """List the codecs with their parameters."""
+    from gradplane.cli import output_tables
+
+    make_console().print(output_tables.codecs())
+
+
+@codec_commands.command()
+def bench(
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="NAME", help="All codecs by default")
+    ] = None,
+    values: Annotated[int, typer.Option(metavar="N", min=1, help="Length of the vector")] = 1 << 20,
+    seed: Annotated[int, typer.Option(metavar="N", min=0)] = 1,
+    profile: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="Of one codec: for `gradplane plan`")
+    ] = None,
+) -> None:
+    """Measure speed, ratio and error on normal, lognormal and recorded real gradients."""
+    from gradplane.cli import output_tables
+
+    if profile is not None:
+        from gradplane.planner.profile import profile as measured
+
+        if names is None or len(names) != 1:
+            raise typer.BadParameter("give one codec", param_hint="--profile")
+        profile.write_text(measured(names[0]), "utf-8")
+        say(make_console(), f"profile: {profile}")
+        return
+    make_console().print(output_tables.bench(names, values, seed))
+
+
+@commands.command()
+def plan(
+    model: Annotated[
+        str, typer.Argument(metavar="MODEL.toml", show_default=False, help="Or a shipped one")
+    ],
+    system: Annotated[str, typer.Option(metavar="SYSTEM.toml", help="A file, or a shipped one")],
+    codec: Annotated[str, typer.Option(metavar="NAME", help="A file, or a shipped one")],
+    constraints: Annotated[
+        list[str], typer.Option("--constraint", metavar="RULE", help="compressions<=1, device=gpu")
+    ] = [],  # noqa: B006
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="For plan.json and plan.html; it must not exist"),
+    ] = None,
+    tree: Annotated[bool, typer.Option("--tree", help="Draw the tree of options instead")] = False,
+) -> None:
+    """Choose for each tensor of a model whether, where and how to compress it."""
+    from gradplane.cli import plan_tables
+    from gradplane.planner.page import page
+    from gradplane.planner.plan import make, options
+
+    console = make_console()
+    if tree:
+        say(console, options(codec, system, constraints))
+        return
+    if out is not None and out.exists():
+        raise typer.BadParameter(f"{out} exists: choose another folder", param_hint="--out")
+    made = make(model, codec, system, constraints)
+    console.print(plan_tables.plan(made))
+    if out is not None:
+        out.mkdir(parents=True)
+        (out / "plan.json").write_text(made.to_json(), "utf-8")
+        (out / "plan.html").write_text(page(made), "utf-8")
+        say(console, f"plan: {out / 'plan.json'}\npage: {out / 'plan.html'}")

@@ -1,0 +1,279 @@
+"""Commands on experiments and run folders: run, replay, sweep, compare, report."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gradplane.cli.options import (
+    Accuracy,
+    Out,
+    Seed,
+    Settings,
+    check_network,
+    fail,
+    make_console,
+    say,
+    stoppable,
+)
+
+commands = typer.Typer()
+
+
+@commands.command()
+def run(
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+        ),
+    ] = None,
+    net: Annotated[
+        str | None, typer.Option(metavar="mininet|sim", help="Default: mininet where possible")
+    ] = None,
+    out: Out = None,
+    seed: Seed = None,
+    settings: Settings = [],  # noqa: B006  (typer copies it)
+    target_accuracy: Accuracy = None,
+    cli: Annotated[bool, typer.Option("--cli", help="Open Mininet's prompt first")] = False,
+    resume: Annotated[
+        Path | None, typer.Option(metavar="RUN_DIR", help="Finish a run that was stopped")
+    ] = None,
+) -> None:
+    """Run an experiment, or a study, and write its run folder; or finish a stopped run."""
+    from gradplane.cli import output_tables
+    from gradplane.runner import run_experiment
+    from gradplane.studies import launch
+
+    check_network(net)
+    if resume is not None:
+        if experiment or out or settings or cli or (seed, target_accuracy) != (None, None):
+            raise typer.BadParameter("the folder has the whole experiment", param_hint="--resume")
+        with stoppable():
+            summary = run_experiment.resume(resume, net=net, console=True)
+    elif experiment is None:
+        raise typer.BadParameter("give EXPERIMENT.toml, or --resume RUN_DIR")
+    elif launch.is_study(experiment):
+        if target_accuracy is not None:
+            hint = "--target-accuracy"
+            raise typer.BadParameter("a study has its own result: omit it", param_hint=hint)
+        _run_study(experiment, out, net, seed, settings, cli)
+        return
+    else:
+        if target_accuracy is not None:
+            settings = [*settings, f"output.target_accuracy={target_accuracy}"]
+        with stoppable():
+            summary = run_experiment.run(
+                experiment, out, net=net, settings=settings, seed=seed, cli=cli, console=True
+            )
+    console = make_console()
+    console.print(output_tables.results(summary))
+    say(console, f"report: {summary.report}")
+
+
+def _run_study(
+    path: Path, out: Path | None, net: str | None, seed: int | None, settings: list[str], cli: bool
+) -> None:
+    from gradplane.cli import output_tables
+    from gradplane.studies import launch
+
+    if net or cli:
+        hint = "--net" if net else "--cli"
+        raise typer.BadParameter("a study has no network: omit it", param_hint=hint)
+    console = make_console()
+    with console.status("computing"):
+        done = launch.run(path, out, settings=settings, seed=seed)
+    console.print(output_tables.study(done.outcome))
+    say(console, f"report: {done.report}")
+
+
+@commands.command()
+def experiments(
+    copy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Write a copy of one, to edit it")
+    ] = None,
+    destination: Annotated[
+        Path | None, typer.Argument(metavar="DEST", help="With --copy: a file or a folder")
+    ] = None,
+) -> None:
+    """List the shipped experiments; `gradplane run NAME` runs one."""
+    from gradplane.cli import output_tables
+    from gradplane.experiment import shipped
+
+    if copy is not None:
+        say(make_console(), str(shipped.copy(copy, destination)))
+        return
+    if destination is not None:
+        raise typer.BadParameter("only with --copy NAME", param_hint="DEST")
+    make_console().print(output_tables.experiments())
+
+
+@commands.command()
+def replay(
+    folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
+    settings: Settings = [],  # noqa: B006
+    out: Out = None,
+    net: Annotated[
+        str | None, typer.Option(metavar="mininet|sim", help="With --set: the network; default sim")
+    ] = None,
+) -> None:
+    """Re-enact a run bit for bit; with --set, its losses under a changed experiment."""
+    from gradplane.cli import output_tables
+    from gradplane.records.summary import Summary
+    from gradplane.replayer import replay_run
+
+    if net is not None and not settings:
+        raise typer.BadParameter("only with --set", param_hint="--net")
+    check_network(net)
+    console = make_console()
+    if settings:
+        result = replay_run.replay(folder, settings, out=out, net=net, console=True)
+    else:
+        with console.status("replaying") as status:
+            result = replay_run.replay(
+                folder, on_round=lambda n: status.update(f"replaying: round {n}")
+            )
+    if isinstance(result, Summary):
+        console.print(output_tables.results(result))
+        say(console, f"report: {result.report}")
+        return
+    say(console, result.text())
+    if not result.equal:
+        raise typer.Exit(1)
+
+
+@commands.command()
+def sweep(
+    experiment: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="EXPERIMENT.toml", show_default=False, help="A file, or a shipped one's name"
+        ),
+    ] = None,
+    over: Annotated[
+        list[str],
+        typer.Option(
+            metavar="KEY=V1,V2,...", help="A key and the values it takes; may be repeated"
+        ),
+    ] = [],  # noqa: B006
+    seeds: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Runs of each point, under successive seeds"),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("-o", "--out", metavar="DIR", help="The sweep's folder; it must not exist"),
+    ] = None,
+    net: Annotated[str | None, typer.Option(metavar="mininet|sim", help="Default: sim")] = None,
+    settings: Settings = [],  # noqa: B006
+    target_accuracy: Accuracy = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="tcp://HOST:PORT", help="A Dask scheduler; default: this machine"),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=1, help="Local processes; default: one for each core"),
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Continue the sweep in the folder -o")
+    ] = False,
+) -> None:
+    """Run an experiment at every point of a grid and under several seeds; write one table."""
+    from gradplane.cli import output_tables
+    from gradplane.sweeps import sweep as sweeping
+
+    check_network(net)
+    console = make_console()
+    asked = sweeping.SweepRequest(
+        experiment, over, out, seeds, net, settings, target_accuracy, cluster, workers, resume
+    )
+    with stoppable():
+        done = sweeping.carry_out(asked, console)
+    console.print(output_tables.sweep(done.results))
+    say(console, f"report: {done.folder.path / 'report.html'}")
+    if done.failures:
+        runs = len(done.folder.plan.runs)
+        lines = [f"{len(done.failures)} of {runs} runs failed:"]
+        lines += [f"  {name}: {text}" for name, text in done.failures.items()]
+        lines.append(f"gradplane sweep --resume -o {done.folder.path} runs them again")
+        fail("\n".join(lines))
+
+
+@commands.command("compare-targets")
+def compare_targets(
+    experiment: Annotated[
+        Path, typer.Argument(metavar="EXPERIMENT.toml", show_default=False, help="Or its name")
+    ],
+    targets: Annotated[
+        str, typer.Option(metavar="A,B", help="Files in controller/targets/")
+    ] = "embedded,bmv2",
+    net: Annotated[str | None, typer.Option(metavar="mininet|sim")] = None,
+    out: Out = None,
+    seed: Seed = None,
+    settings: Settings = [],  # noqa: B006
+) -> None:
+    """Run an experiment on several switches; print the first difference, or that there is none."""
+    from gradplane.replayer import compare_targets as comparing
+
+    check_network(net)
+    with stoppable():
+        result = comparing.compare(
+            experiment,
+            targets.split(","),
+            out,
+            net=net,
+            settings=settings,
+            seed=seed,
+            console=True,
+        )
+    say(make_console(), result.text())
+    if not result.equal:
+        raise typer.Exit(1)
+
+
+@commands.command()
+def report(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN_DIR", show_default=False)],
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="The HTML file to write")] = None,
+) -> None:
+    """Write the report of a run, a study or a sweep, or the comparison of several runs."""
+    from gradplane.report import page as reports
+    from gradplane.studies import launch
+    from gradplane.sweeps.plan_file import is_sweep
+
+    studies = [folder for folder in folders if launch.is_folder(folder)]
+    sweeps = [folder for folder in folders if is_sweep(folder)]
+    if (studies or sweeps) and len(folders) > 1:
+        kind = "study" if studies else "sweep"
+        raise typer.BadParameter(
+            f"{[*studies, *sweeps][0]} is a {kind}'s folder, and only runs are compared: give it"
+            " alone",
+            param_hint="RUN_DIR",
+        )
+    if sweeps:
+        from gradplane.sweeps.sweep import write_report
+
+        say(make_console(), f"report: {write_report(sweeps[0], out)}")
+        return
+    if studies:
+        say(make_console(), f"report: {launch.write_report(studies[0], out)}")
+        return
+    say(make_console(), f"report: {reports.write(folders, out)}")
+
+
+@commands.command()
+def records(
+    folder: Annotated[Path, typer.Argument(metavar="RUN_DIR", show_default=False)],
+    kind: Annotated[
+        str, typer.Option(metavar="arrival|norm|stall|epoch|verdict", help="Which records")
+    ] = "arrival",
+) -> None:
+    """Print a run's records as CSV, a line a packet."""
+    from gradplane.cli import record_lines
+
+    if kind not in record_lines.KINDS:
+        known = ", ".join(record_lines.KINDS)
+        raise typer.BadParameter(f"{kind!r}: it must be one of {known}", param_hint="--kind")
+    record_lines.write(folder, kind, sys.stdout)

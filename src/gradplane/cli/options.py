@@ -1,0 +1,96 @@
+"""Options that several commands share, and what each command does with the terminal."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from gradplane.switch.daemon.clients import ClientTls
+
+Settings = Annotated[
+    list[str], typer.Option("--set", metavar="KEY=VALUE", help="Override a key: job.quorum=3")
+]
+Out = Annotated[Path | None, typer.Option(metavar="DIR", help="The run folder; it must not exist")]
+Seed = Annotated[
+    int | None, typer.Option(metavar="N", min=0, help="Replaces the experiment's seeds")
+]
+Accuracy = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, metavar="X", help="Note when the test accuracy reaches X, as 0.95"),
+]
+Includes = Annotated[list[Path], typer.Option("-I", metavar="DIR", help="Folder of includes")]
+Defines = Annotated[list[str], typer.Option("-D", metavar="NAME[=VALUE]", help="Define a macro")]
+Externs = Annotated[
+    Path | None, typer.Option(metavar="FILE.py", help="Implements user-defined externs")
+]
+Program = Annotated[Path, typer.Argument(metavar="FILE.p4", show_default=False)]
+Cacert = Annotated[
+    Path | None, typer.Option(metavar="PEM", help="TLS: the authority of the switch's certificate")
+]
+Cert = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: your certificate")]
+Key = Annotated[Path | None, typer.Option(metavar="PEM", help="TLS: its private key")]
+
+
+def fail(message: str) -> None:
+    print(message if "\n" in message else f"gradplane: {message}", file=sys.stderr)
+    sys.exit(1)
+
+
+def notes(error: BaseException) -> list[str]:
+    """Return the notes that were added to an error."""
+    return list(getattr(error, "__notes__", ()))
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """Print where the records are if the run inside is stopped by Ctrl-C or SIGTERM."""
+
+    def stop(number: int, frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    except (KeyboardInterrupt, SystemExit) as error:
+        status = error.code if isinstance(error, SystemExit) else 128 + signal.SIGINT
+        print("\n".join(["gradplane: stopped", *notes(error)]), file=sys.stderr)
+        raise typer.Exit(int(status or 0)) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def check_network(net: str | None) -> None:
+    from gradplane.runner.run_experiment import NETWORKS
+
+    if net not in (None, *NETWORKS):
+        raise typer.BadParameter(f"use {' or '.join(NETWORKS)}", param_hint="--net")
+
+
+def tls_files(cacert: Path | None, cert: Path | None, key: Path | None) -> "ClientTls | None":
+    from gradplane.switch.daemon.clients import ClientTls
+
+    if cacert is None:
+        if cert is not None or key is not None:
+            raise typer.BadParameter("TLS needs it", param_hint="--cacert")
+        return None
+    if (cert is None) != (key is None):
+        raise typer.BadParameter("give both or none", param_hint="--cert, --key")
+    return ClientTls(cacert, cert, key)
+
+
+def make_console() -> "Console":
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def say(console: "Console", text: str) -> None:
+    """Print text without wrapping its lines."""
+    console.print(text, soft_wrap=True, markup=False)

@@ -1,0 +1,259 @@
+"""Commands on P4 programs: check, compile, trace, test, and compare switches."""
+
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gradplane.cli.options import (
+    Cacert,
+    Cert,
+    Defines,
+    Externs,
+    Includes,
+    Key,
+    Program,
+    make_console,
+    tls_files,
+)
+
+if TYPE_CHECKING:
+    from gradplane.switch.daemon.clients import ClientTls
+
+commands = typer.Typer()
+p4_commands = typer.Typer(
+    help="P4_16 programs: check them, or show what they contain.", no_args_is_help=True
+)
+commands.add_typer(p4_commands, name="p4")
+
+
+@p4_commands.command()
+def check(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    strict: Annotated[bool, typer.Option("--strict", help="Warnings are errors")] = False,
+) -> None:
+    """Compile a program, for any architecture, and report its errors and warnings."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch.arch.registry import why_not
+    from gradplane.switch.interp.user_externs import needed
+
+    compiled = programs.compiled(program, include, define, library=True)
+    for warning in compiled.warnings:
+        print(warning.render(compiled.reporter.lines), file=sys.stderr)
+    no_run = why_not(compiled.program)
+    if no_run:
+        place = compiled.program.package.span
+        print(f"{place}: warning: {no_run}: only checked, it cannot run here", file=sys.stderr)
+    else:
+        programs.check(compiled)
+        note = needed(compiled.program)
+        if note is not None:
+            print(note.render({}), file=sys.stderr)
+    if strict and compiled.warnings:
+        raise typer.Exit(1)
+    print(f"{program}: ok")
+
+
+@p4_commands.command()
+def info(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    summary: Annotated[bool, typer.Option("--summary", help="As tables")] = False,
+) -> None:
+    """Print a program's P4Info, or a summary of what a controller finds in it."""
+    from gradplane.cli import output_tables
+    from gradplane.experiment import p4_programs as programs
+
+    compiled = programs.compiled(program, include, define)
+    programs.check(compiled)
+    if summary:
+        make_console().print(output_tables.program(compiled.program))
+    else:
+        print(programs.p4info(compiled.program), end="")
+
+
+@p4_commands.command("compile")
+def compile_for(
+    program: Program,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write")
+    ],
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    target: Annotated[str, typer.Option(metavar="bmv2", help="The switch to compile for")] = "bmv2",
+    p4info: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the P4Info (text) there")
+    ] = None,
+    arch: Annotated[
+        str | None, typer.Option(metavar="v1model", help="Refuse a program of another architecture")
+    ] = None,
+) -> None:
+    """Compile a program for another switch: for BMv2, the JSON that simple_switch loads."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch import backends
+
+    if target not in backends.names():
+        allowed = " or ".join(backends.names())
+        raise typer.BadParameter(f'"{target}": use {allowed}', param_hint="--target")
+    macros = [f"{name}={value}" for name, value in backends.macros(target).items()]
+    compiled = programs.compiled(program, include, [*macros, *define])
+    for warning in compiled.warnings:
+        print(warning.render(compiled.reporter.lines), file=sys.stderr)
+    text = programs.compiled_for(target, compiled, arch)
+    if p4info is not None:
+        p4info.write_text(programs.p4info(compiled.program, target), "utf-8")
+    output.write_text(text, "utf-8")
+
+
+@p4_commands.command()
+def ir(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    prepared: Annotated[
+        bool, typer.Option("--prepared", help="As prepared by its architecture")
+    ] = False,
+) -> None:
+    """Print a program's intermediate representation, one statement per line."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.switch.ir.printer import program_text
+
+    compiled = programs.compiled(program, include, define, library=not prepared)
+    if prepared:
+        programs.check(compiled)
+    print(program_text(compiled.program, spaced=True), end="")
+
+
+@p4_commands.command()
+def config(
+    program: Program,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+) -> None:
+    """Print a program with its includes as JSON, to push in place of BMv2's compiled JSON."""
+    from gradplane.experiment import p4_programs as programs
+
+    print(programs.config(program, include, define))
+
+
+@commands.command()
+def trace(
+    program: Annotated[Path | None, typer.Argument(metavar="FILE.p4", show_default=False)] = None,
+    packet: Annotated[
+        str | None, typer.Option(metavar="HEX", help="The packet, from Ethernet on")
+    ] = None,
+    at: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Trace packets of a running switch")
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="The ingress port; default 1, with --at any"),
+    ] = None,
+    where: Annotated[
+        str | None, typer.Option(metavar="P4", help="With --at: hdr.ipv4.dst == 10.0.0.5")
+    ] = None,
+    count: Annotated[
+        int | None,
+        typer.Option("--next", metavar="N", min=1, help="With --at: end after this many"),
+    ] = None,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
+    externs: Externs = None,
+    cacert: Cacert = None,
+    cert: Cert = None,
+    key: Key = None,
+) -> None:
+    """Trace a packet step by step, or the packets of a running switch."""
+    if at is not None:
+        if program is not None or packet is not None or externs is not None:
+            raise typer.BadParameter(
+                "only without a program, packet and externs", param_hint="--at"
+            )
+        _trace_live(at, port, where, count, json, tls_files(cacert, cert, key))
+        return
+    if cacert is not None:
+        raise typer.BadParameter("only with --at", param_hint="--cacert")
+    if program is None or packet is None:
+        raise typer.BadParameter("give FILE.p4 and --packet HEX, or --at HOST:PORT")
+    if where is not None or count is not None:
+        raise typer.BadParameter("only with --at", param_hint="--where, --next")
+    from gradplane.experiment import p4_programs as programs
+
+    try:
+        data = bytes.fromhex(packet)
+    except ValueError as error:
+        raise typer.BadParameter(f"not hexadecimal: {error}", param_hint="--packet") from None
+    number = 1 if port is None else port
+    print(programs.trace(program, include, define, number, data, json, externs), end="")
+
+
+def _trace_live(
+    address: str,
+    port: int | None,
+    where: str | None,
+    count: int | None,
+    as_json: bool,
+    tls: "ClientTls | None",
+) -> None:
+    from json import dumps
+
+    from gradplane.switch.daemon.clients import traces
+
+    with suppress(KeyboardInterrupt):
+        answers = traces(address, port, where, count, tls)
+        print(f"waiting for packets at {address}; Ctrl-C ends it", file=sys.stderr)
+        for answer in answers:
+            found = answer["trace"]
+            heading = f"port {found['port']}, {len(found['packet']) // 2} bytes"
+            text = dumps(found) if as_json else f"{heading}\n{answer['text']}"
+            print(text, flush=True)
+
+
+@commands.command()
+def diff(
+    program: Program,
+    targets: Annotated[str, typer.Option(metavar="A,B", help="embedded,bmv2")] = "embedded,bmv2",
+    entries: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Commands, or runtime JSON; default random")
+    ] = None,
+    packets: Annotated[int, typer.Option(metavar="N", min=1)] = 200,
+    seed: Annotated[int, typer.Option(metavar="N", min=0)] = 0,
+    compiler: Annotated[
+        str, typer.Option(metavar="NAME", help="Of bmv2's JSON: gradplane or p4c")
+    ] = "gradplane",
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+) -> None:
+    """Give random packets to two switches; print the first difference, with a trace, or none."""
+    from gradplane.differ import difference
+
+    if tuple(targets.split(",")) != difference.TARGETS:
+        allowed = ",".join(difference.TARGETS)
+        raise typer.BadParameter(f"use {allowed}", param_hint="--targets")
+    result = difference.diff(program, entries, packets, seed, include, define, compiler)
+    print(result.text())
+    if result.difference:
+        raise typer.Exit(1)
+
+
+@commands.command()
+def stf(
+    programs: Annotated[list[Path], typer.Argument(metavar="FILE.p4", show_default=False)],
+    engine: Annotated[str, typer.Option(metavar="ENGINE", help="jit or interpreter")] = "jit",
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    externs: Externs = None,
+) -> None:
+    """Run the packet tests of programs, each in the .stf file beside it."""
+    from gradplane.switch.stf import main as run_tests
+    from gradplane.switch.switch import ENGINES
+
+    if engine not in ENGINES:
+        raise typer.BadParameter(f"use {' or '.join(ENGINES)}", param_hint="--engine")
+    raise typer.Exit(run_tests(programs, engine, include, define, externs))

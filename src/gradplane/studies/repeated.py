@@ -1,0 +1,79 @@
+"""Trainings of an experiment under several seeds, and their mean accuracy with its interval."""
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, Literal
+
+from scipy.stats import t as student
+
+from gradplane.experiment.loading import Experiment, load
+from gradplane.records import run_folder
+from gradplane.runner import run_experiment
+
+Network = Literal["sim", "mininet"]
+_CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of one training: accuracies from 0 to 1, means over the workers.
+
+    bits_up, bits_down: payload of a worker and round, in bits per value. missed: results."""
+
+    train_accuracy: float
+    test_accuracy: float
+    bits_up: float
+    bits_down: float
+    missed: int
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """The mean of numbers, and half of its 95 % interval (Student's t; 0 for a single number)."""
+
+    mean: float
+    half: float
+
+    @classmethod
+    def of(cls, numbers: Sequence[float]) -> "Estimate":
+        """Estimate the mean of one number or more."""
+        n, mean = len(numbers), fmean(numbers)
+        if n == 1:
+            return cls(mean, 0.0)
+        quantile = float(student.ppf((1 + _CONFIDENCE) / 2, n - 1))
+        return cls(mean, quantile * stdev(numbers) / n**0.5)
+
+    @property
+    def points(self) -> str:
+        """The estimate as percentage points."""
+        return f"{100 * self.mean:.1f} ± {100 * self.half:.1f}"
+
+
+def trainings(
+    values: Mapping[str, Any], network: Network, seed: int, repetitions: int
+) -> tuple[Ended, ...]:
+    """Train an experiment's first job under the seeds `seed`, `seed` + 1, ...
+
+    values: the sections of an experiment file. Raises as `run_experiment.run` does."""
+    return tuple(_train(values, network, seed + r) for r in range(repetitions))
+
+
+def _train(values: Mapping[str, Any], network: Network, seed: int) -> Ended:
+    sections = dict(values) | {"seed": seed, "output": {"baseline": False}}
+    experiment = load(Experiment.model_validate(sections))
+    with tempfile.TemporaryDirectory() as folder:
+        found = run_experiment.measure(experiment, Path(folder), network)
+        lines = run_folder.read_lines(Path(folder) / run_folder.METRICS)
+        *_, last = (line for line in lines if "test_accuracy" in line)
+    job = found["jobs"][0]
+    traffic, bits = job["traffic"], 8 / job["values"]
+    return Ended(
+        last["train_accuracy"],
+        last["test_accuracy"],
+        traffic["payload_up"] * bits,
+        traffic["payload_down"] * bits,
+        job["missed"],
+    )

@@ -1,0 +1,254 @@
+"""Virtual time with the compiled event loop: the interface of `EventQueue`, and the network's
+nodes and channels as rows of the loop's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from gradplane._addresses import address_of
+from gradplane.hosts.wire.payloads import Payloads
+from gradplane.switch.runtime.packet_passes import Arrival, NativePass, Output
+from gradplane.switch.switch import Switch
+from gradplane.topologies.sim import loop
+from gradplane.topologies.sim import loop_layout as at
+from gradplane.topologies.sim.events import SimEvent
+from gradplane.topologies.sim.frames import HEADERS
+from gradplane.topologies.sim.loop_memory import LoopMemory
+
+_NEVER = 1 << 62
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchNode:
+    """A switch for the loop: `engine` returns the one that runs now; `slow` takes the result of a
+    pass that needs Python."""
+
+    engine: Callable[[], Switch]
+    slow: Callable[[Switch], None]
+
+
+class CompiledEvents:
+    """The events of a simulated network, of which `step` runs those without Python in one call.
+
+    `now` is the virtual time in ns. Nodes and channels are numbered in the order of their adding.
+    """
+
+    def __init__(self) -> None:
+        self._memory = LoopMemory()
+        self._words = self._memory.words
+        self._words[at.UNTIL] = _NEVER
+        self._calls: dict[int, SimEvent] = {}
+        self._switches: list[SwitchNode] = []
+        self._engines: list[Switch | None] = []  # whose addresses the loop has
+        self._receivers: list[Callable[[bytes], None]] = []
+
+    # -- the interface of EventQueue --------------------------------------------------------------
+
+    @property
+    def now(self) -> int:
+        """The time of the current event."""
+        return int(self._words[at.NOW])
+
+    def at(self, time: int, callback: Callable[[], None]) -> SimEvent:
+        """Schedule a call at `time`, or at once if that has passed; never before this returns."""
+        number = int(self._words[at.ORDER]) + 1
+        event = SimEvent(max(time, self.now), number, callback)
+        self._calls[number] = event
+        self._memory.need_events(len(self._calls))
+        loop.push(self._words, event.at, at.CALL, number)
+        return event
+
+    def clear(self) -> None:
+        """Cancel all events."""
+        self._calls.clear()
+        self._words[at.EVENTS] = 0
+        self._memory.free_packets()
+
+    def step(self, until: int | None = None) -> bool:
+        """Run events up to and with the next one that Python has a part in.
+
+        Also returns after the first event later than `until`, and now and then. Returns False if
+        there is no event.
+        """
+        self._words[at.UNTIL] = _NEVER if until is None else until
+        with ExitStack() as passes:
+            reason = self._run(passes)
+        match reason:
+            case at.EMPTY:
+                return False
+            case at.DUE:
+                return self._call()
+            case at.RECEIVE:
+                packet = int(self._words[at.REF])
+                frame = self._memory.frame(packet)
+                loop.release(self._words, packet)
+                self._receivers[int(self._words[at.WHO])](frame)
+        return True
+
+    def _call(self) -> bool:
+        event = self._calls.pop(int(self._words[at.WHO]))
+        if event.callback is not None:
+            self._words[at.NOW] = event.at
+            event.callback()
+        return True
+
+    def _run(self, passes: ExitStack) -> int:
+        """Run the kernel until it returns for more than a switch or memory."""
+        words = self._words
+        while True:
+            reason = int(loop.run(words))
+            match reason:
+                case at.PREPARE:
+                    passes.enter_context(self._prepared(int(words[at.WHO])))
+                case at.SLOW:
+                    number = int(words[at.WHO])
+                    engine = self._engines[number]
+                    assert engine is not None
+                    self._switches[number].slow(engine)
+                case at.GROW:
+                    wanted = int(words[at.NEED_PACKETS]), int(words[at.NEED_STRIDE])
+                    self._memory.need_packets(*wanted)
+                case _:
+                    return reason
+
+    @contextmanager
+    def _prepared(self, number: int) -> Iterator[None]:
+        """Let the kernel run passes of a switch."""
+        engine = self._switches[number].engine()
+        if engine is not self._engines[number]:
+            self._take_engine(number, engine)
+        row = self._memory.table(at.SWITCHES)[number]
+        with engine.native_passes():
+            row[at.READY] = 1
+            try:
+                yield
+            finally:
+                row[at.READY] = 0
+
+    def _take_engine(self, number: int, engine: Switch) -> None:
+        """Use the addresses of a program that was loaded."""
+        native = engine.native_pass()
+        assert native is not None, "the compiled loop runs machine code only"
+        row = self._memory.table(at.SWITCHES)[number]
+        row[at.ONCE : at.CPU_PORT + 1] = _columns(native)
+        self._memory.need_meta(native.meta_size)
+        self._engines[number] = engine
+
+    # -- the network ------------------------------------------------------------------------------
+
+    def add_host(self, mac: int, ip: int, receive: Callable[[bytes], None]) -> int:
+        """Add a host; `receive` takes the frames that no kernel takes."""
+        self._receivers.append(receive)
+        return self._memory.append(at.HOSTS, [mac, ip, -1])
+
+    def add_switch(
+        self, node: SwitchNode, latency: int, recirculation: tuple[int | None, int]
+    ) -> int:
+        """Add a switch; `recirculation` is the rate and the limit of its channel."""
+        number = len(self._switches)
+        self._switches.append(node)
+        self._engines.append(None)
+        rate, limit = recirculation
+        channel = self._add_channel(rate, 0, limit, [at.TO_NEXT_PASS, number, 0])
+        return self._memory.append(at.SWITCHES, [0, latency, channel])
+
+    def recirculation(self, switch: int) -> int:
+        """Return the number of a switch's recirculation channel."""
+        return int(self._memory.table(at.SWITCHES)[switch, at.RECIRCULATION])
+
+    def add_channel(
+        self, rate: int | None, delay: int, limit: int, host: int | None, to: tuple[int, int]
+    ) -> int:
+        """Add a channel to a host, or to (switch, port) if `host` is None. See Channel."""
+        ends = [at.TO_SWITCH, *to] if host is None else [at.TO_HOST, host, 0]
+        return self._add_channel(rate, delay, limit, ends)
+
+    def _add_channel(self, rate: int | None, delay: int, limit: int, ends: list[int]) -> int:
+        ring = self._memory.add_ring(limit)
+        row = [rate or 0, delay, limit, ring, 0, 0, 0, 0, 0, *ends]
+        return self._memory.append(at.CHANNELS, row)
+
+    def connect_host(self, host: int, channel: int) -> None:
+        """Let a host send to a channel."""
+        self._memory.table(at.HOSTS)[host, at.LINK] = channel
+
+    def connect_ports(self, channels: Sequence[dict[int, int]]) -> None:
+        """Let the switches send to channels: for each, the channel's number by port."""
+        width = 1 + max((port for ports in channels for port in ports), default=0)
+        table = np.full((len(channels), width), -1, np.int64)
+        for row, ports in zip(table, channels, strict=True):
+            for port, channel in ports.items():
+                row[port] = channel
+        self._memory.replace(at.PORTS, table)
+
+    def counters(self, channel: int) -> tuple[int, int, int]:
+        """Return packets, bytes and drops of a channel."""
+        row = self._memory.table(at.CHANNELS)[channel]
+        return int(row[at.SENT]), int(row[at.BYTES]), int(row[at.DROPPED])
+
+    def set_receivers(self, receivers: Sequence[tuple[int, int, int, int, int, int]]) -> None:
+        """Let kernels take ordinary packets of hosts, which no longer do so if they are not named.
+
+        The hosts' time is 0 now.
+        Of each: host, local port, the peer's MAC address, IP address and port, the address of a
+        record of `fast_results.STATE`.
+        """
+        rows = sorted(receivers)
+        hosts = self._memory.table(at.HOSTS)
+        hosts[:, [at.FIRST_RECEIVER, at.RECEIVER_COUNT]] = 0
+        for i in range(len(rows) - 1, -1, -1):
+            hosts[rows[i][0], at.FIRST_RECEIVER] = i
+            hosts[rows[i][0], at.RECEIVER_COUNT] += 1
+        table = np.array([[*row[1:], self.now] for row in rows], np.int64)
+        self._memory.replace(at.RECEIVERS, table.reshape(-1, at.RECEIVER_COLUMNS))
+
+    # -- what Python sends ------------------------------------------------------------------------
+
+    def send_datagrams(
+        self, host: int, local: int, mac: int, peer: tuple[int, int], tos: int, payloads: Payloads
+    ) -> None:
+        """Send a host's datagrams to the peer, (IP address, port); they fit the MTU."""
+        count = len(payloads)
+        largest = HEADERS + int(payloads.sizes.max(initial=0))
+        self._memory.need_packets(count, largest)
+        data, sizes = payloads.data, np.ascontiguousarray(payloads.sizes, np.int64)
+        if data.strides[1] != 1:
+            data = np.ascontiguousarray(data)
+        loop.send_datagrams(
+            self._words, host, local, mac, *peer, tos,
+            address_of(data), data.strides[0], address_of(sizes), count,
+        )  # fmt: skip
+
+    def leave(self, switch: int, outputs: Sequence[Output], again: Sequence[Arrival]) -> None:
+        """Let packets leave a switch after its latency, in this order."""
+        frames = [frame for _, frame in outputs] + [arrival.packet for arrival in again]
+        if not frames:
+            return
+        memory, words = self._memory, self._words
+        memory.need_packets(len(frames), max(map(len, frames)))
+        packets = memory.table(at.PACKETS)
+        numbers = [int(loop.allocate(words)) for _ in frames]
+        for number, following, frame in zip(numbers, [*numbers[1:], -1], frames, strict=True):
+            memory.put_frame(number, frame)
+            packets[number, at.NEXT] = following
+        for number, (port, _) in zip(numbers, outputs, strict=False):
+            packets[number, at.PORT] = port
+        for number, arrival in zip(numbers[len(outputs) :], again, strict=True):
+            passed = at.RECIRCULATE, arrival.kind, arrival.port, arrival.passes
+            packets[number, [at.PORT, at.KIND, at.IN_PORT, at.PASSES]] = passed
+            memory.put_meta(number, arrival.meta)
+        latency = int(memory.table(at.SWITCHES)[switch, at.LATENCY])
+        loop.push(words, self.now + latency, at.LEAVE | switch << 8, numbers[0])
+
+
+def _columns(native: NativePass) -> list[int]:
+    """Return the columns of SWITCHES from ONCE on."""
+    return [
+        native.once, native.now, native.microseconds, native.sent, native.out, native.again,
+        native.messages, native.waiting, native.start, native.node_size, native.meta_size,
+        native.cpu_port,
+    ]  # fmt: skip

@@ -1,0 +1,355 @@
+"""The compiled event loop: links, switches and the hosts' ordinary packets, without Python.
+
+run() runs events until one needs Python, and returns the reason (`loop_layout`). It does what
+`EventQueue`, `Channel` and `SimSwitch` do, event by event in the same order, so that virtual times
+are the same. Passes through a switch are calls of the JIT's machine code.
+"""
+
+import numpy as np
+from numba import njit
+
+from gradplane._addresses import call_six, carray, copy, load, pointer, store
+from gradplane.hosts.protocols.fast_results import NO_ANSWER, UNTAKEN, take
+from gradplane.switch.jit.entry_points import NODE, NODE_META
+from gradplane.topologies.sim import frame_kernels
+from gradplane.topologies.sim import loop_layout as at
+from gradplane.topologies.sim.frames import HEADERS
+
+_NS = 10**9
+_BUDGET = 1 << 15  # events, before other threads and signals get their turn
+_SENT_ROW = 24
+_DATA, _LENGTH, _KIND, _IN_PORT, _PASSES = (
+    NODE[name] for name in ("data", "length", "kind", "port", "passes")
+)
+_META = NODE_META
+_HEADERS = HEADERS
+_NO_ANSWER, _UNTAKEN = NO_ANSWER, UNTAKEN
+
+
+@njit(cache=True, nogil=True)
+def _table(words, which, columns):  # type: ignore[no-untyped-def]
+    return carray(pointer(words[which]), (words[which + 1], columns), np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _frame(words, packet):  # type: ignore[no-untyped-def]
+    address = words[at.DATA] + packet * words[at.STRIDE]
+    return carray(pointer(address), (words[at.STRIDE],), np.uint8)
+
+
+# Events
+
+
+@njit(cache=True, nogil=True)
+def _move(heap, to, source):  # type: ignore[no-untyped-def]
+    for column in range(at.HEAP_COLUMNS):
+        heap[to, column] = heap[source, column]
+
+
+@njit(cache=True, nogil=True)
+def push(words, time, what, subject):  # type: ignore[no-untyped-def]
+    """Schedule an event; the heap has room."""
+    heap = _table(words, at.HEAP, at.HEAP_COLUMNS)
+    words[at.ORDER] += 1
+    hole = words[at.EVENTS]
+    words[at.EVENTS] += 1
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if heap[parent, at.TIME] <= time:  # the new event is the youngest
+            break
+        _move(heap, hole, parent)
+        hole = parent
+    heap[hole, at.TIME], heap[hole, at.CREATED] = time, words[at.ORDER]
+    heap[hole, at.WHAT], heap[hole, at.SUBJECT] = what, subject
+
+
+@njit(cache=True, nogil=True)
+def _before(heap, a, b):  # type: ignore[no-untyped-def]
+    if heap[a, at.TIME] != heap[b, at.TIME]:
+        return heap[a, at.TIME] < heap[b, at.TIME]
+    return heap[a, at.CREATED] < heap[b, at.CREATED]
+
+
+@njit(cache=True, nogil=True)
+def _pop(words):  # type: ignore[no-untyped-def]
+    """Remove the first event of the heap."""
+    heap = _table(words, at.HEAP, at.HEAP_COLUMNS)
+    words[at.EVENTS] -= 1
+    count = words[at.EVENTS]
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= count:
+            break
+        if child + 1 < count and _before(heap, child + 1, child):
+            child += 1
+        if not _before(heap, child, count):
+            break
+        _move(heap, hole, child)
+        hole = child
+    _move(heap, hole, count)
+
+
+# Packets and channels
+
+
+@njit(cache=True, nogil=True)
+def allocate(words):  # type: ignore[no-untyped-def]
+    """Take a free packet; there is one."""
+    packets = _table(words, at.PACKETS, at.PACKET_COLUMNS)
+    packet = words[at.FREE]
+    words[at.FREE] = packets[packet, at.NEXT]
+    words[at.FREE_COUNT] -= 1
+    return packet
+
+
+@njit(cache=True, nogil=True)
+def release(words, packet):  # type: ignore[no-untyped-def]
+    """Give a packet back."""
+    packets = _table(words, at.PACKETS, at.PACKET_COLUMNS)
+    packets[packet, at.NEXT] = words[at.FREE]
+    words[at.FREE] = packet
+    words[at.FREE_COUNT] += 1
+
+
+@njit(cache=True, nogil=True)
+def send(words, number, packet):  # type: ignore[no-untyped-def]
+    """Put a packet into the queue of a channel, or drop it where that is full."""
+    now = words[at.NOW]
+    channel = _table(words, at.CHANNELS, at.CHANNEL_COLUMNS)[number]
+    limit = channel[at.LIMIT]
+    leaving = carray(pointer(words[at.LEAVING] + 8 * channel[at.RING]), (limit,), np.int64)
+    while channel[at.WAITING] and leaving[channel[at.FIRST]] <= now:
+        first = channel[at.FIRST] + 1
+        channel[at.FIRST] = first if first < limit else 0
+        channel[at.WAITING] -= 1
+    waiting = channel[at.WAITING]
+    if waiting >= limit:
+        channel[at.DROPPED] += 1
+        release(words, packet)
+        return
+    size = _table(words, at.PACKETS, at.PACKET_COLUMNS)[packet, at.SIZE]
+    channel[at.SENT] += 1
+    channel[at.BYTES] += size
+    end = now
+    if waiting:
+        last = channel[at.FIRST] + waiting - 1
+        end = leaving[last if last < limit else last - limit]
+    if channel[at.RATE]:
+        end += (size * 8 * _NS + channel[at.RATE] - 1) // channel[at.RATE]
+    place = channel[at.FIRST] + waiting
+    leaving[place if place < limit else place - limit] = end
+    channel[at.WAITING] += 1
+    push(words, end + channel[at.DELAY], at.ARRIVE | number << 8, packet)
+
+
+# Switches
+
+
+@njit(cache=True, nogil=True)
+def _run_pass(words, number, port, packet):  # type: ignore[no-untyped-def]
+    """Run one pass of a packet, and release it; `port` is that of its arrival, -1 for a further
+    pass. Returns a reason to return, or -1."""
+    switch = _table(words, at.SWITCHES, at.SWITCH_COLUMNS)[number]
+    row = _table(words, at.PACKETS, at.PACKET_COLUMNS)[packet]
+    now = words[at.NOW]
+    if switch[at.CLOCK]:
+        store(switch[at.CLOCK], now)
+    if switch[at.MICROSECONDS]:
+        store(switch[at.MICROSECONDS], (now - switch[at.START]) // 1000)
+    kind, passes, meta = np.int64(0), np.int64(0), np.int64(0)
+    if port < 0:
+        port, kind, passes = row[at.IN_PORT], row[at.KIND], row[at.PASSES]
+        if row[at.HAS_META]:
+            meta = words[at.METAS] + packet * words[at.META_STRIDE]
+    frame = words[at.DATA] + packet * words[at.STRIDE]
+    call_six(switch[at.ONCE], frame, row[at.SIZE], port, kind, meta, passes)
+    release(words, packet)
+    return _collect(words, number)
+
+
+@njit(cache=True, nogil=True)
+def _collect(words, number):  # type: ignore[no-untyped-def]
+    """Take what a pass gave; it leaves the switch after its latency. Returns as _run_pass."""
+    switch = _table(words, at.SWITCHES, at.SWITCH_COLUMNS)[number]
+    words[at.WHO], words[at.PENDING] = number, -1
+    if load(switch[at.MESSAGES_AT] + 8) or load(switch[at.WAITING_AT] + 8):
+        return at.SLOW
+    sent, again = load(switch[at.SENT_AT]), load(switch[at.AGAIN_AT])
+    outputs = load(switch[at.SENT_AT] + 8) // _SENT_ROW
+    nodes = load(switch[at.AGAIN_AT] + 8) // switch[at.NODE_SIZE]
+    if outputs + nodes == 0:
+        return -1
+    largest, start = np.int64(0), np.int64(0)
+    for i in range(outputs):
+        if load(sent + i * _SENT_ROW) == switch[at.CPU_PORT]:
+            return at.SLOW
+        end = load(sent + i * _SENT_ROW + 8)
+        largest, start = max(largest, end - start), end
+    for i in range(nodes):
+        largest = max(largest, load(again + i * switch[at.NODE_SIZE] + _LENGTH))
+    too_few = words[at.FREE_COUNT] < outputs + nodes
+    if too_few or largest > words[at.STRIDE] or switch[at.META_SIZE] > words[at.META_STRIDE]:
+        words[at.NEED_PACKETS], words[at.NEED_STRIDE] = outputs + nodes, largest
+        words[at.PENDING] = number
+        return at.GROW
+
+    packets = _table(words, at.PACKETS, at.PACKET_COLUMNS)
+    first, last, start = np.int64(-1), np.int64(-1), np.int64(0)
+    out = load(switch[at.OUT_AT])
+    for i in range(outputs + nodes):
+        packet = allocate(words)
+        row = packets[packet]
+        frame = words[at.DATA] + packet * words[at.STRIDE]
+        if i < outputs:
+            record = sent + i * _SENT_ROW
+            end = load(record + 8)
+            row[at.PORT], row[at.SIZE] = load(record), end - start
+            copy(frame, out + start, end - start)
+            start = end
+        else:
+            node = again + (i - outputs) * switch[at.NODE_SIZE]
+            row[at.PORT], row[at.SIZE] = at.RECIRCULATE, load(node + _LENGTH)
+            row[at.KIND], row[at.IN_PORT] = load(node + _KIND), load(node + _IN_PORT)
+            row[at.PASSES], row[at.HAS_META] = load(node + _PASSES), 1
+            copy(frame, load(node + _DATA), row[at.SIZE])
+            meta = words[at.METAS] + packet * words[at.META_STRIDE]
+            copy(meta, node + _META, switch[at.META_SIZE])
+        if last < 0:
+            first = packet
+        else:
+            packets[last, at.NEXT] = packet
+        last = packet
+    packets[last, at.NEXT] = -1
+    store(switch[at.SENT_AT] + 8, 0)
+    store(switch[at.OUT_AT] + 8, 0)
+    store(switch[at.AGAIN_AT] + 8, 0)
+    push(words, words[at.NOW] + switch[at.LATENCY], at.LEAVE | number << 8, first)
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def _leave(words, number, packet):  # type: ignore[no-untyped-def]
+    """Send a chain of packets on, each to the channel of its port; drop those without one."""
+    packets = _table(words, at.PACKETS, at.PACKET_COLUMNS)
+    recirculation = _table(words, at.SWITCHES, at.SWITCH_COLUMNS)[number, at.RECIRCULATION]
+    count = words[at.PORTS + 1]
+    ports = carray(pointer(words[at.PORTS] + 8 * count * number), (count,), np.int64)
+    while packet >= 0:
+        following, port = packets[packet, at.NEXT], packets[packet, at.PORT]
+        if port == at.RECIRCULATE:
+            send(words, recirculation, packet)
+        elif 0 <= port < count and ports[port] >= 0:
+            send(words, ports[port], packet)
+        else:
+            release(words, packet)
+        packet = following
+
+
+# Hosts
+
+
+@njit(cache=True, nogil=True)
+def _taken(words, number, packet):  # type: ignore[no-untyped-def]
+    """Let a host's kernel take a packet; return False, with nothing changed, if it does not."""
+    host = _table(words, at.HOSTS, at.HOST_COLUMNS)[number]
+    if host[at.RECEIVER_COUNT] == 0:
+        return False
+    row = _table(words, at.PACKETS, at.PACKET_COLUMNS)[packet]
+    frame = _frame(words, packet)
+    size = frame_kernels.payload_size(frame, row[at.SIZE], host[at.MAC])
+    if size < 0 or frame_kernels.get(frame, 30, 4) != host[at.IP]:
+        return False
+    ip, port = frame_kernels.get(frame, 26, 4), frame_kernels.get(frame, 34, 2)
+    local = frame_kernels.get(frame, 36, 2)
+    receivers = _table(words, at.RECEIVERS, at.RECEIVER_COLUMNS)
+    for i in range(host[at.RECEIVER_COUNT]):
+        receiver = receivers[host[at.FIRST_RECEIVER] + i]
+        if receiver[at.LOCAL_PORT] != local:
+            continue
+        if receiver[at.PEER_IP] != ip or receiver[at.PEER_PORT] != port:
+            return False
+        payload = words[at.DATA] + packet * words[at.STRIDE] + _HEADERS
+        now = words[at.NOW] - receiver[at.ORIGIN]
+        answer, length = take(receiver[at.STATE], payload, size, now)
+        if answer == _UNTAKEN:
+            return False
+        if answer == _NO_ANSWER:
+            release(words, packet)
+            return True
+        copy(payload, answer, length)
+        row[at.SIZE] = _HEADERS + length
+        frame_kernels.build(
+            frame, length, host[at.MAC], host[at.IP], local, receiver[at.PEER_MAC], ip, port, 0
+        )
+        send(words, host[at.LINK], packet)
+        return True
+    return False
+
+
+@njit(cache=True, nogil=True)
+def send_datagrams(words, number, local, mac, ip, port, tos, data, stride, sizes, count):  # type: ignore[no-untyped-def]
+    """Send a host's datagrams: payload i, of the size at sizes + 8 i, is at data + i * stride.
+
+    There are as many free packets, and buffers are large enough.
+    """
+    host = _table(words, at.HOSTS, at.HOST_COLUMNS)[number]
+    packets = _table(words, at.PACKETS, at.PACKET_COLUMNS)
+    for i in range(count):
+        packet, size = allocate(words), load(sizes + 8 * i)
+        frame = _frame(words, packet)
+        target = words[at.DATA] + packet * words[at.STRIDE] + _HEADERS
+        copy(target, data + i * stride, size)
+        frame_kernels.build(frame, size, host[at.MAC], host[at.IP], local, mac, ip, port, tos)
+        packets[packet, at.SIZE] = _HEADERS + size
+        send(words, host[at.LINK], packet)
+
+
+# The loop
+
+
+@njit(cache=True, nogil=True)
+def run(words):  # type: ignore[no-untyped-def]
+    """Run events until Python is needed; return the reason."""
+    if words[at.PENDING] >= 0:
+        reason = _collect(words, words[at.PENDING])
+        if reason >= 0:
+            return reason
+    heap = _table(words, at.HEAP, at.HEAP_COLUMNS)
+    channels = _table(words, at.CHANNELS, at.CHANNEL_COLUMNS)
+    switches = _table(words, at.SWITCHES, at.SWITCH_COLUMNS)
+    for _ in range(_BUDGET):
+        if words[at.NOW] > words[at.UNTIL]:
+            return at.LATE
+        if words[at.EVENTS] == 0:
+            return at.EMPTY
+        time, what, subject = heap[0, at.TIME], heap[0, at.WHAT], heap[0, at.SUBJECT]
+        kind, number = what & 255, what >> 8
+        if kind == at.CALL:
+            _pop(words)
+            words[at.AT], words[at.WHO] = time, subject
+            return at.DUE
+        if kind == at.LEAVE:
+            _pop(words)
+            words[at.NOW] = time
+            _leave(words, number, subject)
+            continue
+        channel = channels[number]
+        dest = channel[at.DEST]
+        if channel[at.DEST_KIND] == at.TO_HOST:
+            _pop(words)
+            words[at.NOW] = time
+            if not _taken(words, dest, subject):
+                words[at.WHO], words[at.REF] = dest, subject
+                return at.RECEIVE
+            continue
+        if not switches[dest, at.READY]:
+            words[at.WHO] = dest
+            return at.PREPARE
+        _pop(words)
+        words[at.NOW] = time
+        port = channel[at.DEST_PORT] if channel[at.DEST_KIND] == at.TO_SWITCH else -1
+        reason = _run_pass(words, dest, port, subject)
+        if reason >= 0:
+            return reason
+    return at.ENOUGH
