@@ -191,8 +191,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             '[switch]\ntarget = "bmv2"\nqueue_rate = 4\n',
-            'e.toml:3: queue_rate with target "bmv2": only target "embedded" takes the queues of its'
-            " switches from the experiment",
+            'e.toml:3: queue_rate with target "bmv2": only target "embedded" takes the queues of'
+            " its switches from the experiment",
         ),
         (
             'name = "a/b"\n',

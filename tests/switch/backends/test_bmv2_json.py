@@ -29,6 +29,7 @@ IMPOSSIBLE = {
     "table_annotations": "a table there is asked for its hit or its action, not for both",
 }
 DIFFERENT = {
+    "flowlets": "flowlets end by the clock, and a loaded machine is late",
     "header_union": "a union's header that becomes valid keeps old values there",
     "lookahead_headers": "looking ahead beyond the packet's end is no error there",
     "metadata": "a packet with a priority for which there is no queue is dropped there",

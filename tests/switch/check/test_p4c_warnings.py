@@ -59,6 +59,11 @@ REFUSED = {
         {"top": "struct C_t { bit<8> x; } const C_t C = { 5 };"},
         "p4c knows no field of a constant struct or tuple in a width",
     ),
+    "generic function": (
+        "m.x = f(same(m.x));",
+        {"top": "T same<T>(in T v) { return v; } bit<8> f(in bit<8> x) { return x; }"},
+        "p4c loses the types of same in the arguments of another function",
+    ),
     "compared with a list": (
         "W<bit<8>> w = {m.x}; m.f = w == {1};",
         {"top": "struct W<T> { T v; }"},
@@ -99,6 +104,19 @@ REFUSED = {
         "digest<h_t>(1, hdr.h);",
         {},
         "p4c for BMv2 sends structs in digests, not headers",
+    ),
+    "hash of a number": (
+        "hash(m.x, HashAlgorithm.crc16, 8w0, m.x, 8w9);",
+        {},
+        "p4c wants a list or struct as the data of hash",
+    ),
+    "negative entry": (
+        "t.apply();",
+        {
+            "locals": """table t { key = { (int<8>) m.x : exact @name("x"); }
+            actions = { NoAction; } const entries = { -1 : NoAction; } }"""
+        },
+        "p4c's P4Info has no negative numbers in tables",
     ),
     "old extern": ("resubmit({m.x});", {}, "p4c's v1model has no resubmit"),
     "old drop": ("mark_to_drop();", {}, "p4c's mark_to_drop needs standard_metadata"),
@@ -226,7 +244,7 @@ def test_limits_of_psa_switch() -> None:
     program = Path(__file__).parents[1] / "jit" / "programs" / "psa_traffic.p4"
     found = {w.message for w in compile_source(program).warnings if w.kind == "p4c"}
     assert found == {
-        "p4c for BMv2: a deparser can only emit",
+        "p4c for psa_switch has no conditions in deparsers",
         "p4c for psa_switch has no initial values of registers",
     }
 

@@ -16,9 +16,9 @@ import struct
 from collections.abc import Callable
 
 import numpy as np
-from numba import carray, njit
+from numba import njit
 
-from gradplane._addresses import address_of, copy, pointer
+from gradplane._addresses import address_of, carray, copy, pointer
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import AFTER, PENDING, ROW, WAITING, Ints
 from gradplane.hosts.protocols.switch_packets import packet_kind, packet_number
@@ -77,7 +77,7 @@ class FastResults:
         lanes = aggregation.LANES[sum_bits]
         record = np.zeros(1, STATE)
         self.address = address_of(record)
-        self._record = memoryview(record.view(np.uint8))
+        self._record = record.view(np.uint8).data
         self._turns, self._timeout, self._counted = turns, timeout, counted
         self._lent: SwitchReduce | None = None
         self._arrays_of: SwitchReduce | None = None

@@ -24,6 +24,20 @@ from gradplane.hosts.stream import batch_kernels
 from gradplane.hosts.stream.batch_kernels import SEGMENT, VALUES
 from gradplane.hosts.wire.payloads import Payloads
 
+__all__ = [
+    "HEADER_SIZE",
+    "SEGMENT",
+    "VALUES",
+    "VALUES_HEADER_SIZE",
+    "Ack",
+    "DataSegment",
+    "SegmentError",
+    "ValuesSegment",
+    "message_bytes",
+    "parse",
+    "parse_batch",
+]
+
 BEYOND = 256
 MARK = 0x28  # ToS of packets that the network may compress
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.ir.types import Bool, Error, Fields, NewType, Struct, Type
 from gradplane.switch.syntax import ast
@@ -28,6 +29,8 @@ def refused(nodes: Sequence[ast.Node]) -> Iterator[Found]:
                 yield from _in_itself(node)
             case ast.BaseTypeRef(width=width) if width is not None:
                 yield from _width(width)
+            case ast.Call():
+                yield from _generic_argument(node)
             case ast.Select():
                 yield from _select(node)
             case ast.TableDecl():
@@ -49,6 +52,24 @@ def _divisor(place: ast.Node, op: str, divisor: ast.Expr) -> Iterator[Found]:
     value = divisor.const
     if not isinstance(value, int) or value & (value - 1):
         yield place, f"p4c takes powers of two only at the right of {op}", ""
+
+
+def _generic_argument(call: ast.Call) -> Iterator[Found]:
+    """A call of a generic function among the arguments of a function."""
+    if _function(call) is None:
+        return
+    for inner in walk(call.args):
+        decl = _function(inner)
+        if decl is not None and decl.type_params:
+            text = f"p4c loses the types of {decl.name} in the arguments of another function"
+            yield inner, text, "assign its result to a variable first"
+
+
+def _function(node: ast.Node) -> ast.FunctionDecl | None:
+    """Return the P4 function that a node calls."""
+    info = node.info if isinstance(node, ast.Call) else None
+    decl = info.decl if isinstance(info, CallInfo) and info.kind == "function" else None
+    return decl if isinstance(decl, ast.FunctionDecl) else None
 
 
 def _in_itself(ref: ast.NamedTypeRef) -> Iterator[Found]:

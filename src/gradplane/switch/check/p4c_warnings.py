@@ -83,9 +83,15 @@ def _in_psa(decl: ast.Decl, nodes: Sequence[ast.Node]) -> Iterator[Found]:
                 if isinstance(t, ExternType) and t.name not in _PSA_PARSERS:
                     yield node, f"p4c for psa_switch has no {t.name} in parsers", ""
     elif isinstance(decl, ast.ControlDecl) and any(_is_packet_out(p) for p in decl.params):
-        yield from _only_calls(decl.body, "a deparser", "emit")
+        for node in nodes:
+            if isinstance(node, ast.If | ast.SwitchStmt):
+                yield node, "p4c for psa_switch has no conditions in deparsers", ""
     for node in nodes:
-        if _instantiates(node, "Register") and len(node.args) > 1:
+        if isinstance(node, ast.TableDecl):
+            yield from _keys(node)
+        elif _instantiates(node, "DirectMeter"):
+            yield node, "p4c for psa_switch has no DirectMeter", "use a Meter"
+        elif _instantiates(node, "Register") and len(node.args) > 1:
             yield node, "p4c for psa_switch has no initial values of registers", ""
 
 
@@ -166,6 +172,8 @@ def _externs(nodes: Sequence[ast.Node]) -> Iterator[Found]:
                 yield node, f"p4c's v1model has no {info.name}", f"use {_OLD[info.name]}"
             elif info.name == "mark_to_drop" and not info.args:
                 yield node, "p4c's mark_to_drop needs standard_metadata", ""
+            elif info.name == "hash" and isinstance(getattr(info.args[3], "type", None), Bits):
+                yield node, "p4c wants a list or struct as the data of hash", "write {...}"
             elif info.name == "digest" and any(isinstance(t, Header) for t in info.type_args):
                 yield node, "p4c for BMv2 sends structs in digests, not headers", ""
 
@@ -185,6 +193,14 @@ def _keys(table: ast.TableDecl) -> Iterator[Found]:
             yield key, text, "give the enum an underlying type: enum bit<8> ..."
         elif isinstance(key.expr.type, Error) and table.entries:
             yield key, "p4c for BMv2 has no entries for an error", "compare it in the key"
+    for node in walk([*table.entries, *_some(table.default_action)]):
+        if isinstance(node, ast.Expr) and isinstance(node.const, int) and node.const < 0:
+            yield node, "p4c's P4Info has no negative numbers in tables", ""
+            return
+
+
+def _some(ref: ast.ActionRef | None) -> list[ast.ActionRef]:
+    return [] if ref is None else [ref]
 
 
 def _action(decl: ast.ActionDecl) -> Iterator[Found]:

@@ -150,7 +150,12 @@ def refused(address: str, error: Any) -> Refused:
     """Convert a call's error to a message for people."""
     code, details = error.code(), error.details()
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-        return Refused(f"no switch answers at {address}, or no longer: {details}")
+        text = f"no switch answers at {address}, or no longer: {details}"
+        if any(sign in details for sign in ("Socket closed", "handshake")):
+            text += (
+                "\nDoes it use TLS (--cacert), or require a client's certificate (--cert, --key)?"
+            )
+        return Refused(text)
     if code == grpc.StatusCode.UNIMPLEMENTED:
         return Refused(f"the server at {address} is not a gradplane switch: {details}")
     return Refused(details)

@@ -265,10 +265,11 @@ def _is_loopback(address: str) -> bool:
 def check_ports(
     interfaces: Sequence[tuple[int, str]], cpu_port: int | None, drop_port: int
 ) -> None:
-    """Raise OptionError for port numbers that are invalid, special or given twice."""
+    """Raise OptionError for port numbers that are invalid or special, and for what is given
+    twice."""
     if not 0 <= drop_port < PORTS:
         raise OptionError(f"--drop-port {drop_port}: expected 0 to {PORTS - 1}")
-    seen: set[int] = set()
+    seen: dict[int, str] = {}
     for port, name in interfaces:
         if port >= PORTS:
             raise OptionError(f"-i {port}@{name}: ports are 0 to {PORTS - 1}")
@@ -278,7 +279,10 @@ def check_ports(
             raise OptionError(f"-i {port}@{name}: port {port} has an interface already")
         if port == cpu_port:
             raise OptionError(f"-i {port}@{name}: port {port} is the CPU port")
-        seen.add(port)
+        if name in seen.values():
+            other = next(number for number, known in seen.items() if known == name)
+            raise OptionError(f"-i {port}@{name}: interface {name} is port {other} already")
+        seen[port] = name
     if cpu_port is not None and (not 0 < cpu_port < PORTS or cpu_port == drop_port):
         raise OptionError(
             f"--cpu-port {cpu_port}: expected 1 to {PORTS - 1} and not the drop port, {drop_port}"
