@@ -60,7 +60,7 @@ def test_a_full_queue_loses_packets_that_the_hosts_send_again():
 
 
 def test_queues_of_the_switch_lose_packets_that_the_hosts_send_again():
-    patient = job(reliability="retransmit", timeout_ns=20 * 10**6)
+    patient = job(reliability="retransmit", timeout_ns=20 * 10**6, model_args={"hidden": [64]})
     config = switch_config(queues=QueueSettings(rate=1000, depth=1))
     records, links = simulate(patient, config=config)
     assert sum(link.down_dropped for link in links) > 0

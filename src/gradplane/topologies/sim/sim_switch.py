@@ -92,8 +92,9 @@ class SimSwitch:
         config, self._queues = self._config, EgressQueues()
         links = Links(queues=self._queues)
         if config.queues is not None:
-            self._queues.set_rate(config.queues.rate)
-            self._queues.set_depth(config.queues.depth or DEFAULT_DEPTH)
+            for port in self._ports:  # not the ports that packets are recirculated through
+                self._queues.set_rate(config.queues.rate, port)
+                self._queues.set_depth(config.queues.depth or DEFAULT_DEPTH, port)
         switch = Switch(program, engine=config.engine, seed=config.seed, clock=clock, links=links)
         if switch.sees_queues:
             for port, link in self._ports.items():
