@@ -30,6 +30,7 @@ IMPOSSIBLE = {
 }
 DIFFERENT = {
     "flowlets": "flowlets end by the clock, and a loaded machine is late",
+    "queues": "packets wait there by the clock, and in a packet test by the test's",
     "header_union": "a union's header that becomes valid keeps old values there",
     "lookahead_headers": "looking ahead beyond the packet's end is no error there",
     "metadata": "a packet with a priority for which there is no queue is dropped there",
