@@ -576,8 +576,8 @@ class InstanceKind:
     the switch's state and P4Info need them: "size" (of arrays and profiles), "initial" (a
     register's cells), "unit" ("packets", "bytes", "packets_and_bytes"), "algorithm" (a hash's or a
     checksum's), "width" (of a selector's hash), "most" (members of its groups), "low" and "high"
-    (of random numbers). An argument that nothing needs has "". named: the roles by the names of the constructors' parameters, for a
-    type whose constructors differ in more than what they leave out.
+    (of random numbers). An argument that nothing needs has "". named: the roles by the names of the
+    constructors' parameters, for a type whose constructors differ in more than what they leave out.
     """
 
     kind: str
