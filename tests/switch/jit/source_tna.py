@@ -102,18 +102,21 @@ Switch(pipe) main;
 
     def _control(self, ways: list[Maker], ingress: bool) -> str:
         scope = self._scope()
-        scope.places.append(Place("prsr.parser_err", Bits(16), False))
         scope.places.append(Place("d.drop_ctl", Bits(3), False))
         if ingress:
             scope.places.append(Place("ig.ingress_port", Bits(9), False))
             scope.places.append(Place("tm.qid", Bits(7 if self.second else 5)))
             start = "d.drop_ctl = 0; tm.ucast_egress_port = 1;"
+            if self.rng.randrange(2):  # packets with errors stay if ingress reads them, even once
+                scope.places.append(Place("prsr.parser_err", Bits(16), False))
+                start += " if (prsr.parser_err == 2) { m.small = 1; }"
             back = "tm.ucast_egress_port = 2; tm.mcast_grp_a = 0; tm.mcast_grp_b = 0;"
             end = f"if (ig.ingress_port[6:0] - {self.recirculation} < 4) {{ {back} m.rounds = 9; }}"
             end += f" if (m.rounds >= {ROUNDS}) {{ d.resubmit_type = 0; d.mirror_type = 0; }}"
         else:
             scope.places.append(Place("eg.egress_rid", Bits(16), False))
             scope.places.append(Place("eg.pkt_length", Bits(16), False))
+            scope.places.append(Place("prsr.parser_err", Bits(16), False))
             start = "d.drop_ctl = 0;"
             end = f"if (m.rounds >= {ROUNDS}) {{ d.mirror_type = 0; }}"
         registers, calls = self._registers(scope)

@@ -14,6 +14,7 @@ handles the next.
 
 import struct
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -49,7 +50,8 @@ _REST = struct.Struct(f"={len(_LENT + _CHANGED)}q{len(_FLOATS)}d")
 _BACK = struct.Struct(f"={len(_CHANGED)}q{len(_FLOATS)}d")
 _LENT_AT = _FIRST.size
 _CHANGED_AT = _LENT_AT + 8 * len(_LENT)
-_smooth, _estimate = njit(smooth), njit(estimate)
+_smooth: Any = njit(smooth)
+_estimate: Any = njit(estimate)
 _SUMS = int(Type.SUMS)
 _RESULT, _TURN = chunk_table.RESULT, chunk_table.TURN
 _BITMAP_AT, _NORM_AT, _COUNT_AT = 12, 20, 3  # in the header

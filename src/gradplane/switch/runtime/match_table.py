@@ -229,12 +229,12 @@ class MatchTable:
         entry.serial = self._serial
         if self.table.support_timeout:
             entry.last_hit_ns = self.clock()
-        if self.table.register is not None:
-            entry.register = direct_cell(self.table.register)
         self.restore(entry)
 
     def restore(self, entry: Entry) -> None:
         """Put back an entry that was deleted, with its place among equals and its last hit."""
+        if self.table.register is not None and entry.register is None:
+            entry.register = direct_cell(self.table.register)
         self._entries[self._identity(entry.matches, entry.priority)] = entry
         self._handles.add(entry)
         if self._index is not None:
@@ -331,10 +331,7 @@ class MatchTable:
         """Load an entry of the source. Of two with the same key the first one wins."""
         identity = self._identity(entry.matches, entry.priority)
         if identity not in self._entries:
-            self._entries[identity] = entry
-            self._handles.add(entry)
-            if self._index is not None:
-                self._index.insert(entry)
+            self.restore(entry)
 
     def _priorities(self) -> list[int]:
         """Return the source entries' priorities; larger wins (P4_16 1.2.5, section 14.2.1.4)."""
