@@ -1,8 +1,10 @@
 """Random and mutated P4 source, compiled and run: python tests/switch/fuzz_source.py.
 
-Every program of the repository, with words, lines and bytes replaced, cut and repeated; and random
-bytes. Whatever the text is, the compiler answers with a program, which both engines then run on
-random packets, or with errors that have a place; it never raises anything else and never hangs.
+Every program of the repository, with words, lines and bytes replaced, cut and repeated; with whole
+statements and pairs of brackets cut, repeated and exchanged; and random bytes. Whatever the text
+is, the compiler answers with a program, which gets a P4Info and BMv2's JSON, and which both engines
+run on random packets, or with errors that have a place; it never raises anything else and never
+hangs.
 The first failure ends it and leaves its source in fuzz-failure.p4.
 """
 
@@ -18,18 +20,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from gradplane.experiment import p4_programs
 from gradplane.switch import Switch
 from gradplane.switch.arch.registry import why_not
 from gradplane.switch.compiler import compile_source
 from gradplane.switch.ir.verify import verify
 from gradplane.switch.runtime.control_errors import SwitchError
-from gradplane.switch.source import CompileError
+from gradplane.switch.source import CompileError, InternalCompilerError
 
 ROOT = Path(__file__).parents[2]
 INCLUDES = [ROOT / "p4", ROOT / "p4" / "include", ROOT / "tests" / "switch" / "stf" / "features"]
 FAILURE = Path("fuzz-failure.p4")
 TOKEN = re.compile(rb'#[^\n]*|//[^\n]*|"[^"]*"|\w+|\s+|.', re.DOTALL)
-PATIENCE = 60  # seconds for one program, on a machine that does other things too
+PATIENCE = 60  # seconds of processor time for one program
+BRACKETS = {b"{": b"}", b"(": b")", b"[": b"]"}
 LARGEST = 40_000  # bytes of source; thousands of mutations of small programs find more
 
 
@@ -86,6 +90,43 @@ def mutated(text: bytes, other: bytes, chance: random.Random) -> bytes:
     return bytes(data)
 
 
+def rearranged(text: bytes, other: bytes, chance: random.Random) -> bytes:
+    """Return a mutation of `text` by whole subtrees, so that many results still parse.
+
+    Statements or bracketed parts are dropped, repeated or replaced, also by a part of `other`.
+    """
+    tokens, others = TOKEN.findall(text), TOKEN.findall(other)
+    for _ in range(chance.choice([1, 1, 2, 3])):
+        parts = subtrees(tokens)
+        if not parts:
+            break
+        start, end = chance.choice(parts)
+        opening = tokens[start]
+        alike = [others[a:b] for a, b in subtrees(others) if others[a] == opening]
+        a, b = chance.choice(parts)
+        choices = [[], tokens[start:end] * 2, tokens[a:b], *alike[:1], *alike[-1:]]
+        tokens[start:end] = chance.choice(choices)
+    return b"".join(tokens)
+
+
+def subtrees(tokens: list[bytes]) -> list[tuple[int, int]]:
+    """Return where bracketed parts and simple statements start and end."""
+    found, open_at, statement = [], list[int](), 0
+    for at, token in enumerate(tokens):
+        if token in BRACKETS:
+            open_at.append(at)
+        elif token in BRACKETS.values():
+            while open_at and BRACKETS[tokens[open_at[-1]]] != token:
+                open_at.pop()
+            if open_at:
+                found.append((open_at.pop(), at + 1))
+        elif token == b";" and statement < at:
+            found.append((statement, at + 1))
+        if token in (b";", b"{", b"}"):
+            statement = at + 1
+    return found
+
+
 def kind(token: bytes) -> str:
     """Classify a character: number, name, space or other."""
     first = token[:1]
@@ -114,17 +155,32 @@ def patience(seconds: int) -> Iterator[None]:
         signal.setitimer(signal.ITIMER_PROF, 0)
 
 
+@contextmanager
+def suppress_refusals() -> Iterator[None]:
+    """Let errors that a user may see end a block, but not bugs of the compiler."""
+    try:
+        yield
+    except InternalCompilerError:
+        raise
+    except CompileError as error:
+        assert error.diagnostics and str(error)
+
+
 def try_source(source: bytes, chance: random.Random) -> bool:
     """Compile a text and run the program; return whether it was accepted."""
     text = source.decode("utf-8", "replace")
     try:
-        program = compile_source("fuzz.p4", INCLUDES, text=text).program
+        compiled = compile_source("fuzz.p4", INCLUDES, text=text)
+        program = compiled.program
     except CompileError as error:
         assert error.diagnostics and str(error) and type(error) is CompileError
         return False
     if why_not(program):  # it is for an architecture of its own
         return True
     verify(program)
+    with suppress_refusals():
+        p4_programs.compiled_for("bmv2", compiled)
+        p4_programs.p4info(program, "bmv2")
     packets = [chance.randbytes(chance.choice([0, 14, 40, 100])) for _ in range(20)]
     for engine in ("interpreter", "jit"):
         try:
@@ -147,7 +203,8 @@ def run(seconds: float, first: int) -> None:
         chance = random.Random(seed)
         source = random_bytes(chance)
         if chance.random() < 0.95:
-            source = mutated(chance.choice(texts), chance.choice(texts), chance)
+            mutate = chance.choice([mutated, rearranged])
+            source = mutate(chance.choice(texts), chance.choice(texts), chance)
         try:
             with patience(PATIENCE):
                 accepted += try_source(source, chance)

@@ -50,6 +50,10 @@ def changed(path: str, value: Any) -> Json:
          "headers: there is no metadata instance standard_metadata"),
         (changed("header_types 2 fields 0 1", "wide"),
          "header_types[2].fields[0][1]: expected a number, found 'wide'"),
+        (changed("header_types 2 fields 0 1", -1),
+         "header_types[2].fields[0][1]: expected a width of 0 to 65536 bits, found -1"),
+        (changed("header_types 2 fields 0 1", 10**30),
+         f"header_types[2].fields[0][1]: expected a width of 0 to 65536 bits, found {10**30}"),
         (changed("parsers 0 init_state", "second"),
          "parsers[0].init_state: there is no state second"),
         (changed("parsers 0 parse_states 0 parser_ops 0 op", "rewind"),
@@ -162,3 +166,14 @@ def spots(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
         pairs = value.items() if isinstance(value, dict) else enumerate(value)
         for key, inner in pairs:
             yield from spots(inner, (*path, key))
+
+
+def test_a_program_that_contradicts_itself() -> None:
+    path = Path(__file__).parents[1] / "stf" / "exercises" / "router.p4"
+    text = p4_programs.compiled_for("bmv2", p4_programs.compiled(path))
+    found = json.loads(text)
+    tables = next(p["tables"] for p in found["pipelines"] if p["tables"])
+    tables.append(tables[0])
+    with pytest.raises(CompileError) as said:
+        read_program(json.dumps(found), "router.json")
+    assert not isinstance(said.value, InternalCompilerError)
