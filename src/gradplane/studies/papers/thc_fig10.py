@@ -136,9 +136,7 @@ class Fig10(Study):
         }
         return trainings(values, self.net, seed, self.repetitions)
 
-    def _notes(
-        self, schemes: list[Scheme], plain: dict[int, tuple[Ended, ...]]
-    ) -> tuple[str, ...]:
+    def _notes(self, schemes: list[Scheme], plain: dict[int, tuple[Ended, ...]]) -> tuple[str, ...]:
         few, many = min(self.workers), max(self.workers)
         ends = {(s.codec, s.workers): s for s in schemes if s.workers in (few, many)}
         accuracy = {n: Estimate.of([one.test_accuracy for one in plain[n]]) for n in (few, many)}
