@@ -13,17 +13,19 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.numpy_support import carray as carray
 
 _WORD, _BYTE = ir.IntType(64), ir.IntType(8)
 
 
 def address_of(array: npt.NDArray[Any]) -> int:
-    """Return the address of an array's first element."""
+    """Return the address of a contiguous array's first element."""
+    if array.dtype.names is not None:
+        array = array.view(np.uint8)  # the interface would describe every field
     return int(array.__array_interface__["data"][0])
 
 
-@intrinsic
-def load(typing: Any, address: Any) -> Any:
+def _load(typing: Any, address: Any) -> Any:
     """Return the int64 at an address."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -32,8 +34,7 @@ def load(typing: Any, address: Any) -> Any:
     return types.int64(types.int64), code
 
 
-@intrinsic
-def store(typing: Any, address: Any, value: Any) -> Any:
+def _store(typing: Any, address: Any, value: Any) -> Any:
     """Set the int64 at an address."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -43,20 +44,18 @@ def store(typing: Any, address: Any, value: Any) -> Any:
     return types.void(types.int64, types.int64), code
 
 
-@intrinsic
-def copy(typing: Any, target: Any, source: Any, size: Any) -> Any:
+def _copy(typing: Any, target: Any, source: Any, size: Any) -> Any:
     """Copy so many bytes between addresses; the two ranges must not overlap."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         to, start = (builder.inttoptr(a, _BYTE.as_pointer()) for a in arguments[:2])
-        cgutils.raw_memcpy(builder, to, start, arguments[2], 1)
+        cgutils.raw_memcpy(builder, to, start, arguments[2], 1)  # type: ignore[no-untyped-call]
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), code
 
 
-@intrinsic
-def pointer(typing: Any, address: Any) -> Any:
+def _pointer(typing: Any, address: Any) -> Any:
     """Return an address as the pointer that `numba.carray` takes."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -65,8 +64,7 @@ def pointer(typing: Any, address: Any) -> Any:
     return types.voidptr(types.int64), code
 
 
-@intrinsic
-def call_six(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
+def _call_six(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any, f: Any) -> Any:
     """Call the function at an address, which takes six 8-byte words and returns nothing."""
 
     def code(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -75,3 +73,11 @@ def call_six(typing: Any, function: Any, a: Any, b: Any, c: Any, d: Any, e: Any,
         return context.get_dummy_value()
 
     return types.void(*[types.int64] * 7), code
+
+
+# Numba's type of an intrinsic is that of its definition, with the typing context.
+load: Any = intrinsic(_load)
+store: Any = intrinsic(_store)
+copy: Any = intrinsic(_copy)
+pointer: Any = intrinsic(_pointer)
+call_six: Any = intrinsic(_call_six)

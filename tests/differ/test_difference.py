@@ -51,7 +51,15 @@ def test_both_switches_are_equal(name: str) -> None:
 
 
 @real
+def test_p4c_compiles_for_bmv2_too() -> None:
+    if shutil.which("p4c-bm2-ss") is None:
+        pytest.skip("p4c-bm2-ss is not on PATH")
+    result = difference.diff(ROUTER, packets=20, seed=2, compiler="p4c")
+    assert not result.difference, result.text()
+
+
+@real
 def test_the_first_difference_comes_with_a_trace() -> None:
     """A meter whose index is out of range leaves its result alone on BMv2, and is green here."""
-    result = difference.diff(PROGRAMS / "features" / "command_line.p4", packets=60, seed=1)
+    result = difference.diff(PROGRAMS / "features" / "meters.p4", packets=60, seed=1)
     assert "bmv2 sends:" in result.text() and "state start" in result.text()

@@ -185,6 +185,16 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
             " timeout_ms = 8 or more",
         ),
         (
+            "[switch]\nqueue_depth = 4\n",
+            "e.toml:2: queue_depth without queue_rate: packets wait in a switch's own queues only"
+            " where these have a rate, in packets a second",
+        ),
+        (
+            '[switch]\ntarget = "bmv2"\nqueue_rate = 4\n',
+            'e.toml:3: queue_rate with target "bmv2": only target "embedded" takes the queues of'
+            " its switches from the experiment",
+        ),
+        (
             'name = "a/b"\n',
             "e.toml:1: name = \"a/b\": expected letters, digits, '_', '.' and '-',"
             " a letter or digit first",

@@ -1,7 +1,10 @@
 """p4/tos_compress.p4 against its rules as plain Python with the codec (tos_switch.py)."""
 
 import functools
+import shutil
 import struct
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -400,3 +403,12 @@ def test_the_counters_give_the_bytes_saved() -> None:
     sent = 4 * packets + 2 * tags[4] + tags[1] + 2 * tags[2] + 4 * tags[3]
     assert before - after == 4 * sum(tags[:4]) - sent
     assert sum(tags[:4]) == 20 + 61 + 256
+
+
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c-bm2-ss is not on PATH")
+def test_p4c_compiles_it(tmp_path: Path) -> None:
+    """Its copy propagation repeats expressions; ONCE in include/inceptionn.p4 holds it back."""
+    out = tmp_path / "tos.json"
+    words = ["p4c-bm2-ss", "--arch", "v1model", "--Wdisable", "-o", out, "p4/tos_compress.p4"]
+    subprocess.run(words, check=True)
+    assert out.stat().st_size < 10_000_000

@@ -94,6 +94,18 @@ def test_two_jobs_with_losses_replay_on_the_embedded_switch(experiment: Path) ->
 
 
 @real
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c-bm2-ss is not on PATH")
+@pytest.mark.parametrize("text", [JOBS, RING], ids=["thc", "tos_compress"])
+def test_programs_compiled_by_p4c(tmp_path: Path, text: str) -> None:
+    (path := tmp_path / "p4c.toml").write_text(text)
+    settings = ("switch.compiler=p4c", "job.timeout_ms=5000", "job.reliability=retransmit")
+    summary = gradplane.run(path, tmp_path / "run", net="mininet", settings=settings)
+    assert summary.values["target"].endswith("compiled by p4c)")
+    result = replay_run.replay(tmp_path / "run")
+    assert isinstance(result, replay_run.ReplayResult) and result.equal, result.text()
+
+
+@real
 @pytest.mark.parametrize("kind", ["ring", "leaf-spine"])
 def test_switches_that_compress(tmp_path: Path, kind: str) -> None:
     """Packets of 364 values cross BMv2's cable twice before they are restored."""

@@ -106,12 +106,12 @@ def patience(seconds: int) -> Iterator[None]:
     def give_up(number: int, frame: object) -> None:
         raise Hang(f"more than {seconds} s")
 
-    signal.signal(signal.SIGALRM, give_up)
-    signal.alarm(seconds)
+    signal.signal(signal.SIGPROF, give_up)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
 
 def try_source(source: bytes, chance: random.Random) -> bool:

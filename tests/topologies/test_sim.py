@@ -8,6 +8,7 @@ from network_cases import P4, hosts, job, of_kind, results, run, set_up, switch_
 from scapy.utils import rdpcap
 
 from gradplane.controller import read_counters
+from gradplane.controller.targets import QueueSettings
 from gradplane.topologies import NetworkError, build
 from gradplane.topologies.network import LinkCounters
 from gradplane.topologies.sim.sim_network import SimNetwork
@@ -55,6 +56,14 @@ def test_a_full_queue_loses_packets_that_the_hosts_send_again():
     )
     records, links = simulate(patient, rate="10Mbit", queue=2)
     assert sum(link.up_dropped + link.down_dropped for link in links) > 0
+    assert results(records) == results(simulate(patient)[0])
+
+
+def test_queues_of_the_switch_lose_packets_that_the_hosts_send_again():
+    patient = job(reliability="retransmit", timeout_ns=20 * 10**6, model_args={"hidden": [64]})
+    config = switch_config(queues=QueueSettings(rate=1000, depth=1))
+    records, links = simulate(patient, config=config)
+    assert sum(link.down_dropped for link in links) > 0
     assert results(records) == results(simulate(patient)[0])
 
 

@@ -20,6 +20,8 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._finite import all_finite
+
 Floats = npt.NDArray[np.float32]
 Codes = npt.NDArray[np.uint8]
 Table = tuple[int, ...]
@@ -200,9 +202,8 @@ class Codec(ABC):
 def check_vector(x: Floats) -> Floats:
     """Return x, contiguous, if it is a finite float32 array of one dimension; else CodecError."""
     x = check_float32(x)
-    finite = np.isfinite(x)
-    if not finite.all():
-        index = int(np.argmin(finite))
+    if not all_finite(x):
+        index = int(np.argmin(np.isfinite(x)))
         what = "NaN" if np.isnan(x[index]) else "infinity" if x[index] > 0 else "-infinity"
         raise CodecError(f"{what} at index {index}")
     return x

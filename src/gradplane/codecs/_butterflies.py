@@ -27,13 +27,14 @@ def _butterflies(vectors: int, short: bool) -> Callable[..., None]:
     2 and 4.
     """
 
-    @intrinsic  # type: ignore[untyped-decorator]
+    @intrinsic
     def apply(typing: Any, a: Any, i: Any, h: Any) -> Any:
         return types.void(a, types.int64, types.int64), generate
 
     def generate(context: Any, builder: ir.IRBuilder, signature: Any, arguments: Any) -> Any:
         array, first, step = arguments
-        data = cgutils.create_struct_proxy(signature.args[0])(context, builder, value=array).data
+        proxy = cgutils.create_struct_proxy(signature.args[0])  # type: ignore[no-untyped-call]
+        data = proxy(context, builder, value=array).data
         places = [first]
         for _ in range(vectors - 1):
             places.append(builder.add(places[-1], step))
@@ -48,7 +49,7 @@ def _butterflies(vectors: int, short: bool) -> Callable[..., None]:
             builder.store(value, pointer, align=4)
         return context.get_dummy_value()
 
-    return apply  # type: ignore[no-any-return]
+    return apply
 
 
 def _within(builder: ir.IRBuilder, value: Any, stage: int) -> Any:

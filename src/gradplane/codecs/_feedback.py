@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._finite import all_finite
 from gradplane.codecs._base import (
     Codec,
     CodecError,
@@ -15,6 +16,7 @@ from gradplane.codecs._base import (
     Partition,
     State,
     Table,
+    check_float32,
     check_int,
     check_vector,
 )
@@ -119,9 +121,13 @@ class ErrorFeedback(Codec):
         return self.codec.decode(data, n)
 
     def _total(self, x: Floats, state: State) -> Floats:
-        x = check_vector(x)
-        with np.errstate(over="ignore"):
-            return check_vector(x + residual(x, state, "error feedback"))
+        x = check_float32(x)
+        with np.errstate(over="ignore", invalid="ignore"):
+            total: Floats = x + residual(x, state, "error feedback")
+        if not all_finite(total):
+            check_vector(x)  # names the index of a value that was not finite from the start
+            check_vector(total)
+        return total
 
 
 def residual(x: Floats, state: State, user: str) -> Floats:

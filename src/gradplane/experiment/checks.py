@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gradplane import aggregations
 from gradplane.aggregations.aggregation import PlacedJob
 from gradplane.controller.plan import quorum_problem
+from gradplane.controller.targets import Target
 from gradplane.experiment import p4_programs
 from gradplane.experiment.compute_times import workers_problem
 from gradplane.experiment.deployment import DeployedJob
@@ -39,6 +40,25 @@ def delays(experiment: Experiment) -> Iterator[Problem]:
                     (("topology", option),),
                 )
                 break
+
+
+def queues(experiment: Experiment, target: Target) -> Iterator[Problem]:
+    """Yield the problems of the keys of the switches' own queues."""
+    section = experiment.switch
+    given = [key for key in ("queue_rate", "queue_depth") if getattr(section, key) is not None]
+    places = tuple(("switch", key) for key in given)
+    if given and not target.queues:
+        yield Problem(
+            f'{" and ".join(given)} with target "{target.name}": only target "embedded" takes the'
+            " queues of its switches from the experiment",
+            (*places, ("switch", "target")),
+        )
+    elif given == ["queue_depth"]:
+        yield Problem(
+            "queue_depth without queue_rate: packets wait in a switch's own queues only where these"
+            " have a rate, in packets a second",
+            places,
+        )
 
 
 def job(experiment: Experiment, placed: PlacedJob) -> Iterator[Problem]:

@@ -122,6 +122,7 @@ class _Deploying:
         experiment, section = self._experiment, self._experiment.switch
         with self._about("switch", "target"):
             target = targets.get(section.target, **section.target_keys)
+            self._problems += checks.queues(experiment, target)
         with self._about("switch", "program"):
             path = p4_programs.find(section.program)
         with self._about("topology"):

@@ -89,4 +89,5 @@ class Deployment:
             latency=round(section.latency_us * 1000) if latency is None else latency,
             recirculation_rate=round(section.recirculation_mbit * 1e6),
             pcap=pcap,
+            queues=section.queues,
         )

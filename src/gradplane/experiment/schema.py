@@ -11,6 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from gradplane import aggregations
 from gradplane.codecs import ErrorBound, SumWidth
+from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
 from gradplane.experiment.impairment_sections import Impairment
 from gradplane.experiment.sections import OpenSection, Section
@@ -59,6 +60,15 @@ class SwitchSection(Section):
     engine: Literal["jit", "interpreter"] = "jit"
     latency_us: float = Field(default=1.0, ge=0)
     recirculation_mbit: float = Field(default=100_000.0, gt=0)
+    queue_rate: int | None = Field(default=None, ge=1, le=1_000_000_000)
+    queue_depth: int | None = Field(default=None, ge=1, le=1_000_000)
+
+    @property
+    def queues(self) -> QueueSettings | None:
+        """The switches' own queues, None if these have no rate."""
+        if self.queue_rate is None:
+            return None
+        return QueueSettings(self.queue_rate, self.queue_depth)
 
     @property
     def target_keys(self) -> dict[str, str]:

@@ -15,6 +15,6 @@ def digest(*parts: bytes | npt.NDArray[Any]) -> str:
     return state.hexdigest()[:16]
 
 
-def _little_endian(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _little_endian(array: npt.NDArray[Any]) -> memoryview:
     """Return the values as the hash reads them; a copy only where they are not so already."""
-    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1)
+    return np.ascontiguousarray(array, array.dtype.newbyteorder("<")).reshape(-1).data

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-_TYPES = ("<i1", "<i2", "<i4", "<i8")
+_TYPES = {f"<i{size}": 1 << (8 * size - 1) for size in (1, 2, 4, 8)}  # and how many are negative
 _LEVEL = 1  # the differences are small or random: more effort gains nothing
 
 Packed = int | dict[str, str]
@@ -21,9 +21,11 @@ def pack(column: npt.NDArray[np.integer[Any]]) -> Packed:
     """Return a column of at least one integer as a JSON value."""
     if (column == column[0]).all():
         return int(column[0])
-    differences = np.diff(column.astype(np.uint64), prepend=np.uint64(0)).view(np.int64)
+    values = column.astype(np.uint64)
+    values[1:] -= values[:-1].copy()
+    differences = values.view(np.int64)
     low, high = int(differences.min()), int(differences.max())
-    kind = next(t for t in _TYPES if np.iinfo(t).min <= low and high <= np.iinfo(t).max)
+    kind = next(kind for kind, half in _TYPES.items() if -half <= low and high < half)
     data = zlib.compress(differences.astype(kind).tobytes(), _LEVEL)
     return {kind: base64.b64encode(data).decode("ascii")}
 

@@ -1,6 +1,6 @@
 """The network of a replay: embedded switches, set up over P4Runtime as for the run.
 
-Links lose nothing and take no time."""
+Links and queues lose nothing and take no time."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ class ReplayNetwork:
             for node, port in ((link.a, link.a_port), (link.b, link.b_port))
         }
         config = deployment.switch_config(latency=0)
-        self._config = replace(config, target=self._target.name, target_keys=())
+        self._config = replace(config, target=self._target.name, target_keys=(), queues=None)
         program = compiled(self._config)
         self._switches = {s.name: self._switch(s.name, program) for s in self._topology.switches}
         self._exit = ExitStack()

@@ -112,6 +112,7 @@ class Switch:
         if by_port and (not 0 <= drop_port <= most or drop_port == self.cpu_port):
             raise SwitchError(f"drop port {drop_port}: expected 0 to {most} and not the CPU port")
         self.state = State(program, seed, clock, drop_port, links)
+        self.state.cpu_port = self.cpu_port
         self.state.clone_sessions.update(self.architecture.clone_sessions)
         if isinstance(externs, str | Path):
             externs = load_externs(externs)

@@ -13,6 +13,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from gradplane.controller.targets import QueueSettings
 from gradplane.hosts.config import HostConfig
 from gradplane.topologies.description import Topology
 from gradplane.topologies.topology_errors import NetworkError
@@ -28,7 +29,7 @@ class SwitchConfig:
     program: P4 source. target: a name of `gradplane.controller.targets`; target_keys: the values of
     keys of its own. latency: ns through the pipeline; recirculation_rate: bit/s, None for no limit
     (both in the simulated network only: a real one takes its own time). pcap: a folder that gets a
-    file for each port; None for none.
+    file for each port; None for none. queues: the queues of every port, if they have a rate.
     """
 
     program: Path
@@ -41,6 +42,7 @@ class SwitchConfig:
     latency: int = 1000
     recirculation_rate: int | None = None
     pcap: Path | None = None
+    queues: QueueSettings | None = None
 
 
 @dataclass(frozen=True)

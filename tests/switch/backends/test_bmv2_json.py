@@ -29,6 +29,7 @@ IMPOSSIBLE = {
     "table_annotations": "a table there is asked for its hit or its action, not for both",
 }
 DIFFERENT = {
+    "flowlets": "flowlets end by the clock, and a loaded machine is late",
     "header_union": "a union's header that becomes valid keeps old values there",
     "lookahead_headers": "looking ahead beyond the packet's end is no error there",
     "metadata": "a packet with a priority for which there is no queue is dropped there",
@@ -109,6 +110,12 @@ def test_run_time_indices_into_stacks_of_unions_are_refused(tmp_path: Path) -> N
     assert (diagnostic.span.file, diagnostic.span.line) == (str(program), 15)
 
 
+def test_equal_jumps_in_an_action_are_told_apart() -> None:
+    """Both of its returns leave the action at one place."""
+    found = compiled(STF.parent / "check" / "accepted" / "tables.p4")
+    assert found["pipelines"][0]["tables"]
+
+
 def test_another_architecture_is_refused() -> None:
     with pytest.raises(CompileError) as error:
         compiled(STF / "exercises" / "router.p4", arch="psa")
@@ -142,7 +149,9 @@ def test_on_psa_switch(name: str, tmp_path: Path) -> None:
     assert bmv2_runner.run(STF / "psa" / f"{name}.p4", tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["checksum_invalid", "deparser", "parser_lookahead"])
+@pytest.mark.parametrize(
+    "name", ["checksum_invalid", "deparser", "match_range", "parser_lookahead"]
+)
 def test_what_bmv2_cannot_do_is_refused_with_its_place(name: str) -> None:
     with pytest.raises(CompileError) as error:
         compiled(STF / "features" / f"{name}.p4")

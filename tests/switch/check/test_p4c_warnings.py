@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -12,42 +14,244 @@ from gradplane.cli.main import app
 from gradplane.switch.compiler import compile_source
 
 LOOP = "for (bit<8> i = 0; i < 3; i = i + 1) { m.x = m.x + i; }"
+ONCE = "p4c for BMv2 does the body of a loop outside an action once"
 CHAINED = "m.x = m.x == 1 ? 8w2 : m.x == 2 ? 8w3 : 8w4;"
 
 
+TABLE = """action set(bit<8> v) { m.x = v; } action add(inout bit<8> x, bit<8> v) { x = x + v; }
+    table t { key = { m.x : exact; } actions = { set; NoAction; } }"""
+SUB = """control Sub(inout bit<8> x) {
+    action set(bit<8> v) { x = v; }
+    table t { key = { x : exact; } actions = { set; NoAction; } }
+    apply { t.apply(); }
+}"""
+
+
+def bound(rest: str) -> str:
+    """Return a table's action with a bound argument, and more of the table."""
+    actions = "action add(inout bit<8> x, bit<8> v) { x = x + v; }"
+    return f"{actions} table t {{ key = {{ m.x : exact; }} actions = {{ add(m.x); }} {rest} }}"
+
+
+REFUSED = {
+    "chained": (CHAINED, {}, "p4c reads a ? b : c ? d : e as (a ? b : c) ? d : e"),
+    "for in": ("for (bit<8> i in 8w0..8w3) { m.x = i; }", {}, "p4c for BMv2 has no for-in loops"),
+    "wide shift amount": (
+        "bit<16> n = 3; m.x = m.x << n;",
+        {},
+        "p4c for BMv2 takes shift amounts of up to 8 bits, not bit<16>",
+    ),
+    "far shift": (
+        "bit<300> w = (bit<300>) m.x; w = w << 270; w = w >> 256; m.x = (bit<8>) w;",
+        {},
+        "p4c for BMv2 shifts by 256 at most",
+    ),
+    "division": ("m.x = m.x / 3;", {}, "p4c takes powers of two only at the right of /"),
+    "rest": ("m.x %= 3;", {}, "p4c takes powers of two only at the right of %"),
+    "switch on bool": ("switch (m.f) { true: { m.x = 1; } }", {}, "p4c cannot switch on bool"),
+    "generic in itself": (
+        "W<W<bit<8>>> w = {{1}}; m.x = w.v.v;",
+        {"top": "struct W<T> { T v; }"},
+        "p4c takes no W among the type arguments of W",
+    ),
+    "width": (
+        "bit<(C.x)> five = 0; m.x = (bit<8>) five;",
+        {"top": "struct C_t { bit<8> x; } const C_t C = { 5 };"},
+        "p4c knows no field of a constant struct or tuple in a width",
+    ),
+    "generic function": (
+        "m.x = f(same(m.x));",
+        {"top": "T same<T>(in T v) { return v; } bit<8> f(in bit<8> x) { return x; }"},
+        "p4c loses the types of same in the arguments of another function",
+    ),
+    "compared with a list": (
+        "W<bit<8>> w = {m.x}; m.f = w == {1};",
+        {"top": "struct W<T> { T v; }"},
+        "p4c does not compare a generic struct with a list",
+    ),
+    "select on a type": (
+        "",
+        {"top": "type bit<8> n_t;", "transition": "select((n_t) hdr.h.a) { default: accept; }"},
+        "p4c cannot select on n_t",
+    ),
+    "select on a list": (
+        "",
+        {"transition": "select({hdr.h.a, hdr.h.b}) { {1, 2}: accept; default: accept; }"},
+        "p4c cannot select on one list",
+    ),
+    "entry of one": (
+        "t.apply();",
+        {
+            "locals": "table t { key = { m.x : ternary; m.f : exact; } actions = { NoAction; }"
+            " const entries = { _ : NoAction; } }"
+        },
+        "p4c needs a keyset of 2 values here",
+    ),
+    "default action": (
+        "t.apply();",
+        {"locals": bound("default_action = add(3);")},
+        "p4c wants the argument for x repeated here",
+    ),
+    "enum key": (
+        "t.apply();",
+        {
+            "top": "enum K { A, B }",
+            "locals": "K k = K.A; table t { key = { k : exact; } actions = { NoAction; } }",
+        },
+        "p4c's P4Info has no match on K, an enum without a width",
+    ),
+    "digest of a header": (
+        "digest<h_t>(1, hdr.h);",
+        {},
+        "p4c for BMv2 sends structs in digests, not headers",
+    ),
+    "hash of a number": (
+        "hash(m.x, HashAlgorithm.crc16, 8w0, m.x, 8w9);",
+        {},
+        "p4c wants a list or struct as the data of hash",
+    ),
+    "negative entry": (
+        "t.apply();",
+        {
+            "locals": """table t { key = { (int<8>) m.x : exact @name("x"); }
+            actions = { NoAction; } const entries = { -1 : NoAction; } }"""
+        },
+        "p4c's P4Info has no negative numbers in tables",
+    ),
+    "old extern": ("resubmit({m.x});", {}, "p4c's v1model has no resubmit"),
+    "old drop": ("mark_to_drop();", {}, "p4c's mark_to_drop needs standard_metadata"),
+    "length": (
+        "",
+        {
+            "states": "state two { verify(p.length() > 3, error.NoMatch); transition accept; }",
+            "transition": "two;",
+        },
+        "p4c for BMv2 does not know the packet's length",
+    ),
+    "extern in a parser": (
+        "",
+        {"states": "state two { assert(hdr.h.a == 1); transition accept; }", "transition": "two;"},
+        "p4c for BMv2 has no assert in parsers",
+    ),
+    "stack in a parser": (
+        "",
+        {"states": "state two { hdr.s.push_front(1); transition accept; }", "transition": "two;"},
+        "p4c has no push_front in parsers",
+    ),
+    "table twice": (
+        "t.apply(); t.apply();",
+        {"locals": TABLE},
+        "p4c for BMv2: table I.t is applied again after itself",
+    ),
+    "table of two successors": (
+        "if (m.f) { t.apply(); m.x = 3; } else { t.apply(); } m.f = true;",
+        {"locals": TABLE},
+        "p4c for BMv2: table I.t is followed by different things",
+    ),
+    "hit of a table in two places": (
+        "if (m.f) { m.f = t.apply().hit; } else { m.f = t.apply().hit; }",
+        {"locals": TABLE},
+        "p4c for BMv2: table I.t is followed by different things",
+    ),
+    "table before an exit": (
+        "if (m.f) { t.apply(); exit; } t.apply();",
+        {"locals": TABLE},
+        "p4c for BMv2: table I.t is followed by different things",
+    ),
+    "table of a sub-control": (
+        "c.apply(m.x); c.apply(m.x);",
+        {"top": SUB, "locals": "Sub() c;"},
+        "p4c for BMv2: table I.c.t is applied again after itself",
+    ),
+}
+TAKEN = {
+    "parentheses": ("m.x = m.x == 1 ? 8w2 : (m.x == 2 ? 8w3 : 8w4);", {}),
+    "parentheses first": ("m.x = m.x == 1 ? (m.x == 2 ? 8w3 : 8w4) : 8w5;", {}),
+    "a choice compared": ("m.x = (m.x == 1 ? 8w2 : 8w3) == 8w2 ? 8w4 : 8w5;", {}),
+    "shift amount": ("bit<8> n = 3; m.x = m.x << n;", {}),
+    "shift": ("m.x = (bit<8>) ((bit<300>) m.x >> 256);", {}),
+    "a loop in an action": ("a();", {"locals": f"action a() {{ {LOOP} }}"}),
+    "powers of two": ("m.x = m.x / 4 + m.x % 8;", {}),
+    "switch on a number": ("switch (m.x) { 1: { m.f = true; } }", {}),
+    "generic": (
+        "R<bit<8>> r = {{1}}; m.x = r.v.v;",
+        {"top": "struct W<T> { T v; } struct R<T> { W<T> v; }"},
+    ),
+    "default action": ("t.apply();", {"locals": bound("default_action = add(m.x, 3);")}),
+    "table in branches": ("if (m.f) { t.apply(); } else { t.apply(); }", {"locals": TABLE}),
+    "table and return": ("if (m.f) { t.apply(); return; } t.apply();", {"locals": TABLE}),
+    "the same follows": (
+        "if (m.f) { m.x = 3; t.apply(); } else { t.apply(); } m.f = true;",
+        {"locals": TABLE},
+    ),
+    "sub-control in branches": (
+        "if (m.f) { c.apply(m.x); } else { c.apply(m.x); }",
+        {"top": SUB, "locals": "Sub() c;"},
+    ),
+    "verify": (
+        "",
+        {"states": "state two { verify(hdr.h.a == 1, error.NoMatch); transition accept; }",
+         "transition": "two;"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_p4c_refuses(name: str) -> None:
+    body, parts, expected = REFUSED[name]
+    assert warnings(body, "p4c", **parts) == [expected]
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_what_p4c_takes(name: str) -> None:
+    body, parts = TAKEN[name]
+    assert warnings(body, "p4c", **parts) == []
+
+
+@pytest.mark.skipif(shutil.which("p4c-bm2-ss") is None, reason="p4c-bm2-ss is not on PATH")
+@pytest.mark.parametrize("name", [*REFUSED, *(f"{name}, taken" for name in TAKEN)])
+def test_p4c_itself(name: str, tmp_path: Path) -> None:
+    taken = name.endswith(", taken")
+    body, parts = TAKEN[name.removesuffix(", taken")] if taken else REFUSED[name][:2]
+    slots = {"top": "", "locals": "", "states": "", "transition": "accept;"}
+    (tmp_path / "case.p4").write_text(TEMPLATE.format(body=body, **(slots | parts)))
+    words = "p4c-bm2-ss --arch v1model --Wdisable --p4runtime-files case.txtpb -o case.json case.p4"
+    done = subprocess.run(words.split(), cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode == 0) == taken, done.stderr
+
+
 @pytest.mark.parametrize(
-    ("body", "expected"),
+    ("body", "top", "expected"),
     [
-        (CHAINED, "p4c reads a ? b : c ? d : e as (a ? b : c) ? d : e"),
-        (LOOP, "p4c for BMv2 has loops in actions only"),
-        ("for (bit<8> i in 8w0..8w3) { m.x = i; }", "p4c for BMv2 has no for-in loops"),
+        (LOOP, "", ONCE),
         (
-            "bit<16> n = 3; m.x = m.x << n;",
-            "p4c for BMv2 takes shift amounts of up to 8 bits, not bit<16>",
+            "m.x = f(m.x);",
+            f"bit<8> f(in bit<8> x) {{ M m = {{x, true}}; {LOOP} return m.x; }}",
+            ONCE,
         ),
-        ("m.x = (bit<8>) ((bit<300>) m.x >> 256);", "p4c for BMv2 shifts by less than 256"),
+        (
+            "S a = {1}; S b = {2}; m.x = (m.f ? a : b).x;",
+            "struct S { bit<8> x; }",
+            "p4c's JSON for a field of a struct chosen by ?: crashes BMv2",
+        ),
     ],
 )
-def test_statements(body: str, expected: str) -> None:
-    assert warnings(body, "p4c") == [expected]
+def test_what_p4c_compiles_to_something_else(body: str, top: str, expected: str) -> None:
+    assert warnings(body, "p4c", top=top) == [expected]
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "m.x = m.x == 1 ? 8w2 : (m.x == 2 ? 8w3 : 8w4);",
-        "m.x = m.x == 1 ? (m.x == 2 ? 8w3 : 8w4) : 8w5;",
-        "m.x = (m.x == 1 ? 8w2 : 8w3) == 8w2 ? 8w4 : 8w5;",
-        "bit<8> n = 3; m.x = m.x << n;",
-        "m.x = m.x << 3;",
-    ],
-)
-def test_what_p4c_takes(body: str) -> None:
-    assert warnings(body, "p4c") == []
+def test_limits_of_psa_switch() -> None:
+    program = Path(__file__).parents[1] / "jit" / "programs" / "psa_traffic.p4"
+    found = {w.message for w in compile_source(program).warnings if w.kind == "p4c"}
+    assert found == {
+        "p4c for psa_switch has no conditions in deparsers",
+        "p4c for psa_switch has no initial values of registers",
+    }
 
 
-def test_a_loop_in_an_action_is_taken() -> None:
-    assert warnings("a();", "p4c", locals=f"action a() {{ {LOOP} }}") == []
+def test_a_table_is_silenced() -> None:
+    locals = TABLE.replace("table t", '@noWarn("p4c") table t')
+    assert warnings("t.apply(); t.apply();", "p4c", locals=locals) == []
 
 
 def test_a_switch_in_an_action() -> None:

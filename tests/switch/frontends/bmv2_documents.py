@@ -86,4 +86,5 @@ def failures(program: ir.Program, path: Path, engine: str) -> list[str]:
     tester = Tester(Switch(program, engine=engine, clock=clock), clock, str(test))
     for statement in parse(test.read_text(), str(test)):
         tester.run(statement)
+    tester.finish()
     return [*tester.expectations.failures(), *tester.problems, *tester.refused]

@@ -1,8 +1,8 @@
 """Millions of random packets through both engines: python tests/switch/jit/fuzz_jit.py.
 
-Random programs (as IR, and as source for v1model and PSA), the programs in programs/, and every
-other program of the tests, with random table contents, until the time is over. The first difference
-ends it, with the seed that repeats it.
+Random programs (as IR, and as source for v1model, PSA and TNA), the programs in programs/, and
+every other program of the tests, with random table contents, until the time is over. The first
+difference ends it, with the seed that repeats it.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from jit_packets import PACKETS, frame
 from jit_pair import Pair, random_packet
 from jit_random_programs import random_program
 from source_psa import psa_program
+from source_tna import tna_program
 from source_v1model import v1model_program
 
 from gradplane.switch.compiler import compile_program
@@ -43,7 +44,7 @@ def source_case(seed: int) -> int:
     """Run one random program of an architecture, as text in two spellings; return the number of
     packets."""
     rng = random.Random(seed)
-    text = rng.choice([v1model_program, psa_program])(rng)
+    text = rng.choice([v1model_program, psa_program, tna_program])(rng)
     spelled_out = compile_program("random.p4", defines=["SPELLED_OUT"], text=text)
     pair = Pair(compile_program("random.p4", text=text), seed, cpu_port=3, other=spelled_out)
     for _ in range(3):

@@ -7,6 +7,7 @@ import pytest
 from jit_pair import Pair, random_packet
 from jit_random_programs import random_program
 from source_psa import psa_program
+from source_tna import tna_program
 from source_v1model import v1model_program
 
 from gradplane.switch.compiler import compile_program
@@ -23,7 +24,7 @@ def test_random_programs_agree(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize("make", [v1model_program, psa_program])
+@pytest.mark.parametrize("make", [v1model_program, psa_program, tna_program])
 def test_random_sources_agree(make: Callable[[random.Random], str], seed: int) -> None:
     """Random sources compile to legal IR and run alike in either spelling."""
     rng = random.Random(seed)

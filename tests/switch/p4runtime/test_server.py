@@ -13,6 +13,7 @@ import finsy
 import grpc
 import pytest
 from finsy.proto import U128, p4r, p4r_grpc, rpc_status
+from google.protobuf.wrappers_pb2 import StringValue
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 
@@ -238,7 +239,11 @@ def test_an_error_names_the_update_the_table_and_the_choices(served: Served) -> 
         control(address, work)
     assert caught.value.details[1].canonical_code == finsy.GRPCStatusCode.ALREADY_EXISTS
     assert caught.value.details[1].message == (
-        "table MyIngress.ipv4_lpm: it has an entry for hdr.ipv4.dst 0xa000100/24"
+        "Match entry exists, use MODIFY if you wish to change action"
+    )
+    assert caught.value.message == (
+        "1 of 3 updates failed; number 1: table MyIngress.ipv4_lpm: it has an entry for"
+        " hdr.ipv4.dst 0xa000100/24"
     )
     assert list(caught.value.details) == [1]
     assert len(routes(address)) == 2  # by default the other updates are done
@@ -367,7 +372,9 @@ def test_the_status_details_are_in_the_trailing_metadata(served: Served) -> None
     assert (status.code, status.message) == (2, caught.value.details())
     error = p4r.Error()
     assert status.details[0].Unpack(error)
-    assert (error.canonical_code, error.message) == (3, text)
+    assert (error.canonical_code, error.message) == (3, "Invalid P4 id")
+    in_full = StringValue()
+    assert error.details.Unpack(in_full) and in_full.value == text
 
 
 def test_a_stream_for_another_device_is_ended(served: Served) -> None:

@@ -6,7 +6,8 @@ from types import SimpleNamespace as Object
 
 import pytest
 from finsy.proto import U128, p4d, p4i, p4r, stratum
-from google.protobuf import text_format
+from google.protobuf import any_pb2, text_format
+from google.protobuf.wrappers_pb2 import StringValue
 from hand_made_device import (
     DELETE,
     INSERT,
@@ -42,7 +43,7 @@ from gradplane.switch.p4runtime.digest_lists import DigestLists
 from gradplane.switch.p4runtime.p4data import show_data
 from gradplane.switch.p4runtime.p4info import build_p4info
 from gradplane.switch.p4runtime.service import P4RuntimeService
-from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, rpc_status_of
+from gradplane.switch.p4runtime.status_errors import TEXT_BYTES, BatchError, RpcError, rpc_status_of
 from gradplane.switch.runtime.control_messages import Digest, IdleNotice, PacketIn
 from gradplane.switch.runtime.entries import ActionData, Entry
 
@@ -90,6 +91,10 @@ def test_the_status_has_one_error_an_update() -> None:
         made.write(request([(INSERT, route(1)), (MODIFY, route(9))]))
     status = rpc_status_of(caught.value)
     assert (status.code, status.message) == (2, caught.value.message)
+    in_full = any_pb2.Any()
+    in_full.Pack(
+        StringValue(value="table MyIngress.ipv4_lpm: it has no entry for hdr.ipv4.dst 0x9/32")
+    )
     details = []
     for packed in status.details:
         detail = p4r.Error()
@@ -99,11 +104,25 @@ def test_the_status_has_one_error_an_update() -> None:
         p4r.Error(canonical_code=0),
         p4r.Error(
             canonical_code=5,
-            message="table MyIngress.ipv4_lpm: it has no entry for hdr.ipv4.dst 0x9/32",
+            message="Cannot find match entry",
             space="gradplane",
             code=5,
+            details=in_full,
         ),
     ]
+
+
+def test_a_status_stays_small() -> None:
+    """gRPC's clients refuse large ones; every update has its code, the first ones their text."""
+    made = service()
+    with pytest.raises(BatchError) as caught:
+        made.write(request([(MODIFY, route(9))] * 500))
+    status = rpc_status_of(caught.value)
+    errors = [p4r.Error.FromString(packed.value) for packed in status.details]
+    assert {error.canonical_code for error in errors} == {5}
+    assert errors[0].message == "Cannot find match entry" and errors[0].details.value
+    assert errors[-1].message == ""
+    assert status.ByteSize() < TEXT_BYTES + 512 * 60
 
 
 @pytest.mark.parametrize(

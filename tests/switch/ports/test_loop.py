@@ -96,6 +96,24 @@ def test_packets_go_through_and_the_loop_ends(ports: dict[int, PairPort]) -> Non
     assert loop.nowhere == 2
 
 
+def test_packets_that_wait_at_several_ports_are_one_batch(ports: dict[int, PairPort]) -> None:
+    batches = []
+
+    def process(numbers: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
+        packets = [data[a:b].tobytes() for a, b in zip(starts, ends, strict=True)]
+        batches.append(sorted(zip(numbers.tolist(), packets, strict=True)))
+        return to_the_other(numbers, data, starts, ends)
+
+    ports[1].put(b"one")
+    ports[1].put(b"two")
+    ports[2].put(b"three")
+    with running(ports, process):
+        assert ports[2].peer.recv(100) == b"ONE"
+        assert ports[2].peer.recv(100) == b"TWO"
+        assert ports[1].peer.recv(100) == b"THREE"
+    assert batches == [[(1, b"one"), (1, b"two"), (2, b"three")]]
+
+
 def test_more_packets_than_a_batch_keep_their_order(ports: dict[int, PairPort]) -> None:
     def spread(numbers: Ints, data: Bytes, starts: Ints, ends: Ints) -> Sent:
         """Send to each port in turn, twice."""

@@ -148,5 +148,7 @@ def test_saved_state_needs_its_file_and_a_program(tmp_path: Path) -> None:
         parse_options(["p.p4", "--restore-state", str(state)])
     state.touch()
     assert parse_options(["p.p4", "--restore-state", str(state)]).restore_state == state
+    with pytest.raises(OptionError, match="--queue-depth -1: not within 0 to 4294967295"):
+        parse_options(["p.p4", "--queue-depth", "-1"])
     with pytest.raises(OptionError, match="--priority-queues 9: a port has 1 to 8"):
         parse_options(["p.p4", "--", "--priority-queues", "9"])

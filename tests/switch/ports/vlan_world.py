@@ -41,6 +41,7 @@ def main() -> None:
     while len(received) < len(sent):
         ready, _, _ = select.select([port], [], [], TIMEOUT)
         assert ready, f"{len(received)} of {len(sent)} frames came"
+        arrivals.clear()
         port.receive(arrivals)
         spans = zip(arrivals.starts, arrivals.ends, strict=True)
         frames = [arrivals.data[start:end].tobytes() for start, end in spans]

@@ -15,11 +15,14 @@ TEMPLATE = """
 #include <core.p4>
 #include <v1model.p4>
 header h_t { bit<8> a; bit<8> b; bit<16> c; bit<32> d; }
-struct H { h_t h; }
+@types@
+struct H { h_t h; @headers@ }
 struct M { bit<8> x; bit<16> y; }
 @top@
 parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
-    state start { p.extract(h.h); transition accept; }
+    @parsers@
+    state start { p.extract(h.h); @more@ }
+    @states@
 }
 control V(inout H h, inout M m) { apply { } }
 control I(inout H h, inout M m, inout standard_metadata_t s) {
@@ -36,7 +39,8 @@ CASES = re.findall(r"^== (.+): (\w+)\n((?:(?!==).*\n)*)", TEXT, re.M)
 
 
 def program(parts: str) -> str:
-    given = dict(re.findall(r"^-- (\w+)\n((?:(?!--).*\n)*)", parts, re.M))
+    given = {"more": "transition accept;"}
+    given |= dict(re.findall(r"^-- (\w+)\n((?:(?!--).*\n)*)", parts, re.M))
     return re.sub(r"@(\w+)@", lambda part: given.pop(part[1], ""), TEMPLATE)
 
 

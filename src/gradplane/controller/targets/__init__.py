@@ -58,6 +58,17 @@ class Start:
     options: Sequence[str] = ()
 
 
+@dataclass(frozen=True)
+class QueueSettings:
+    """The queue of each port: packets a second that leave it, and packets that wait in it at most.
+
+    depth None: as many as the switch holds by default.
+    """
+
+    rate: int
+    depth: int | None = None
+
+
 class Target(ABC):
     """A kind of switch."""
 
@@ -73,6 +84,8 @@ class Target(ABC):
     cable: ClassVar[tuple[int, int] | None] = None
     """Two ports that the network connects with each other: a packet that leaves through the first
     comes back through the second. Their interfaces carry 3000 bytes."""
+    queues: ClassVar[bool] = False
+    """Its switches can be started with queues of a rate and depth."""
     keys: ClassVar[tuple[str, ...]] = ()
     """The keys of an experiment's [switch] that are for this target; they go to __init__."""
 
@@ -95,10 +108,13 @@ class Target(ABC):
     def command(self, start: Start) -> list[str]:
         """Return the command line that runs a switch."""
 
-    def options(self, engine: str, seed: int, pcap: Path | None) -> list[str]:
+    def options(
+        self, engine: str, seed: int, pcap: Path | None, queues: QueueSettings | None = None
+    ) -> list[str]:
         """Return the options of the command for an experiment's [switch] and [output] keys.
 
-        pcap: a folder that gets a packet capture for each port; None: no captures.
+        pcap: a folder that gets a packet capture for each port; None: no captures. queues: those of
+        all ports; None, and always where `queues` is False: the target's own.
         """
         return []
 

@@ -14,7 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from gradplane.controller.controller_errors import ControllerError
-from gradplane.controller.targets import LoadableProgram, Start, Target
+from gradplane.controller.targets import LoadableProgram, QueueSettings, Start, Target
 
 SWITCH = "simple_switch_grpc"
 P4C = "p4c-bm2-ss"
@@ -86,7 +86,9 @@ class Bmv2(Target):
         queues = ["--priority-queues", "8"]  # all priorities; without a queue packets are dropped
         return [*words, *start.options, "--", "--grpc-server-addr", start.address, *queues]
 
-    def options(self, engine: str, seed: int, pcap: Path | None) -> list[str]:
+    def options(
+        self, engine: str, seed: int, pcap: Path | None, queues: QueueSettings | None = None
+    ) -> list[str]:
         """Return the folder of captures as an option; engine and seed are the embedded switch's."""
         return [] if pcap is None else [f"--pcap={pcap}"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from gradplane.controller.targets import LoadableProgram, Start, Target
+from gradplane.controller.targets import LoadableProgram, QueueSettings, Start, Target
 
 
 class Embedded(Target):
@@ -14,6 +14,7 @@ class Embedded(Target):
     batch = 512
     networks = ("mininet", "sim")
     announces = True
+    queues = True
 
     def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
         """Return P4Info and the packed source."""
@@ -31,7 +32,14 @@ class Embedded(Target):
             words += ["-D", f"{key}={value}"]
         return [*words, *start.options, "--", "--grpc-server-addr", start.address]
 
-    def options(self, engine: str, seed: int, pcap: Path | None) -> list[str]:
-        """Return engine, seed and folder of captures as options of `gradplane switch`."""
-        captures = [] if pcap is None else ["--pcap", str(pcap)]
-        return ["--engine", engine, "--seed", str(seed), *captures]
+    def options(
+        self, engine: str, seed: int, pcap: Path | None, queues: QueueSettings | None = None
+    ) -> list[str]:
+        """Return engine, seed, folder of captures and queues as options of `gradplane switch`."""
+        words = ["--engine", engine, "--seed", str(seed)]
+        if pcap is not None:
+            words += ["--pcap", str(pcap)]
+        if queues is not None:
+            words += ["--queue-rate", str(queues.rate)]
+            words += [] if queues.depth is None else ["--queue-depth", str(queues.depth)]
+        return words

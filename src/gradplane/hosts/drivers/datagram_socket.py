@@ -101,11 +101,14 @@ class DatagramSocket:
             payloads, names = payloads.select(~cut), names[~cut]
             if not len(payloads):
                 return
-        if (names == names[0]).all():
-            on_batch(*self._peer(int(names[0])), payloads)
-            return
-        for name in dict.fromkeys(names.tolist()):
-            on_batch(*self._peer(name), payloads.select(names == name))
+        peers = dict.fromkeys(names.tolist())
+        edges = [0, *(np.flatnonzero(names[1:] != names[:-1]) + 1).tolist(), len(names)]
+        for name, first, end in zip(peers, edges, edges[1:], strict=False):
+            if len(edges) == len(peers) + 1:  # one run of datagrams each: no need to copy them
+                some = Payloads(payloads.data[first:end], payloads.sizes[first:end])
+            else:
+                some = payloads.select(names == name)
+            on_batch(*self._peer(name), some)
 
     def send(self, ip: str, port: int, payloads: Payloads, tos: int = 0) -> None:
         """Send datagrams; wait while the interface's queue is full."""

@@ -20,8 +20,11 @@ from gradplane.hosts.drivers.host import Host
 from gradplane.hosts.drivers.process_memory import exempt_loaded_objects, keep_memory
 from gradplane.hosts.drivers.socket_environment import SocketEnvironment
 from gradplane.hosts.drivers.training_host import HostError
+from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec
 from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.stream.segments import SEGMENT, message_bytes
+from gradplane.hosts.stream.stream import Stream
 from gradplane.hosts.training.train import TrainingError
 from gradplane.hosts.training.user_objects import LoadError
 
@@ -49,7 +52,8 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
 
 
 def warm_up(job: JobConfig) -> None:
-    """Load the codecs' compiled kernels, so that the first round does not wait for them."""
+    """Load the compiled kernels of codecs and streams: the first round need not wait for them."""
+    _exercise_streams()
     codecs = [push_codec(job), make_codec(job.pull_codec, "pull_codec")]
     if job.bound is not None:
         codecs.append(make_codec(("inceptionn", {"bound": job.bound}), "bound"))
@@ -93,6 +97,17 @@ def _origin(line: str) -> int | None:
 
 def _say(answers: TextIO, event: str, name: str) -> None:
     print(json.dumps({event: name}), file=answers, flush=True)
+
+
+def _exercise_streams() -> None:
+    """Pass a message of two segments from one stream to another."""
+    sender, receiver = Stream(0), Stream(1)
+    for sent in sender.send_message(("", 1), bytes(2 * SEGMENT), 0):
+        if isinstance(sent, Send):
+            message_bytes(sent.payloads)
+            for answer in receiver.receive(("", 0), sent.payloads, 0):
+                if isinstance(answer, Send):
+                    sender.receive(("", 1), answer.payloads, 0)
 
 
 def _exercise(codec: Codec, sum_bits: int) -> None:

@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict
 from typing import Any, Protocol
 
 from gradplane.hosts.config import ConfigError, HostConfig
@@ -134,7 +133,7 @@ class TrainingHost(ABC):
     def _report(self, report: Report) -> None:
         fields = {"job": self.job.number, "worker": self.worker} | report.fields
         if report.kind == "round":
-            fields |= self._times | asdict(self.reduce_port.take_traffic())
+            fields |= self._times | vars(self.reduce_port.take_traffic())
         if report.kind == "done":
             fields["at"] = self.env.now()
         self.env.record(report.kind, **fields)

@@ -14,11 +14,12 @@ handles the next.
 
 import struct
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numba import carray, njit
+from numba import njit
 
-from gradplane._addresses import address_of, copy, pointer
+from gradplane._addresses import address_of, carray, copy, pointer
 from gradplane.hosts.protocols import chunk_table
 from gradplane.hosts.protocols.chunk_table import AFTER, PENDING, ROW, WAITING, Ints
 from gradplane.hosts.protocols.switch_packets import packet_kind, packet_number
@@ -49,7 +50,8 @@ _REST = struct.Struct(f"={len(_LENT + _CHANGED)}q{len(_FLOATS)}d")
 _BACK = struct.Struct(f"={len(_CHANGED)}q{len(_FLOATS)}d")
 _LENT_AT = _FIRST.size
 _CHANGED_AT = _LENT_AT + 8 * len(_LENT)
-_smooth, _estimate = njit(smooth), njit(estimate)
+_smooth: Any = njit(smooth)
+_estimate: Any = njit(estimate)
 _SUMS = int(Type.SUMS)
 _RESULT, _TURN = chunk_table.RESULT, chunk_table.TURN
 _BITMAP_AT, _NORM_AT, _COUNT_AT = 12, 20, 3  # in the header
@@ -77,28 +79,35 @@ class FastResults:
         lanes = aggregation.LANES[sum_bits]
         record = np.zeros(1, STATE)
         self.address = address_of(record)
-        self._record = memoryview(record.view(np.uint8))
+        self._record = record.view(np.uint8).data
         self._turns, self._timeout, self._counted = turns, timeout, counted
         self._lent: SwitchReduce | None = None
+        self._arrays_of: SwitchReduce | None = None
+        self._arrays: tuple[int, ...] = ()
         self._packets: Ints = np.zeros(0, np.int64)
         fixed = (*timeout.bounds, patience, number, sum_bits, slots, workers, len(turns), most)
         sizes = lanes, HEADER_SIZE + lanes // 2
         _FIRST.pack_into(self._record, 0, *fixed, *sizes, address_of(turns))
 
     def lend(self, reduces: list[SwitchReduce], alarm: int | None) -> None:
-        """Lend the state where there is one reduce in flight and a timer that is set."""
-        if len(reduces) != 1 or alarm is None or not reduces[0].left:
+        """Lend the state where one reduce is in flight, which sends, and the timer is set."""
+        if len(reduces) != 1:
+            self._arrays_of = None
             return
-        reduce = self._lent = reduces[0]
-        sending = [
-            address_of(part.packets) if part.stage is PartitionState.SENDING else 0
-            for part in reduce.parts
+        reduce = reduces[0]
+        sending = [part.stage is PartitionState.SENDING for part in reduce.parts]
+        if alarm is None or not any(sending):
+            return
+        if reduce is not self._arrays_of:
+            self._arrays_of, self._arrays = reduce, _arrays(reduce)
+            self._packets = np.zeros(len(sending), np.int64)
+        self._packets[:] = [
+            address_of(part.packets) if sends else 0
+            for part, sends in zip(reduce.parts, sending, strict=True)
         ]
-        self._packets = np.array(sending, np.int64)
-        arrays = (reduce.ends, reduce.norms, reduce.sums, self._packets)
-        table = (address_of(reduce.table), len(reduce.table), reduce.first, len(reduce.parts))
+        self._lent = reduce
         _REST.pack_into(
-            self._record, _LENT_AT, *table, *map(address_of, arrays), alarm,
+            self._record, _LENT_AT, *self._arrays, address_of(self._packets), alarm,
             reduce.left, 0, 0, *self._timeout.measured,
         )  # fmt: skip
 
@@ -115,6 +124,13 @@ class FastResults:
             known, at, value, smoothed, variation = measured
             self._timeout.measured = known, at, value, smoothed, variation
             self._counted(results, answers)
+
+
+def _arrays(reduce: SwitchReduce) -> tuple[int, ...]:
+    """Return the record's fields from `table` to `sums` of a reduce."""
+    arrays = address_of(reduce.ends), address_of(reduce.norms), address_of(reduce.sums)
+    table = address_of(reduce.table), len(reduce.table)
+    return *table, reduce.first, len(reduce.parts), *arrays
 
 
 @njit(cache=True, nogil=True)

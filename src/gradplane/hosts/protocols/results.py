@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._finite import all_finite
+
 Floats = npt.NDArray[np.float32]
 
 
@@ -61,8 +63,7 @@ def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:
     if not isinstance(vector, np.ndarray) or vector.dtype != np.float32 or vector.ndim != 1:
         got = getattr(vector, "dtype", type(vector).__name__)
         raise ReduceError(f"{where}: expected float32 of shape (n,), got {got} {np.shape(vector)}")
-    finite = np.isfinite(vector)
-    if not finite.all():
-        index = int(np.argmin(finite))
+    if not all_finite(vector):
+        index = int(np.argmin(np.isfinite(vector)))
         raise ReduceError(f"{where}: {vector[index]} at index {index}: did the training diverge?")
     return vector.copy()

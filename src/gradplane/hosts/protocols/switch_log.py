@@ -90,7 +90,7 @@ class SwitchLog:
 
 def _digests(sums: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
     """Return the first eight bytes of each row's SHA-256, as a number: uint64[chunks]."""
-    size, data = sums[0].nbytes, memoryview(sums).cast("B")
+    size, data = sums[0].nbytes, memoryview(sums.data).cast("B")
     hashed = [hashlib.sha256(data[at : at + size]).digest() for at in range(0, len(data), size)]
     return np.frombuffer(b"".join(hashed), ">u8")[:: hashlib.sha256().digest_size // 8]
 

@@ -17,19 +17,32 @@ next + 1 + i arrived; bit 0 is the last byte's lowest).
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from gradplane.hosts.wire.payloads import Ints, Payloads
+from gradplane.hosts.stream import batch_kernels
+from gradplane.hosts.stream.batch_kernels import SEGMENT, VALUES
+from gradplane.hosts.wire.payloads import Payloads
 
-SEGMENT = 1400
-VALUES = 1024  # bytes of values a segment
+__all__ = [
+    "HEADER_SIZE",
+    "SEGMENT",
+    "VALUES",
+    "VALUES_HEADER_SIZE",
+    "Ack",
+    "DataSegment",
+    "SegmentError",
+    "ValuesSegment",
+    "message_bytes",
+    "parse",
+    "parse_batch",
+]
+
 BEYOND = 256
 MARK = 0x28  # ToS of packets that the network may compress
 
-_MAGIC, _DATA, _ACK, _VALUES = 0xDA, 1, 2, 3
+_MAGIC, _DATA, _VALUES = batch_kernels.MAGIC, batch_kernels.DATA_KIND, batch_kernels.VALUES_KIND
+_ACK = 2
 _START = struct.Struct(">BBH")
 _DATA_HEADER = struct.Struct(">BBHQIIII")
 _VALUES_HEADER = struct.Struct(">BBHQI")
@@ -158,46 +171,18 @@ def parse_batch(payloads: Payloads) -> Iterator[DataSegment | ValuesSegment | Ac
     if len(payloads) == 1:
         yield _parsed(payloads[0])
         return
-    follows = np.zeros(len(payloads), bool)
-    full = payloads.data.shape[1] >= HEADER_SIZE
-    if full:
-        headers = np.ascontiguousarray(payloads.data[:, :HEADER_SIZE]).view(DATA_HEADERS)[:, 0]
-        follows[1:] = _following(headers, payloads.sizes)
-    edges = [*np.flatnonzero(~follows).tolist(), len(payloads)]
-    for first, stop in zip(edges, edges[1:], strict=False):
+    ends = np.empty(len(payloads), np.int64)
+    runs = batch_kernels.run_ends(payloads.data, payloads.sizes, ends)
+    first = 0
+    for stop in ends[:runs].tolist():
         segment = _parsed(payloads[first])
-        if stop - first == 1 or isinstance(segment, Ack) or segment is None:
-            yield from (_parsed(payloads[i]) for i in range(first, stop))
-            continue
-        header = HEADER_SIZE if isinstance(segment, DataSegment) else VALUES_HEADER_SIZE
-        whole = payloads.data[first : stop - 1, header : payloads.sizes[first]].tobytes()
-        last = payloads.data[stop - 1, header : payloads.sizes[stop - 1]].tobytes()
-        yield replace(segment, payload=whole + last, pieces=stop - first)
-
-
-def _following(headers: npt.NDArray[Any], sizes: Ints) -> npt.NDArray[np.bool_]:
-    """Return for each datagram but the first whether its segment follows the one before, which is
-    full: bool[n - 1].
-    """
-    before, here = headers[:-1], headers[1:]
-    start = here["start"].astype(np.int64)
-    same = (before["start"] == here["start"]) & (before["connection"] == here["connection"])
-    same &= before["sequence"].astype(np.int64) + 1 == here["sequence"]
-    data = (start & ~1) == start_of_data(False)
-    same_message = (before["message"] == here["message"]) & (before["count"] == here["count"])
-    index = here["index"].astype(np.int64)
-    same_message &= (before["index"].astype(np.int64) + 1 == index) & (index < here["count"])
-    data &= same_message & (sizes[:-1] == HEADER_SIZE + SEGMENT)
-    # A data segment before the message's last is full, but where values follow.
-    data &= (sizes[1:] == HEADER_SIZE + SEGMENT) | (
-        (sizes[1:] > HEADER_SIZE)
-        & (sizes[1:] < HEADER_SIZE + SEGMENT)
-        & (index + 1 == here["count"])
-    )
-    values = (start == START_OF_VALUES) & (sizes[:-1] == VALUES_HEADER_SIZE + VALUES)
-    values &= (sizes[1:] > VALUES_HEADER_SIZE) & (sizes[1:] <= VALUES_HEADER_SIZE + VALUES)
-    values &= sizes[1:] % 4 == 0
-    return np.asarray(same & (data | values))
+        if stop - first > 1 and isinstance(segment, DataSegment | ValuesSegment):
+            header = HEADER_SIZE if isinstance(segment, DataSegment) else VALUES_HEADER_SIZE
+            whole = payloads.data[first : stop - 1, header : payloads.sizes[first]].tobytes()
+            last = payloads.data[stop - 1, header : payloads.sizes[stop - 1]].tobytes()
+            segment = replace(segment, payload=whole + last, pieces=stop - first)
+        yield segment
+        first = stop
 
 
 def _parsed(datagram: bytes) -> DataSegment | ValuesSegment | Ack | None:
@@ -209,15 +194,7 @@ def _parsed(datagram: bytes) -> DataSegment | ValuesSegment | Ack | None:
 
 def message_bytes(packets: Payloads) -> int:
     """Return how many bytes of messages datagrams carry; acknowledgements carry none."""
-    sizes, data = packets.sizes, packets.data
-    if data.shape[1] < _START.size:
-        return 0
-    segment = (sizes >= _START.size) & (data[:, 0] == _MAGIC)
-    headers = ((_DATA, _DATA_HEADER.size), (_VALUES, _VALUES_HEADER.size))
-    return sum(
-        int(np.maximum(sizes[segment & (data[:, 1] == kind)] - header, 0).sum())
-        for kind, header in headers
-    )
+    return int(batch_kernels.message_bytes(packets.data, packets.sizes))
 
 
 def _values(datagram: bytes) -> ValuesSegment:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from gradplane._finite import all_finite
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.results import Reduced, Synchronised
@@ -138,7 +139,7 @@ class _Learner:
         x, y = self.data.train_x[rows], self.data.train_y[rows]
         loss, gradient = self.model.loss_and_gradient(self.parameters, x, y)
         check_vector(self.job.model, "loss_and_gradient()[1]", gradient, self.parameters.size)
-        if not np.isfinite(gradient).all():
+        if not all_finite(gradient):
             raise TrainingError(
                 f"job {self.job.number}, worker {self.worker}, round {self.rounds}: the gradient"
                 f" is not finite (loss {loss}): training diverged, lower lr ({self.job.lr})"

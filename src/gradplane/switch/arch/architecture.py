@@ -39,7 +39,8 @@ class Implementation:
     within the package that is parameter `ingress`). model: a packet's path in the interpreter.
     traffic: the same as machine code. prepare: what is settled about a program when it is loaded,
     in this order. rules: what is refused then, besides externs that are missing or misplaced.
-    sees_queues: whether a program's metadata give away how long packets wait for egress.
+    sees_queues: whether a program's metadata give away how long packets wait for egress. replaced:
+    externs without implementations, since preparation replaces their calls.
     """
 
     externs: Externs
@@ -50,13 +51,16 @@ class Implementation:
     prepare: Sequence[Prepare] = ()
     rules: Sequence[Rule] = ()
     sees_queues: Callable[[ir.Program], bool] = lambda program: False
+    replaced: Iterable[tuple[str, str]] = ()
 
 
 @dataclass(frozen=True)
 class Architecture:
     """An architecture of P4 programs.
 
-    name: the folder's name, and P4Info's. package: the type of a program's `main`. instances: the
+    name: the folder's name, and P4Info's. package: the type of a program's `main`. pkginfo: names
+    one of which @pkginfo of the package's declaration has, if other architectures may use the
+    package's name. instances: the
     extern types that a program can instantiate, each with the kind of its instances, which decides
     what they are in P4Info and in the switch's state, and the roles of the constructor's arguments.
     load: returns the implementation; it imports the modules that an architecture's record alone
@@ -76,6 +80,12 @@ class Architecture:
     cpu_port: int | None = None
     drops_by_port: bool = False
     clone_sessions: Mapping[int, CloneSession] = field(default_factory=dict)
+    pkginfo: tuple[str, ...] = ()
+
+    def declares(self, package: ir.PackageType) -> bool:
+        """Return whether a package is this architecture's."""
+        named = any(f'"{name}"' in body for name in self.pkginfo for body in package.info)
+        return package.name == self.package and (named or not self.pkginfo)
 
     @property
     def port_bits(self) -> int:
@@ -89,7 +99,8 @@ class Architecture:
     @cached_property
     def natives(self) -> Natives:
         """The externs that a program need not bring along."""
-        functions: Natives = dict.fromkeys(self.implementation.externs)
+        made = self.implementation
+        functions: Natives = dict.fromkeys([*made.externs, *made.replaced])
         return {**functions, **{(name, ""): kind for name, kind in self.instances.items()}}
 
     def check(self, program: ir.Program) -> None:

@@ -86,13 +86,15 @@ class Blocks:
         return result
 
     def put(self, values: Values, struct: str, **fields: int) -> None:
-        """Set fields of a struct. A program may bring a struct of its own: those that it lacks are
-        skipped."""
-        self._fields[struct].put(values[struct], **fields)
+        """Set fields of a struct. A program may bring a struct of its own, or none: fields that it
+        lacks are skipped."""
+        if struct in self._fields:
+            self._fields[struct].put(values[struct], **fields)
 
     def get(self, values: Values, struct: str, field: str) -> int:
-        """Return a field of a struct, 0 if it lacks it."""
-        return self._fields[struct].get(values[struct], field)
+        """Return a field of a struct, 0 if it lacks it or no block takes it."""
+        known = self._fields.get(struct)
+        return 0 if known is None else known.get(values[struct], field)
 
 
 class Metadata:

@@ -3,7 +3,7 @@ calls in the wrong place, tables that no engine can run."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from gradplane.switch.ir import nodes as ir
@@ -50,6 +50,27 @@ def extern_calls(program: ir.Program) -> Iterable[tuple[str, ir.CallExtern]]:
         for stmt in statements(block):
             if isinstance(stmt, ir.CallExtern):
                 yield place, stmt
+
+
+def direct_calls(program: ir.Program, properties: Mapping[str, str]) -> Iterable[Diagnostic]:
+    """Refuse calls of direct counters, meters and registers outside the actions of their tables.
+
+    properties: the table's property for each kind of instance."""
+    callers: dict[ir.CallExtern, list[ir.Table]] = {}
+    for table in program.tables:
+        for choice in table.actions:
+            for stmt in nested(choice.action.body):
+                if isinstance(stmt, ir.CallExtern):
+                    callers.setdefault(stmt, []).append(table)
+    for _, call in extern_calls(program):
+        instance = call.instance
+        if instance is None or instance.kind not in properties:
+            continue
+        tables = callers.get(call, [])
+        if not tables or any(instance not in (t.counter, t.meter, t.register) for t in tables):
+            what = f"{full_name(call)} may be called in an action of the table that"
+            hint = f"the table has the property {properties[instance.kind]} = {instance.name}"
+            yield Diagnostic(call.span, f"{what} owns {instance.name} only", hint=hint)
 
 
 def _instances(program: ir.Program, architecture: Architecture) -> Iterable[Diagnostic]:

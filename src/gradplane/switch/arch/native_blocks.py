@@ -15,18 +15,25 @@ from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.value_layout import scalar_width
 
-_DIRECT = ("direct_counter", "direct_meter")
+_DIRECT = ("direct_counter", "direct_meter", "direct_register")
 
 
 class NativeBlocks:
     """A pipeline's blocks, and the packet's memory that they share (`context`).
 
     package: whose arguments the blocks are. notes: what the calls of externs leave on the packet.
+    prefix: of the functions' names, where a program has several pipelines of one kind.
     """
 
     def __init__(
-        self, traffic: Traffic, package: ir.Package, layout: Layout, notes: Sequence[str] = ()
+        self,
+        traffic: Traffic,
+        package: ir.Package,
+        layout: Layout,
+        notes: Sequence[str] = (),
+        prefix: str = "",
     ) -> None:
+        self._prefix = prefix
         self._traffic = traffic
         self._package = package
         self._layout = layout
@@ -46,23 +53,24 @@ class NativeBlocks:
         unit, calls, values = traffic.unit, traffic.externs, layout.blocks
         name = layout.parser
         code = self._package.parser(name)
-        parser_function(unit, name, code, self.context, calls, values[name])
+        parser_function(unit, self._prefix + name, code, self.context, calls, values[name])
         for name in layout.controls:
             body = self._package.control(name)
-            control_function(unit, name, body, self.context, calls, values[name])
+            function = self._prefix + name
+            control_function(unit, function, body, self.context, calls, values[name])
         name = layout.deparser
-        body = self._package.control(name)
-        self._most = deparser_function(unit, name, body, self.context, calls, values[name])
-        traffic.write_deparse(self._deparse, name, self.context)
+        body, function = self._package.control(name), self._prefix + name
+        self._most = deparser_function(unit, function, body, self.context, calls, values[name])
+        traffic.write_deparse(self._deparse, function, self.context)
 
     @property
     def _deparse(self) -> str:
-        return f"deparse.{self._layout.deparser}"
+        return f"{self._prefix}deparse.{self._layout.deparser}"
 
     def run(self, f: Function, name: str, c: Operand, after: str) -> Operand:
         """Call a block on the packet at `c`; on a fault, report it and go to `after`. Return a
         parser's error (i64)."""
-        return f.resize(self._traffic.run(f, name, c, after), 32, 64)
+        return f.resize(self._traffic.run(f, self._prefix + name, c, after), 32, 64)
 
     def room(self, f: Function, c: Operand) -> Operand:
         """Return the most bytes that deparsing the packet can give."""
@@ -75,12 +83,12 @@ class NativeBlocks:
 
     def put(self, f: Function, c: Operand, struct: str, **fields: Operand | int) -> None:
         """Set fields of a struct from i64; those that it lacks are skipped."""
-        for name, value in fields.items():
+        for name, value in fields.items() if struct in self._fields else ():
             self._fields[struct].put(f, c, name, value)
 
     def get(self, f: Function, c: Operand, struct: str, name: str) -> Operand:
-        """Return a field of a struct as i64; 0 if it lacks it."""
-        return self._fields[struct].get(f, c, name)
+        """Return a field of a struct as i64; 0 if it lacks it or no block takes it."""
+        return self._fields[struct].get(f, c, name) if struct in self._fields else "0"
 
 
 class _StructFields:

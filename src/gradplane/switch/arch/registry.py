@@ -32,7 +32,7 @@ def architecture(name: str | None, program: ir.Program) -> Architecture:
     if name is not None and name not in known:
         names = ", ".join(known)
         raise SwitchError(f"there is no architecture {name!r}; architectures: {names}")
-    found = of_package(package)
+    found = of_package(program.package.package_type)
     if found is None:
         raise refuse(program.package.span, why_not(program))
     if name not in (None, found.name):
@@ -47,7 +47,7 @@ def architecture(name: str | None, program: ir.Program) -> Architecture:
 def why_not(program: ir.Program) -> str:
     """Return why no architecture here runs a program; empty if one does."""
     package = program.package.type
-    if of_package(package) is not None:
+    if of_package(program.package.package_type) is not None:
         return ""
     if not package:
         return "the program has no package `main`"
@@ -55,13 +55,13 @@ def why_not(program: ir.Program) -> str:
     return f"the program's main is a {package}; supported packages: {known}"
 
 
-def natives_of(packages: Iterable[str]) -> Natives | None:
+def natives_of(packages: Iterable[ir.PackageType]) -> Natives | None:
     """Return the externs of the architecture for one of these types of packages; None if there is
     none for any."""
     found = next(filter(None, map(of_package, packages)), None)
     return None if found is None else found.natives
 
 
-def of_package(package: str) -> Architecture | None:
+def of_package(package: ir.PackageType) -> Architecture | None:
     """Return the architecture whose programs instantiate this package; None if there is none."""
-    return next((a for a in architectures().values() if a.package == package), None)
+    return next((a for a in architectures().values() if a.declares(package)), None)

@@ -25,6 +25,7 @@ from gradplane.switch.check.checker_types import (
 from gradplane.switch.check.expression_text import article, describe
 from gradplane.switch.check.lvalues import require_lvalue
 from gradplane.switch.check.scope import TypeParam
+from gradplane.switch.check.unify import Inference
 from gradplane.switch.check.wire_sizes import emittable, size_bits, varbits
 from gradplane.switch.ir.types import (
     BOOL,
@@ -140,8 +141,11 @@ class CallChecker(ArgumentChecker):
     def _choose(
         self, e: ast.Call, overloads: Sequence[ast.FunctionDecl]
     ) -> ast.FunctionDecl | None:
-        """Return the overload whose parameters match the arguments by number and name."""
+        """Return the overload whose parameters match the arguments by number and name and, where
+        optional parameters leave several, by type."""
         fitting = [d for d in overloads if takes(self.signature(d).params, e.args)]
+        if len(fitting) > 1 and any(p.optional for d in fitting for p in self.signature(d).params):
+            fitting = [d for d in fitting if self._typed_alike(e, d)] or fitting
         exact = [d for d in fitting if len(d.params) == len(e.args)]
         best = exact or fitting
         if len(best) == 1:
@@ -155,6 +159,18 @@ class CallChecker(ArgumentChecker):
             return None
         self._fail(e, f"no form of {overloads[0].name} takes these arguments", f"it has: {forms}")
         return None
+
+    def _typed_alike(self, e: ast.Call, decl: ast.FunctionDecl) -> bool:
+        """Return whether no argument has a type that its parameter cannot have."""
+        params = self.signature(decl).params
+        places = {p.name: p for p in params}
+        for at, a in enumerate(e.args):
+            param = params[at] if a.name is None else places[a.name]
+            if a.expr is None or free_variables(param.type):
+                continue
+            if not Inference(()).unify(param.type, self.c.exprs.check(a.expr)):
+                return False
+        return True
 
     def _action(self, e: ast.Call, decl: ast.ActionDecl) -> Type:
         if self.c.context not in ("control", "action"):

@@ -52,7 +52,8 @@ class Checker:
         self.errors: list[str] = []
         self.match_kinds: list[str] = []
         self.silent: frozenset[str] = frozenset()  # kinds of warnings silenced by @noWarn
-        self.nodes: dict[ast.Decl, list[ast.Node]] = {}  # of a checked program, by declaration
+        # Of a checked program, by declaration; without those of _LEAVES.
+        self.nodes: dict[ast.Decl, list[ast.Node]] = {}
         self.known_params: set[ast.Param] = set()  # without direction: known at load time
         self.notes = AnnotationChecker(self)
         self.types = TypeResolver(self)
@@ -139,11 +140,16 @@ class Checker:
         return isinstance(e, ast.Dots | ast.InvalidHeader)
 
     def all_nodes(self) -> Iterator[ast.Node]:
-        """Iterate over all nodes of a checked program, parents first."""
+        """Iterate over the nodes of a checked program, parents first, without literals and table
+        entries themselves."""
         return chain.from_iterable(self.nodes.values())
 
     def annotations(self, annotations: Sequence[ast.Annotation]) -> Annotations:
         return self.notes.values(annotations)
+
+
+# No pass looks for these, and they are most of the nodes of large constant tables.
+_LEAVES = frozenset({ast.IntLit, ast.BoolLit, ast.StringLit, ast.TableEntry, ast.Argument})
 
 
 def check(program: ast.Program, reporter: Reporter) -> Checked:
@@ -152,7 +158,10 @@ def check(program: ast.Program, reporter: Reporter) -> Checked:
     for decl in program.declarations:
         checker.decls.top(decl)
     reporter.stop_on_errors()
-    checker.nodes = {decl: [*walk(decl)] for decl in program.declarations}
+    checker.nodes = {
+        decl: [node for node in walk(decl) if type(node) not in _LEAVES]
+        for decl in program.declarations
+    }
     for warn in (warn_unset, warn_never_valid, warn_unused, warn_p4c):
         warn(checker, program)
     return Checked(program, checker.errors, checker)

@@ -74,9 +74,10 @@ class InstanceChecker:
         assert decl.body is not None
         this = decl.this = ast.Param("this", decl.ref, span=decl.span)
         this.type = decl.type
-        with self.c.scopes.nested(
-            within=self.c.scopes.top
-        ):  # methods do not see local variables (11.3.1)
+        # Methods do not see local variables (11.3.1), but for those that only run within a call of
+        # another method, where the variables are the caller's.
+        within = None if _runs_in_calls(decl.type) else self.c.scopes.top
+        with self.c.scopes.nested(within=within):
             self.c.scopes.declare(this)
             for member in decl.body:
                 if isinstance(member, ast.FunctionDecl):
@@ -91,6 +92,8 @@ class InstanceChecker:
         abstract = {m.name: m for m in t.decl.methods if m.abstract}
         for name, method in abstract.items():
             if name not in given:
+                if _annotated(method, "optional"):
+                    continue
                 self.c.error(
                     decl, f"{decl.name} does not implement {t.name}'s abstract method {name}"
                 )
@@ -119,6 +122,16 @@ class InstanceChecker:
             if name in reached:
                 self.c.error(m, f"method {name} calls itself")
                 return
+
+
+def _runs_in_calls(t: Type | None) -> bool:
+    """Return whether all abstract methods of an extern are @synchronous."""
+    methods = [m for m in t.decl.methods if m.abstract] if isinstance(t, ExternType) else []
+    return bool(methods) and all(_annotated(m, "synchronous") for m in methods)
+
+
+def _annotated(method: ast.FunctionDecl, name: str) -> bool:
+    return any(a.name == name for a in method.annotations)
 
 
 def _through_this(method: ast.FunctionDecl) -> set[str]:

@@ -165,8 +165,8 @@ class _Graph:
             case ir.ApplyTable():
                 if stmt.hit is None and stmt.action_run is None:
                     return self._with_keys(stmt, self._site(stmt.table, {None: after}))
-                results = {at: _Node(next={None: after}) for at in (True, False)}
-                return self._with_keys(stmt, self._site(stmt.table, dict(results)))
+                results: dict[object, _Node] = {at: _Node(next={None: after}) for at in (1, 0)}
+                return self._with_keys(stmt, self._site(stmt.table, results))
         raise AssertionError(stmt)
 
     def _asked(self, site: ir.ApplyTable, stmt: ir.Stmt, after: _Node) -> _Node:

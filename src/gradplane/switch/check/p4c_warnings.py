@@ -7,33 +7,43 @@ v1model only. The warnings' kind is "p4c".
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeGuard
 
+from gradplane.switch.check import p4c_language
+from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
-from gradplane.switch.check.checker_types import BlockType
+from gradplane.switch.check.checker_types import BlockType, ExternType, SetType
+from gradplane.switch.check.p4c_language import Found
 from gradplane.switch.check.wire_sizes import size_bits
-from gradplane.switch.ir.types import Bits, Bool
+from gradplane.switch.ir.types import Bits, Bool, Enum, Error, Header, Struct
 from gradplane.switch.syntax import ast
 
 if TYPE_CHECKING:
     from gradplane.switch.check.checker import Checker
 
 KIND = "p4c"
-_PACKAGE = "V1Switch"
+_PACKAGE, _PSA = "V1Switch", "PSA_Switch"
+_PSA_PARSERS = ("packet_in", "InternetChecksum")
 _CHECKSUMS, _DEPARSER = (1, 4), 5  # positions among the package's arguments
-_SHIFT_BITS = 8  # the widest shift amount; larger constants than 8 bits hold are refused, too
-
-Found = tuple[ast.Node, str, str]  # place, message, hint
+_IN_PARSERS = ("verify", "log_msg")  # extern functions
+_OLD = {
+    "resubmit": "resubmit_preserving_field_list",
+    "recirculate": "recirculate_preserving_field_list",
+    "clone3": "clone_preserving_field_list",
+}
+_SHIFT_BITS, _FARTHEST = 8, 256  # the widest shift amount; the largest constant one
 
 
 def warn_p4c(c: Checker, program: ast.Program) -> None:
     """Warn of what p4c refuses, each at its place in a declaration of the program."""
-    blocks = _blocks(program)
+    package, blocks = _package(program), _blocks(program)
     for decl in program.declarations:
         with c.quiet(decl.annotations):
-            _report(c, _chained(c.nodes[decl]))
+            _report(c, p4c_language.refused(c.nodes[decl]))
             if blocks is not None:
                 _report(c, _in_declaration(decl, c.nodes[decl], blocks))
+            elif package == _PSA:
+                _report(c, _in_psa(decl, c.nodes[decl]))
 
 
 def _report(c: Checker, found: Iterator[Found]) -> None:
@@ -41,22 +51,57 @@ def _report(c: Checker, found: Iterator[Found]) -> None:
         c.warn(node, KIND, message, hint)
 
 
-def _blocks(program: ast.Program) -> Sequence[ast.Decl | None] | None:
-    """Return the declarations of the package's blocks; None if it is no V1Switch."""
+def _package(program: ast.Program) -> str:
+    """Return the name of the package that `main` is; "" if there is none."""
+    info = _main(program)
+    return "" if info is None else info.name
+
+
+def _main(program: ast.Program) -> CallInfo | None:
     mains = [
         d for d in program.declarations if isinstance(d, ast.Instantiation) and d.name == "main"
     ]
-    if not mains or mains[-1].info is None or mains[-1].info.name != _PACKAGE:
+    return mains[-1].info if mains else None
+
+
+def _blocks(program: ast.Program) -> Sequence[ast.Decl | None] | None:
+    """Return the declarations of the package's blocks; None if it is no V1Switch."""
+    main = _main(program)
+    if main is None or main.name != _PACKAGE:
         return None
-    types = (arg.type for arg in mains[-1].info.args)
+    types = (None if arg is None else arg.type for arg in main.args)
     return [t.decl if isinstance(t, BlockType) else None for t in types]
 
 
-def _chained(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+def _in_psa(decl: ast.Decl, nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    """Limits of p4c's back end for psa_switch."""
+    if isinstance(decl, ast.ParserDecl):
+        for node in nodes:
+            info = node.info if isinstance(node, ast.Call) else None
+            if isinstance(info, CallInfo) and info.kind == "method" and info.base is not None:
+                t = info.base.type
+                if isinstance(t, ExternType) and t.name not in _PSA_PARSERS:
+                    yield node, f"p4c for psa_switch has no {t.name} in parsers", ""
+    elif isinstance(decl, ast.ControlDecl) and any(_is_packet_out(p) for p in decl.params):
+        for node in nodes:
+            if isinstance(node, ast.If | ast.SwitchStmt):
+                yield node, "p4c for psa_switch has no conditions in deparsers", ""
     for node in nodes:
-        if isinstance(node, ast.Ternary) and node.chained:
-            text = "p4c reads a ? b : c ? d : e as (a ? b : c) ? d : e"
-            yield node.other, text, "put the last part in parentheses"
+        if isinstance(node, ast.TableDecl):
+            yield from _keys(node)
+        elif _instantiates(node, "DirectMeter"):
+            yield node, "p4c for psa_switch has no DirectMeter", "use a Meter"
+        elif _instantiates(node, "Register") and len(node.args) > 1:
+            yield node, "p4c for psa_switch has no initial values of registers", ""
+
+
+def _instantiates(node: ast.Node, extern: str) -> TypeGuard[ast.Instantiation]:
+    t = node.type if isinstance(node, ast.Instantiation) else None
+    return isinstance(t, ExternType) and t.name == extern
+
+
+def _is_packet_out(param: ast.Param) -> bool:
+    return isinstance(param.type, ExternType) and param.type.name == "packet_out"
 
 
 def _in_declaration(
@@ -64,6 +109,13 @@ def _in_declaration(
 ) -> Iterator[Found]:
     yield from _shifts(nodes)
     yield from _loops(nodes)
+    yield from _externs(nodes)
+    yield from _structs_chosen(nodes)
+    for node in nodes:
+        if isinstance(node, ast.TableDecl):
+            yield from _keys(node)
+        elif isinstance(node, ast.ActionDecl):
+            yield from _action(node)
     match decl:
         case ast.StructDecl(kind="header", type_params=[]):
             yield from _odd_header(decl)
@@ -75,9 +127,6 @@ def _in_declaration(
                 yield from _only_calls(decl.body, "a deparser", "emit")
             elif at in _CHECKSUMS:
                 yield from _only_calls(decl.body, "a checksum block", "verify and update checksums")
-    for node in nodes:
-        if isinstance(node, ast.ActionDecl):
-            yield from _action(node)
 
 
 def _shifts(nodes: Sequence[ast.Node]) -> Iterator[Found]:
@@ -85,22 +134,73 @@ def _shifts(nodes: Sequence[ast.Node]) -> Iterator[Found]:
         if isinstance(node, ast.Binary) and node.op in ("<<", ">>") and node.const is None:
             amount, t = node.right.const, node.right.type
             if isinstance(amount, int):
-                if amount >= 1 << _SHIFT_BITS:
-                    yield node, f"p4c for BMv2 shifts by less than {1 << _SHIFT_BITS}", ""
+                if amount > _FARTHEST:
+                    yield node, f"p4c for BMv2 shifts by {_FARTHEST} at most", ""
             elif isinstance(t, Bits) and t.width > _SHIFT_BITS:
                 text = f"p4c for BMv2 takes shift amounts of up to {_SHIFT_BITS} bits, not {t}"
                 yield node, text, f"cast it: (bit<{_SHIFT_BITS}>) ..."
 
 
 def _loops(nodes: Sequence[ast.Node]) -> Iterator[Found]:
-    """Loops in functions are left out: they are in an action where that calls the function."""
+    """Loops outside actions are taken, and done once."""
     inside = {id(n) for a in nodes if isinstance(a, ast.ActionDecl) for n in walk(a.body)}
     function = any(isinstance(n, ast.FunctionDecl) for n in nodes[:1])
     for node in nodes:
+        outside = not function and id(node) not in inside
         if isinstance(node, ast.ForIn):
             yield node, "p4c for BMv2 has no for-in loops", "count with a for loop, in an action"
-        elif isinstance(node, ast.For) and not function and id(node) not in inside:
-            yield node, "p4c for BMv2 has loops in actions only", "put it into an action"
+        elif outside and (isinstance(node, ast.For) or _calls_loop(node)):
+            text = "p4c for BMv2 does the body of a loop outside an action once"
+            yield node, text, "put it into an action"
+
+
+def _calls_loop(node: ast.Node) -> bool:
+    """Return whether a node is a call of a function that has a loop."""
+    info = node.info if isinstance(node, ast.Call) else None
+    if not isinstance(info, CallInfo) or not isinstance(info.decl, ast.FunctionDecl):
+        return False
+    return any(isinstance(n, ast.For) or _calls_loop(n) for n in walk(info.decl.body))
+
+
+def _externs(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    for node in nodes:
+        info = node.info if isinstance(node, ast.Call) else None
+        if _instantiates(node, "Checksum16"):
+            yield node, "p4c for BMv2 has no Checksum16", "use update_checksum or hash"
+        elif isinstance(info, CallInfo) and info.kind == "extern":
+            if info.name in _OLD:
+                yield node, f"p4c's v1model has no {info.name}", f"use {_OLD[info.name]}"
+            elif info.name == "mark_to_drop" and not info.args:
+                yield node, "p4c's mark_to_drop needs standard_metadata", ""
+            elif info.name == "hash" and isinstance(getattr(info.args[3], "type", None), Bits):
+                yield node, "p4c wants a list or struct as the data of hash", "write {...}"
+            elif info.name == "digest" and any(isinstance(t, Header) for t in info.type_args):
+                yield node, "p4c for BMv2 sends structs in digests, not headers", ""
+
+
+def _structs_chosen(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    for node in nodes:
+        base = node.base if isinstance(node, ast.Member) else None
+        if isinstance(base, ast.Ternary) and isinstance(base.type, Struct):
+            text = "p4c's JSON for a field of a struct chosen by ?: crashes BMv2"
+            yield node, text, "choose between the fields"
+
+
+def _keys(table: ast.TableDecl) -> Iterator[Found]:
+    for key in table.key:
+        if isinstance(key.expr.type, Enum):
+            text = f"p4c's P4Info has no match on {key.expr.type}, an enum without a width"
+            yield key, text, "give the enum an underlying type: enum bit<8> ..."
+        elif isinstance(key.expr.type, Error) and table.entries:
+            yield key, "p4c for BMv2 has no entries for an error", "compare it in the key"
+    for node in walk([*table.entries, *_some(table.default_action)]):
+        if isinstance(node, ast.Expr) and isinstance(node.const, int) and node.const < 0:
+            yield node, "p4c's P4Info has no negative numbers in tables", ""
+            return
+
+
+def _some(ref: ast.ActionRef | None) -> list[ast.ActionRef]:
+    return [] if ref is None else [ref]
 
 
 def _action(decl: ast.ActionDecl) -> Iterator[Found]:
@@ -123,8 +223,29 @@ def _odd_header(decl: ast.StructDecl) -> Iterator[Found]:
 
 def _parser(nodes: Sequence[ast.Node]) -> Iterator[Found]:
     for node in nodes:
+        info = node.info if isinstance(node, ast.Call) else None
         if isinstance(node, ast.SwitchStmt):
             yield node, "p4c for BMv2 has no switch statements in parsers", "use select"
+        elif isinstance(node, ast.TupleKey):
+            for element in node.elements:
+                if isinstance(element.type, SetType) and isinstance(element, ast.Name):
+                    text = "p4c for BMv2 takes a value set for the select's whole key only"
+                    yield element, text, ""
+        elif isinstance(info, CallInfo):
+            yield from _parser_call(node, info)
+
+
+def _parser_call(node: ast.Node, info: CallInfo) -> Iterator[Found]:
+    if info.kind == "builtin" and info.name in ("push_front", "pop_front"):
+        yield node, f"p4c has no {info.name} in parsers", ""
+    elif info.kind == "method" and info.name == "length":
+        yield node, "p4c for BMv2 does not know the packet's length", "use packet_length"
+    elif info.kind == "extern" and info.name not in _IN_PARSERS:
+        yield node, f"p4c for BMv2 has no {info.name} in parsers", ""
+    elif info.kind == "function" and isinstance(info.decl, ast.FunctionDecl):
+        branches = [n for n in walk(info.decl.body) if isinstance(n, ast.If | ast.For)]
+        if branches:
+            yield node, f"p4c for BMv2 has no if in functions of a parser, as in {info.name}", ""
 
 
 def _only_calls(stmt: ast.Stmt, where: str, what: str) -> Iterator[Found]:

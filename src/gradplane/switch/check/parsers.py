@@ -84,6 +84,7 @@ class ParserChecker:
     def _select(self, select: ast.Select, states: dict[str, ast.ParserState]) -> None:
         given = [self.c.exprs.value(e) for e in select.exprs]
         nested = parts(given[0]) or given if len(given) == 1 else given
+        select.one_list = len(given) == 1 and isinstance(select.exprs[0], ast.ListExpr)
         select.exprs = [x for e in select.exprs for x in self._elements(e)]
         places = [e for e in select.exprs for _ in components(e.type or ANY)]
         scalars = [t for one in nested for t in components(one)]

@@ -72,11 +72,13 @@ def _method(decl: ast.Decl) -> bool:
 def _used(nodes: Iterable[ast.Node]) -> set[ast.Decl]:
     used: set[ast.Decl] = set()
     for node in nodes:
+        if type(node) is ast.ActionRef:  # first, since large tables have many
+            if node.info is not None:
+                used.add(node.info.decl)
+            continue
         match node:
             case ast.Name(decl=ast.Decl() as decl):
                 used.add(decl)
-            case ast.ActionRef(info=info) if info is not None:
-                used.add(info.decl)
             case ast.TypeExpr() | ast.Instantiation():
                 denoted = node.type.denoted if isinstance(node.type, TypeName) else node.type
                 if isinstance(denoted, BlockType) and denoted.decl is not None:

@@ -64,6 +64,15 @@ class CommandClient:
         call = _open_call(self._channel, COMMANDS, {"complete": line})
         return [choice for answer in _answers(self.address, call) for choice in answer["choices"]]
 
+    def queue_drops(self) -> dict[int, int]:
+        """Return the packets that found their queue full, by port."""
+        drops: dict[int, int] = {}
+        (answer,) = self.run("show_queues", "queues")
+        for row in answer["output"].splitlines()[1:]:
+            port, *_, dropped = map(int, row.split())
+            drops[port] = drops.get(port, 0) + dropped
+        return drops
+
     def save_state(self) -> str:
         """Return the state of the switch as text, for `load_state`."""
         call = _open_call(self._channel, STATE, {})
@@ -141,7 +150,12 @@ def refused(address: str, error: Any) -> Refused:
     """Convert a call's error to a message for people."""
     code, details = error.code(), error.details()
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED):
-        return Refused(f"no switch answers at {address}, or no longer: {details}")
+        text = f"no switch answers at {address}, or no longer: {details}"
+        if any(sign in details for sign in ("Socket closed", "handshake")):
+            text += (
+                "\nDoes it use TLS (--cacert), or require a client's certificate (--cert, --key)?"
+            )
+        return Refused(text)
     if code == grpc.StatusCode.UNIMPLEMENTED:
         return Refused(f"the server at {address} is not a gradplane switch: {details}")
     return Refused(details)

@@ -32,6 +32,8 @@ class LivePorts:
         self._options = options
         self._interfaces = dict(options.interfaces)
         self.links = Links(self._interfaces or None, EgressQueues(options.priority_queues))
+        for number in self._interfaces:
+            self._set_queues(number)
         self._opened: dict[int, Port] = {}
         self._captures: dict[int, Capture] = {}
         self._watch: LinkWatch | None = None
@@ -87,9 +89,20 @@ class LivePorts:
             capture = None if self._options.pcap is None else self._capture(interface)
             on_failure.pop_all()
         self._interfaces[number] = interface
+        self._set_queues(number)
         self.links.ports = frozenset(self._interfaces)
         watch = self._watch
         self._loop.add(number, port, capture, lambda: watch.add(number, interface))
+
+    def _set_queues(self, number: int) -> None:
+        """Give the queues of a port the options' rate and depth.
+
+        Other ports, such as one that a program recirculates packets through, have no rate.
+        """
+        if self._options.queue_rate is not None:
+            self.links.queues.set_rate(self._options.queue_rate, number)
+        if self._options.queue_depth is not None:
+            self.links.queues.set_depth(self._options.queue_depth, number)
 
     def remove(self, number: int) -> None:
         """Close a port. Raises CommandError where there is none."""

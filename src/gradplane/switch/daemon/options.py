@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
-from gradplane.switch.runtime.egress_queues import PRIORITIES
+from gradplane.switch.runtime.egress_queues import MOST_PACKETS, PRIORITIES
 
 PORTS = 512  # of simple_switch
 DROP_PORT = 511
@@ -55,8 +55,9 @@ class SwitchOptions:
     trace, with its first `dump_bytes`, to stderr or a file. commands: files of commands to run at
     the start. restore_state: state that serialize_state of `gradplane cli` saved, to start with.
     priority_queues: the queues of each port; None: one, and a packet's priority has no effect.
-    thrift_port: a second port for `gradplane cli`, on loopback and without TLS. notes: a line for
-    each ignored option, and on unprotected connections.
+    queue_rate: packets a second that leave each queue, None for no limit; queue_depth: packets that
+    wait in one, None for the default. thrift_port: a second port for `gradplane cli`, on loopback
+    and without TLS. notes: a line for each ignored option, and on unprotected connections.
     """
 
     program: Path | None = None
@@ -79,6 +80,8 @@ class SwitchOptions:
     cpu_port: int | None = None
     drop_port: int = DROP_PORT
     priority_queues: int | None = None
+    queue_rate: int | None = None
+    queue_depth: int | None = None
     grpc_address: str = DEFAULT_ADDRESS
     tls: ServerTls | None = None
     notes: tuple[str, ...] = ()
@@ -105,6 +108,9 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     queues = parsed.priority_queues
     if queues is not None and not 1 <= queues <= PRIORITIES:
         raise OptionError(f"--priority-queues {queues}: a port has 1 to {PRIORITIES}")
+    for option, value in (("rate", parsed.queue_rate), ("depth", parsed.queue_depth)):
+        if value is not None and not 0 <= value < MOST_PACKETS:
+            raise OptionError(f"--queue-{option} {value}: not within 0 to {MOST_PACKETS - 1}")
     logs = parsed.log_level in PACKET_LEVELS
     interfaces = tuple(_interface(text) for text in parsed.interface)
     check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
@@ -135,6 +141,8 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         cpu_port=parsed.cpu_port,
         drop_port=parsed.drop_port,
         priority_queues=parsed.priority_queues,
+        queue_rate=parsed.queue_rate,
+        queue_depth=parsed.queue_depth,
         grpc_address=parsed.grpc_server_addr,
         tls=tls,
         notes=tuple(notes),
@@ -178,6 +186,10 @@ def _parser() -> argparse.ArgumentParser:
         help="simple_switch_CLI's commands, or runtime JSON, to run first")  # fmt: skip
     add("--restore-state", type=Path, metavar="FILE",
         help="start with what serialize_state saved")  # fmt: skip
+    add("--queue-rate", type=int, metavar="N",
+        help="packets a second that leave each queue (set_queue_rate)")  # fmt: skip
+    add("--queue-depth", type=int, metavar="N",
+        help="packets that wait in each queue at most (set_queue_depth)")  # fmt: skip
     add("--thrift-port", type=int, metavar="PORT",
         help="a second port for gradplane cli; no Thrift")  # fmt: skip
     add("--no-p4", action="store_true", help="start without a program")
@@ -253,10 +265,11 @@ def _is_loopback(address: str) -> bool:
 def check_ports(
     interfaces: Sequence[tuple[int, str]], cpu_port: int | None, drop_port: int
 ) -> None:
-    """Raise OptionError for port numbers that are invalid, special or given twice."""
+    """Raise OptionError for port numbers that are invalid or special, and for what is given
+    twice."""
     if not 0 <= drop_port < PORTS:
         raise OptionError(f"--drop-port {drop_port}: expected 0 to {PORTS - 1}")
-    seen: set[int] = set()
+    seen: dict[int, str] = {}
     for port, name in interfaces:
         if port >= PORTS:
             raise OptionError(f"-i {port}@{name}: ports are 0 to {PORTS - 1}")
@@ -266,7 +279,10 @@ def check_ports(
             raise OptionError(f"-i {port}@{name}: port {port} has an interface already")
         if port == cpu_port:
             raise OptionError(f"-i {port}@{name}: port {port} is the CPU port")
-        seen.add(port)
+        if name in seen.values():
+            other = next(number for number, known in seen.items() if known == name)
+            raise OptionError(f"-i {port}@{name}: interface {name} is port {other} already")
+        seen[port] = name
     if cpu_port is not None and (not 0 < cpu_port < PORTS or cpu_port == drop_port):
         raise OptionError(
             f"--cpu-port {cpu_port}: expected 1 to {PORTS - 1} and not the drop port, {drop_port}"

@@ -10,10 +10,11 @@ Reading an undefined value gives zero (false, an invalid header, an empty varbit
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from gradplane.switch.ir.types import Annotations, Enum, Header, SerEnum, Type
+from gradplane.switch.ir.types import Annotations, Enum, Header, SerEnum, Type, bit_width
 from gradplane.switch.source import NOWHERE, Span
 
 # -- expressions -------------------------------------------------------------------------------
@@ -212,12 +213,21 @@ class SwitchStmt(Stmt):
     default: list[Stmt]
 
 
+HELPER = "helper"
+"""The name of a block that stands for a helper's call in an abstract method: one operation of the
+chip, whatever statements it takes here."""
+
+
 @dataclass(slots=True, eq=False)
 class Block(Stmt):
-    """A body that Leave(this) jumps to the end of: return, break, continue."""
+    """A body that Leave(this) jumps to the end of: return, break, continue.
+
+    `access`: the extern instance whose one access to a register the whole body is: a read, what an
+    abstract method does with the cell, and a write."""
 
     body: list[Stmt]
     name: str = ""
+    access: ExternInstance | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -526,6 +536,7 @@ class Table:
     largest_priority_wins: bool = True
     annotations: Annotations = ()
     span: Span = NOWHERE
+    register: ExternInstance | None = None  # direct: a cell for each entry
 
 
 Argument: TypeAlias = "int | bool | str | tuple[Argument, ...] | ExternInstance | None"
@@ -564,12 +575,24 @@ class InstanceKind:
     kind: see ExternInstance. roles: of the constructor's arguments, in the architecture's order, as
     the switch's state and P4Info need them: "size" (of arrays and profiles), "initial" (a
     register's cells), "unit" ("packets", "bytes", "packets_and_bytes"), "algorithm" (a hash's or a
-    checksum's), "width" (of a selector's hash), "low" and "high" (of random numbers). An argument
-    that nothing needs has "".
+    checksum's), "width" (of a selector's hash), "most" (members of its groups), "low" and "high"
+    (of random numbers). An argument that nothing needs has "". named: the roles by the names of the
+    constructors' parameters, for a type whose constructors differ in more than what they leave out.
     """
 
     kind: str
     roles: tuple[str, ...] = ()
+    named: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def roles_of(self, parameters: Sequence[str]) -> tuple[str, ...]:
+        """Return the roles of a constructor's parameters."""
+        if not self.named:
+            return self.roles
+        return tuple(self.named.get(name, "") for name in parameters)
+
+
+REGISTER_ACTION = "register_action"
+"""The kind of instances whose abstract method is inlined as an access to a register."""
 
 
 @dataclass(slots=True, eq=False)
@@ -577,10 +600,10 @@ class ExternInstance:
     """A register, counter, ...: constructor arguments as constants or instances, in order.
 
     `kind` says which state it has in a running switch, whatever an architecture calls its type:
-    "register", "counter", "direct_counter", "meter", "direct_meter", "action_profile",
-    "action_selector", or another name for an instance without state there; "" for user-defined
-    externs. `declared_type_args` are the type arguments with enums, errors and `type` declarations
-    kept, for P4Info.
+    "register", "direct_register", "counter", "direct_counter", "meter", "direct_meter",
+    "action_profile", "action_selector", or another name for an instance without state there; ""
+    for user-defined externs. `declared_type_args` are the type arguments with enums, errors and
+    `type` declarations kept, for P4Info.
     """
 
     type: str  # as the program names it: "register", "Register", ...
@@ -599,6 +622,9 @@ class ExternInstance:
 
         The roles of each kind: InstanceKind."""
         value = self._argument(role, default)
+        if value is None and role == "width":  # of a selector's hash, an instance of its own
+            hashes = [a for a in self.args if isinstance(a, ExternInstance) and a.kind == "hash"]
+            value = next((bit_width(h.type_args[0]) for h in hashes), None)
         assert isinstance(value, int), (self.name, role, value)
         return int(value)
 
@@ -608,7 +634,10 @@ class ExternInstance:
 
     def _argument(self, role: str, default: int | None) -> Argument | None:
         place = self.roles.index(role) if role in self.roles else len(self.args)
-        return self.args[place] if place < len(self.args) else default
+        found = self.args[place] if place < len(self.args) else None
+        if isinstance(found, ExternInstance):  # which the constructor takes it from
+            return found._argument(role, default)
+        return default if found is None else found
 
 
 @dataclass(slots=True, eq=False)
@@ -620,17 +649,32 @@ class ValueSet:
     span: Span = NOWHERE
 
 
+@dataclass(frozen=True, slots=True)
+class PackageType:
+    """The type of a package: its name, and the bodies of its declaration's @pkginfo."""
+
+    name: str
+    info: tuple[str, ...] = ()
+
+
 @dataclass(slots=True, eq=False)
 class Package:
     """The package `main`: its constructor arguments by parameter name.
 
     In a program without main, all blocks that no other block uses, by name; the type is "".
+    `declared_annotations`: those of the package's declaration.
     """
 
     type: str  # "V1Switch", "PSA_Switch", ...
     args: dict[str, Parser | Control | Package | Argument]
     annotations: Annotations = ()
     span: Span = NOWHERE
+    declared_annotations: Annotations = ()
+
+    @property
+    def package_type(self) -> PackageType:
+        info = (a.body for a in self.declared_annotations if a.name == "pkginfo")
+        return PackageType(self.type, tuple(info))
 
     def parser(self, name: str) -> Parser:
         """Return the argument of this name, which is a parser."""
@@ -657,6 +701,9 @@ class TypeInfo:
 
 @dataclass(slots=True, eq=False)
 class Program:
+    """A whole program. `prepared`: the steps of its preparation that were done and that cannot be
+    done twice."""
+
     package: Package
     errors: list[str]  # error code -> name; 0 is NoError
     tables: list[Table]
@@ -670,3 +717,4 @@ class Program:
     user_extern_calls: list[CallUserExtern] = field(
         default_factory=list
     )  # all of them, in methods too
+    prepared: set[str] = field(default_factory=set)

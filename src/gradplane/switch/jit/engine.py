@@ -178,6 +178,7 @@ class Engine:
         state = self.state
         self._now = now = state.clock()
         self._set("now", now)
+        self._set("nanoseconds", now - state.start)
         self._set("microseconds", (now - state.start) // 1000)
         self._set("logging", int(log.isEnabledFor(logging.INFO)))
         queues = state.links.queues
@@ -324,6 +325,7 @@ class Engine:
     def _share(self, externs: Externs) -> None:
         """Point native code to the state's memory."""
         state = self.state
+        self._set("cpu port", -1 if state.cpu_port is None else state.cpu_port)
         self._point(REGISTERS, state.register_memory)
         for counter in state.counters.values():
             self._point(counter_word(counter.name, "packets"), counter.packets)

@@ -146,7 +146,9 @@ class NativeCall:
             self.code.store_number(target, value, width)
 
     def length(self) -> Operand:
-        """Return the packet's length in bytes (i64)."""
+        """Return the packet's length in bytes (i64): the architecture's note of it, if there is."""
+        if "length" in self.code.context.slots:
+            return self.code.context.get(self.f, "%c", "length")
         return self.f.binary("lshr", "i64", self.code.context.get(self.f, "%c", "bits"), 3)
 
 

@@ -11,6 +11,7 @@ from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.headers import NativeHeaderCodec
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.runtime.crcs import FINAL, ORDER, REVERSED, SHIFT, START
+from gradplane.switch.runtime.fixed_crcs import CRC8, CRC64, Crc, rows_of
 
 _PARAMS = [("ptr", "%data"), ("i64", "%length")]
 
@@ -115,14 +116,19 @@ def _csum16(unit: Unit, f: Function) -> None:
     f.ret(folded(f, total))
 
 
-def _xor16(unit: Unit, f: Function) -> None:
-    result = f.variable("i64", 0)
-    with f.count("%length") as i:
-        byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
-        odd = f.binary("and", "i64", i, 1)
-        shift = f.binary("sub", "i64", 8, f.binary("shl", "i64", odd, 3))
-        result.set(f.binary("xor", "i64", result.get(), f.binary("shl", "i64", byte, shift)))
-    f.ret(result.get())
+def _xor(size: int) -> Callable[[Unit, Function], None]:
+    """Write the exclusive or of words of `size` bytes: 1, 2 or 4."""
+
+    def write(unit: Unit, f: Function) -> None:
+        result = f.variable("i64", 0)
+        with f.count("%length") as i:
+            byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+            place = f.binary("shl", "i64", f.binary("and", "i64", i, size - 1), 3)
+            shift = f.binary("sub", "i64", 8 * (size - 1), place)
+            result.set(f.binary("xor", "i64", result.get(), f.binary("shl", "i64", byte, shift)))
+        f.ret(result.get())
+
+    return write
 
 
 def _identity(unit: Unit, f: Function) -> None:
@@ -182,6 +188,39 @@ _ALIASES = {
     "ones_complement16": "csum16",
     "target_default": "crc32",
 }
+
+
+def fixed_crc(crc: Crc) -> Callable[[Unit, Function], None]:
+    """Write a CRC whose parameters are known: gradplane.switch.runtime.fixed_crcs."""
+
+    def write(unit: Unit, f: Function) -> None:
+        rows = f.module.constant("i64", rows_of(crc))
+        remainder = f.variable("i64", crc.start)
+        with f.count("%length") as i:
+            byte = f.resize(f.load("i8", f.add("%data", i)), 8, 64)
+            now = remainder.get()
+            if crc.reflected:
+                at = f.binary("and", "i64", f.binary("xor", "i64", now, byte), 0xFF)
+                rest = f.binary("lshr", "i64", now, 8)
+            else:
+                at = f.binary("xor", "i64", f.binary("lshr", "i64", now, 56), byte)
+                rest = f.binary("shl", "i64", now, 8)
+            row = f.load("i64", f.item(rows, "i64", at))
+            remainder.set(f.binary("xor", "i64", row, rest))
+        found = f.binary("lshr", "i64", remainder.get(), crc.shift)
+        f.ret(f.binary("xor", "i64", found, crc.final))
+
+    return write
+
+
+def crc_function(unit: Unit, crc: Crc) -> str:
+    """Return the name of the native function of a CRC; it is written on first use."""
+    name = f"hash.crc.{crc.width}.{crc.polynomial}.{crc.initial}.{crc.final}.{int(crc.reflected)}"
+    if not unit.module.has(name):
+        fixed_crc(crc)(unit, unit.module.function(name, "i64", _PARAMS, attributes="noinline "))
+    return name
+
+
 _STEPS: dict[str, Callable[[Function], None]] = {
     "identity": _identity_step,
     "crc16": _crc_step(0xA001, 0),
@@ -189,7 +228,11 @@ _STEPS: dict[str, Callable[[Function], None]] = {
 }
 _WRITERS: dict[str, Callable[[Unit, Function], None]] = {
     "csum16": _csum16,
-    "xor16": _xor16,
+    "xor8": _xor(1),
+    "xor16": _xor(2),
+    "xor32": _xor(4),
+    "crc8": fixed_crc(CRC8),
+    "crc64": fixed_crc(CRC64),
     "identity": _identity,
     "crc16": _whole("crc16"),
     "crc32": _whole("crc32"),

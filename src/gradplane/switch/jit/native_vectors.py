@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from gradplane.switch.jit.llvm_text import Function, Module, Operand
 
-NAMES = ("again", "between", "digests", "messages", "out", "queue", "scratch", "sent", "waiting")
+NAMES = (
+    "again",
+    "arriving",
+    "between",
+    "digests",
+    "messages",
+    "out",
+    "queue",
+    "scratch",
+    "sent",
+    "waiting",
+)
 
 
 def vector_words(module: Module, name: str) -> None:

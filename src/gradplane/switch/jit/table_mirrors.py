@@ -95,6 +95,10 @@ class TableMirror:
             found.append((table.default_meter if entry is None else entry.meter).cells)
         if part.times is not None:
             found.append(None if entry is None else entry.times)
+        if part.register is not None:
+            cell = table.default_register if entry is None else entry.register
+            assert cell is not None, table.table.name
+            found.append(memoryview(cell.memory).cast("B"))  # type: ignore[arg-type]
         numbers = (0 if cells is None else address_of(cells) for cells in found)
         return b"".join(number.to_bytes(8, "little") for number in numbers)
 

@@ -6,17 +6,16 @@ order (specification, section 6.8).
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
 from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.aliasing import in_header, independent, overlap, path
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Type, Void
-from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.block_frame import leaves
 from gradplane.switch.lower.externs import ExternLowering
 from gradplane.switch.lower.instance_scope import (
@@ -34,10 +33,6 @@ STARTED_ANEW = ("Checksum", "InternetChecksum")  # PSA: their state lasts for on
 
 
 class CallLowering(ExternLowering):
-    @abstractmethod
-    def stmts(self, statements: Sequence[ast.Stmt]) -> None:
-        """Lower statements."""
-
     # -- calls ---------------------------------------------------------------------------------
 
     def _call(self, e: ast.Call) -> ir.Expr:

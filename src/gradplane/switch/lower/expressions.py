@@ -7,9 +7,9 @@ from collections.abc import Sequence
 
 from gradplane.switch.check.expressions import EnumValue
 from gradplane.switch.check.operators import MAX_BITS
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, INTEGER, STRING, Bits, Fields, Stack, Struct
-from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.block_frame import Frame
 from gradplane.switch.lower.type_erasure import CODE
 from gradplane.switch.syntax import ast

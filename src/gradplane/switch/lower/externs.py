@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Sequence
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import (
     BOOL,
@@ -19,15 +21,20 @@ from gradplane.switch.ir.types import (
     Type,
     Void,
 )
-from gradplane.switch.lower import expression_builder, register_cells
+from gradplane.switch.lower import register_cells
 from gradplane.switch.lower.expressions import ExpressionLowering, has_call
 from gradplane.switch.lower.instance_scope import PACKET, Binding
+from gradplane.switch.lower.register_actions import RegisterActionCall
 from gradplane.switch.lower.type_erasure import CODE, erase, erase_keeping_names, without_headers
 from gradplane.switch.lower.user_externs import UserExternCall
 from gradplane.switch.syntax import ast
 
 
 class ExternLowering(ExpressionLowering):
+    @abstractmethod
+    def stmts(self, statements: Sequence[ast.Stmt]) -> None:
+        """Lower statements."""
+
     # -- arguments -----------------------------------------------------------------------------
 
     def argument_values(self, info: CallInfo) -> tuple[list[Binding | None], dict[int, ir.Var]]:
@@ -119,12 +126,14 @@ class ExternLowering(ExpressionLowering):
             else self.p.is_user_defined(info)
         ):
             return UserExternCall(self, e, info).lower(instance)
+        if instance is not None and instance.kind == ir.REGISTER_ACTION:
+            return RegisterActionCall(self, e, info, instance).lower()
         args, directions, copies = self._extern_arguments(info)
         result: ir.Var | None = None
         if not isinstance(info.signature.result, Void):
             result = self.variable(info.name, self.type_of(e))
         whole: ir.Var | None = result
-        if instance is not None and instance.kind == "register":
+        if instance is not None and instance.kind in ("register", "direct_register"):
             result, copies = self._pack_cell(instance, args, directions, result, copies)
         self.emit(
             ir.CallExtern(

@@ -43,6 +43,14 @@ class ActionInstance:
 
 
 @dataclass(slots=True, eq=False)
+class AbstractMethod:
+    """An abstract method that an instance's initializer implements, in the instance's scope."""
+
+    decl: ast.FunctionDecl
+    env: Env
+
+
+@dataclass(slots=True, eq=False)
 class PackageInstance:
     """A package that is an argument of another package."""
 

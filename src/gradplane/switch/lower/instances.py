@@ -10,13 +10,14 @@ from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
 from gradplane.switch.check.checker_types import BlockType, ExternType, substitute
 from gradplane.switch.check.expressions import EnumValue
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Annotations, Enum, Error, Fields, Header, Type, Void
 from gradplane.switch.ir.verify import CORE_ERRORS
-from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.block_uses import apply_sites, functions_beside_package
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.instance_scope import (
+    AbstractMethod,
     ActionInstance,
     BlockInstance,
     Env,
@@ -35,6 +36,7 @@ Natives = Mapping[tuple[str, str], ir.InstanceKind | None]
 """The externs that an architecture has: ("", function), (type, method), and (type, "") with the
 kind of its instances."""
 
+REGISTERS = ("register", "direct_register")
 MANY = 2  # a number of apply sites that makes an instance copy its arguments
 
 
@@ -56,6 +58,7 @@ class Instances:
         self.value_sets: list[ir.ValueSet] = []
         self.user_extern_calls: list[ir.CallUserExtern] = []
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
+        self.methods: dict[tuple[ir.ExternInstance, str], AbstractMethod] = {}  # to be inlined
         self._ids = itertools.count()
         self._sites = apply_sites(checked.checker.all_nodes())
         self._direct: dict[tuple[Env, CallInfo], BlockInstance] = {}
@@ -65,8 +68,8 @@ class Instances:
         self._architecture = functions_beside_package(checked.program)
 
     @abstractmethod
-    def package(self, info: CallInfo, env: Env, annotations: Annotations) -> ir.Package:
-        """Return the package that a constructor call makes."""
+    def package(self, info: CallInfo, env: Env, annotations: Annotations, name: str) -> ir.Package:
+        """Return the package that a constructor call makes; `name`: of the instance."""
 
     # -- shared services -----------------------------------------------------------------------
 
@@ -168,7 +171,7 @@ class Instances:
             case BlockType(decl=ast.ParserDecl() | ast.ControlDecl()):
                 env.bind(decl, self.block_instance(decl.info, name, env, self._sites[decl]))
             case BlockType(kind="package"):
-                env.bind(decl, PackageInstance(self.package(decl.info, env, annotations)))
+                env.bind(decl, PackageInstance(self.package(decl.info, env, annotations, name)))
 
     def _initializer(self, decl: ast.Instantiation, made: ir.ExternInstance, env: Env) -> None:
         """Make the objects and abstract methods that an instantiation gives."""
@@ -182,6 +185,8 @@ class Instances:
         for member in decl.body or []:
             if isinstance(member, ast.FunctionDecl) and made.user_extern is not None:
                 made.user_extern.methods.append(_method(self, member, inner))
+            elif isinstance(member, ast.FunctionDecl):
+                self.methods[made, member.name] = AbstractMethod(member, inner)
 
     def block_instance(self, info: CallInfo, name: str, env: Env, sites: int) -> BlockInstance:
         """Return the parser or control that a constructor call makes."""
@@ -216,8 +221,8 @@ class Instances:
         instance.declared_type_args = [erase_keeping_names(a) for a in t.args]
         kind = None if self.natives is None else self.natives.get((t.name, ""))
         if kind is not None:
-            instance.kind, instance.roles = kind.kind, kind.roles
-        if instance.kind == "register" and (cell := packed_type(type_args[0])) != type_args[0]:
+            instance.kind, instance.roles = kind.kind, kind.roles_of([p.name for p in params])
+        if instance.kind in REGISTERS and (cell := packed_type(type_args[0])) != type_args[0]:
             instance.args = [packed_constant(type_args[0], a) for a in args]
             instance.type_args[0] = instance.declared_type_args[0] = cell
         if kind is None:

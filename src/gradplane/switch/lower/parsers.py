@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from gradplane.switch.check.ast_walk import walk
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import Struct
-from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.instance_scope import Env
 from gradplane.switch.lower.statements import Body
 from gradplane.switch.lower.table_lowering import match_of

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.checker import Checked
@@ -89,13 +91,31 @@ class Lowering(Instances):
             self.user_extern_calls,
         )
 
-    def package(self, info: CallInfo, env: Env, annotations: Annotations) -> ir.Package:
+    def package(self, info: CallInfo, env: Env, annotations: Annotations, name: str) -> ir.Package:
+        assert isinstance(info.decl, ast.PackageTypeDecl), info.decl
+        inner = env.inner()
+        if self._package_counts[info.decl] > 1:
+            inner.path = name
         args = {
-            p.name: self._package_argument(a, p.name, env)
+            p.name: self._package_argument(a, p.name, inner)
             for p, a in zip(info.signature.params, info.args, strict=True)
             if a is not None
         }
-        return ir.Package(info.name, args, annotations)
+        declared = self.checker.annotations(info.decl.annotations)
+        return ir.Package(info.name, args, annotations, declared_annotations=declared)
+
+    @cached_property
+    def _package_counts(self) -> Counter[ast.Decl]:
+        """How many packages of each type the program makes.
+
+        The names of a package's objects begin with the package's if there are several of its type.
+        """
+        return Counter(
+            node.info.decl
+            for node in self.checker.all_nodes()
+            if isinstance(node, ast.Instantiation | ast.Call)
+            and isinstance(getattr(node.info, "decl", None), ast.PackageTypeDecl)
+        )
 
     def _unused_blocks(self) -> Iterator[tuple[str, ir.Parser | ir.Control]]:
         """Yield the top-level parsers and controls that nothing in the program uses.
@@ -123,9 +143,10 @@ class Lowering(Instances):
         if isinstance(arg, ast.Call) and arg.info.kind == "constructor":
             decl = arg.info.decl
             if isinstance(decl, ast.ParserDecl | ast.ControlDecl):
-                return self._block(self.block_instance(arg.info, decl.name, env, 1))
+                block = control_plane_name(env.path, decl.name, ())
+                return self._block(self.block_instance(arg.info, block, env, 1))
             if isinstance(decl, ast.PackageTypeDecl):
-                return self.package(arg.info, env, ())
+                return self.package(arg.info, env, (), name)
         return self.constructor_value(arg, name, env)
 
     def _block(self, instance: BlockInstance) -> ir.Parser | ir.Control:
@@ -231,12 +252,19 @@ def _translation(a: Annotation) -> tuple[str, int | None] | None:
     return uri, int(width, 0) if width else None
 
 
-def package_types(program: ast.Program) -> list[str]:
+def package_types(program: ast.Program) -> list[ir.PackageType]:
     """Return the type of `main`; without a main, the types of packages declared."""
     for decl in program.declarations:
         if isinstance(decl, ast.Instantiation) and decl.name == "main":
-            return [decl.info.name]
-    return [d.name for d in program.declarations if isinstance(d, ast.PackageTypeDecl)]
+            return [_package_type(decl.info.name, decl.info.decl)]
+    packages = [d for d in program.declarations if isinstance(d, ast.PackageTypeDecl)]
+    return [_package_type(d.name, d) for d in packages]
+
+
+def _package_type(name: str, decl: ast.Decl) -> ir.PackageType:
+    if not isinstance(decl, ast.PackageTypeDecl):
+        return ir.PackageType(name)
+    return ir.PackageType(name, tuple(a.body for a in decl.annotations if a.name == "pkginfo"))
 
 
 def lower(

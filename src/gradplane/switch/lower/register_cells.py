@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from gradplane.switch.ir import expression_builder, ops
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir import ops
 from gradplane.switch.ir.types import Bits, Struct, Type, bit_width
-from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.type_erasure import without_headers
 
 

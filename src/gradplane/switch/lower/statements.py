@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.ir import expression_builder
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.types import BOOL, Bits, Stack
-from gradplane.switch.lower import expression_builder
 from gradplane.switch.lower.calls import CallLowering
 from gradplane.switch.lower.expressions import has_call
 from gradplane.switch.lower.type_erasure import CODE, erase

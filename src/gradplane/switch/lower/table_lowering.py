@@ -25,10 +25,12 @@ if TYPE_CHECKING:
 PROPERTIES = (
     "counters", "default_action", "idle_timeout", "implementation", "largest_priority_wins",
     "meters", "priority_delta", "psa_direct_counter", "psa_direct_meter", "psa_empty_group_action",
-    "psa_idle_timeout", "psa_implementation", "size", "support_timeout",
+    "psa_idle_timeout", "psa_implementation", "registers", "size", "support_timeout",
 )  # fmt: skip
 DEFAULT_SIZE = 1024
+EXACT_ALIASES = {"atcam_partition_index": "exact"}  # match kinds of TNA, and their meaning
 IMPLEMENTATION = ("implementation", "psa_implementation")
+TABLE_ALGORITHM = "table_algorithm"  # how a chip stores a table; its meaning is the same
 IDLE_TIMEOUT = "PSA_IdleTimeout_t"
 
 
@@ -85,10 +87,11 @@ class TableLowering:
         assert key.expr.type is not None
         annotations = self.p.checker.annotations(key.annotations)
         name = given_name(annotations) or key_name(key.expr, self.p.reporter.lines) or ""
-        if key.match_kind not in MATCH_KINDS:
+        if key.match_kind not in MATCH_KINDS and key.match_kind not in EXACT_ALIASES:
             what = f"the architecture has no match kind {key.match_kind}"
             self.p.unsupported(key.span, what, f"known: {', '.join(sorted(MATCH_KINDS))}")
-        return ir.Key(name, value, key.match_kind, annotations, type_name(key.expr.type))
+        kind = EXACT_ALIASES.get(key.match_kind, key.match_kind)
+        return ir.Key(name, value, kind, annotations, type_name(key.expr.type))
 
     # -- actions -------------------------------------------------------------------------------
 
@@ -246,11 +249,16 @@ class TableLowering:
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
                 table.support_timeout = self._flag(p)
             case name if name in IMPLEMENTATION:
-                table.implementation = self._instance(p, "action_profile", "action_selector")
+                made = self._extern(p)
+                if made is None or made.kind != TABLE_ALGORITHM:
+                    kinds = ("action_profile", "action_selector")
+                    table.implementation = self._instance(p, *kinds, made=made)
             case "counters" | "psa_direct_counter":
                 table.counter = self._direct(p, "direct_counter")
             case "meters" | "psa_direct_meter":
                 table.meter = self._direct(p, "direct_meter")
+            case "registers":
+                table.register = self._direct(p, "direct_register")
             case name if name not in PROPERTIES and self.p.natives is not None:
                 near = did_you_mean(name, PROPERTIES)
                 what = f"the architecture's tables have no property {name}: it is ignored"
@@ -272,9 +280,12 @@ class TableLowering:
             self.p.reporter.error(p.span, f"{p.name}: this {kind} belongs to table {owner}")
         return found
 
-    def _instance(self, p: ast.TableProperty, *types: str) -> ir.ExternInstance | None:
-        """Return the extern instance of one of the types that a property names or makes."""
-        found = self._extern(p)
+    def _instance(
+        self, p: ast.TableProperty, *types: str, made: ir.ExternInstance | None = None
+    ) -> ir.ExternInstance | None:
+        """Return the extern instance of one of the types that a property names or makes; `made`: it
+        is known."""
+        found = made or self._extern(p)
         if found is not None and found.kind in types:
             return found
         self.p.unsupported(p.span, f"property {p.name} must be {' or '.join(types)}")

@@ -158,7 +158,7 @@ class _Builder:
 
     def _package(self) -> None:
         package, annotations = self.info.pkg_info, self.program.package.annotations
-        found = of_package(self.program.package.type)
+        found = of_package(self.program.package.package_type)
         package.arch = self.program.package.type if found is None else found.name
         for key, value in pairs_of(annotations, "pkginfo").items():
             if key in ("name", "version", "organization", "contact", "url"):
@@ -265,7 +265,7 @@ class _Builder:
                 _meter_spec(meter.spec, extern)
                 self._index_type(meter, control_plane_types(extern))
             case Kind.REGISTER:
-                register = self.info.registers.add(size=extern.number("size"))
+                register = self.info.registers.add(size=extern.number("size", 1))
                 self._extern_preamble(register.preamble, extern)
                 self._index_type(register, control_plane_types(extern)[1:])
                 spec = self._type_spec(control_plane_types(extern)[0])
@@ -277,10 +277,13 @@ class _Builder:
                 self._digest(extern.name, data, extern.annotations)
 
     def _action_profile(self, extern: ir.ExternInstance) -> None:
+        if any(extern in other.args for other in self.program.externs):
+            return  # a selector's: its members are the selector's
         selector = extern.kind == "action_selector"
         profile = self.info.action_profiles.add(with_selector=selector)
         self._extern_preamble(profile.preamble, extern)
         profile.size = extern.number("size")
+        profile.max_group_size = extern.number("most", 0)
         users = sorted(t.name for t in self.tables if t.implementation is extern)
         profile.table_ids.extend(self.symbols.id(Kind.TABLE, name) for name in users)
         if not selector:

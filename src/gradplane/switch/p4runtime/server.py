@@ -58,6 +58,8 @@ class ServerTls:
 
     def credentials(self) -> grpc.ServerCredentials:
         """Read the files. Raises ServerError for invalid ones, OSError for missing ones."""
+        key, cert = self.key.read_bytes(), self.cert.read_bytes()
+        authority = None if self.cacert is None else self.cacert.read_bytes()
         try:
             checked = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             checked.load_cert_chain(self.cert, self.key)
@@ -66,11 +68,7 @@ class ServerTls:
         except ssl.SSLError as error:
             files = ", ".join(str(file) for file in (self.cert, self.key, self.cacert) if file)
             raise ServerError(f"TLS cannot use {files}: {error}") from error
-        return grpc.ssl_server_credentials(
-            [(self.key.read_bytes(), self.cert.read_bytes())],
-            None if self.cacert is None else self.cacert.read_bytes(),
-            self.client_auth,
-        )
+        return grpc.ssl_server_credentials([(key, cert)], authority, self.client_auth)
 
 
 class _Stream:

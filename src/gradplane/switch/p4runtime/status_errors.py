@@ -12,6 +12,7 @@ from finsy.proto import p4r, rpc_code, rpc_status
 from google.protobuf.wrappers_pb2 import StringValue
 
 ERROR_SPACE = "gradplane"
+TEXT_BYTES = 4096  # of a status; with codes for a hundred updates it is below 8 KiB, gRPC's default
 
 
 class RpcError(Exception):
@@ -46,25 +47,37 @@ def rpc_status_of(error: RpcError) -> rpc_status.Status:
     """Return google.rpc.Status.
 
     A BatchError's details hold a p4.v1.Error for each entity, in order. Where its message is PI's,
-    its details hold ours, a google.protobuf.StringValue.
+    its details hold ours, a google.protobuf.StringValue. gRPC's clients refuse a large status: when
+    TEXT_BYTES are used up, errors have no text.
     """
     status = rpc_status.Status(code=code_number(error.code), message=error.message)
     if isinstance(error, BatchError):
+        room = TEXT_BYTES
         for item in error.errors:
-            status.details.add().Pack(_entity_error(item))
+            forms = [_coded(item), _with_text(item), _with_details(item)]
+            sizes = [form.ByteSize() - forms[0].ByteSize() for form in forms]
+            chosen = max(i for i, size in enumerate(sizes) if size <= room)
+            room -= sizes[chosen]
+            status.details.add().Pack(forms[chosen])
     return status
 
 
-def _entity_error(error: RpcError | None) -> p4r.Error:
+def _coded(error: RpcError | None) -> p4r.Error:
     if error is None:
         return p4r.Error(canonical_code=code_number("OK"))
     number = code_number(error.code)
-    found = p4r.Error(
-        canonical_code=number,
-        message=error.pi_text or error.message,
-        space=ERROR_SPACE,
-        code=number,
-    )
-    if error.pi_text:
+    return p4r.Error(canonical_code=number, space=ERROR_SPACE, code=number)
+
+
+def _with_text(error: RpcError | None) -> p4r.Error:
+    found = _coded(error)
+    if error is not None:
+        found.message = error.pi_text or error.message
+    return found
+
+
+def _with_details(error: RpcError | None) -> p4r.Error:
+    found = _with_text(error)
+    if error is not None and error.pi_text:
         found.details.Pack(StringValue(value=error.message))
     return found

@@ -14,9 +14,10 @@ from gradplane.switch.jit.native_code import Native
 MESSAGE, VECTOR = 64, 16
 MESSAGE_CONTROL_SIZE, MESSAGE_LENGTH = 40, 56
 
-BLOCK = ("messages", "data", "starts", "ends", "controls", "slots", "count", "marked")
-"""The block of 8-byte words that `receive` works on. It sets `count`, to a negative error number if
-the call failed, and `marked`, to nonzero if some header or control message has its mark."""
+BLOCK = ("messages", "data", "starts", "ends", "controls", "slots", "first", "count", "marked")
+"""The block of 8-byte words that `receive` works on. It fills the slots from `first` on, and sets
+`count` to how many it filled, or to a negative error number if the call failed, and `marked` to
+nonzero if one of their headers or control messages has its mark."""
 
 
 @cache
@@ -50,10 +51,11 @@ class _Receive:
     def write(self, mark: int, status: int, status_mark: int) -> None:
         f = self.f
         messages, data, starts, ends, controls = (self._get("ptr", name) for name in BLOCK[:5])
-        slots = self._get("i64", "slots")
-        count = self._received(messages, slots)
+        slots, first = self._get("i64", "slots"), self._get("i64", "first")
+        count = self._received(messages, slots, first)
         marks = f.variable("i64", 0)
-        with f.count(count) as i:
+        with f.count(count) as arrival:
+            i = f.binary("add", "i64", first, arrival)
             message = f.add(messages, f.binary("mul", "i64", i, MESSAGE))
             length = f.resize(f.load("i32", f.add(message, MESSAGE_LENGTH)), 32, 64)
             begin = f.variable("i64", f.binary("mul", "i64", i, self.slot))
@@ -67,19 +69,21 @@ class _Receive:
             least = (("i64", length), ("i64", self.header))
             size = f.intrinsic("llvm.umax.i64", "i64", *least)
             f.store("i64", f.binary("add", "i64", begin.get(), size), f.item(ends, "i64", i))
-            first = f.resize(f.load("i8", slot), 8, 64)
+            flags = f.resize(f.load("i8", slot), 8, 64)
             reported = f.add(controls, f.binary("mul", "i64", i, self.control))
             word = f.resize(f.load("i32", f.add(reported, status)), 32, 64)
-            for value, mask in ((first, mark), (word, status_mark)):
+            for value, mask in ((flags, mark), (word, status_mark)):
                 found = f.binary("and", "i64", value, mask)
                 marks.set(f.binary("or", "i64", marks.get(), found))
             f.store("i64", self.control, f.add(message, MESSAGE_CONTROL_SIZE))
         self._set("marked", marks.get())
         f.ret()
 
-    def _received(self, messages: Operand, slots: Operand) -> Operand:
+    def _received(self, messages: Operand, slots: Operand, first: Operand) -> Operand:
         """Receive messages and return their number; leave the function if the call failed."""
         f = self.f
+        messages = f.add(messages, f.binary("mul", "i64", first, MESSAGE))
+        slots = f.binary("sub", "i64", slots, first)
         descriptor, flags = (f.resize(n, 64, 32) for n in ("%descriptor", "%flags"))
         args = (("i32", descriptor), ("ptr", messages), ("i32", f.resize(slots, 64, 32)),
                 ("i32", flags), ("ptr", "null"))  # fmt: skip

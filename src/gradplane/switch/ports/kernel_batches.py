@@ -24,7 +24,7 @@ MAX_PACKET = 1 << 16
 # goes to a separate area, and its beginning is copied from the slot to stand before that.
 _SLOT = 256
 _AREA = MAX_PACKET + 2 * _SLOT
-_COUNT, _MARKED = BLOCK.index("count"), BLOCK.index("marked")
+_FIRST, _COUNT, _MARKED = (BLOCK.index(name) for name in ("first", "count", "marked"))
 
 _VECTOR = np.dtype([("base", np.uint64), ("length", np.uint64)])  # struct iovec
 _MESSAGE = np.dtype(  # struct mmsghdr
@@ -41,10 +41,10 @@ _libc.sendmmsg.argtypes = _ARGUMENTS
 
 
 class Arrivals:
-    """Packets that arrived together, `count` of them: packet i is data[starts[i]:ends[i]].
+    """Packets that arrived, `count` of them: packet i is data[starts[i]:ends[i]].
 
     Before each packet is its virtio_net_hdr; controls[i] holds the kernel's AUXDATA. `marked`: True
-    if a checksum is open or a tag was removed.
+    if, of those received last, a checksum is open or a tag was removed.
     """
 
     def __init__(self, slots: int = BATCH) -> None:
@@ -64,42 +64,58 @@ class Arrivals:
         self._messages["control size"] = AUXDATA.itemsize
         self._starts, self._ends = np.zeros((2, slots), dtype=np.int64)
         arrays = (self._messages, self.data, self._starts, self._ends, self.controls)
-        block = [*(array.ctypes.data for array in arrays), slots, 0, 0]
+        block = [*(array.ctypes.data for array in arrays), slots, 0, 0, 0]
         self._block = memoryview(np.array(block, dtype=np.int64))  # type: ignore[arg-type]
         self._address = ctypes.addressof(ctypes.c_char.from_buffer(self._block))
         self._receive = _native().function("receive", ctypes.c_void_p, *[ctypes.c_int64] * 2)
-        self._show(0)
+        self.clear()
+
+    @property
+    def full(self) -> bool:
+        """True if there is no room for another packet."""
+        return self.count == len(self._slots)
+
+    def clear(self) -> None:
+        """Forget all packets."""
+        self.count = self._first = 0
+        self.marked = False
 
     def receive(self, descriptor: int, flags: int) -> None:
-        """Take the packets that wait at a socket.
+        """Take the packets that wait at a socket, as far as there is room, behind those here.
 
         Raises OSError, with EAGAIN where there are none.
         """
-        self._show(0)
+        self._first, self.marked = self.count, False
+        self._block[_FIRST] = self.count
         self._receive(self._address, descriptor, flags)
         count = self._block[_COUNT]
         if count < 0:
             raise OSError(-count, os.strerror(-count))
-        self._show(count)
+        self.count += count
         self.marked = bool(self._block[_MARKED])
 
-    def _show(self, count: int) -> None:
-        self.count = count
-        self.starts: Ints = self._starts[:count]
-        self.ends: Ints = self._ends[:count]
-        self.marked = False
+    @property
+    def starts(self) -> Ints:
+        """Where each packet begins in `data`."""
+        return self._starts[: self.count]
+
+    @property
+    def ends(self) -> Ints:
+        """Where each packet ends in `data`."""
+        return self._ends[: self.count]
 
     def first_bytes(self) -> Bytes:
         """Return the first byte of each header."""
         return self._slots[: self.count, 0]
 
     def restore(self) -> None:
-        """Complete open checksums and insert removed tags, where there are any."""
+        """Complete open checksums and insert removed tags in the packets received last."""
         if not self.marked:
             return
-        for i in np.flatnonzero(self.first_bytes() & NEEDS_CHECKSUM).tolist():
-            complete_open(self[i])
-        restore_tags(self.data, self.starts, self.controls[: self.count])
+        last = slice(self._first, self.count)
+        for i in np.flatnonzero(self.first_bytes()[last] & NEEDS_CHECKSUM).tolist():
+            complete_open(self[self._first + i])
+        restore_tags(self.data, self._starts[last], self.controls[last])
 
     def __getitem__(self, i: int) -> memoryview:
         """Return header and packet of arrival i."""
@@ -110,7 +126,7 @@ class Departures:
     """Packets to send, of any number."""
 
     def __init__(self) -> None:
-        self._vectors, self._messages = _messages(BATCH, 1)
+        self._allocate(BATCH)
         pointer, number = ctypes.c_void_p, ctypes.c_int64
         self._put = _native().function("put", *[pointer] * 3, number, number, pointer)
         self._mixed = ctypes.c_int64()
@@ -123,11 +139,16 @@ class Departures:
         until they are sent.
         """
         if len(rows) > len(self._vectors):
-            self._vectors, self._messages = _messages(2 * len(rows), 1)
+            self._allocate(2 * len(rows))
         numbers = None if order is None else order.ctypes.data
-        arrays = self._vectors.ctypes.data, rows.ctypes.data, numbers
+        arrays = self._places[0], rows.ctypes.data, numbers
         self._put(*arrays, len(rows), data.ctypes.data, ctypes.byref(self._mixed))
         return self._mixed.value != 0
+
+    def _allocate(self, count: int) -> None:
+        self._vectors, self._messages = _messages(count, 1)
+        # Kept, as NumPy takes longer to find an array's address than the rest of a call.
+        self._places = self._vectors.ctypes.data, self._messages.ctypes.data
 
     def length(self, i: int) -> int:
         """Return the bytes of packet i."""
@@ -138,7 +159,7 @@ class Departures:
 
         Raises OSError if the first could not be sent.
         """
-        address = self._messages.ctypes.data + first * MESSAGE
+        address = self._places[1] + first * MESSAGE
         count = _libc.sendmmsg(descriptor, address, end - first, 0)
         if count < 0:
             code = ctypes.get_errno()

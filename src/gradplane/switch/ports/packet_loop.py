@@ -40,7 +40,8 @@ class PacketPort(Protocol):
 
     def fileno(self) -> int: ...
 
-    def receive(self, arrivals: Arrivals) -> None: ...
+    def receive(self, arrivals: Arrivals) -> None:
+        """Take the packets that wait, as far as there is room, behind those that are there."""
 
     def send(self, packets: Departures, first: int, end: int) -> None: ...
 
@@ -73,7 +74,7 @@ class Capture:
 
 @dataclass(slots=True)
 class PacketLoop:
-    """Runs packets of `ports` (by number) through `process`.
+    """Runs packets of `ports` (by number) through `process`, those of all ports in one batch.
 
     A batch whose processing fails is logged with its first packets' bytes, its packets are counted
     in `faults`; packets to a port that does not exist are counted in `nowhere`. While `busy`
@@ -97,7 +98,7 @@ class PacketLoop:
     _timer: DepartureTimer = field(default_factory=DepartureTimer)
     _epoll: select.epoll = field(default_factory=select.epoll)
     _numbers: dict[int, int] = field(default_factory=dict)  # ports by descriptor
-    _columns: dict[int, Ints] = field(default_factory=dict)  # a batch of each port's number
+    _origins: Ints = field(default_factory=lambda: np.zeros(BATCH, np.int64))  # of the arrivals
     _changes: deque[Callable[[], None]] = field(default_factory=deque)
     _stopped: bool = False
 
@@ -111,17 +112,16 @@ class PacketLoop:
         self._epoll.register(self._timer, select.EPOLLIN)
         while not self._stopped:
             self._timer.set(self._next_departure())
-            for descriptor, _ in self._epoll.poll():
-                if descriptor in self._numbers:
-                    self._take(self._numbers[descriptor])
-                    self._depart()
-                elif descriptor == self._timer.fileno():
-                    self._depart()
-                elif descriptor == self._wake:
-                    self._change()
-                elif self.links is not None:
-                    self.links.update()
-                    self._reopen()
+            ready = {descriptor for descriptor, _ in self._epoll.poll()}
+            for descriptor in ready & self._numbers.keys():
+                self._take(self._numbers[descriptor])
+            self._process()
+            self._depart()
+            if self._wake in ready:
+                self._change()
+            if self.links is not None and self.links.fileno() in ready:
+                self.links.update()
+                self._reopen()
 
     def stop(self) -> None:
         self._stopped = True
@@ -169,7 +169,6 @@ class PacketLoop:
     def _register(self, number: int) -> None:
         descriptor = self.ports[number].fileno()
         self._numbers[descriptor] = number
-        self._columns[number] = np.full(BATCH, number, dtype=np.int64)
         self._epoll.register(descriptor, select.EPOLLIN)
 
     def send(self, outputs: Outputs) -> None:
@@ -194,26 +193,37 @@ class PacketLoop:
                 self._register(number)
 
     def _take(self, number: int) -> None:
-        """Process the packets that wait at one port: at most a batch, so that no port starves."""
+        """Take the packets that wait at one port: at most a batch, so that no port starves."""
         arrivals = self._arrivals
+        if arrivals.full:
+            self._process()
+        first = arrivals.count
         self.ports[number].receive(arrivals)
+        self._origins[first : arrivals.count] = number
+        if number in self.captures:
+            spans = arrivals.starts[first:], arrivals.ends[first:]
+            _capture(self.captures[number].received, arrivals.data, *spans)
+
+    def _process(self) -> None:
+        """Process the packets that were taken, if there are any, and send the results."""
+        arrivals = self._arrivals
         count = arrivals.count
         if not count:
             return
         data, starts, ends = arrivals.data, arrivals.starts, arrivals.ends
-        if number in self.captures:
-            _capture(self.captures[number].received, data, starts, ends)
         if self.queues is not None:
             self.queues.update()
         try:
-            rows, out = self.process(self._columns[number][:count], data, starts, ends)
+            rows, out = self.process(self._origins[:count], data, starts, ends)
             self._send(rows, out, self._departures)
         except Exception:
             self.faults += count
             shown = (data[starts[i] : ends[i]].tobytes().hex() for i in range(min(count, _SHOWN)))
             more = f" and {count - _SHOWN} more" if count > _SHOWN else ""
-            text = "port %d: processing failed: packet %s%s"
-            log.exception(text, number, ", ".join(shown), more)
+            numbers = ", ".join(map(str, dict.fromkeys(self._origins[:count].tolist())))
+            text = "port %s: processing failed: packet %s%s"
+            log.exception(text, numbers, ", ".join(shown), more)
+        arrivals.clear()
         if count == BATCH and self.busy():
             time.sleep(_PAUSE)
 

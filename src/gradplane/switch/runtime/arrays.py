@@ -190,7 +190,7 @@ def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, i
         if instance.kind == "register":
             places[instance.name] = end
             dtype, words = cell_shape(instance.type_args[0])
-            size = (instance.number("size") + 1) * words * dtype.itemsize
+            size = (instance.number("size", 1) + 1) * words * dtype.itemsize
             # An odd number of lines: equal cells of many registers do not compete for the same
             # places in the processor's cache.
             end += (-(-size // LINE) | 1) * LINE
@@ -207,6 +207,11 @@ def make_registers(
     return memory, {name: _register(i, memory[places[name] :]) for name, i in known.items()}
 
 
+def direct_cell(instance: ir.ExternInstance) -> Register:
+    """Return the one cell that an entry has of its table's direct register."""
+    return Register(instance.name, 1, instance.type_args[0], instance.number("initial", 0))
+
+
 def _register(instance: ir.ExternInstance, memory: npt.NDArray[np.uint8]) -> Register:
-    size, initial = instance.number("size"), instance.number("initial", 0)
+    size, initial = instance.number("size", 1), instance.number("initial", 0)
     return Register(instance.name, size, instance.type_args[0], initial, memory)

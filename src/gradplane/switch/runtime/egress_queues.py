@@ -30,7 +30,7 @@ PRIORITIES = 8
 NO_QUEUE = "the port has no queue of the packet's priority"
 
 _SECOND = 10**9
-_MOST_PACKETS = 1 << 32
+MOST_PACKETS = 1 << 32
 _NEVER_SENT = -(1 << 62)
 
 
@@ -302,5 +302,5 @@ class EgressQueues:
 
 
 def _check(what: str, value: int, unit: str) -> None:
-    if not 0 <= value < _MOST_PACKETS:
-        raise SwitchError(f"queue {what} {value}: expected 0 to {_MOST_PACKETS - 1} {unit}")
+    if not 0 <= value < MOST_PACKETS:
+        raise SwitchError(f"queue {what} {value}: expected 0 to {MOST_PACKETS - 1} {unit}")

@@ -5,6 +5,8 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable
 
+from gradplane.switch.runtime.fixed_crcs import CRC8, CRC64
+
 Hash = Callable[[bytes], int]
 
 
@@ -35,11 +37,25 @@ def crc32(data: bytes) -> int:
     return zlib.crc32(data)
 
 
+def xor8(data: bytes) -> int:
+    """Return the exclusive or of the bytes."""
+    return _xor(data, 1)
+
+
 def xor16(data: bytes) -> int:
     """Return the exclusive or of the 16-bit words, the last one padded with zeros."""
+    return _xor(data, 2)
+
+
+def xor32(data: bytes) -> int:
+    """Return the exclusive or of the 32-bit words, the last one padded with zeros."""
+    return _xor(data, 4)
+
+
+def _xor(data: bytes, size: int) -> int:
     out = 0
-    for i in range(0, len(data), 2):
-        out ^= int.from_bytes(data[i : i + 2].ljust(2, b"\0"), "big")
+    for i in range(0, len(data), size):
+        out ^= int.from_bytes(data[i : i + size].ljust(size, b"\0"), "big")
     return out
 
 
@@ -56,8 +72,8 @@ def _crc16_row(byte: int) -> int:
 
 _CRC16 = [_crc16_row(byte) for byte in range(256)]
 
-# In lower case, as v1model writes them; the last two are PSA's. The custom CRCs start out as the
-# standard ones, as in simple_switch.
+# In lower case, as v1model writes them; those at the end are PSA's and TNA's. The custom CRCs start
+# out as the standard ones, as in simple_switch.
 HASHES: dict[str, Hash] = {
     "crc32": crc32,
     "crc32_custom": crc32,
@@ -68,6 +84,10 @@ HASHES: dict[str, Hash] = {
     "xor16": xor16,
     "ones_complement16": csum16,
     "target_default": crc32,
+    "crc8": CRC8,
+    "crc64": CRC64,
+    "xor8": xor8,
+    "xor32": xor32,
 }
 
 

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.runtime.action_lists import ActionList
+from gradplane.switch.runtime.arrays import direct_cell
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.entries import (
     ActionData,
@@ -65,6 +66,7 @@ class MatchTable:
         self.with_priority = any(f.kind in WITH_PRIORITY for f in self.fields)
         self.default_counter = Count()
         self.default_meter = MeterCell()
+        self.default_register = None if table.register is None else direct_cell(table.register)
         self._entries: dict[Identity, Entry] = {}
         self._handles = Handles()
         self._serial = 0
@@ -152,6 +154,9 @@ class MatchTable:
         self.clear_counters()
         for meter in [self.default_meter, *(entry.meter for entry in self.entries())]:
             meter.configure(None)
+        for cell in [self.default_register, *(entry.register for entry in self.entries())]:
+            if cell is not None:
+                cell.clear()
 
     def clear_counters(self) -> None:
         """Set the direct counters of all entries and of the misses to 0."""
@@ -228,6 +233,8 @@ class MatchTable:
 
     def restore(self, entry: Entry) -> None:
         """Put back an entry that was deleted, with its place among equals and its last hit."""
+        if self.table.register is not None and entry.register is None:
+            entry.register = direct_cell(self.table.register)
         self._entries[self._identity(entry.matches, entry.priority)] = entry
         self._handles.add(entry)
         if self._index is not None:
@@ -324,10 +331,7 @@ class MatchTable:
         """Load an entry of the source. Of two with the same key the first one wins."""
         identity = self._identity(entry.matches, entry.priority)
         if identity not in self._entries:
-            self._entries[identity] = entry
-            self._handles.add(entry)
-            if self._index is not None:
-                self._index.insert(entry)
+            self.restore(entry)
 
     def _priorities(self) -> list[int]:
         """Return the source entries' priorities; larger wins (P4_16 1.2.5, section 14.2.1.4)."""

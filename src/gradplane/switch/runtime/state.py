@@ -32,7 +32,7 @@ class State:
     """Tables, externs, groups and messages of one switch.
 
     clock: returns nanoseconds. drop_port: where v1model's mark_to_drop sends packets. links: which
-    ports are down."""
+    ports are down. `cpu_port`: the switch's, for architectures that copy packets to it."""
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class State:
         self.program = program
         self.clock = clock
         self.drop_port = drop_port
+        self.cpu_port: int | None = None
         self.links = links or Links()
         self.start = clock()
         self.rng = Rng(seed)
@@ -96,7 +97,11 @@ class State:
 
     def microseconds(self) -> int:
         """Return the time since the switch started."""
-        return (self.clock() - self.start) // 1000
+        return self.nanoseconds() // 1000
+
+    def nanoseconds(self) -> int:
+        """Return the time since the switch started."""
+        return self.clock() - self.start
 
     def check_idle(self) -> None:
         """Report each entry that has been idle for its timeout since its last hit or notice."""

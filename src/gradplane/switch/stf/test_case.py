@@ -67,6 +67,7 @@ def run(
         tester = Tester(switch, clock, str(test))
         for statement in statements:
             tester.run(statement)
+        tester.finish()
     except (StfError, CompileError, OSError) as error:
         return StfResult(str(program), False, str(error))
     failures = [*tester.expectations.failures(), *tester.problems]

@@ -75,8 +75,25 @@ class Tester:
 
     def packet(self, line: int, port: str, data: str) -> None:
         self.expectations.ports.add(int(port))
-        self.clock.now += PACKET_NS
-        for out, packet in self.switch.process(int(port), packet_bytes(data)):
+        self._pass_time(PACKET_NS)
+        self._sent(self.switch.process(int(port), packet_bytes(data)))
+        self._pass_time(0)
+
+    def _pass_time(self, duration: int) -> None:
+        """Let nanoseconds pass; packets leave the switch's queues meanwhile, each at its time."""
+        end = self.clock.now + duration
+        while (at := self.switch.next_departure()) is not None and at <= end:
+            self.clock.now = max(at, self.clock.now)
+            self._sent(self.switch.poll())
+        self.clock.now = end
+
+    def finish(self) -> None:
+        """End the test: packets that still wait in the switch's queues leave."""
+        while (at := self.switch.next_departure()) is not None:
+            self._pass_time(max(0, at - self.clock.now))
+
+    def _sent(self, packets: Iterable[tuple[int, bytes]]) -> None:
+        for out, packet in packets:
             self.expectations.sent(out, packet)
         for message in self.switch.messages():
             if isinstance(message, PacketIn) and self.switch.cpu_port is not None:
@@ -89,7 +106,7 @@ class Tester:
         self.expectations.nothing = True
 
     def wait(self, line: int) -> None:
-        self.clock.now += WAIT_NS
+        self._pass_time(WAIT_NS)
 
     # -- tables ---------------------------------------------------------------------------------
 

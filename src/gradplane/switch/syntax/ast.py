@@ -495,8 +495,9 @@ class SelectCase(Node):
 
 @dataclass(slots=True, eq=False)
 class Select(Node):
-    exprs: list[Expr]
+    exprs: list[Expr]  # check puts the elements of a list in its place
     cases: list[SelectCase]
+    one_list: bool = field(default=False, init=False)  # set by check: it was written as a list
 
 
 @dataclass(slots=True, eq=False)

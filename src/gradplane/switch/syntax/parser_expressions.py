@@ -19,9 +19,18 @@ PRECEDENCE = {
 }
 _UNARY = frozenset({"!", "~", "-", "+"})
 
+_AFTER = frozenset(",:;)]}")  # tokens that end an expression
+
 
 class ExpressionParser(TypeParser):
     def expression(self) -> ast.Expr:
+        """Parse an expression. A literal alone, as in the entries of tables, is taken at once."""
+        if self.tok.kind == "integer" and self.peek().kind in _AFTER:
+            self.deeper()
+            literal = self.integer()
+            self.depth -= 1
+            self.tried.append("an operator")
+            return literal
         return self._conditional()[0]
 
     def _conditional(self) -> tuple[ast.Expr, bool]:

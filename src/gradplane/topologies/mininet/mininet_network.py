@@ -18,6 +18,7 @@ from typing import Any
 
 from gradplane.controller import targets
 from gradplane.hosts.config import HostConfig
+from gradplane.switch.daemon.clients import CommandClient
 from gradplane.topologies.description import Link, Topology
 from gradplane.topologies.mininet.host_runner import HostProcess
 from gradplane.topologies.mininet.netns import switch_off_offloads, within
@@ -91,7 +92,7 @@ class MininetNetwork:
             "include_dirs": config.include_dirs,
             "defines": dict(config.defines),
             "target": target,
-            "options": target.options(config.engine, config.seed, config.pcap),
+            "options": target.options(config.engine, config.seed, config.pcap, config.queues),
         }
 
     def _set_neighbours(self, node: Any) -> None:
@@ -172,7 +173,16 @@ class MininetNetwork:
     def _counters(self, link: Link) -> LinkCounters:
         (pid_a, a), (pid_b, b) = self._ends(link)
         up, down = _received(pid_b, b), _received(pid_a, a)
-        return LinkCounters(link.name, *up, dropped(pid_a, a), *down, dropped(pid_b, b))
+        lost_up = dropped(pid_a, a) + self._dropped_before(link.a, link.a_port)
+        lost_down = dropped(pid_b, b) + self._dropped_before(link.b, link.b_port)
+        return LinkCounters(link.name, *up, lost_up, *down, lost_down)
+
+    def _dropped_before(self, node: str, port: int) -> int:
+        """Return the packets that the switch's own queues in front of a port have dropped."""
+        if self._config.queues is None or node not in self.switch_addresses:
+            return 0
+        with CommandClient(self.switch_addresses[node]) as client:
+            return client.queue_drops().get(port, 0)
 
     def start(self, host: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
         """Start a program on a host, with its standard output in a pipe."""

@@ -193,6 +193,7 @@ class CompiledEvents:
     def set_receivers(self, receivers: Sequence[tuple[int, int, int, int, int, int]]) -> None:
         """Let kernels take ordinary packets of hosts, which no longer do so if they are not named.
 
+        The hosts' time is 0 now.
         Of each: host, local port, the peer's MAC address, IP address and port, the address of a
         record of `fast_results.STATE`.
         """
@@ -202,7 +203,7 @@ class CompiledEvents:
         for i in range(len(rows) - 1, -1, -1):
             hosts[rows[i][0], at.FIRST_RECEIVER] = i
             hosts[rows[i][0], at.RECEIVER_COUNT] += 1
-        table = np.array([row[1:] for row in rows], np.int64)
+        table = np.array([[*row[1:], self.now] for row in rows], np.int64)
         self._memory.replace(at.RECEIVERS, table.reshape(-1, at.RECEIVER_COLUMNS))
 
     # -- what Python sends ------------------------------------------------------------------------

@@ -94,14 +94,14 @@ class CompiledFabric:
         for node in topology.switches:
             ports = topology.ports(node.name)
             switch = CompiledSwitch(node.name, ports, config, program, events)
-            self.switches[node.name] = started.enter_context(switch)
+            started.enter_context(switch)
+            self.switches[node.name] = switch
         self._channels: dict[tuple[str, int], int] = {}  # by the end that sends
         for link in topology.links:
             self._channels[link.a, link.a_port] = self._channel(link, link.b, link.b_port)
             self._channels[link.b, link.b_port] = self._channel(link, link.a, link.a_port)
         for name, stack in self.stacks.items():
-            if (name, 0) in self._channels:
-                events.connect_host(stack.number, self._channels[name, 0])
+            events.connect_host(stack.number, self._channels[name, 0])
         events.connect_ports(
             [
                 {port: self._channels[name, port] for port in topology.ports(name)}

@@ -47,7 +47,10 @@ class Fabric(Protocol):
         first later than `until`. Returns False if there is no event."""
 
     def set_receivers(self, receivers: list[Receiver]) -> None:
-        """Let kernels take the ordinary packets of these ports, and of no others."""
+        """Let kernels take the ordinary packets of these ports, and of no others.
+
+        The time of the hosts' programs is 0 now.
+        """
 
     def sent(self, node: str, port: int) -> tuple[int, int, int]:
         """Return frames, bytes and drops of a link's end, without those before egress."""

@@ -6,9 +6,9 @@ are the same. Passes through a switch are calls of the JIT's machine code.
 """
 
 import numpy as np
-from numba import carray, njit
+from numba import njit
 
-from gradplane._addresses import call_six, copy, load, pointer, store
+from gradplane._addresses import call_six, carray, copy, load, pointer, store
 from gradplane.hosts.protocols.fast_results import NO_ANSWER, UNTAKEN, take
 from gradplane.switch.jit.entry_points import NODE, NODE_META
 from gradplane.topologies.sim import frame_kernels
@@ -270,8 +270,8 @@ def _taken(words, number, packet):  # type: ignore[no-untyped-def]
         if receiver[at.PEER_IP] != ip or receiver[at.PEER_PORT] != port:
             return False
         payload = words[at.DATA] + packet * words[at.STRIDE] + _HEADERS
-        # The answer's size is a part of the record.
-        answer, length = take(receiver[at.STATE], payload, size, words[at.NOW])
+        now = words[at.NOW] - receiver[at.ORIGIN]
+        answer, length = take(receiver[at.STATE], payload, size, now)
         if answer == _UNTAKEN:
             return False
         if answer == _NO_ANSWER:

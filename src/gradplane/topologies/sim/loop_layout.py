@@ -30,7 +30,9 @@ RECIRCULATE: Final = -1
 
 # CHANNELS: as `channel.Channel`. RING: where its row of LEAVING begins, which has LIMIT places and
 # holds WAITING times from FIRST on. DEST: what it delivers to: a host's, a switch's number.
-RATE, DELAY, LIMIT, RING, FIRST, WAITING, SENT, BYTES, DROPPED, DEST_KIND, DEST, DEST_PORT = range(12)
+RATE, DELAY, LIMIT, RING, FIRST, WAITING, SENT, BYTES, DROPPED, DEST_KIND, DEST, DEST_PORT = range(
+    12
+)
 CHANNEL_COLUMNS: Final = 12
 TO_HOST, TO_SWITCH, TO_NEXT_PASS = range(3)
 
@@ -41,11 +43,12 @@ TO_HOST, TO_SWITCH, TO_NEXT_PASS = range(3)
 SWITCH_COLUMNS: Final = 16
 
 # HOSTS: addresses as integers, the channel of its link, and its rows of RECEIVERS: local ports
-# whose ordinary packets, those from PEER_IP and PEER_PORT, a kernel takes with the record at STATE.
+# whose ordinary packets, those from PEER_IP and PEER_PORT, a kernel takes with the record at STATE;
+# its time counts from ORIGIN.
 MAC, IP, LINK, FIRST_RECEIVER, RECEIVER_COUNT = range(5)
 HOST_COLUMNS: Final = 5
-LOCAL_PORT, PEER_MAC, PEER_IP, PEER_PORT, STATE = range(5)
-RECEIVER_COLUMNS: Final = 5
+LOCAL_PORT, PEER_MAC, PEER_IP, PEER_PORT, STATE, ORIGIN = range(6)
+RECEIVER_COLUMNS: Final = 6
 
 # The reasons for which the kernel returns: no event is left; a call is due (WHO: its number, AT:
 # its time); a host has to take packet REF in Python; switch WHO is not ready; the last pass of

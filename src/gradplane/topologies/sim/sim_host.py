@@ -96,10 +96,13 @@ class SimEnvironment:
 
     def record(self, kind: str, **fields: Any) -> None:
         """Pass on a record as a log file would hold it, converted to JSON's kinds of values."""
-        line = json.dumps({"kind": kind} | fields, default=_plain)
-        self._on_record(json.loads(line))
+        self._on_record({"kind": kind} | {name: _plain(value) for name, value in fields.items()})
 
 
 def _plain(value: Any) -> Any:
-    """Convert a NumPy value for JSON."""
-    return value.tolist()
+    """Return a value as it is after it was written as JSON and read again."""
+    return value if type(value) in _SAME else json.loads(_ENCODER.encode(value))
+
+
+_SAME = (int, str, float, bool, type(None))
+_ENCODER = json.JSONEncoder(default=lambda value: value.tolist())  # NumPy's

@@ -124,7 +124,9 @@ class SimNetwork:
 
     def _unfinished(self, what: str, programs: Sequence[_Program]) -> NetworkError:
         names = ", ".join(program.name for program in programs if not program.host.finished)
-        return NetworkError(f"{what} at {self._fabric.events.now / NS:.6f} s, not finished: {names}")
+        return NetworkError(
+            f"{what} at {self._fabric.events.now / NS:.6f} s, not finished: {names}"
+        )
 
     def link_counters(self) -> list[LinkCounters]:
         """See Network."""

@@ -12,7 +12,7 @@ from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.ports.pcap import PcapWriter
 from gradplane.switch.program_cache import load_program, load_source
-from gradplane.switch.runtime.egress_queues import EgressQueues
+from gradplane.switch.runtime.egress_queues import DEFAULT_DEPTH, EgressQueues
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.packet_passes import Output
 from gradplane.switch.switch import Recirculated, Switch
@@ -35,7 +35,8 @@ class SimSwitch:
 
     A program that sees how long packets wait finds them in a queue before egress: they leave at the
     rate of the port's link, which holds as many as its options say, and those beyond are counted in
-    `queue_dropped`. Frames of any other program wait on the link.
+    `queue_dropped`. Frames of any other program wait on the link, and before egress only where
+    `config` gives queues of a rate.
 
     Recirculated packets wait for a separate port with a rate; QUEUE frames may wait there, more are
     dropped and counted. A context manager: the P4Runtime server runs inside it, at `address`.
@@ -90,11 +91,16 @@ class SimSwitch:
         clock = partial(getattr, self._events, "now")
         config, self._queues = self._config, EgressQueues()
         links = Links(queues=self._queues)
+        if config.queues is not None:
+            for port in self._ports:  # not the ports that packets are recirculated through
+                self._queues.set_rate(config.queues.rate, port)
+                self._queues.set_depth(config.queues.depth or DEFAULT_DEPTH, port)
         switch = Switch(program, engine=config.engine, seed=config.seed, clock=clock, links=links)
         if switch.sees_queues:
             for port, link in self._ports.items():
                 if link.rate is not None:
-                    self._queues.pace(port, link.rate, link.queue)
+                    own = None if config.queues is None else config.queues.depth
+                    self._queues.pace(port, link.rate, own or link.queue)
         return switch
 
     def _writer(self, port: int, way: str, closing: ExitStack) -> PcapWriter:

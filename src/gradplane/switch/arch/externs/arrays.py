@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from gradplane.switch.arch.extern_table import Extern
@@ -19,6 +20,8 @@ from gradplane.switch.runtime.meters import CELL_WORDS, GREEN, RED, YELLOW
 
 Codes = Mapping[int, int]
 """An architecture's numbers of the meters' colours GREEN, YELLOW and RED."""
+
+CodesOf = Callable[[ir.ExternInstance], Codes]
 
 COLOURS = {"GREEN": GREEN, "YELLOW": YELLOW, "RED": RED}  # by the name of an enum's member
 
@@ -62,7 +65,7 @@ def _read(call: Call, index: int, result: int | None) -> Run:
 
 def _read_native(call: NativeCall, index: int, result: int | None) -> None:
     t, f = call.instance.type_args[0], call.f
-    inside, at = call.index(index, call.instance.number("size"))
+    inside, at = call.index(index, call.instance.number("size", 1))
     if result is None and call.stmt.result is None:
         return
     width = scalar_width(t)
@@ -75,7 +78,7 @@ def _cell(call: NativeCall, inside: Operand, index: Operand) -> Operand:
     `inside`, which is faster than a branch."""
     f, name = call.f, call.instance.name
     bits = container(scalar_width(call.instance.type_args[0]))
-    safe = f.select(inside, "i64", index, call.instance.number("size"))
+    safe = f.select(inside, "i64", index, call.instance.number("size", 1))
     start = f.add(f.word(REGISTERS), f.binary("mul", "i64", safe, bits // 8))
     return f.add(start, call.externs.register_places[name])
 
@@ -98,54 +101,118 @@ def _write(call: Call) -> Run:
 
 
 def _write_native(call: NativeCall) -> None:
-    t, code = call.instance.type_args[0], call.code
     inside, index = call.index(0, call.instance.number("size"))
-    value, width = code.value(call.args[1]), scalar_width(t)
-    cell, region = _cell(call, inside, index), _region(call)
+    _put_cell(call, call.code.value(call.args[1]), _cell(call, inside, index), _region(call))
+
+
+def _put_cell(call: NativeCall, value: Operand, cell: Operand, region: str) -> None:
+    t = call.instance.type_args[0]
+    width = scalar_width(t)
     if is_signed(t) and width <= 64:  # NumPy's cells are sign-extended
         bits = container(width)
         extended = call.f.resize(value, width, bits, True)
         call.f.store(f"i{bits}", extended, cell, bits // 8, region)
     else:
-        code.put(t, value, cell, region)
+        call.code.put(t, value, cell, region)
 
 
 REGISTER_WRITE = Extern(_write, _write_native, numbers=(0,), needs_packet=False)
 """Set the cell at argument 0 to argument 1; outside the register, do nothing."""
 
 
+def _read_direct_cell(call: Call) -> Run:
+    name, store = call.instance.name, call.out(None)
+    return lambda env: store(env, env[0].direct[name].cells[0])
+
+
+def _read_direct_cell_native(call: NativeCall) -> None:
+    t = call.instance.type_args[0]
+    if call.stmt.result is not None:
+        call.give(call.code.load(t, _found(call)), scalar_width(t))
+
+
+DIRECT_REGISTER_READ = Extern(_read_direct_cell, _read_direct_cell_native)
+"""Return the cell of the direct register that the table found (direct_resources.ON_CALL)."""
+
+
+def _write_direct_cell(call: Call) -> Run:
+    name, value = call.instance.name, call.arg(0)
+
+    def run(env: Env) -> None:
+        env[0].direct[name].cells[0] = value(env)
+
+    return run
+
+
+def _write_direct_cell_native(call: NativeCall) -> None:
+    _put_cell(call, call.code.value(call.args[0]), _found(call), "")
+
+
+DIRECT_REGISTER_WRITE = Extern(_write_direct_cell, _write_direct_cell_native)
+"""Set the cell of the direct register that the table found to argument 0."""
+
+
 # -- counters -----------------------------------------------------------------------------------
 
 
-def _count(call: Call) -> Run:
+def _length(call: Call, adjust: int | None) -> Load:
+    """Return the packet's bytes, less argument `adjust` if there is one, but at least none."""
+    if adjust is None:
+        return lambda env: env[0].length
+    less = call.arg(adjust)
+    return lambda env: max(env[0].length - less(env), 0)
+
+
+def _length_native(call: NativeCall, adjust: int | None) -> Operand:
+    size = call.length()
+    if adjust is None:
+        return size
+    return call.f.intrinsic("llvm.usub.sat.i64", "i64", ("i64", size), ("i64", call.number(adjust)))
+
+
+def count(adjust: int | None = None) -> Extern:
+    """Count the packet in the cell at argument 0; `adjust`: the argument with bytes to leave
+    out."""
+    return Extern(partial(_count, adjust=adjust), partial(_count_native, adjust=adjust), (0,))
+
+
+def _count(call: Call, adjust: int | None) -> Run:
     counter, index = call.state.counters[call.instance.name], call.arg(0)
-    return lambda env: counter.add(index(env), env[0].length)
+    length = _length(call, adjust)
+    return lambda env: counter.add(index(env), length(env))
 
 
-def _count_native(call: NativeCall) -> None:
+def _count_native(call: NativeCall, adjust: int | None) -> None:
     f, name = call.f, call.instance.name
+    length = _length_native(call, adjust)
     inside, index = call.index(0, call.instance.number("size"))
     with f.when(inside):
-        for part, amount in (("packets", "1"), ("bytes", call.length())):
+        for part, amount in (("packets", "1"), ("bytes", length)):
             cell = f.item(f.word(counter_word(name, part)), "i64", index)
             f.store("i64", f.binary("add", "i64", f.load("i64", cell, 8), amount), cell, 8)
 
 
-COUNT = Extern(_count, _count_native, numbers=(0,))
-"""Count the packet in the cell at argument 0."""
+COUNT = count()
 
 
-def _count_direct(call: Call) -> Run:
-    name = call.instance.name
-    return lambda env: env[0].direct[name].add(env[0].length)
+def count_direct(adjust: int | None = None) -> Extern:
+    """Count the packet in the direct counter that the table found (direct_resources.ON_CALL);
+    `adjust` as in `count`."""
+    return Extern(
+        partial(_count_direct, adjust=adjust), partial(_count_direct_native, adjust=adjust)
+    )
 
 
-def _count_direct_native(call: NativeCall) -> None:
-    write_count(call.f, _found(call), call.length())
+def _count_direct(call: Call, adjust: int | None) -> Run:
+    name, length = call.instance.name, _length(call, adjust)
+    return lambda env: env[0].direct[name].add(length(env))
 
 
-COUNT_DIRECT = Extern(_count_direct, _count_direct_native)
-"""Count the packet in the direct counter that the table found (direct_resources.ON_CALL)."""
+def _count_direct_native(call: NativeCall, adjust: int | None) -> None:
+    write_count(call.f, _found(call), _length_native(call, adjust))
+
+
+COUNT_DIRECT = count_direct()
 
 
 def _found(call: NativeCall) -> Operand:
@@ -156,41 +223,61 @@ def _found(call: NativeCall) -> Operand:
 # -- meters -------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class _Places:
+    """The numbers of a meter's colours, and the positions of its optional arguments."""
+
+    codes: Codes
+    before: int | None
+    adjust: int | None
+    own_codes: CodesOf | None
+
+    def results(self, instance: ir.ExternInstance) -> Codes:
+        return self.codes if self.own_codes is None else self.own_codes(instance)
+
+
 def meter_execute(
-    index: int, codes: Codes, result: int | None = None, before: int | None = None
+    index: int,
+    codes: Codes,
+    result: int | None = None,
+    before: int | None = None,
+    adjust: int | None = None,
+    own_codes: CodesOf | None = None,
 ) -> Extern:
     """Give the packet's colour by the cell at argument `index` to argument `result`; None: as the
-    return value. `before`: the position of an optional argument, the colour it had."""
+    return value. `before`: the position of an optional argument, the colour it had. `adjust`: as in
+    `count`. own_codes: the numbers of a meter's results, if each has its own."""
+    places = _Places(codes, before, adjust, own_codes)
     return Extern(
-        partial(_execute, index=index, codes=codes, result=result, before=before),
-        partial(_execute_native, index=index, codes=codes, result=result, before=before),
+        partial(_execute, index=index, result=result, places=places),
+        partial(_execute_native, index=index, result=result, places=places),
         numbers=(index,) if result is None else (index, result),
     )
 
 
-def _execute(call: Call, index: int, codes: Codes, result: int | None, before: int | None) -> Run:
+def _execute(call: Call, index: int, result: int | None, places: _Places) -> Run:
     meter, at, store = call.state.meters[call.instance.name], call.arg(index), call.out(result)
-    had, clock = _before(call, before, codes), call.state.clock
+    had, clock = _before(call, places.before, places.codes), call.state.clock
+    length, codes = _length(call, places.adjust), places.results(call.instance)
 
     def run(env: Env) -> None:
-        colour = meter.execute(at(env), clock(), env[0].length, had(env))
+        colour = meter.execute(at(env), clock(), length(env), had(env))
         store(env, codes[colour])
 
     return run
 
 
-def _execute_native(
-    call: NativeCall, index: int, codes: Codes, result: int | None, before: int | None
-) -> None:
-    f, had = call.f, _before_native(call, before, codes)
+def _execute_native(call: NativeCall, index: int, result: int | None, places: _Places) -> None:
+    f, had = call.f, _before_native(call, places.before, places.codes)
+    length = _length_native(call, places.adjust)
     inside, at = call.index(index, call.instance.number("size"))
     colour = f.variable("i32", GREEN)
     with f.when(inside):
         word = f.binary("mul", "i64", at, len(CELL_WORDS))
         cell = f.item(f.word(meter_word(call.instance.name)), "i64", word)
         by_packets = call.instance.word("unit") == "packets"
-        colour.set(execute_meter(call.code.unit, f, cell, call.length(), by_packets, had))
-    call.give(_coded(call, colour.get(), codes), 32, result)
+        colour.set(execute_meter(call.code.unit, f, cell, length, by_packets, had))
+    call.give(_coded(call, colour.get(), places.results(call.instance)), 32, result)
 
 
 def direct_meter_read(result: int) -> Extern:
@@ -209,31 +296,41 @@ def _read_direct_native(call: NativeCall, result: int) -> None:
     call.give(colour, 32, result)
 
 
-def direct_meter_execute(codes: Codes, before: int | None = None) -> Extern:
+def direct_meter_execute(
+    codes: Codes,
+    before: int | None = None,
+    adjust: int | None = None,
+    own_codes: CodesOf | None = None,
+) -> Extern:
     """Return the packet's colour by the direct meter that the table found
-    (direct_resources.ON_CALL); `before` as in `meter_execute`."""
+    (direct_resources.ON_CALL); the other arguments as in `meter_execute`."""
+    places = _Places(codes, before, adjust, own_codes)
     return Extern(
-        partial(_execute_direct, codes=codes, before=before),
-        partial(_execute_direct_native, codes=codes, before=before),
+        partial(_execute_direct, places=places), partial(_execute_direct_native, places=places)
     )
 
 
-def _execute_direct(call: Call, codes: Codes, before: int | None) -> Run:
-    name, store, had = call.instance.name, call.out(None), _before(call, before, codes)
+def _execute_direct(call: Call, places: _Places) -> Run:
+    name, store = call.instance.name, call.out(None)
+    had, length = _before(call, places.before, places.codes), _length(call, places.adjust)
     by_packets, clock = call.instance.word("unit") == "packets", call.state.clock
+    codes = places.results(call.instance)
 
     def run(env: Env) -> None:
-        colour = env[0].direct[name].execute(clock(), env[0].length, by_packets, had(env))
+        colour = env[0].direct[name].execute(clock(), length(env), by_packets, had(env))
         store(env, codes[colour])
 
     return run
 
 
-def _execute_direct_native(call: NativeCall, codes: Codes, before: int | None) -> None:
-    had, cell = _before_native(call, before, codes), _found(call)
-    by_packets = call.instance.word("unit") == "packets"
-    colour = execute_meter(call.code.unit, call.f, cell, call.length(), by_packets, had)
-    call.give(_coded(call, colour, codes), 32)
+def _execute_direct_native(call: NativeCall, places: _Places) -> None:
+    had, cell = _before_native(call, places.before, places.codes), _found(call)
+    by_packets, length = (
+        call.instance.word("unit") == "packets",
+        _length_native(call, places.adjust),
+    )
+    colour = execute_meter(call.code.unit, call.f, cell, length, by_packets, had)
+    call.give(_coded(call, colour, places.results(call.instance)), 32)
 
 
 def _before(call: Call, position: int | None, codes: Codes) -> Load:

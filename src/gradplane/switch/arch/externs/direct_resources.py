@@ -36,6 +36,8 @@ class DirectResources:
             steps.append(self.counter(table, table.table.counter, statements))
         if table.table.meter is not None:
             steps.append(self.meter(table, table.table.meter, statements))
+        if table.table.register is not None:
+            steps.append(_register_found(table, table.table.register))
         if table.table.support_timeout:
             steps.append(_timing(statements))
         if not steps:
@@ -46,6 +48,16 @@ class DirectResources:
                 step(env, entry)
 
         return observe
+
+
+def _register_found(table: MatchTable, instance: ir.ExternInstance) -> Observer:
+    """Keep the cell of a direct register, which actions read and write."""
+    name = instance.name
+
+    def keep(env: Env, entry: Entry | None) -> None:
+        env[0].direct[name] = table.default_register if entry is None else entry.register
+
+    return keep
 
 
 def _timing(statements: Statements) -> Observer:
@@ -125,7 +137,8 @@ def _meter_found(
 
 def _keep_found(table: ir.Table, shape: Shape, code: NativeStatements, entry: Operand) -> None:
     f, part = code.f, shape.entry
-    for instance, offset in ((table.counter, part.counter), (table.meter, part.meter)):
+    places = (part.counter, part.meter, part.register)
+    for instance, offset in zip((table.counter, table.meter, table.register), places, strict=True):
         if instance is not None and offset is not None:
             cells = f.fixed("ptr", f.add(entry, offset), 8)
             f.store("ptr", cells, f.add("%c", code.context.direct[instance.name]), 8)

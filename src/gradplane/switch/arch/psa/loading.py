@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from gradplane.switch.arch.externs import checksums
-from gradplane.switch.arch.load_checks import extern_calls, full_name, numbers_wanted
+from gradplane.switch.arch.load_checks import (
+    direct_calls,
+    extern_calls,
+    full_name,
+    numbers_wanted,
+)
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.statement_walk import nested
 from gradplane.switch.ir.types import Bits, Bool, bit_width
 from gradplane.switch.source import Diagnostic
 
@@ -67,23 +71,9 @@ def results(program: ir.Program) -> Iterable[Diagnostic]:
             yield Diagnostic(instance.span, what)
 
 
-def direct_calls(program: ir.Program) -> Iterable[Diagnostic]:
+def direct_resources(program: ir.Program) -> Iterable[Diagnostic]:
     """Refuse calls of a direct counter or meter outside the actions of its table."""
-    callers: dict[ir.CallExtern, list[ir.Table]] = {}
-    for table in program.tables:
-        for choice in table.actions:
-            for stmt in nested(choice.action.body):
-                if isinstance(stmt, ir.CallExtern):
-                    callers.setdefault(stmt, []).append(table)
-    for _, call in extern_calls(program):
-        instance = call.instance
-        if instance is None or instance.kind not in _DIRECT:
-            continue
-        tables = callers.get(call, [])
-        if not tables or any(instance not in (t.counter, t.meter) for t in tables):
-            what = f"{full_name(call)} may be called in an action of the table that"
-            hint = f"the table has the property {_DIRECT[instance.kind]} = {instance.name}"
-            yield Diagnostic(call.span, f"{what} owns {instance.name} only", hint=hint)
+    return direct_calls(program, _DIRECT)
 
 
-RULES = (arguments, results, entries, direct_calls)
+RULES = (arguments, results, entries, direct_resources)

@@ -331,6 +331,12 @@ class Pipeline:
         for key in table.keys:
             if key.match_kind == "selector":
                 continue
+            if (
+                key.match_kind == "range"
+                and isinstance(key.expr.type, Bits)
+                and key.expr.type.signed
+            ):
+                raise refuse(table.span, f"BMv2 has no ranges of signed keys, such as {key.name}")
             place = code.code.place(key.expr)
             target = place.reference if isinstance(place, FieldAt) else None
             if isinstance(key.expr, ir.IsValid):

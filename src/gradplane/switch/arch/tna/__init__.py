@@ -1,0 +1,73 @@
+"""The Tofino Native Architecture, TNA and T2NA: Tofino 1 and Tofino 2.
+
+Names, widths and meanings follow Intel's public "Tofino Native Architecture" document and the
+definitions in p4lang/p4c. `chips.py` has what differs between the two chips.
+"""
+
+from __future__ import annotations
+
+from gradplane.switch.arch.architecture import Architecture, Implementation
+from gradplane.switch.ir.nodes import REGISTER_ACTION, InstanceKind
+
+
+def _load() -> Implementation:
+    from gradplane.switch.arch.externs.direct_resources import ON_CALL
+    from gradplane.switch.arch.tna.desugaring import REPLACED
+    from gradplane.switch.arch.tna.externs import EXTERNS
+    from gradplane.switch.arch.tna.loading import PLACES, PREPARE, RULES
+    from gradplane.switch.arch.tna.native_pipeline import TnaTraffic
+    from gradplane.switch.arch.tna.pipeline import TnaModel
+
+    return Implementation(
+        EXTERNS, ON_CALL, PLACES, TnaModel, TnaTraffic, PREPARE, RULES, replaced=REPLACED
+    )
+
+
+_COLOURS = {"red": "red", "yellow": "yellow", "green": "green"}
+_REGISTER_ACTIONS = (
+    "RegisterAction", "RegisterAction2", "RegisterAction3", "RegisterAction4",
+    "MinMaxAction", "DirectRegisterAction", "DirectRegisterAction2", "DirectRegisterAction3",
+    "DirectRegisterAction4",
+)  # fmt: skip
+
+ARCHITECTURE = Architecture(
+    name="tna",
+    package="Switch",
+    instances={
+        "Register": InstanceKind("register", ("size", "initial")),
+        "DirectRegister": InstanceKind("direct_register", ("initial",)),
+        "RegisterParam": InstanceKind("register", ("initial",)),
+        **{name: InstanceKind(REGISTER_ACTION) for name in _REGISTER_ACTIONS},
+        "Counter": InstanceKind("counter", ("size", "unit")),
+        "DirectCounter": InstanceKind("direct_counter", ("unit",)),
+        "Meter": InstanceKind("meter", named={"size": "size", "type": "unit", **_COLOURS}),
+        "DirectMeter": InstanceKind("direct_meter", named={"type": "unit", **_COLOURS}),
+        "ActionProfile": InstanceKind("action_profile", ("size",)),
+        "ActionSelector": InstanceKind(
+            "action_selector",
+            named={
+                "action_profile": "size",
+                "size": "size",
+                "hash": "algorithm",
+                "max_group_size": "most",
+            },
+        ),
+        "Digest": InstanceKind("digest", ("condition",)),
+        "Mirror": InstanceKind("mirror", ("condition",)),
+        "Resubmit": InstanceKind("resubmit", ("condition",)),
+        "Random": InstanceKind("random"),
+        "Hash": InstanceKind("hash", ("algorithm", "polynomial")),
+        "CRCPolynomial": InstanceKind(
+            "crc_polynomial", ("coefficients", "reversed", "msb", "extended", "init", "xor")
+        ),
+        "Checksum": InstanceKind("checksum"),
+        "ParserCounter": InstanceKind("parser_counter"),
+        "ParserPriority": InstanceKind("parser_priority"),
+        "Alpm": InstanceKind("table_algorithm"),
+        "Atcam": InstanceKind("table_algorithm"),
+    },
+    load=_load,
+    ports=512,
+    sessions=1 << 10,
+    pkginfo=("TNA", "T2NA"),
+)

@@ -1,0 +1,390 @@
+"""Externs of TNA that other statements express, replaced when a program is loaded.
+
+    counter.set(4)                ->   counter = 4
+    x = min(a, b)                 ->   x = a < b ? a : b
+    tm.ucast_egress_port = p      ->   tm.ucast_egress_port = p; tm.ucast_egress_port_is_set = 1
+    mirror.emit(session, h)       ->   if (metadata.mirror_type == 2) mirror.emit(session, h)
+
+What remains is in `externs.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+
+from gradplane.switch.arch.externs import checksums
+from gradplane.switch.arch.load_checks import full_name
+from gradplane.switch.arch.tna.chips import Chip, chip_of
+from gradplane.switch.ir import expression_builder as build
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import blocks, children
+from gradplane.switch.ir.types import Bits, Fields, Header, bit_width
+from gradplane.switch.source import Diagnostic
+
+PORT, PORT_IS_SET = "ucast_egress_port", "ucast_egress_port_is_set"
+PREPARED = "tna"
+_TM = "ingress_intrinsic_metadata_for_tm_t"
+_COUNTER = Bits(8, True)
+_CONDITIONS = {"Mirror": "mirror_type", "Resubmit": "resubmit_type", "Digest": "digest_type"}
+_VALID_SUM = 0xFFFF
+
+Block = ir.Parser | ir.Control
+
+
+def desugar(program: ir.Program) -> Iterable[Diagnostic]:
+    """Replace the externs of a program in place, once; return what is wrong with their use."""
+    if PREPARED in program.prepared:
+        return []
+    found = list(checksums.keep_state(program, {"Checksum": Bits(16)}))
+    counters: dict[ir.ExternInstance, ir.Var] = {}
+    done: set[ir.Action] = set()
+    for _, block in blocks(program.package):
+        work = _Desugaring(block, chip_of(program), program.errors, counters, found)
+        for body in _bodies(block):
+            work.rewrite(body)
+        for action in _actions(block):
+            if action not in done:
+                done.add(action)
+                work.rewrite(action.body)
+        work.deposit()
+    if not found:
+        program.prepared.add(PREPARED)
+    return found
+
+
+def _bodies(block: Block) -> Iterator[list[ir.Stmt]]:
+    if isinstance(block, ir.Control):
+        yield block.body
+        return
+    yield block.setup
+    for state in block.states.values():
+        yield state.body
+        yield state.on_reject
+
+
+def _actions(block: Block) -> Iterator[ir.Action]:
+    """Yield the actions of the tables that a block applies."""
+    pending = [stmt for body in _bodies(block) for stmt in body]
+    seen: set[ir.Action] = set()
+    while pending:
+        stmt = pending.pop()
+        for body in children(stmt):
+            pending += body
+        if isinstance(stmt, ir.ApplyTable):
+            for choice in stmt.table.actions:
+                if choice.action not in seen:
+                    seen.add(choice.action)
+                    yield choice.action
+                    pending += choice.action.body
+
+
+class _Desugaring:
+    """The replacement in one block. `counters`: the variables of parser counters.
+
+    `deposits`: what must be computed anew after each header that is extracted."""
+
+    def __init__(
+        self,
+        block: Block,
+        chip: Chip,
+        errors: list[str],
+        counters: dict[ir.ExternInstance, ir.Var],
+        found: list[Diagnostic],
+    ) -> None:
+        self.block = block
+        self.chip = chip
+        self.errors = errors
+        self.counters = counters
+        self.found = found
+        self.deposits: list[tuple[ir.Var, ir.CallExtern]] = []
+
+    def rewrite(self, body: list[ir.Stmt]) -> None:
+        out: list[ir.Stmt] = []
+        for stmt in body:
+            for inner in children(stmt):
+                self.rewrite(inner)
+            new = self._replaced(stmt)
+            for s in new:
+                s.span = stmt.span
+            out += new
+        body[:] = out
+
+    def _replaced(self, stmt: ir.Stmt) -> list[ir.Stmt]:
+        if isinstance(stmt, ir.Assign):
+            flag = _port_flag(stmt.target)
+            return [stmt] if flag is None else [stmt, ir.Assign(flag, _bit(1))]
+        if not isinstance(stmt, ir.CallExtern):
+            return [stmt]
+        replace = _REPLACEMENTS.get(full_name(stmt))
+        if replace is not None:
+            return replace(self, stmt)
+        if stmt.instance is not None and stmt.instance.type in _CONDITIONS:
+            return self._conditional(stmt, stmt.instance)
+        return [stmt]
+
+    def _local(self, name: str, t: Bits) -> ir.Var:
+        var = ir.Var(t, name, -1000 - len(self.block.locals))
+        self.block.locals.append(var)
+        return var
+
+    # -- the port of the unicast copy -----------------------------------------------------------
+
+    def invalidate(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        """Take back the port; nothing else that a program gives the chip can be missing."""
+        flag = _port_flag(call.args[0])
+        return [] if flag is None else [ir.Assign(flag, _bit(0))]
+
+    def is_validated(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        arg, flag = call.args[0], _port_flag(call.args[0])
+        value: ir.Expr = build.TRUE
+        if flag is not None:
+            value = build.binary("==", flag, _bit(1))
+        elif isinstance(arg, ir.FieldOf) and isinstance(arg.base.type, Header):
+            value = build.valid(arg.base)
+        return _result(call, value)
+
+    # -- deparsers ------------------------------------------------------------------------------
+
+    def _conditional(self, call: ir.CallExtern, instance: ir.ExternInstance) -> list[ir.Stmt]:
+        """Call only if the deparser's metadata have the number that the instance was made with."""
+        number = instance.number("condition", -1)
+        for param in self.block.params:
+            t = param.var.type
+            if number < 0 or not isinstance(t, Fields) or not t.name.endswith("for_deparser_t"):
+                continue
+            index = t.index(_CONDITIONS[instance.type])
+            if index is not None:
+                field = build.field(param.var, index)
+                equal = build.binary("==", field, build.number(field.type, number))
+                return [ir.If(equal, [call], [])]
+        return [call]
+
+    # -- parsers --------------------------------------------------------------------------------
+
+    def port_metadata(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        skip: ir.Stmt = ir.Advance(build.number(Bits(32), 8 * self.chip.port_metadata))
+        return [skip] if call.result is None else [ir.Lookahead(call.result), skip]
+
+    def _counter(self, call: ir.CallExtern) -> ir.Var:
+        assert call.instance is not None
+        if call.instance not in self.counters:
+            self.counters[call.instance] = self._local(call.instance.name, _COUNTER)
+        return self.counters[call.instance]
+
+    def set_counter(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        counter, value = self._counter(call), call.args[0]
+        byte = build.cast(Bits(8), value)
+        if len(call.args) == 1:
+            return [ir.Assign(counter, build.cast(_COUNTER, byte))]
+        most, rotate, mask, add = call.args[1:]
+        numbers = [e.value for e in (rotate, mask) if isinstance(e, ir.Const)]
+        if len(numbers) < 2:
+            self._refuse(call, "rotate and mask must be constants")
+            return []
+        turn, bits = int(numbers[0]) % 8, min(int(numbers[1]) + 1, 8)
+        if turn:
+            low = build.binary(">>", byte, build.number(Bits(8), turn))
+            high = build.binary("<<", byte, build.number(Bits(8), 8 - turn))
+            turned = build.binary("|", low, high)
+        else:
+            turned = byte
+        masked = build.binary("&", turned, build.number(Bits(8), (1 << bits) - 1))
+        total = build.binary("+", masked, build.cast(Bits(8), add))
+        fits = build.binary("<=", byte, build.cast(Bits(8), most))
+        return [
+            ir.Verify(fits, build.number(Bits(32), self.errors.index("CounterRange"))),
+            ir.Assign(counter, build.cast(_COUNTER, total)),
+        ]
+
+    def step_counter(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        counter = self._counter(call)
+        op = "+" if call.name == "increment" else "-"
+        step = build.cast(_COUNTER, build.cast(Bits(8), call.args[0]))
+        return [ir.Assign(counter, build.binary(op, counter, step))]
+
+    def test_counter(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        op = "==" if call.name == "is_zero" else "<"
+        return _result(call, build.binary(op, self._counter(call), build.number(_COUNTER, 0)))
+
+    def _refuse(self, call: ir.CallExtern, what: str) -> None:
+        self.found.append(Diagnostic(call.span, f"{full_name(call)}: {what}"))
+
+    # -- checksums in parsers: argument 0 is the state ------------------------------------------
+
+    def verify_checksum(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        return _result(call, build.binary("!=", call.args[0], build.number(Bits(16), _VALID_SUM)))
+
+    def get_checksum(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        return _result(call, call.args[0])
+
+    def start_deposit(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        state, residual = call.args
+        assert isinstance(residual, ir.LValue), residual
+        flag = self._local(f"{full_name(call)}.called", Bits(1))
+        self.deposits.append((flag, call))
+        return [ir.Assign(flag, _bit(1)), ir.Assign(residual, build.cast(residual.type, state))]
+
+    def deposit(self) -> None:
+        """Subtract the headers that are extracted after a call of subtract_all_and_deposit."""
+        for flag, call in self.deposits:
+            for body in _bodies(self.block):
+                _after_extracts(body, flag, call)
+
+    # -- optional arguments ---------------------------------------------------------------------
+
+    def parameter(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        """Read the one cell of a register parameter."""
+        if not call.args:
+            _append(call, build.number(Bits(32), 0))
+        return [call]
+
+    def count(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        """Give a count its adjustment: 0 bytes."""
+        if len(call.args) < (2 if call.instance and call.instance.type == "Counter" else 1):
+            _append(call, build.number(Bits(32), 0))
+        return [call]
+
+    def execute_meter(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        """Give a meter's execution the colour before (green) and its adjustment, which differ by
+        their widths."""
+        at = 1 if call.instance and call.instance.type == "Meter" else 0
+        if len(call.args) <= at or bit_width(call.args[at].type) != 8:
+            call.args.insert(at, build.number(Bits(8), 0))
+            call.directions.insert(at, "in")
+        if len(call.args) < at + 2:
+            _append(call, build.number(Bits(32), 0))
+        return [call]
+
+    # -- hashes ---------------------------------------------------------------------------------
+
+    def hash(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        """Replace the identity of fields by their lowest bits; other hashes stay."""
+        assert call.instance is not None
+        if call.instance.word("algorithm") != "identity":
+            return [call]
+        leaves = list(_leaves(call.args[0]))
+        if not leaves:
+            self._refuse(call, f"the identity of {call.args[0].type} is not defined")
+            return []
+        whole = leaves[0]
+        for leaf in leaves[1:]:
+            whole = build.binary("++", whole, leaf)
+        return _result(call, whole)
+
+    # -- functions ------------------------------------------------------------------------------
+
+    def extreme(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        a, b = call.args
+        less = build.binary("<" if call.name == "min" else ">", a, b)
+        return _result(call, build.mux(less, a, b))
+
+    def funnel_shift(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        target, high, low, amount = call.args
+        width = bit_width(target.type)
+        if not isinstance(target, ir.LValue) or not isinstance(amount, ir.Const) or not width:
+            self._refuse(call, "the amount must be a constant")
+            return []
+        both = build.binary("++", build.cast(Bits(width), high), build.cast(Bits(width), low))
+        shifted = build.binary(">>", both, amount)
+        return [ir.Assign(target, build.cast(target.type, build.cast(Bits(width), shifted)))]
+
+    def size(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        width = bit_width(call.args[0].type)
+        if width is None:
+            self._refuse(call, f"{call.args[0].type} has no fixed size")
+            return []
+        number = width if call.name == "sizeInBits" else -(-width // 8)
+        return _result(call, build.number(Bits(32), number))
+
+    def nothing(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        return []
+
+
+_REPLACEMENTS: Mapping[str, Callable[[_Desugaring, ir.CallExtern], list[ir.Stmt]]] = {
+    "invalidate": _Desugaring.invalidate,
+    "is_validated": _Desugaring.is_validated,
+    "port_metadata_unpack": _Desugaring.port_metadata,
+    "ParserCounter.set": _Desugaring.set_counter,
+    "ParserCounter.increment": _Desugaring.step_counter,
+    "ParserCounter.decrement": _Desugaring.step_counter,
+    "ParserCounter.is_zero": _Desugaring.test_counter,
+    "ParserCounter.is_negative": _Desugaring.test_counter,
+    "ParserPriority.set": _Desugaring.nothing,
+    "Checksum.verify": _Desugaring.verify_checksum,
+    "Checksum.get": _Desugaring.get_checksum,
+    "Checksum.subtract_all_and_deposit": _Desugaring.start_deposit,
+    "RegisterParam.read": _Desugaring.parameter,
+    "Counter.count": _Desugaring.count,
+    "DirectCounter.count": _Desugaring.count,
+    "Meter.execute": _Desugaring.execute_meter,
+    "DirectMeter.execute": _Desugaring.execute_meter,
+    "Hash.get": _Desugaring.hash,
+    "min": _Desugaring.extreme,
+    "max": _Desugaring.extreme,
+    "funnel_shift_right": _Desugaring.funnel_shift,
+    "sizeInBits": _Desugaring.size,
+    "sizeInBytes": _Desugaring.size,
+}
+REPLACED = tuple((owner, method) for owner, _, method in (n.rpartition(".") for n in _REPLACEMENTS))
+"""The externs replaced, by the type of the instance and the name; some only change."""
+
+
+def _port_flag(e: ir.Expr) -> ir.LValue | None:
+    """Return the flag beside the port, if an expression is the port or a part of it."""
+    while isinstance(e, ir.SliceOf):
+        e = e.base
+    if not isinstance(e, ir.FieldOf) or e.name != PORT or not isinstance(e.base.type, Fields):
+        return None
+    index = e.base.type.index(PORT_IS_SET) if e.base.type.name == _TM else None
+    return None if index is None else ir.FieldOf(Bits(1), e.base, index, PORT_IS_SET)
+
+
+def _bit(value: int) -> ir.Const:
+    return build.number(Bits(1), value)
+
+
+def _leaves(e: ir.Expr) -> Iterator[ir.Expr]:
+    """Yield the numbers in a value, as bits; none of a varbit."""
+    if isinstance(e.type, Fields):
+        for i in range(len(e.type.fields)):
+            yield from _leaves(build.field(e, i))
+    elif bit_width(e.type):
+        yield build.cast(Bits(bit_width(e.type) or 0), e)
+
+
+def _append(call: ir.CallExtern, value: ir.Expr) -> None:
+    call.args.append(value)
+    call.directions.append("in")
+
+
+def _result(call: ir.CallExtern, value: ir.Expr) -> list[ir.Stmt]:
+    if call.result is None:
+        return []
+    return [ir.Assign(call.result, build.cast(call.result.type, value))]
+
+
+def _after_extracts(body: list[ir.Stmt], flag: ir.Var, call: ir.CallExtern) -> None:
+    """Subtract each header from a checksum once it is extracted, if the flag is set."""
+    out: list[ir.Stmt] = []
+    state, residual = call.args
+    assert isinstance(residual, ir.LValue), residual
+    for stmt in body:
+        for inner in children(stmt):
+            _after_extracts(inner, flag, call)
+        out.append(stmt)
+        if isinstance(stmt, ir.Extract):
+            header = _extracted(stmt.target)
+            subtract = ir.CallExtern(
+                call.instance, "subtract", [state, header], ["inout", "in"], span=stmt.span
+            )
+            again = ir.Assign(residual, build.cast(residual.type, state), span=stmt.span)
+            called = build.binary("==", flag, _bit(1))
+            out.append(ir.If(called, [subtract, again], [], span=stmt.span))
+    body[:] = out
+
+
+def _extracted(target: ir.LValue) -> ir.LValue:
+    """Return the header that an extract has filled in: `next` has moved on."""
+    if isinstance(target, ir.NextOf):
+        return ir.LastOf(target.type, target.base)
+    return target

@@ -1,0 +1,110 @@
+"""TNA's externs: a row each, with both engines' implementations and where it may be called.
+
+Functions whose names end in `_native` write machine code. Register actions are inlined when a
+program is compiled (lower/register_actions.py), and others replaced by statements when it is loaded
+(desugaring.py).
+"""
+
+from __future__ import annotations
+
+from gradplane.switch.arch.extern_table import Extern, Externs
+from gradplane.switch.arch.externs import arrays, checksums, messages
+from gradplane.switch.arch.tna.hashes import GET_HASH
+from gradplane.switch.arch.tna.mirroring import MIRROR, RESUBMIT
+from gradplane.switch.interp.extern_call import Call
+from gradplane.switch.interp.frame_layout import Env, Run
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.jit import native_rng
+from gradplane.switch.jit.externs import NativeCall, hashed
+from gradplane.switch.jit.fields import FieldList
+from gradplane.switch.runtime.hashes import csum16
+from gradplane.switch.runtime.meters import GREEN, RED, YELLOW
+
+COLOUR_CODES = {GREEN: 0, YELLOW: 1, RED: 3}  # MeterColor_t
+
+
+def _result_codes(instance: ir.ExternInstance) -> arrays.Codes:
+    """Return the numbers of a meter's results, which its constructor may choose."""
+    return {
+        GREEN: instance.number("green", COLOUR_CODES[GREEN]),
+        YELLOW: instance.number("yellow", COLOUR_CODES[YELLOW]),
+        RED: instance.number("red", COLOUR_CODES[RED]),
+    }
+
+
+# -- random numbers -----------------------------------------------------------------------------
+
+
+def _random(call: Call) -> Run:
+    draw, store = call.state.rng.draw, call.out(None)
+    return lambda env: store(env, draw())
+
+
+def _random_native(call: NativeCall) -> None:
+    call.give(native_rng.draw(call.f), 64)
+
+
+RANDOM = Extern(_random, _random_native, needs_packet=False)
+"""Random<W>().get(): a number of W bits, at most 64."""
+
+# -- checksums in deparsers ---------------------------------------------------------------------
+
+
+def _zeros_as_ones(call: ir.CallExtern) -> bool:
+    last = call.args[-1]
+    return len(call.args) > 2 and isinstance(last, ir.Const) and bool(last.value)
+
+
+def _update(call: Call) -> Run:
+    store, data, ones = call.out(None), call.data(1), _zeros_as_ones(call.stmt)
+
+    def run(env: Env) -> None:
+        found = csum16(data(env))
+        store(env, 0xFFFF if ones and not found else found)
+
+    return run
+
+
+def _update_native(call: NativeCall) -> None:
+    found = hashed(call.code, "csum16", FieldList(call.code, [call.args[1]]))
+    if _zeros_as_ones(call.stmt):
+        none = call.f.compare("eq", "i64", found, 0)
+        found = call.f.select(none, "i64", 0xFFFF, found)
+    call.give(found, 64)
+
+
+CHECKSUM_UPDATE = Extern(_update, _update_native)
+"""Checksum().update(data, zeros_as_ones); argument 0 is the state that parsers use."""
+
+# -- the table ----------------------------------------------------------------------------------
+
+INGRESS_PARSERS = tuple(f"pipe{i}.ingress_parser" for i in range(4))
+EGRESS_PARSERS = tuple(f"pipe{i}.egress_parser" for i in range(4))
+INGRESS_DEPARSERS = tuple(f"pipe{i}.ingress_deparser" for i in range(4))
+EGRESS_DEPARSERS = tuple(f"pipe{i}.egress_deparser" for i in range(4))
+_PARSERS = (*INGRESS_PARSERS, *EGRESS_PARSERS)
+_DEPARSERS = (*INGRESS_DEPARSERS, *EGRESS_DEPARSERS)
+
+EXTERNS: Externs = {
+    ("Register", "read"): arrays.register_read(index=0),
+    ("Register", "write"): arrays.REGISTER_WRITE,
+    ("DirectRegister", "read"): arrays.DIRECT_REGISTER_READ,
+    ("DirectRegister", "write"): arrays.DIRECT_REGISTER_WRITE,
+    ("RegisterParam", "read"): arrays.register_read(index=0),
+    ("Counter", "count"): arrays.count(adjust=1),
+    ("DirectCounter", "count"): arrays.count_direct(adjust=0),
+    ("Meter", "execute"): arrays.meter_execute(
+        index=0, codes=COLOUR_CODES, before=1, adjust=2, own_codes=_result_codes
+    ),
+    ("DirectMeter", "execute"): arrays.direct_meter_execute(
+        codes=COLOUR_CODES, before=0, adjust=1, own_codes=_result_codes
+    ),
+    ("Random", "get"): RANDOM,
+    ("Hash", "get"): GET_HASH,
+    ("Checksum", "add"): checksums.ADD.within(*_PARSERS),
+    ("Checksum", "subtract"): checksums.SUBTRACT.within(*_PARSERS),
+    ("Checksum", "update"): CHECKSUM_UPDATE.within(*_DEPARSERS),
+    ("Digest", "pack"): messages.digest(data=0).within(*INGRESS_DEPARSERS),
+    ("Mirror", "emit"): MIRROR.within(*_DEPARSERS),
+    ("Resubmit", "emit"): RESUBMIT.within(*INGRESS_DEPARSERS),
+}

@@ -1,0 +1,78 @@
+"""Loading a TNA program: its preparation for both engines, and the rules that refuse it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from gradplane.switch.arch.load_checks import direct_calls, extern_calls, full_name
+from gradplane.switch.arch.tna.chips import chip_of
+from gradplane.switch.arch.tna.desugaring import desugar
+from gradplane.switch.arch.tna.register_access import one_access
+from gradplane.switch.arch.tna.stateful_alu import bodies, cells
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, bit_width
+from gradplane.switch.source import Diagnostic
+
+_BLOCKS = {
+    "ingress_parser": "the ingress parser",
+    "ingress": "the ingress control",
+    "ingress_deparser": "the ingress deparser",
+    "egress_parser": "the egress parser",
+    "egress": "the egress control",
+    "egress_deparser": "the egress deparser",
+    "ghost": "the ghost control",
+}
+PLACES = {f"pipe{i}.{name}": text for i in range(4) for name, text in _BLOCKS.items()}
+PREPARE = (desugar,)
+_DIRECT = {
+    "direct_counter": "counters",
+    "direct_meter": "meters",
+    "direct_register": "registers",
+}
+
+# -- rules --------------------------------------------------------------------------------------
+
+
+def headers(program: ir.Program) -> Iterable[Diagnostic]:
+    """Refuse mirror and resubmit headers that are larger than the chip keeps."""
+    chip = chip_of(program)
+    most = {"Mirror": chip.most_mirrored, "Resubmit": chip.most_resubmitted}
+    for _, call in extern_calls(program):
+        owner = call.instance.type if call.instance is not None else ""
+        if owner not in most or len(call.args) < (2 if owner == "Mirror" else 1):
+            continue
+        bits = bit_width(call.args[-1].type)
+        if bits is None or bits % 8 or bits > 8 * most[owner]:
+            what = f"{full_name(call)}: the header has {bits or 'no fixed number of'} bits"
+            hint = f"{chip.name} keeps up to {most[owner]} whole bytes"
+            yield Diagnostic(call.span, what, hint=hint)
+
+
+def results(program: ir.Program) -> Iterable[Diagnostic]:
+    """Refuse hashes and random numbers that are no numbers of up to 64 bits."""
+    for instance in program.externs:
+        if instance.type in ("Hash", "Random"):
+            t = instance.type_args[0]
+            if not isinstance(t, Bits) or t.width > 64:
+                what = f"{instance.type} of {t}: it must be bit<W> of up to 64 bits"
+                yield Diagnostic(instance.span, what)
+        custom = instance.type == "Hash" and instance.word("algorithm") == "custom"
+        if custom and not any(isinstance(a, ir.ExternInstance) for a in instance.args):
+            what = f"hash {instance.name} is CUSTOM and has no CRCPolynomial"
+            yield Diagnostic(instance.span, what, hint="give it one as its second argument")
+
+
+def selectors(program: ir.Program) -> Iterable[Diagnostic]:
+    """Refuse selectors whose hash has a polynomial of its own."""
+    for instance in program.externs:
+        if instance.kind == "action_selector" and instance.word("algorithm") == "custom":
+            what = f"selector {instance.name}: a hash with a CRCPolynomial is not implemented here"
+            yield Diagnostic(instance.span, what, hint="use CRC8, CRC16, CRC32 or CRC64")
+
+
+def direct_resources(program: ir.Program) -> Iterable[Diagnostic]:
+    """Refuse calls of a direct counter, meter or register outside the actions of its table."""
+    return direct_calls(program, _DIRECT)
+
+
+RULES = (direct_resources, headers, results, selectors, cells, bodies, one_access)

@@ -1,0 +1,445 @@
+"""TNA as machine code: gradplane.switch.arch.tna.pipeline, step by step.
+
+A packet in ingress is in vector `arriving`, behind the chip's header. Bytes of packets between the
+pipelines are in vector `between`, each behind room for the egress header, and records of those that
+wait for egress in `queue`.
+"""
+
+from __future__ import annotations
+
+from gradplane.switch.arch.native_blocks import NativeBlocks
+from gradplane.switch.arch.tna.chips import (
+    FCS,
+    INGRESS_HEADER,
+    LOCAL_PORTS,
+    PIPE_BITS,
+    RECIRCULATE,
+    RESUBMIT,
+    chip_of,
+)
+from gradplane.switch.arch.tna.layouts import EGRESS, INGRESS, layout, pipelines
+from gradplane.switch.arch.tna.mirroring import (
+    MIRROR_HEADER,
+    MIRROR_SESSION,
+    MIRROR_SIZE,
+    RESUBMIT_HEADER,
+    RESUBMIT_SIZE,
+)
+from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
+from gradplane.switch.arch.tna.pipeline import DROPPED, NO_DESTINATION, NOT_PARSED
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Header, bit_width
+from gradplane.switch.jit import native_vectors
+from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING
+from gradplane.switch.jit.expressions import Expressions, Unit
+from gradplane.switch.jit.externs import Externs
+from gradplane.switch.jit.header_codecs import HeaderCodecs
+from gradplane.switch.jit.llvm_text import Function, Operand
+from gradplane.switch.jit.packet_context import NONE
+from gradplane.switch.jit.traffic_manager import Traffic
+from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.runtime.egress_queues import QUEUES
+
+# A record in the queue; `at` is of the room for the header in `between`, `size` of the packet.
+# waited: whether the packet was in a queue of the switch's own, which gives the times after it.
+DEPARTURE = {"at": 0, "size": 8, "port": 16, "rid": 24, "first": 32, "queue": 40, "service": 48,
+             "passes": 56, "waited": 64, "enq_timestamp": 72, "enq_qdepth": 80,
+             "deq_timedelta": 88, "deq_qdepth": 96}  # fmt: skip
+_TIMES = ("enq_timestamp", "enq_qdepth", "deq_timedelta", "deq_qdepth")
+_NOTES = ("length", MIRROR_SESSION, MIRROR_SIZE, RESUBMIT_SIZE)
+_HEADER_MEMORY = 256
+_ROOM = 16  # bytes that may be written behind a packet's end
+
+
+class TnaTraffic(Traffic):
+    """The functions of a TNA program."""
+
+    drops = {
+        "parser": NOT_PARSED,
+        "ingress": f"ingress: {DROPPED}",
+        "egress": f"egress: {DROPPED}",
+        "nowhere": NO_DESTINATION,
+    }
+    record_size = 112
+
+    def __init__(self, unit: Unit, program: ir.Program, externs: Externs, passes: int) -> None:
+        super().__init__(unit, program, externs, passes)
+        self.chip = chip_of(program)
+        self.meta_size = self.chip.port_metadata
+        self.front = _size(self.chip.egress_header)
+        self.pipes = [
+            _NativePipe(self, package, number) for number, package in enumerate(pipelines(program))
+        ]
+
+    def memory(self) -> dict[str, int]:
+        words = {MIRROR_HEADER: _HEADER_MEMORY, RESUBMIT_HEADER: _HEADER_MEMORY}
+        for pipe in self.pipes:
+            words |= pipe.memory()
+        return words
+
+    def blocks(self) -> None:
+        self._replicate()
+        self._mirror()
+        for pipe in self.pipes:
+            pipe.write()
+
+    def arrive(self) -> None:
+        f = self.module.function("arrive", "void", ARRIVE)
+        self.start_pass(f)
+        native_vectors.set_length(f, "between", 0)
+        self._in_pipe(f, "%port", "ingress", ARRIVE)
+        self.departures(f)
+        f.ret()
+
+    def _in_pipe(
+        self, f: Function, port: Operand, name: str, args: list[tuple[str, Operand]]
+    ) -> None:
+        """Call a function of the pipe that a port belongs to."""
+        if len(self.pipes) == 1:
+            f.call("void", f"pipe0.{name}.pass", *args)
+            return
+        number = f.binary("lshr", "i64", port, PIPE_BITS)
+        number = f.binary("urem", "i64", number, len(self.pipes))
+        end, labels = f.label(), [f.label() for _ in self.pipes]
+        f.choose("i64", number, end, list(enumerate(labels)))
+        for i, label in enumerate(labels):
+            f.at(label)
+            f.call("void", f"pipe{i}.{name}.pass", *args)
+            f.go(end)
+        f.at(end)
+
+    # -- the traffic manager --------------------------------------------------------------------
+
+    def push(self, f: Function, **fields: Operand | int) -> None:
+        """Pass a packet in `between` on to egress."""
+        fields |= dict.fromkeys(("waited", *_TIMES), 0)
+        record = self.new_record(f, DEPARTURE, fields)
+        port, queue, at, size = (str(fields[n]) for n in ("port", "queue", "at", "size"))
+        data = f.add(f.add(native_vectors.data(f, "between"), at), self.front)
+        self.enqueue(f, record, port, queue, data, size)
+
+    def restore(self, f: Function, record: Operand, head: Operand, data: Operand) -> None:
+        size = f.load("i64", f.add(head, WAITING["size"]), 8)
+        native_vectors.set_length(f, "between", 0)
+        whole = f.binary("add", "i64", size, self.front)
+        target = native_vectors.reserve(f, "between", f.binary("add", "i64", whole, _ROOM))
+        f.copy(f.add(target, self.front), data, size)
+        native_vectors.extend(f, "between", whole)
+        f.store("i64", 0, f.add(record, DEPARTURE["at"]), 8)
+        f.store("i64", 1, f.add(record, DEPARTURE["waited"]), 8)
+        for name in _TIMES:
+            value = f.load("i64", f.add(head, WAITING[name]), 8)
+            f.store("i64", value, f.add(record, DEPARTURE[name]), 8)
+
+    def departures(self, f: Function) -> None:
+        with self.queued(f, self.record_size) as record:
+            args = [("i64", f.load("i64", f.add(record, o), 8)) for o in DEPARTURE.values()]
+            self._in_pipe(f, args[2][1], "egress", args)
+
+    def _replicate(self) -> None:
+        """Write void replicate(i64 port, i64 rid, i64 first, i64 queue, i64 service, i64 bypass,
+        i64 size, i64 passes): one copy of the packet at the start of `between`."""
+        names = ("port", "rid", "first", "queue", "service", "bypass", "size", "passes")
+        f = self.module.function("replicate", "void", [("i64", f"%{n}") for n in names])
+        with f.when(f.compare("ne", "i64", "%bypass", 0)):
+            data = f.add(native_vectors.data(f, "between"), self.front)
+            with f.when(self.recirculates(f, "%port")):
+                self.take_in(f, data, "%size", "%port", "%passes")
+                f.ret()
+            f.copy(native_vectors.reserve(f, "out", "%size"), data, "%size")
+            self.send(f, "%port", "%size")
+            f.ret()
+        self.push(f, at=0, size="%size", port="%port", rid="%rid", first="%first",
+                  queue="%queue", service="%service", passes="%passes")  # fmt: skip
+        f.ret()
+
+    def recirculates(self, f: Function, port: Operand) -> Operand:
+        """Return whether packets that leave by a port come back."""
+        local = f.binary("and", "i64", port, LOCAL_PORTS - 1)
+        place = f.binary("sub", "i64", local, self.chip.recirculation.start)
+        inside = f.compare("ult", "i64", place, len(self.chip.recirculation))
+        other = f.compare("ne", "i64", port, self.chip.cpu_port)
+        return f.binary("and", "i1", inside, other)
+
+    def take_in(
+        self, f: Function, data: Operand, size: Operand, port: Operand, passes: Operand
+    ) -> None:
+        """Take a packet in again by a port that leads back."""
+        node = self.node(f, size, RECIRCULATE, port, passes)
+        f.copy(f.load("ptr", node, 8), data, size)
+        f.clear(f.add(node, NODE_META), self.meta_size)
+        self.take_node(f, node, size)
+
+    def _mirror(self) -> None:
+        """Write void mirror(i64 session, ptr data, i64 size, i64 header size, i64 passes)."""
+        params = [("i64", "%session"), ("ptr", "%data"), ("i64", "%size"), ("i64", "%head"),
+                  ("i64", "%passes")]  # fmt: skip
+        f = self.module.function("mirror", "void", params, attributes="noinline ")
+        first, count, truncate, service, passes = self.open_session(f, "%session", "%passes")
+        total = f.binary("add", "i64", "%head", "%size")
+        least = f.intrinsic("llvm.umin.i64", "i64", ("i64", total), ("i64", truncate))
+        size = f.select(f.compare("eq", "i64", truncate, 0), "i64", total, least)
+        at = native_vectors.length(f, "between")
+        room = f.binary("add", "i64", total, self.front + _ROOM)
+        target = f.add(native_vectors.reserve(f, "between", room), self.front)
+        f.copy(target, f.word(MIRROR_HEADER), "%head")
+        f.copy(f.add(target, "%head"), "%data", "%size")
+        native_vectors.extend(f, "between", f.binary("add", "i64", size, self.front))
+        with f.count(count) as i:
+            port, instance = self.replica(f, f.binary("add", "i64", first, i))
+            self.push(f, at=at, size=size, port=port, rid=instance, first=0, queue=service,
+                      service=service, passes=passes)  # fmt: skip
+        f.ret()
+
+    def front_header(
+        self, f: Function, t: Header, target: Operand, **fields: Operand | int
+    ) -> None:
+        """Write a header that the chip puts in front of packets, from i64."""
+        place = self.unit.layouts.of(t)
+        header = f.alloca(place.size, max(place.align, 8))
+        f.clear(header, place.size)
+        for field, offset in zip(t.fields, place.offsets, strict=True):
+            if field.name in fields:
+                value = str(fields[field.name])
+                if value.startswith("%"):
+                    value = f.resize(value, 64, scalar_width(field.type))
+                Expressions(self.unit, f, {}).put(field.type, value, f.add(header, offset))
+        HeaderCodecs(self.unit).encode(f, t, header, target)
+
+
+class _NativePipe:
+    """The functions of one pipeline: pipeN.ingress.pass and pipeN.egress.pass."""
+
+    def __init__(self, traffic: TnaTraffic, package: ir.Package, number: int) -> None:
+        self.traffic = traffic
+        self.name = f"pipe{number}"
+        prefix = f"{self.name}."
+        self.ingress = NativeBlocks(traffic, package, layout(package, INGRESS), _NOTES, prefix)
+        self.egress = NativeBlocks(traffic, package, layout(package, EGRESS), _NOTES, prefix)
+        self.keeps_errors = reads_errors(package)
+
+    def memory(self) -> dict[str, int]:
+        return {
+            f"{self.name} ingress packet": self.ingress.context.size,
+            f"{self.name} egress packet": self.egress.context.size,
+        }
+
+    def write(self) -> None:
+        self.ingress.write()
+        self.egress.write()
+        self._ingress()
+        self._egress()
+
+    def _begin(
+        self, f: Function, side: NativeBlocks, c: Operand, data: Operand, front: int, size: Operand
+    ) -> None:
+        """Begin with a packet of `size` bytes behind a front of so many."""
+        context = side.context
+        context.begin(f, c, data, f.binary("add", "i64", size, front))
+        context.set(f, c, "length", f.binary("add", "i64", size, FCS))
+        context.set(f, c, MIRROR_SESSION, NONE)
+        context.set(f, c, RESUBMIT_SIZE, NONE)
+
+    def _parse(self, f: Function, side: NativeBlocks, name: str, c: Operand, after: str) -> Operand:
+        """Run a parser; return its error as flags."""
+        error = side.run(f, name, c, after)
+        flags = f.module.constant("i64", flags_of(self.traffic.program.errors))
+        found = f.load("i64", f.item(flags, "i64", error), 8)
+        now = f.word("nanoseconds", "i64")
+        side.put(f, c, "parser", global_tstamp=now, parser_err=found)
+        return found
+
+    # -- ingress --------------------------------------------------------------------------------
+
+    def _ingress(self) -> None:
+        traffic, side = self.traffic, self.ingress
+        f = traffic.module.function(
+            f"{self.name}.ingress.pass", "void", ARRIVE, attributes="noinline "
+        )
+        c, end = f.word(f"{self.name} ingress packet"), f.label()
+        front = _size(INGRESS_HEADER) + traffic.chip.port_metadata
+        self._begin(f, side, c, self._arriving(f, front), front, "%size")
+        flags = self._parse(f, side, "ingress_parser", c, end)
+        if not self.keeps_errors:
+            with f.when(f.compare("ne", "i64", flags, 0)):
+                traffic.count_drop(f, "parser")
+                f.go(end)
+        traffic.run(f, f"{self.name}.ingress", c, end)
+        room = f.binary("add", "i64", side.room(f, c), traffic.front + _ROOM)
+        target = f.add(native_vectors.reserve(f, "between", room), traffic.front)
+        size = side.deparse(f, c, target, end)
+        native_vectors.extend(f, "between", f.binary("add", "i64", size, traffic.front))
+        traffic.send_digests(f)
+        control = side.get(f, c, "deparser", "drop_ctl")
+        self._mirror_ingress(f, c, control, size)
+        self._resubmit(f, c, control, end)
+        self._copies(f, c, control, size)
+        f.go(end)
+        f.at(end)
+        f.ret()
+
+    def _arriving(self, f: Function, front: int) -> Operand:
+        """Copy the packet behind the ingress header and the metadata of its port."""
+        room = f.binary("add", "i64", "%size", front + _ROOM)
+        data, size = native_vectors.reserve(f, "arriving", room), _size(INGRESS_HEADER)
+        again = f.compare("eq", "i64", "%kind", RESUBMIT)
+        flag, now = f.resize(again, 1, 64), f.word("nanoseconds", "i64")
+        self.traffic.front_header(
+            f, INGRESS_HEADER, data, resubmit_flag=flag, ingress_port="%port",
+            ingress_mac_tstamp=now,
+        )  # fmt: skip
+        meta = f.add(data, size)
+        f.clear(meta, front - size)
+        with f.when(again):
+            f.copy(meta, "%meta", front - size)
+        f.copy(f.add(data, front), "%data", "%size")
+        return data
+
+    def _mirror_ingress(self, f: Function, c: Operand, control: Operand, size: Operand) -> None:
+        """Mirror the packet as it came or, on Tofino 2 if asked for, as it leaves."""
+        side, context = self.ingress, self.ingress.context
+        session = context.get(f, c, MIRROR_SESSION)
+        with f.when(_both(f, f.compare("ne", "i64", session, NONE), _clear(f, control, 4))):
+            head = context.get(f, c, MIRROR_SIZE)
+            data, length = f.variable("ptr", "%data"), f.variable("i64", "%size")
+            outgoing = side.get(f, c, "deparser", "mirror_io_select")
+            with f.when(f.compare("ne", "i64", outgoing, 0)):
+                # The copy goes behind the packet in one vector, which must not move meanwhile.
+                room = f.binary("add", "i64", size, self.traffic.front + _ROOM)
+                native_vectors.reserve(f, "between", f.binary("add", "i64", room, head))
+                data.set(f.add(native_vectors.data(f, "between"), self.traffic.front))
+                length.set(size)
+            args = (("i64", session), ("ptr", data.get()), ("i64", length.get()), ("i64", head),
+                    ("i64", "%passes"))  # fmt: skip
+            f.call("void", "mirror", *args)
+
+    def _resubmit(self, f: Function, c: Operand, control: Operand, end: str) -> None:
+        traffic = self.traffic
+        size = self.ingress.context.get(f, c, RESUBMIT_SIZE)
+        with f.when(_both(f, f.compare("ne", "i64", size, NONE), _clear(f, control, 1))):
+            node = traffic.node(f, "%size", RESUBMIT, "%port", "%passes")
+            f.copy(f.load("ptr", node, 8), "%data", "%size")
+            f.clear(f.add(node, NODE_META), traffic.meta_size)
+            f.copy(f.add(node, NODE_META), f.word(RESUBMIT_HEADER), size)
+            traffic.take_node(f, node, "%size")
+            f.go(end)
+
+    def _copies(self, f: Function, c: Operand, control: Operand, size: Operand) -> None:
+        """Make the copies that the traffic manager is asked for."""
+        unicast = _set(f, self._tm(f, c, "ucast_egress_port_is_set"))
+        cpu = _both(f, _set(f, self._tm(f, c, "copy_to_cpu")), _clear(f, control, 2))
+        groups = [self._tm(f, c, f"mcast_grp_{name}") for name in "ab"]
+        some = f.binary("or", "i1", unicast, cpu)
+        for group in groups:
+            some = f.binary("or", "i1", some, _set(f, group))
+        with f.when(_clear(f, control, 1)):
+            with f.when(unicast):
+                port, rid = self._tm(f, c, "ucast_egress_port"), self._tm(f, c, "rid")
+                self._copy(f, c, port, rid, 0, size)
+            for group in groups:
+                self._multicast(f, c, group, size)
+        with f.when(cpu):
+            chosen = f.word("cpu port", "i64")
+            known = f.compare("sge", "i64", chosen, 0)
+            port = f.select(known, "i64", chosen, self.traffic.chip.cpu_port)
+            self._copy(f, c, port, 0, 0, size)
+        done = f.label()
+        with f.unless(_clear(f, control, 1)):
+            self.traffic.count_drop(f, "ingress")
+            f.go(done)
+        with f.unless(some):
+            self.traffic.count_drop(f, "nowhere")
+        f.go(done)
+        f.at(done)
+
+    def _tm(self, f: Function, c: Operand, name: str) -> Operand:
+        return self.ingress.get(f, c, "tm", name)
+
+    def _multicast(self, f: Function, c: Operand, group: Operand, size: Operand) -> None:
+        after = f.label()
+        with f.when(_set(f, group)):
+            start, count = self.traffic.members(f, group, after)
+            with f.count(count) as i:
+                port, rid = self.traffic.replica(f, f.binary("add", "i64", start, i))
+                first = f.resize(f.compare("eq", "i64", i, 0), 1, 64)
+                self._copy(f, c, port, rid, first, size)
+            f.go(after)
+        f.go(after)
+        f.at(after)
+
+    def _copy(
+        self, f: Function, c: Operand, port: Operand, rid: Operand | int, first: Operand | int,
+        size: Operand,
+    ) -> None:  # fmt: skip
+        asked = [self._tm(f, c, name) for name in ("qid", "ingress_cos", "bypass_egress")]
+        args = (port, rid, first, *asked, size, "%passes")
+        f.call("void", "replicate", *(("i64", arg) for arg in args))
+
+    # -- egress ---------------------------------------------------------------------------------
+
+    def _egress(self) -> None:
+        """Write void pipeN.egress.pass(i64 at, i64 size, ...), the fields of a record."""
+        traffic, side = self.traffic, self.egress
+        params = [("i64", f"%{name}") for name in DEPARTURE]
+        f = traffic.module.function(
+            f"{self.name}.egress.pass", "void", params, attributes="noinline "
+        )
+        c, end = f.word(f"{self.name} egress packet"), f.label()
+        data = f.add(native_vectors.data(f, "between"), "%at")
+        self._egress_header(f, data)
+        self._begin(f, side, c, data, traffic.front, "%size")
+        self._parse(f, side, "egress_parser", c, end)
+        traffic.run(f, f"{self.name}.egress", c, end)
+        target = native_vectors.reserve(f, "out", side.room(f, c))
+        size = side.deparse(f, c, target, end)
+        control = side.get(f, c, "deparser", "drop_ctl")
+        session = side.context.get(f, c, MIRROR_SESSION)
+        with f.when(_both(f, f.compare("ne", "i64", session, NONE), _clear(f, control, 4))):
+            head = side.context.get(f, c, MIRROR_SIZE)
+            args = (("i64", session), ("ptr", target), ("i64", size), ("i64", head),
+                    ("i64", "%passes"))  # fmt: skip
+            f.call("void", "mirror", *args)
+        with f.unless(_clear(f, control, 1)):
+            traffic.count_drop(f, "egress")
+            f.go(end)
+        with f.when(traffic.recirculates(f, "%port")):
+            traffic.take_in(f, target, size, "%port", "%passes")
+            f.go(end)
+        traffic.send(f, "%port", size)
+        f.go(end)
+        f.at(end)
+        f.ret()
+
+    def _egress_header(self, f: Function, data: Operand) -> None:
+        at = f.binary("shl", "i64", f.binary("and", "i64", "%port", QUEUES - 1), 3)
+        queued = f.load("i64", f.add(f.word("queued"), at), 8)
+        now = f.word("microseconds", "i64")
+        waited = f.compare("ne", "i64", "%waited", 0)
+        times = dict(zip(_TIMES, (now, queued, "0", queued), strict=True))
+        enq_time, enq_depth, delta, deq_depth = (
+            f.select(waited, "i64", f"%{name}", value) for name, value in times.items()
+        )
+        self.traffic.front_header(
+            f, self.traffic.chip.egress_header, data, egress_port="%port",
+            enq_qdepth=enq_depth, enq_tstamp=f.binary("mul", "i64", enq_time, 1000),
+            deq_qdepth=deq_depth, deq_timedelta=f.binary("mul", "i64", delta, 1000),
+            egress_rid="%rid", egress_rid_first="%first", egress_qid="%queue",
+            egress_cos="%service", pkt_length=f.binary("add", "i64", "%size", FCS),
+        )  # fmt: skip
+
+
+def _size(t: Header) -> int:
+    return (bit_width(t) or 0) // 8
+
+
+def _set(f: Function, value: Operand) -> Operand:
+    return f.compare("ne", "i64", value, 0)
+
+
+def _clear(f: Function, control: Operand, bit: int) -> Operand:
+    """Return whether a bit of drop_ctl is clear."""
+    return f.compare("eq", "i64", f.binary("and", "i64", control, bit), 0)
+
+
+def _both(f: Function, a: Operand, b: Operand) -> Operand:
+    return f.binary("and", "i1", a, b)

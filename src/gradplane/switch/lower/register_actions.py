@@ -1,0 +1,207 @@
+"""Lower register actions: programs of a stateful ALU, which read a register's cell, change it and
+write it back in one access.
+
+    sum = add.execute(i)   ->   cell = register.read(i)
+                                value = cell
+                                rv = 0
+                                ... the abstract method `apply` on value and rv ...
+                                register.write(i, value)
+                                sum = rv
+
+The method is inlined, since it may use the variables of the block around it. Helpers that only a
+method may call (predicate, min8, ...) become expressions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gradplane.switch.check.arguments import CallInfo
+from gradplane.switch.check.checker_types import substitute
+from gradplane.switch.ir import expression_builder as build
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import BOOL, Bits, Type, Void, bit_width
+from gradplane.switch.lower import register_cells
+from gradplane.switch.lower.instance_scope import AbstractMethod, Binding
+from gradplane.switch.lower.type_erasure import erase
+from gradplane.switch.syntax import ast
+
+if TYPE_CHECKING:
+    from gradplane.switch.lower.externs import ExternLowering
+
+_PARTS = {"min8": 8, "max8": 8, "min16": 16, "max16": 16}  # helpers, and the bits of their parts
+
+
+class RegisterActionCall:
+    """A call of a register action's method."""
+
+    def __init__(
+        self, body: ExternLowering, e: ast.Call, info: CallInfo, instance: ir.ExternInstance
+    ) -> None:
+        self.body = body
+        self.e = e
+        self.info = info
+        self.instance = instance
+
+    def lower(self) -> ir.Expr | None:
+        """Emit the call; return its value if it has one."""
+        name = self.info.name
+        if name == "execute":
+            return self._execute()
+        if name == "predicate":
+            return self._predicate()
+        if name in _PARTS:
+            return self._extreme()
+        what = f"{self.instance.type}.{name} is not implemented"
+        self.body.p.unsupported(self.e.span, what, "implemented: execute, predicate, min8, ...")
+        return None if isinstance(self.info.signature.result, Void) else build.zero(self._result())
+
+    def _result(self) -> Type:
+        return self.body.type_of(self.e)
+
+    # -- the access -----------------------------------------------------------------------------
+
+    def _execute(self) -> ir.Expr | None:
+        body, info = self.body, self.info
+        register = self.instance.args[0]
+        method = body.p.methods.get((self.instance, "apply"))
+        if not isinstance(register, ir.ExternInstance) or method is None:
+            return build.zero(self._result())  # an error was reported
+        values, _ = body.argument_values(info)
+        given = dict(zip((p.name for p in info.signature.params), values, strict=True))
+        index = given.pop("index", None)
+        if register.kind == "register" and not isinstance(index, ir.Expr):
+            what = f"{self.instance.name}.execute needs the index of a cell"
+            body.p.unsupported(self.e.span, what)
+            return build.zero(self._result())
+        place: list[ir.Expr] = []  # the arguments that say which cell it is
+        if isinstance(index, ir.Expr) and register.kind == "register":
+            place = [index if isinstance(index, ir.Const) else body.spill(index, "index")]
+        block = ir.Block([], "access", self.instance)
+        with body.into(block.body):
+            results = self._access(register, place, method)
+        body.emit(block, self.e.span)
+        result = body.variable(info.name, self._result())
+        if results:
+            body.emit(ir.Assign(result, build.cast(result.type, results[0])), self.e.span)
+        self._copy_out(list(given.values()), results[1:])
+        return result
+
+    def _access(
+        self, register: ir.ExternInstance, place: list[ir.Expr], method: AbstractMethod
+    ) -> list[ir.Var]:
+        """Emit the read, the method and the write; return the variables with its results."""
+        body, cell_type = self.body, register.type_args[0]
+        cell = body.variable("cell", cell_type)
+        body.emit(ir.CallExtern(register, "read", [*place], ["in"] * len(place), cell), self.e.span)
+        env = method.env.inner()
+        variables: list[ir.Var] = []
+        for param, formal in zip(method.decl.params, self._formals(method), strict=True):
+            var = body.variable(param.name, erase(substitute(formal, env.types)))
+            env.bind(param, var)
+            variables.append(var)
+        value, *results = variables
+        body.emit(ir.Assign(value, register_cells.unpacked(value.type, self._sized(cell, value))))
+        for var in results:
+            body.emit(ir.Assign(var, ir.Zero(var.type)))
+        assert method.decl.body is not None
+        with body.scope(env), body.returns(None):
+            body.stmts(method.decl.body.body)
+        whole = register_cells.packed(value)
+        if bit_width(value.type) != bit_width(cell_type):
+            whole = build.cast(Bits(bit_width(cell_type) or 1), whole)
+        written = build.cast(cell_type, whole)
+        directions = ["in"] * (len(place) + 1)
+        body.emit(ir.CallExtern(register, "write", [*place, written], directions), self.e.span)
+        return results
+
+    def _formals(self, method: AbstractMethod) -> list[Type]:
+        signature = self.body.p.checker.calls.signature(method.decl)
+        return [param.type for param in signature.params]
+
+    def _sized(self, cell: ir.Var, value: ir.Var) -> ir.Expr:
+        """Return the cell's bits, as many as the value has."""
+        return build.cast(Bits(bit_width(value.type) or 1), cell)
+
+    def _copy_out(self, targets: list[Binding | None], results: list[ir.Var]) -> None:
+        """Assign the second result and those after it to the call's out arguments."""
+        body = self.body
+        for i, target in enumerate(targets):
+            if isinstance(target, ir.LValue):
+                value = results[i] if i < len(results) else build.zero(target.type)
+                body.out.append(body.copy_out(target, build.cast(target.type, value)))
+
+    # -- helpers --------------------------------------------------------------------------------
+
+    def _given(self, name: str) -> ir.Expr | None:
+        for param, arg in zip(self.info.signature.params, self.info.args, strict=True):
+            if param.name == name and arg is not None:
+                return self.body.expr(arg)
+        return None
+
+    def _predicate(self) -> ir.Expr:
+        """Return a number in which one bit is set: the one whose position the conditions are, the
+        first in the lowest bit."""
+        conditions = [self.body.expr(a) for a in self.info.args if a is not None]
+        if not conditions:
+            what = "predicate() without conditions is not implemented"
+            self.body.p.unsupported(self.e.span, what, "write the conditions as its arguments")
+        return build.cast(self._result(), self._one_hot(conditions, 0))
+
+    def _one_hot(self, conditions: list[ir.Expr], position: int) -> ir.Expr:
+        if not conditions:
+            return build.number(Bits(16), 1 << position)
+        *rest, last = conditions
+        then, other = (self._one_hot(rest, 2 * position + bit) for bit in (1, 0))
+        return build.mux(last, then, other)
+
+    def _extreme(self) -> ir.Expr:
+        """Return the least or greatest of a cell's parts that the mask chooses, and where it is.
+
+        Part 0 is the lowest; of equal parts the first is chosen. No part: 0."""
+        body, name = self.body, self.info.name
+        value, mask = self._given("val"), self._given("mask")
+        assert value is not None and mask is not None, name
+        width = _PARTS[name]
+        block = ir.Block([], ir.HELPER)
+        body.emit(block, self.e.span)
+        with body.into(block.body):
+            found = self._search(value, mask)
+        more = self._given("postmod")
+        if more is None:
+            return found
+        added = build.cast(Bits(width), build.cast(Bits(width, True), more))
+        return build.binary("+", found, added)
+
+    def _search(self, value: ir.Expr, mask: ir.Expr) -> ir.Var:
+        """Emit the search for the part; return the variable that holds it."""
+        body, name = self.body, self.info.name
+        width, total = _PARTS[name], bit_width(value.type) or 0
+        cell = body.spill(register_cells.packed(value), "parts")
+        found = body.spill(build.number(Bits(width), 0), name)
+        at = body.spill(build.number(Bits(8), 0), "at")
+        any_found = body.spill(ir.Const(BOOL, False), "found")
+        chosen = body.spill(mask, "mask")
+        for i in range(min(total // width, bit_width(mask.type) or 0)):
+            part = build.slice_of(cell, width * i + width - 1, width * i)
+            better = build.binary("<" if name.startswith("min") else ">", part, found)
+            wanted = build.binary("==", build.slice_of(chosen, i, i), build.number(Bits(1), 1))
+            first = build.unary("!", any_found)
+            take = build.binary("&&", wanted, build.binary("||", first, better))
+            body.emit(
+                ir.If(
+                    take,
+                    [
+                        ir.Assign(found, part),
+                        ir.Assign(at, build.number(Bits(8), i)),
+                        ir.Assign(any_found, ir.Const(BOOL, True)),
+                    ],
+                    [],
+                ),
+                self.e.span,
+            )
+        for param, arg in zip(self.info.signature.params, self.info.args, strict=True):
+            if param.name == "index" and arg is not None:
+                target = body.lvalue(arg)
+                body.emit(ir.Assign(target, build.cast(target.type, at)), self.e.span)
+        return found

@@ -1,0 +1,143 @@
+"""The kernel of ordinary results does what the state machine does, and leaves it all others."""
+
+import ctypes
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from memory_network import AGGREGATOR, TIMEOUT, make_job
+
+from gradplane._addresses import address_of
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.protocols.fast_results import NO_ANSWER, UNTAKEN, take
+from gradplane.hosts.protocols.switch_worker import TIMER, SwitchWorker
+from gradplane.hosts.wire import aggregation
+from gradplane.hosts.wire.aggregation import Header, Type
+from gradplane.hosts.wire.payloads import Payloads
+
+X = np.linspace(-1, 1, 12_000, dtype=np.float32)  # 16 chunks: each slot four times
+NORM = aggregation.norm_bits(np.float32(50))
+JOBS = [
+    {"reliability": "retransmit"},
+    {"reliability": "retransmit", "quorum": 2},
+    {"reliability": "lossy"},
+    {"reliability": "retransmit", "sum_bits": 16},
+]
+
+
+class Fast:
+    """A worker whose packets are offered to the kernel first."""
+
+    def __init__(self, worker):
+        self.worker, self.counted, self.taken = worker, [0, 0], 0
+        self.record = worker.fast_results(self.count)
+
+    def count(self, results, answers):
+        self.counted[0] += results
+        self.counted[1] += answers
+
+    def receive(self, payload, now):
+        """Return the payloads and other actions that answer a packet."""
+        data = np.frombuffer(bytearray(payload), np.uint8)
+        answer, size = take(self.record.address, address_of(data), len(data), now)
+        if answer == UNTAKEN:
+            return shown(self.worker.receive(*AGGREGATOR, Payloads.of([payload]), now))
+        self.taken += 1
+        return [] if answer == NO_ANSWER else [ctypes.string_at(answer, size)]
+
+
+def shown(actions):
+    """Return what a list of actions does; payloads as bytes."""
+    found = []
+    for action in actions:
+        found += list(action.payloads) if isinstance(action, Send) else [repr(action)]
+    return found
+
+
+def packet(job, slot, round, value, kind=Type.SUMS, count=4, bitmap=15, norm=NORM):
+    header = Header(kind, job.number, count, slot, round, job.sum_bits, norm, bitmap)
+    body = bytes([value]) * aggregation.body_size(kind, job.sum_bits)
+    return header.pack() + body
+
+
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("next"), st.integers(0, 1), st.integers(0, 60)),
+        st.tuples(st.just("next"), st.integers(0, 1), st.integers(0, 60)),
+        st.tuples(st.just("any"), st.integers(0, 5), st.integers(1, 5)),
+        st.tuples(st.just("other norm"), st.integers(0, 3), st.integers(1, 4)),
+        st.tuples(st.just("notice"), st.integers(0, 3), st.integers(1, 4)),
+        st.tuples(st.just("cut"), st.integers(0, 60), st.integers(1, 4)),
+        st.tuples(st.just("too large"), st.integers(0, 3), st.integers(1, 4)),
+        st.tuples(st.just("timer"), st.integers(1, 3), st.just(0)),
+    ),
+    max_size=40,
+)
+
+
+@pytest.mark.parametrize("changes", JOBS)
+@given(steps=steps)
+def test_it_is_the_state_machine(changes, steps):
+    job = make_job(**changes)
+    plain, fast = SwitchWorker(job, 1), Fast(SwitchWorker(job, 1))
+    for worker in (plain, fast.worker):
+        worker.reduce(0, X, 0)
+    now, received = 0, 0
+    script = [packet(job, 0, 1, 0, Type.NORM_RESULT)]
+    for kind, a, b in steps:
+        match kind:
+            case "next":  # the result of a chunk whose turn it is
+                waits = [number for what, number in plain.waits if what == "chunk"]
+                number = waits[a % len(waits)] if waits else 0
+                script.append(packet(job, number % job.slots, number // job.slots + 1, b))
+            case "any":
+                script.append(packet(job, a, b, 7))
+            case "other norm":
+                script.append(packet(job, a, b, 7, norm=NORM + 1))
+            case "notice":
+                script.append(packet(job, a, b, 0, Type.STRAGGLER))
+            case "cut":
+                script.append(packet(job, 0, b, 7)[:a])
+            case "too large":
+                script.append(packet(job, a, b, 200, count=1, bitmap=1))
+            case "timer":
+                now += a * TIMEOUT
+                for worker in (plain, fast.worker):
+                    worker.timer(TIMER, now)
+        for payload in script:
+            now += 1000
+            received += 1
+            theirs = shown(plain.receive(*AGGREGATOR, Payloads.of([payload]), now))
+            assert fast.receive(payload, now) == theirs
+        script = []
+        assert fast.worker.waits == plain.waits
+    now += 10 * TIMEOUT
+    ends = [shown(worker.timer(TIMER, now)) for worker in (plain, fast.worker)]
+    assert ends[0] == ends[1]
+    assert fast.worker.refused == plain.refused
+    assert fast.counted[0] == fast.taken
+
+
+def test_the_ordinary_course_of_a_reduce_is_taken():
+    job = make_job(reliability="retransmit")
+    fast = Fast(SwitchWorker(job, 1))
+    fast.worker.reduce(0, X, 0)
+    fast.receive(packet(job, 0, 1, 0, Type.NORM_RESULT), 1000)
+    for number in range(15):
+        fast.receive(packet(job, number % 4, number // 4 + 1, number), 2000 + number)
+    assert fast.taken == 15
+    actions = fast.worker.receive(*AGGREGATOR, Payloads.of([packet(job, 3, 4, 15)]), 3000)
+    (delivered,) = [action for action in actions if type(action).__name__ == "Deliver"]
+    assert delivered.result.missed == 0
+    assert fast.counted == [15, 14]
+
+
+def test_two_reduces_in_flight_are_left_to_the_state_machine():
+    job = make_job(reliability="retransmit")
+    fast = Fast(SwitchWorker(job, 1))
+    fast.worker.reduce(0, X, 0)
+    fast.worker.reduce(1, X, 0, tensor=1)
+    fast.receive(packet(job, 0, 1, 0, Type.NORM_RESULT), 1000)
+    fast.receive(packet(job, 0, 1, 5), 2000)
+    assert fast.taken == 0
