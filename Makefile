@@ -38,12 +38,14 @@ bench: install
 	$(PYTHON) benchmarks/thc_accuracy.py
 
 # With random seeds, which are printed: the property tests, whose failures are shrunk; interpreter
-# against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC.
+# against JIT on random programs, tables and packets; hostile P4 source; hostile gRPC; whole runs with
+# random faults.
 fuzz: install
 	$(PYTHON) tests/fuzz_properties.py --seconds 300
 	$(PYTHON) tests/switch/jit/fuzz_jit.py --seconds 900
 	$(PYTHON) tests/switch/fuzz_source.py --seconds 300
 	$(PYTHON) tests/switch/fuzz_grpc.py --seconds 120
+	$(PYTHON) tests/runner/fuzz_faults.py --seconds 600
 
 clean:
 	rm -rf .venv .cache .mypy_cache .ruff_cache .hypothesis runs site build dist src/*.egg-info

@@ -1,9 +1,9 @@
 """Random faults in whole runs on the simulated network: `make fuzz`, or by hand.
 
-    python tests/runner/fuzz_faults.py [--seconds 60] [--seed N]
+    python tests/runner/fuzz_faults.py [--seconds 60] [--seed N] [--from N]
 
 Each experiment has 1 to 3 jobs of 2 to 64 workers, vectors of one or more partitions, any scheme,
-and a random schedule of impairments, absences, compute times and background traffic. Every worker
+and a random schedule of impairments, compute times and background traffic. Every worker
 must end; every sum that a host gets must be the sum of the codes that its bitmap names, computed
 here from the workers' packets; workers that retransmit to a full quorum must end with equal
 weights; and the run must replay equal. `--seed N` repeats an experiment, which is printed when it
@@ -26,6 +26,7 @@ import numpy as np
 from gradplane.codecs._grid import GridCodec
 from gradplane.experiment.document import ExperimentError, dumps
 from gradplane.experiment.loading import Experiment, load
+from gradplane.hosts.drivers.host import Host
 from gradplane.hosts.impairments.host_link import HostLink
 from gradplane.hosts.protocols.job_codec import summed_codec
 from gradplane.hosts.wire import aggregation
@@ -34,7 +35,7 @@ from gradplane.replayer.replay_run import replay
 from gradplane.runner import run_experiment
 
 PARTITION = 2**11  # values, instead of 2^20, so that a short vector has several partitions
-MOST_COST = 4e6  # of an experiment: codes that cross the switch
+MOST_COST = 1e6  # of an experiment: codes that cross the switch
 SIZES = (2, 2, 3, 3, 4, 4, 5, 8, 10, 16, 33, 64)
 
 
@@ -45,8 +46,9 @@ class Oracle:
         self.checked: Counter[str] = Counter()
         self.reset()
 
-    def reset(self) -> None:
-        """Forget everything that was sent."""
+    def reset(self, watch: bool = True) -> None:
+        """Forget everything that was sent. Without `watch`, kernels take results unseen."""
+        self._watch = watch
         self._codes: dict[tuple[int, int, int, int], bytes] = {}
         self._norms: dict[tuple[int, int, int, int], int] = {}
         self._tables: dict[int, Any] = {}
@@ -69,7 +71,11 @@ class Oracle:
                     oracle._got(bytes(payload))
             receive(link, port, ip, source, got)
 
+        fast = Host.fast_results
         HostLink.send, HostLink.receive = watched_send, watched_receive  # type: ignore[method-assign]
+        Host.fast_results = (  # type: ignore[method-assign]
+            lambda host, port: None if oracle._watch else fast(host, port)
+        )
 
     def job(self, number: int, table: Any) -> None:
         """Take the lookup table of a job."""
@@ -252,7 +258,7 @@ def check(seed: int, oracle: Oracle, found: Counter[str]) -> None:
     except ValueError:
         print(dumps(sections))
         raise
-    oracle.reset()
+    oracle.reset(watch=seed % 4 != 0)
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "run"
         try:
@@ -260,6 +266,7 @@ def check(seed: int, oracle: Oracle, found: Counter[str]) -> None:
         except BaseException:
             print(f"seed {seed}:\n{dumps(experiment.values())}", flush=True)
             raise
+    print(f"{seed} ended", flush=True)
     found["runs"] += 1
     found["workers"] += sum(job.size for job in experiment.job)
 
@@ -284,12 +291,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60, help="start experiments so long (60)")
     parser.add_argument("--seed", type=int, help="of the only experiment (default: many, random)")
+    parser.add_argument("--from", type=int, dest="first", help="the first of many seeds")
     parser.add_argument("--keep-going", action="store_true", help="go on after a failure")
     options = parser.parse_args()
     GridCodec._max_partition = PARTITION
     oracle, found = Oracle(), Counter[str]()
     oracle.install()
-    first = secrets.randbelow(2**31) if options.seed is None else options.seed
+    first = secrets.randbelow(2**31) if options.first is None else options.first
+    first = first if options.seed is None else options.seed
     print(f"seeds from {first}", flush=True)
     end, seed, failed = time.monotonic() + options.seconds, first, 0
     while True:

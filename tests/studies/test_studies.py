@@ -17,6 +17,22 @@ pytestmark = pytest.mark.xdist_group("studies")  # one process sets it up for al
 ROOT = Path(__file__).parents[2]
 SMALL = {
     "thc-fig2b": ["study.values=4096", "study.repetitions=1"],
+    "thc-fig10": [
+        "study.workers=[2]",
+        "study.hidden=[8]",
+        "study.epochs=1",
+        "study.batch=128",
+        "study.repetitions=1",
+    ],
+    "thc-fig11": [
+        "study.losses=[0.01]",
+        "study.stragglers=[1]",
+        "study.workers=3",
+        "study.hidden=[8]",
+        "study.epochs=1",
+        "study.batch=128",
+        "study.repetitions=1",
+    ],
     "thc-fig15": ["study.granularities=[7, 20]", "study.values=1024", "study.repetitions=2"],
     "3lc-table2": ["study.steps=4", "study.hidden=[16]", "study.s=[1.0, 1.9]"],
     "inceptionn-table3": ["study.steps=3", "study.hidden=[16]"],
