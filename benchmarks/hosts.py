@@ -131,6 +131,9 @@ class Found:
 def main() -> None:
     """Print a line for each row."""
     names = [name for name in sys.argv[1:] if name != "inside"] or list(ROWS)
+    unknown = [name for name in names if name not in ROWS]
+    if unknown:
+        sys.exit(f"no row {unknown[0]}; the rows are {', '.join(ROWS)}")
     if "inside" not in sys.argv and any(ROWS[name].net == "mininet" for name in names):
         argv = [sys.executable, __file__, "inside", *names]
         sys.exit(subprocess.call(isolation.command(argv, [Path(__file__).parent])))

@@ -72,7 +72,7 @@ def first_error(workers: int, **keys: Any) -> float:
     for worker in range(workers):
         step = next(step for step in train(made, worker) if isinstance(step, Reduce))
         vectors.append(step.vector)
-    exact: Floats = np.mean(vectors, axis=0, dtype=np.float64).astype(np.float32)
+    exact = np.asarray(np.mean(vectors, axis=0, dtype=np.float64), np.float32)
     return nmse(exact, _Server(made).reduce(0, vectors).mean)
 
 

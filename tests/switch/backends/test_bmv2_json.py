@@ -35,7 +35,6 @@ DIFFERENT = {
     "lookahead_headers": "looking ahead beyond the packet's end is no error there",
     "metadata": "a packet with a priority for which there is no queue is dropped there",
     "priority_delta": "tables with entries in the source take no others there",
-    "queues": "waiting times there are those of the clock",
 }
 
 
