@@ -193,22 +193,25 @@ def test_resume_leaves_a_running_run_alone(
     assert kept(folder) == kept(stopped_in("run"))
 
 
+# A process in the background would ignore SIGINT.
+COMMAND = """
+import signal
+from gradplane.cli.main import main
+signal.signal(signal.SIGINT, signal.default_int_handler)
+main()
+"""
+
+
 @pytest.fixture
 def long_run(experiment_file: Path, tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
     """Provide a process that trains for long, once its first round is over."""
     out = ["--out", str(tmp_path / "run"), "--net", "sim", "--set", "job.epochs=100000"]
-    command = [sys.executable, "-m", "gradplane", "run", str(experiment_file), *out]
-    with subprocess.Popen(
-        command,
-        text=True,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # A process in the background would ignore it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    ) as process:
-        assert process.stdout is not None
+    command = [sys.executable, "-c", COMMAND, "run", str(experiment_file), *out]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, text=True, stdout=pipe, stderr=pipe) as process:
+        assert process.stdout is not None and process.stderr is not None
         while not process.stdout.readline().startswith("run: round 1 "):
-            assert process.poll() is None
+            assert process.poll() is None, process.stderr.read()
         yield process
         process.kill()
 

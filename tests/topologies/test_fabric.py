@@ -163,11 +163,13 @@ def sent_in_sim(kind, options, source, destination, count, payload):
     with SimNetwork(build(kind, **options), switch_config()) as net:
         cases.route(net)
         arrived = []
-        net._stacks[destination].listen(9000, lambda *_: arrived.append(net._events.now))
+        net._fabric.stacks[destination].listen(
+            9000, lambda *_: arrived.append(net._fabric.events.now)
+        )
         ip = net.topology.host[destination].ip
         for _ in range(count):
-            net._stacks[source].send(Send(9000, ip, 9000, Payloads.of([bytes(payload)])))
-        while net._events.step():
+            net._fabric.stacks[source].send(Send(9000, ip, 9000, Payloads.of([bytes(payload)])))
+        while net._fabric.events.step():
             pass
         return arrived, {c.link: c for c in net.link_counters()}
 
@@ -192,14 +194,14 @@ def test_every_host_reaches_every_other_in_the_simulated_network(kind):
     with SimNetwork(build(kind, workers=4), switch_config()) as net:
         cases.route(net)
         arrived = set()
-        for name, stack in net._stacks.items():
+        for name, stack in net._fabric.stacks.items():
             stack.listen(9000, lambda *datagram, to=name: arrived.add((datagram[1], to)))
         hosts = net.topology.host
         wanted = {(hosts[a].ip, b) for a in hosts for b in hosts if a != b}
         for ip, to in wanted:
-            stack = next(net._stacks[host.name] for host in hosts.values() if host.ip == ip)
+            stack = next(net._fabric.stacks[host.name] for host in hosts.values() if host.ip == ip)
             stack.send(Send(9000, hosts[to].ip, 9000, Payloads.of([b""])))
-        while net._events.step():
+        while net._fabric.events.step():
             pass
         assert arrived == wanted
 
