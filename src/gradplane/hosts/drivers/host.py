@@ -41,7 +41,7 @@ class Host:
     def __init__(self, config: HostConfig, env: Environment) -> None:
         self._env, self._start_at = env, config.start_at
         self._link = HostLink(config, env)
-        self._role: Role = load("role", config.role)(config, env, self._link)
+        self.role: Role = load("role", config.role)(config, env, self._link)
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -51,25 +51,25 @@ class Host:
     @property
     def finished(self) -> bool:
         """True when only other hosts may still need this one."""
-        return self._role.finished
+        return self.role.finished
 
     @property
     def ignored(self) -> dict[str, int]:
         """The number of datagrams that arrived and were ignored, by reason."""
-        return {"strays": self._link.strays} | self._role.ignored
+        return {"strays": self._link.strays} | self.role.ignored
 
     def end(self) -> None:
         """Let the role record what it counted, if it has a method `end`; the run is over."""
-        end = getattr(self._role, "end", None)
+        end = getattr(self.role, "end", None)
         if end is not None:
             end()
 
     def start(self) -> None:
         """Begin, or be called back at the time that the configuration says."""
         if self._start_at is None:
-            self._role.start()
+            self.role.start()
         else:
-            self._env.call_at(self._start_at, self._role.start)
+            self._env.call_at(self._start_at, self.role.start)
 
     def fast_results(self, port: int) -> FastResults | None:
         """Let a kernel take the ordinary packets for a local port, and return its record.

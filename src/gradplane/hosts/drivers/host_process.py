@@ -9,6 +9,7 @@ standard input ends, which also happens when its parent process dies.
 import contextlib
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -18,15 +19,19 @@ from gradplane.codecs import Codec
 from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
 from gradplane.hosts.drivers.host import Host
 from gradplane.hosts.drivers.process_memory import exempt_loaded_objects, keep_memory
+from gradplane.hosts.drivers.roles import SwitchWorkerRole
 from gradplane.hosts.drivers.socket_environment import SocketEnvironment
 from gradplane.hosts.drivers.training_host import HostError
 from gradplane.hosts.protocols.actions import Send
 from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec
 from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
 from gradplane.hosts.stream.segments import SEGMENT, message_bytes
 from gradplane.hosts.stream.stream import Stream
 from gradplane.hosts.training.train import TrainingError
 from gradplane.hosts.training.user_objects import LoadError
+from gradplane.hosts.wire.aggregation import Type, body_size, parse
+from gradplane.hosts.wire.payloads import Payloads
 
 _EXPECTED = (ConfigError, LoadError, TrainingError, ReduceError, HostError, OSError)
 
@@ -44,6 +49,8 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
             env.listen(port, host.receive)
         if not config.flows:
             warm_up(config.job)
+            if isinstance(host.role, SwitchWorkerRole):
+                _exercise_worker(config.job)
         exempt_loaded_objects()
         _say(answers, "ready", config.name)
         if (origin := _origin(commands.readline())) is not None:
@@ -108,6 +115,25 @@ def _exercise_streams() -> None:
             for answer in receiver.receive(("", 0), sent.payloads, 0):
                 if isinstance(answer, Send):
                     sender.receive(("", 1), answer.payloads, 0)
+
+
+def _exercise_worker(job: JobConfig) -> None:
+    """Reduce a packet's values at a worker whose switch answers at once."""
+    worker = SwitchWorker(job, 0)
+    actions = worker.reduce(0, np.ones(8, np.float32), 0)
+    while actions:
+        action = actions.pop()
+        if isinstance(action, Send):
+            answers = Payloads.of([_answer(job, payload) for payload in action.payloads])
+            actions += worker.receive(action.ip, action.port, answers, 0)
+
+
+def _answer(job: JobConfig, payload: bytes) -> bytes:
+    """Return the switch's result for a worker's packet: its norm, or sums of zero."""
+    header, _ = parse(payload)
+    kind = Type.NORM_RESULT if header.type is Type.NORM else Type.SUMS
+    everyone = replace(header, type=kind, worker=job.workers, bitmap=(1 << job.workers) - 1)
+    return everyone.pack() + bytes(body_size(kind, header.sum_bits))
 
 
 def _exercise(codec: Codec, sum_bits: int) -> None:
