@@ -17,6 +17,7 @@ from gradplane.experiment import p4_programs
 from gradplane.switch import backends
 from gradplane.switch.compiler import Compiled
 from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.read import read
 from gradplane.switch.p4runtime.write import write
 from gradplane.switch.switch import Switch
@@ -117,7 +118,7 @@ class _Loadable:
         return p4_programs.p4info(self.compiled.program, switch).encode()
 
     def packed_source(self) -> bytes:
-        raise NotImplementedError("for the embedded switch")
+        return device_config(self.path, self.include_dirs, self.defines)
 
     def compiled_for(self, switch: str) -> bytes:
         if self.path.suffix == ".json":

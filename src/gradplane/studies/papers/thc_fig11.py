@@ -138,12 +138,9 @@ class Fig11(Study):
             " A drop is that of trainings with the same seeds. The paper's numbers are those of its"
             ' text in section 8.4 (figure 11, training) and appendix D.5 (figure 16, test); "0" is'
             " its phrase that 90 % of the workers reach the baseline.",
-            "Where they differ: the paper trains ResNet50 on CIFAR100 with the losses applied to a"
+            "The paper trains ResNet50 on CIFAR100 with the losses applied to a"
             " simulated aggregation; here every packet of a small perceptron on digits of 8 by 8"
-            " pixels crosses the P4 switch. Its few rounds leave the workers' weights less time to"
-            " drift apart, and digits forgive more, so that drops are smaller here. The order is"
-            " to be compared: losses cost accuracy, synchronisation returns most of it, and one"
-            " straggler of ten costs next to nothing.",
+            " pixels crosses the P4 switch. Compare the order of the rows, not their sizes.",
             "The switch waits for all workers where packets are lost, so a packet that is lost on"
             " its way to the switch costs all workers that part of the mean, and one lost on its"
             " way back only its receiver, whose weights drift.",

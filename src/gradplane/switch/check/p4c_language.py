@@ -1,4 +1,4 @@
-"""What p4c's front end refuses of the language that this compiler takes, for every architecture."""
+"""Constructs of every architecture that this compiler takes and p4c's front end refuses."""
 
 from __future__ import annotations
 

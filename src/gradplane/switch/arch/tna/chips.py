@@ -1,4 +1,4 @@
-"""What differs between the chips, and the headers that a chip puts in front of packets."""
+"""The properties of each chip, and the headers that it puts in front of packets."""
 
 from __future__ import annotations
 
