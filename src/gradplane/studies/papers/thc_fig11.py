@@ -138,7 +138,7 @@ class Fig11(Study):
             " A drop is that of trainings with the same seeds. The paper's numbers are those of its"
             ' text in section 8.4 (figure 11, training) and appendix D.5 (figure 16, test); "0" is'
             " its phrase that 90 % of the workers reach the baseline.",
-            "The paper trains ResNet50 on CIFAR100 with the losses applied to a"
+            "Where they differ: the paper trains ResNet50 on CIFAR100 with the losses applied to a"
             " simulated aggregation; here every packet of a small perceptron on digits of 8 by 8"
             " pixels crosses the P4 switch. Compare the order of the rows, not their sizes.",
             "The switch waits for all workers where packets are lost, so a packet that is lost on"
