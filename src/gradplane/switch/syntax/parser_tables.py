@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from gradplane.switch.syntax import ast
-from gradplane.switch.syntax.parser_types import literal
 from gradplane.switch.syntax.parser_statements import StatementParser
+from gradplane.switch.syntax.parser_types import literal
 
 T = TypeVar("T")
 
