@@ -281,6 +281,7 @@ class TableChecker:
         ordered = any(k.match_kind not in ("exact", "lpm") for k in decl.key)
         earlier, same = Earlier(), dict[tuple[Known, ...] | int, int]()
         for i, entry in enumerate(decl.entries):
+            at: int | None
             if entry.plain and not ordered:
                 at = same.setdefault(entry.keyset.const, i)
             else:

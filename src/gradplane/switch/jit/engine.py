@@ -43,6 +43,7 @@ from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
 from gradplane.switch.runtime.packet_passes import (
     PASSES_A_PACKET,
+    TOO_MANY_PASSES,
     Arrival,
     NativePass,
     Output,
@@ -262,8 +263,7 @@ class Engine:
                 self._fault(site.text, 1, f"packet dropped: {detail}")
             case "storm":
                 left = int.from_bytes(data, "little")
-                reason = f"one packet took {PASSES_A_PACKET} passes"
-                self._fault(reason, left, f"{left} packets dropped: {reason}")
+                self._fault(TOO_MANY_PASSES, left, f"{left} packets dropped: {TOO_MANY_PASSES}")
             case "digest":
                 assert site.type is not None
                 self.state.report(Digest(site.text, site.type, read(data)))
