@@ -6,6 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import finsy
@@ -50,9 +51,14 @@ class Pipeline:
 
 def parse_p4info(text: bytes) -> p4i.P4Info:
     """Parse P4Info from protobuf text. Raises ControllerError."""
+    return p4i.P4Info.FromString(_binary_p4info(text))
+
+
+@lru_cache(maxsize=8)
+def _binary_p4info(text: bytes) -> bytes:
+    """Convert P4Info from protobuf text, which takes long and is asked for several times a run."""
     try:
-        info: p4i.P4Info = text_format.Parse(text.decode(), p4i.P4Info())
-        return info
+        return text_format.Parse(text.decode(), p4i.P4Info()).SerializeToString()
     except (UnicodeDecodeError, text_format.ParseError) as error:
         raise ControllerError(f"the P4Info is not protobuf text: {error}") from error
 
