@@ -51,14 +51,17 @@ class Pipeline:
 
 def parse_p4info(text: bytes) -> p4i.P4Info:
     """Parse P4Info from protobuf text. Raises ControllerError."""
-    return p4i.P4Info.FromString(_binary_p4info(text))
+    info = p4i.P4Info()
+    info.ParseFromString(_binary_p4info(text))
+    return info
 
 
 @lru_cache(maxsize=8)
 def _binary_p4info(text: bytes) -> bytes:
     """Convert P4Info from protobuf text, which takes long and is asked for several times a run."""
     try:
-        return text_format.Parse(text.decode(), p4i.P4Info()).SerializeToString()
+        binary: bytes = text_format.Parse(text.decode(), p4i.P4Info()).SerializeToString()
+        return binary
     except (UnicodeDecodeError, text_format.ParseError) as error:
         raise ControllerError(f"the P4Info is not protobuf text: {error}") from error
 
