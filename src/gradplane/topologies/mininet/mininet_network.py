@@ -133,14 +133,16 @@ class MininetNetwork:
         """See Network; the deadline is in seconds of the wall clock."""
         check_hosts(self.topology, hosts)
         with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
-            processes = []
+            processes, loading = [], []
             for first, config in _firsts_of_their_kind(hosts):
                 popen = self._net[config.name].popen
                 process = HostProcess(config, Path(folder), popen)
                 processes.append(running.enter_context(process))
                 if first:  # it may compile kernels, which the others then find in the disk cache
                     process.wait_ready()
-            for process in processes:
+                else:
+                    loading.append(process)
+            for process in loading:
                 process.wait_ready()
             origin = time.monotonic_ns()
             for process in processes:
