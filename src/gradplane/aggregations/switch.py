@@ -141,6 +141,7 @@ class _ReplayedReduces:
         outcomes = replayed.outcomes
         self._outcomes = {Type.NORM: outcomes.norms, Type.INDICES: outcomes.chunks}
         self._machines = [SwitchWorker(self._job, w) for w in range(self._job.workers)]
+        self._lives = [0] * self._job.workers  # by worker: the round that its machine began with
         self._packets: deque[tuple[int, bytes]] = deque()
         self._held: defaultdict[tuple[Type, Place], list[tuple[int, bytes]]] = defaultdict(list)
         self._ticket = 0
@@ -148,11 +149,12 @@ class _ReplayedReduces:
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
         self._held.clear()
-        workers = self._replayed.workers
-        for worker, machine in zip(workers, self._machines, strict=True):
+        workers = [w for w in self._replayed.workers if isinstance(w.step, Reduce)]
+        for worker in workers:
             step = worker.step
             assert isinstance(step, Reduce), step
             self._ticket = step.round
+            machine = self._machine(worker, step)
             self._perform(worker, machine.reduce(step.round, step.vector, 0))
         while not all(worker.delivered for worker in workers):
             while self._packets:
@@ -160,6 +162,15 @@ class _ReplayedReduces:
             waiting = [worker for worker in workers if not worker.delivered]
             if waiting and not any([self._end_waiting(worker) for worker in waiting]):
                 raise ReplayError(self._stuck(waiting[0]))
+
+    def _machine(self, worker: Worker, step: Reduce) -> SwitchWorker:
+        """Return a worker's state machine, a new one where it has just joined."""
+        number = worker.number
+        if self._lives[number] != worker.joins:
+            self._lives[number] = worker.joins
+            self._machines[number] = SwitchWorker(self._job, number)
+            self._machines[number].skip(step.round, step.vector.size)
+        return self._machines[number]
 
     def _perform(self, worker: Worker, actions: Iterable[Action]) -> None:
         for action in actions:

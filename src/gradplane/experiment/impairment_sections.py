@@ -9,6 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from gradplane.experiment.sections import Section
+from gradplane.hosts.absences import Absence
 from gradplane.hosts.impairments.packet_types import FLOWS
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
@@ -149,6 +150,46 @@ class StragglerSection(ImpairmentSection):
         return self
 
 
+class AbsenceSection(Section):
+    """The keys of both models of absences. `seed` is that of all impairments and has no effect."""
+
+    job: Number = 0
+    worker: Annotated[int, Field(ge=0, lt=MAX_WORKERS)]
+    seed: int | None = None
+
+
+class CrashSection(AbsenceSection):
+    """A worker dies at the start of a round, and takes part again from a later one on."""
+
+    model: Literal["crash"]
+    round: Count
+    back: Count
+
+    @model_validator(mode="after")
+    def _check_order(self) -> "CrashSection":
+        if self.back <= self.round:
+            text = f"impairment crash: back = {self.back} is not after round = {self.round}"
+            raise PydanticCustomError("contradiction", "{text}", {"text": text})
+        return self
+
+    @property
+    def absence(self) -> Absence:
+        """The absence that it stands for."""
+        return Absence(self.worker, self.round, self.back)
+
+
+class LateJoinSection(AbsenceSection):
+    """A worker takes part from a round on."""
+
+    model: Literal["late join"]
+    round: Count
+
+    @property
+    def absence(self) -> Absence:
+        """The absence that it stands for."""
+        return Absence(self.worker, 0, self.round)
+
+
 def _contradiction(way_out: str) -> PydanticCustomError:
     return PydanticCustomError(
         "contradiction", "impairment straggler: give {out}", {"out": way_out}
@@ -164,6 +205,8 @@ Impairment = Annotated[
     | ReorderingSection
     | JitterSection
     | DropListSection
-    | StragglerSection,
+    | StragglerSection
+    | CrashSection
+    | LateJoinSection,
     Field(discriminator="model"),
 ]

@@ -13,9 +13,14 @@ from gradplane import aggregations
 from gradplane.codecs import ErrorBound, SumWidth
 from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
-from gradplane.experiment.impairment_sections import Impairment
+from gradplane.experiment.impairment_sections import (
+    CrashSection,
+    Impairment,
+    LateJoinSection,
+)
 from gradplane.experiment.sections import OpenSection, Section
 from gradplane.experiment.traffic_section import TrafficSection
+from gradplane.hosts.absences import Absence
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
@@ -149,6 +154,11 @@ class Experiment(Section):
     impairment: tuple[Impairment, ...] = Field(default=(), strict=False)
     traffic: tuple[TrafficSection, ...] = Field(default=(), strict=False)
     output: Output = Output()
+
+    def absences(self, job: int) -> tuple[Absence, ...]:
+        """Return the absences of a job's workers."""
+        kinds = (s for s in self.impairment if isinstance(s, CrashSection | LateJoinSection))
+        return tuple(section.absence for section in kinds if section.job == job)
 
     def values(self) -> dict[str, Any]:
         """Return plain values, as a TOML file has them, without keys that are not set."""

@@ -208,8 +208,8 @@ def _missed(run: RunData) -> np.ndarray[Any, Any]:
     rounds = 1 + max(line["round"] for line in run.metrics)
     tables = [np.zeros((job.size, rounds), np.int64) for job in run.experiment.job]
     for line in run.metrics:
-        missed = [worker["missed"] for worker in line["workers"]]
-        tables[line["job"]][:, line["round"]] = missed
+        for worker in line["workers"]:
+            tables[line["job"]][worker["worker"], line["round"]] = worker["missed"]
     return np.concatenate(tables)
 
 
