@@ -144,11 +144,13 @@ class _ReplayedReduces:
         self._lives = [0] * self._job.workers  # by worker: the round that its machine began with
         self._packets: deque[tuple[int, bytes]] = deque()
         self._held: defaultdict[tuple[Type, Place], list[tuple[int, bytes]]] = defaultdict(list)
+        self._summed: set[tuple[Type, Place]] = set()  # what the switch has given a result of
         self._ticket = 0
 
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
         self._held.clear()
+        self._summed.clear()
         workers = [w for w in self._replayed.workers if isinstance(w.step, Reduce)]
         for worker in workers:
             step = worker.step
@@ -180,12 +182,14 @@ class _ReplayedReduces:
                 worker.take(action)
 
     def _send(self, number: int, payload: bytes) -> None:
-        """Give the switch a packet if it is one of those that were summed; hold it if not."""
+        """Give the switch a packet if it is one of those that were summed, or comes after them;
+        hold it if not."""
         header, _ = aggregation.parse(payload)
         if header.type not in self._outcomes:
             return
         place = header.slot, header.round
-        if self._outcomes[header.type][place].contains(number):
+        contained = self._outcomes[header.type][place].contains(number)
+        if contained or (header.type, place) in self._summed:
             self._through_switch(number, payload)
         else:
             self._held[header.type, place].append((number, payload))
@@ -210,6 +214,7 @@ class _ReplayedReduces:
             arrived = Payloads.of([payload])
             received = self._machines[number].receive(*self._job.aggregator, arrived, 0)
             self._perform(worker, received)
+        self._summed.add((kind, place))
         for late in self._held.pop((kind, place), ()):
             self._through_switch(*late)
 
