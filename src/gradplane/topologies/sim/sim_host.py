@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from gradplane.hosts.protocols.actions import Send
@@ -109,7 +110,11 @@ class SimEnvironment:
 
     def call_at(self, at: int, callback: Callable[[], None]) -> SimEvent:
         """See gradplane.hosts.drivers.environment."""
-        return self._events.at(self._origin + at, lambda: self._crashed or callback())
+        return self._events.at(self._origin + at, partial(self._call, callback))
+
+    def _call(self, callback: Callable[[], None]) -> None:
+        if not self._crashed:
+            callback()
 
     def crash(self, back: int) -> None:
         """See gradplane.hosts.drivers.environment: nothing of the host happens any more."""
