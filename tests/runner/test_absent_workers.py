@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gradplane.experiment.document import ExperimentError
+from gradplane.experiment.loading import load as loaded
 from gradplane.records.run_data import RunData
 from gradplane.records.summary import Summary
 from gradplane.replayer.replay_run import ReplayResult, replay
@@ -66,6 +67,16 @@ def test_who_was_away_goes_on_with_the_weights_of_the_others(
 def test_with_losses_and_synchronisation_without_its_coordinator(small_run: Runs) -> None:
     summary = small_run(*SMALL, "job.sync=true", f"impairment=[{CRASH}, {LATE}, {LOSS}]")
     check(summary, len(summary.values["jobs"][0]["weights"]))
+
+
+def test_a_worker_may_be_drawn_by_the_seed(experiment_file: Path) -> None:
+    drawn = CRASH.replace("worker=0, ", "")
+    settings = (*SMALL, f"impairment=[{drawn}, {LATE}, {drawn}]")
+    found = {seed: loaded(experiment_file, settings, seed).absences(0) for seed in range(12)}
+    for one, late, other in found.values():
+        assert sorted([one.worker, late.worker, other.worker]) == [0, 1, 2] and late.worker == 1
+    assert len({one.worker for one, _, _ in found.values()}) == 2
+    assert found[5] == loaded(experiment_file, settings, 5).absences(0)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from gradplane.experiment.impairment_sections import (
     StragglerSection,
 )
 from gradplane.experiment.schema import Experiment
-from gradplane.hosts.absences import donor, of_worker, present
+from gradplane.hosts.absences import Absence, donor, of_worker, present
 from gradplane.topologies.description import Topology
 
 COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
@@ -154,36 +154,39 @@ def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
 
 def absences(experiment: Experiment, jobs: Sequence[DeployedJob]) -> Iterator[Problem]:
     """Yield absences of workers that are none, that overlap, or that the job cannot go on with."""
+    of_job = {job.config.number: (job, iter(job.config.absences)) for job in jobs}
     for index, spec in enumerate(experiment.impairment):
         if not isinstance(spec, CrashSection | LateJoinSection):
             continue
         where = ("impairment", index)
-        job = next((job for job in jobs if job.config.number == spec.job), None)
-        if job is None:
-            text = f"impairment {spec.model}: job {spec.job}: the jobs are 0 to {len(jobs) - 1}"
+        last = len(experiment.job) - 1
+        if spec.job > last:
+            text = f"impairment {spec.model}: job {spec.job}: the jobs are 0 to {last}"
             yield Problem(text, ((*where, "job"),))
-        elif problem := _absence_problem(job, spec):
-            text, key = problem
-            yield Problem(f"impairment {spec.model}: {text}", ((*where, key),))
+        elif spec.job in of_job:  # the job has no problem itself
+            job, listed = of_job[spec.job]
+            if problem := _absence_problem(job, spec, next(listed)):
+                text, key = problem
+                yield Problem(f"impairment {spec.model}: {text}", ((*where, key),))
 
 
 def _absence_problem(
-    deployed: DeployedJob, spec: CrashSection | LateJoinSection
+    deployed: DeployedJob, spec: CrashSection | LateJoinSection, absence: Absence
 ) -> tuple[str, str] | None:
     """Return what is wrong with one absence, and the key that it is about."""
-    config, absence = deployed.config, spec.absence
+    config, worker = deployed.config, absence.worker
     back = "back" if isinstance(spec, CrashSection) else "round"
     if config.aggregation != "switch":
         text = f'aggregation = "{config.aggregation}": only "switch" goes on without a worker'
         return text, "job"
-    if spec.worker >= config.workers:
-        return f"worker {spec.worker}: the job's are 0 to {config.workers - 1}", "worker"
+    if worker >= config.workers:
+        return f"worker {worker}: the job's are 0 to {config.workers - 1}", "worker"
     if absence.back >= deployed.rounds:
         return f"{back} = {absence.back}: the job has {deployed.rounds} rounds", back
-    own = of_worker(config.absences, spec.worker)
+    own = of_worker(config.absences, worker)
     for one, other in pairwise(own):
         if other.first <= one.back:
-            return f"worker {spec.worker} is away again before it is back", "round"
+            return f"worker {worker} is away again before it is back", "round"
     if donor(config.absences, config.workers, absence.back) is None:
         return f"no other worker of round {absence.back} has weights to copy", back
     rounds = {a.first for a in config.absences}

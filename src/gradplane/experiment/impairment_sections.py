@@ -3,14 +3,17 @@
 Hosts get the values as they are dumped here, complete, and trust them.
 """
 
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from gradplane.codecs import key
 from gradplane.experiment.sections import Section
 from gradplane.hosts.absences import Absence
 from gradplane.hosts.impairments.packet_types import FLOWS
+from gradplane.hosts.philox import permutation
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -151,11 +154,18 @@ class StragglerSection(ImpairmentSection):
 
 
 class AbsenceSection(Section):
-    """The keys of both models of absences. `seed` is that of all impairments and has no effect."""
+    """The keys of both models of absences. Without `worker` one is drawn by the seed."""
 
     job: Number = 0
-    worker: Annotated[int, Field(ge=0, lt=MAX_WORKERS)]
+    worker: Annotated[int, Field(ge=0, lt=MAX_WORKERS)] | None = None
     seed: int | None = None
+
+    def drawn(self, workers: int, taken: Collection[int]) -> int:
+        """Draw one of the job's workers, not one of `taken` unless all are."""
+        assert self.seed is not None, "not resolved"
+        order = permutation(key(self.seed, "absence"), workers).tolist()
+        free = (worker for worker in order if worker not in taken)
+        return int(next(free, order[0]))
 
 
 class CrashSection(AbsenceSection):
@@ -172,10 +182,9 @@ class CrashSection(AbsenceSection):
             raise PydanticCustomError("contradiction", "{text}", {"text": text})
         return self
 
-    @property
-    def absence(self) -> Absence:
-        """The absence that it stands for."""
-        return Absence(self.worker, self.round, self.back)
+    def absence(self, worker: int) -> Absence:
+        """Return the absence that it stands for."""
+        return Absence(worker, self.round, self.back)
 
 
 class LateJoinSection(AbsenceSection):
@@ -184,10 +193,9 @@ class LateJoinSection(AbsenceSection):
     model: Literal["late join"]
     round: Count
 
-    @property
-    def absence(self) -> Absence:
-        """The absence that it stands for."""
-        return Absence(self.worker, 0, self.round)
+    def absence(self, worker: int) -> Absence:
+        """Return the absence that it stands for."""
+        return Absence(worker, 0, self.round)
 
 
 def _contradiction(way_out: str) -> PydanticCustomError:

@@ -156,9 +156,18 @@ class Experiment(Section):
     output: Output = Output()
 
     def absences(self, job: int) -> tuple[Absence, ...]:
-        """Return the absences of a job's workers."""
-        kinds = (s for s in self.impairment if isinstance(s, CrashSection | LateJoinSection))
-        return tuple(section.absence for section in kinds if section.job == job)
+        """Return the absences of a resolved job's workers, in the order of their sections."""
+        absent = (s for s in self.impairment if isinstance(s, CrashSection | LateJoinSection))
+        sections = [section for section in absent if section.job == job]
+        taken = {section.worker for section in sections if section.worker is not None}
+        found = []
+        for section in sections:
+            worker = section.worker
+            if worker is None:
+                worker = section.drawn(self.job[job].size, taken)
+                taken.add(worker)
+            found.append(section.absence(worker))
+        return tuple(found)
 
     def values(self) -> dict[str, Any]:
         """Return plain values, as a TOML file has them, without keys that are not set."""

@@ -38,6 +38,7 @@ def contents(run: RunData) -> Values:
             "rows": list(report_rows.background(summary)),
         },
         "timeline": _timeline(run),
+        "absences": {"head": report_rows.ABSENCES, "rows": list(_absence_rows(run))},
         "switches": _switches(summary),
         "weights": _weights(run),
         "experiment": run.experiment_text,
@@ -188,6 +189,13 @@ def _compute_rows(run: RunData) -> Iterator[list[str]]:
     jobs = enumerate(run.experiment.job)
     several = {n: job.name for n, job in jobs if not isinstance(job.compute_ms, int | float)}
     yield from report_rows.compute(run.metrics, several)
+
+
+def _absence_rows(run: RunData) -> Iterator[list[str]]:
+    jobs = [
+        (job.name or "", run.experiment.absences(n)) for n, job in enumerate(run.experiment.job)
+    ]
+    yield from report_rows.absences(jobs, run.arrivals)
 
 
 def _timeline(run: RunData) -> Values:
