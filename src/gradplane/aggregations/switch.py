@@ -144,13 +144,13 @@ class _ReplayedReduces:
         self._lives = [0] * self._job.workers  # by worker: the round that its machine began with
         self._packets: deque[tuple[int, bytes]] = deque()
         self._held: defaultdict[tuple[Type, Place], list[tuple[int, bytes]]] = defaultdict(list)
-        self._summed: set[tuple[Type, Place]] = set()  # what the switch has given a result of
+        self._results: dict[tuple[Type, Place], bytes] = {}  # that the switch has given
         self._ticket = 0
 
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
         self._held.clear()
-        self._summed.clear()
+        self._results.clear()
         workers = [w for w in self._replayed.workers if isinstance(w.step, Reduce)]
         for worker in workers:
             step = worker.step
@@ -183,16 +183,22 @@ class _ReplayedReduces:
 
     def _send(self, number: int, payload: bytes) -> None:
         """Give the switch a packet if it is one of those that were summed, or comes after them;
-        hold it if not."""
+        hold it if not.
+
+        A worker that asks for a norm after its result has passed by gets it, as in the run, even if
+        the slot is in a later round here."""
         header, _ = aggregation.parse(payload)
         if header.type not in self._outcomes:
             return
         place = header.slot, header.round
         contained = self._outcomes[header.type][place].contains(number)
-        if contained or (header.type, place) in self._summed:
+        result = self._results.get((header.type, place))
+        if contained or result is not None:
             self._through_switch(number, payload)
         else:
             self._held[header.type, place].append((number, payload))
+        if result is not None:
+            self._take(number, self._outcomes[header.type][place], result)
 
     def _through_switch(self, number: int, payload: bytes) -> None:
         source, to = self._job.worker_addresses[number], self._job.aggregator
@@ -209,14 +215,17 @@ class _ReplayedReduces:
         outcome = self._outcomes[kind][place]
         if kind is Type.INDICES:
             self._compare(outcome, place, digest(aggregation.unpack_sums(body, header.sum_bits)))
-        if number in outcome.in_time:
-            worker = self._replayed.workers[number]
-            arrived = Payloads.of([payload])
-            received = self._machines[number].receive(*self._job.aggregator, arrived, 0)
-            self._perform(worker, received)
-        self._summed.add((kind, place))
+        self._results.setdefault((kind, place), payload)
+        self._take(number, outcome, payload)
         for late in self._held.pop((kind, place), ()):
             self._through_switch(*late)
+
+    def _take(self, number: int, outcome: Outcome, payload: bytes) -> None:
+        """Give a worker a result if it had it in time."""
+        if number in outcome.in_time:
+            arrived = Payloads.of([payload])
+            received = self._machines[number].receive(*self._job.aggregator, arrived, 0)
+            self._perform(self._replayed.workers[number], received)
 
     def _compare(self, outcome: Outcome, place: Place, found: str) -> None:
         if outcome.digest not in (None, found) and self._replayed.wrong_sum is None:
