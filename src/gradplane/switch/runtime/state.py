@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Counter, make_registers
+from gradplane.switch.runtime.arrays import Counter, Register, make_registers
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
@@ -110,6 +110,10 @@ class State:
             if now - max(entry.last_hit_ns, entry.idle_reported_ns) >= entry.idle_timeout_ns:
                 entry.idle_reported_ns = now
                 self.report(IdleNotice(name, entry))
+
+    def pipe_registers(self, name: str) -> list[Register]:
+        """Return a register's cells in each pipe; one item where all pipes share them."""
+        return [self.registers[name]]
 
     def _timed(self) -> Iterator[tuple[str, Entry]]:
         for name, table in self.tables.items():
