@@ -226,7 +226,7 @@ class ProgramSchema:
             self.table_name(groups), selector, "Selector", self._groups(name, profile.size),
             (KeyField(FieldId.SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID", "Exact", U32, True),),
             selector_fields(profile.max_group_size), depends_on=(number,),
-            attributes=("SelectorUpdateCb",), annotations=annotations_of(profile.preamble),
+            annotations=annotations_of(profile.preamble),
         )  # fmt: skip
         yield TableSchema(
             self.table_name(groups) + "_get_member",
@@ -251,9 +251,9 @@ class ProgramSchema:
     def _groups(self, selector: str, members: int) -> int:
         """Return how many groups a selector has: its constructor's last argument or its size."""
         first, *rest = self.instances[selector].args
-        if not isinstance(first, ir.ExternInstance) or not isinstance(rest[-1], ir.Const):
+        if not isinstance(first, ir.ExternInstance) or not isinstance(rest[-1], int):
             return members
-        return int(rest[-1].value)
+        return rest[-1]
 
     def _register(self, register: p4i.Register) -> TableSchema:
         instance = self.instances[register.preamble.name]

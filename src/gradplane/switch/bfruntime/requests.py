@@ -147,7 +147,8 @@ class Requests:
         table, name = self.table(message.table_id), message.WhichOneof("attribute")
         if name is None:
             raise table.invalid("the attribute is missing")
-        if ATTRIBUTES[name] not in table.schema.attributes:
+        for_selector = table.schema.kind == "Selector" and name == "selector_update_notify"
+        if ATTRIBUTES[name] not in table.schema.attributes and not for_selector:
             known = ", ".join(table.schema.attributes) or "none"
             raise table.refused(f"it has no attribute {ATTRIBUTES[name]}; attributes: {known}")
         return table, name

@@ -77,9 +77,7 @@ class BfRuntimeService:
             self._program = bind(pipeline, self._ports)
             self._watch = _Watch(down=pipeline.state.links.down)
             for selector in self._program.selectors:
-                if any(c.notifications.enable_selector_update_change_notifications
-                       for c in self._clients.values()):  # fmt: skip
-                    selector.changed = self._member_changed
+                selector.changed = self._member_changed
         return self._program
 
     def _for_client(self, number: int, name: str, device: int) -> BoundProgram:
@@ -267,9 +265,6 @@ class BfRuntimeService:
             self._clients[request.client_id] = Client(
                 request.client_id, stream, wanted, known is not None and known.bound
             )
-            if self._program is not None and wanted.enable_selector_update_change_notifications:
-                for selector in self._program.selectors:
-                    selector.changed = self._member_changed
         return [(stream, response)]
 
     def stream_closed(self, stream: object) -> None:

@@ -12,7 +12,6 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Flags,
     Scope,
     Undo,
-    nothing,
 )
 from gradplane.switch.bfruntime.tables.match_table import GROUP, MEMBER
 from gradplane.switch.ir.types import Bits
@@ -130,6 +129,7 @@ class SelectorTable(ControlTable):
         self._most: int = next(f.type.default for f in schema.data if f.name == MOST) or 0  # type: ignore[assignment]
         self._inactive: dict[int, list[tuple[int, bool]]] = {}  # all members of such a group
         self._limits: dict[int, int] = {}
+        self.notifies = False
         self.changed: MemberChange | None = None
 
     def members(self, group: int) -> list[tuple[int, bool]]:
@@ -219,12 +219,17 @@ class SelectorTable(ControlTable):
     def set_attribute(self, name: str, message: Any) -> Undo:
         if name != "selector_update_notify":
             return super().set_attribute(name, message)
-        return nothing  # the service keeps who is notified
+        old, self.notifies = self.notifies, message.selector_update_notify.enable
+
+        def undo() -> None:
+            self.notifies = old
+
+        return undo
 
     def attribute(self, name: str, message: Any) -> None:
         if name != "selector_update_notify":
             super().attribute(name, message)
-        message.selector_update_notify.enable = self.changed is not None
+        message.selector_update_notify.enable = self.notifies
 
     # -- parts ----------------------------------------------------------------------------------
 
@@ -269,7 +274,7 @@ class SelectorTable(ControlTable):
     def _report(
         self, number: int, former: list[tuple[int, bool]], members: list[tuple[int, bool]]
     ) -> None:
-        if self.changed is None:
+        if self.changed is None or not self.notifies:
             return
         before = {member for member, active in former if active}
         after = {member for member, active in members if active}

@@ -15,6 +15,7 @@ from gradplane.switch.bfruntime.tables.arrays import (
 )
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
+from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
 from gradplane.switch.bfruntime.tables.value_sets import ValueSetTable
 from gradplane.switch.p4runtime.catalog import ListedActions
@@ -67,6 +68,11 @@ class _Builder:
                 )
             else:
                 yield RegisterTable(self.known[number], instance, pipes)
+        facts = self.program.facts
+        for number in range(len(facts.pipelines) if facts is not None else 0):
+            assert facts is not None
+            table = self.known[table_id(TableId.PORT_METADATA, number)]
+            yield PortMetadataTable(table, facts, number, state)
         for number, value_set in catalog.value_sets.items():
             yield ValueSetTable(self.known[number], state.value_sets[value_set.name])
 

@@ -82,6 +82,10 @@ class Engine:
             if self.state.multicast.get(number) != replicas:
                 self.state.multicast[number] = replicas
                 self.state.nodes.group_changed(number)
+        self.state.global_rid = self.device.get("global_rid") or None
+        self.state.pruned.fill(0)
+        for number, values in self.entries("$pre.prune").items():
+            self.state.pruned[number, values.get("$DEV_PORT", [])] = 1
 
 
 def _exclusions(values: dict[str, Any], prefix: str) -> list[int | None]:
