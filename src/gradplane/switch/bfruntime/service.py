@@ -48,9 +48,10 @@ Delivery = tuple[object, Any]
 
 @dataclass(slots=True)
 class _Watch:
-    """What was last reported: the entries that are idle, by table and handle; the ports down."""
+    """What was last reported: the idle entries by table and handle, with the time of their last
+    hit; the ports that are down."""
 
-    idle: dict[tuple[str, int], Entry] = field(default_factory=dict)
+    idle: dict[tuple[str, int], tuple[Entry, int]] = field(default_factory=dict)
     down: frozenset[int] = frozenset()
 
 
@@ -336,15 +337,16 @@ class BfRuntimeService:
         place = (notice.table, notice.entry.handle)
         if table is None or not table.idle.enabled or table.idle.mode != NOTIFY:
             return []
-        if self._watch.idle.get(place) is notice.entry:
-            return []  # reported already
-        self._watch.idle[place] = notice.entry
-        return self._aged(program, notice.table, notice.entry, 1)
+        out = self._active_again(program)
+        if place in self._watch.idle and self._watch.idle[place][0] is notice.entry:
+            return out  # reported already
+        self._watch.idle[place] = notice.entry, notice.entry.last_hit_ns
+        return out + self._aged(program, notice.table, notice.entry, 1)
 
     def _active_again(self, program: BoundProgram) -> list[Delivery]:
         out: list[Delivery] = []
-        for (name, handle), entry in list(self._watch.idle.items()):
-            if entry.last_hit_ns > entry.idle_reported_ns:
+        for (name, handle), (entry, last_hit) in list(self._watch.idle.items()):
+            if entry.last_hit_ns != last_hit:
                 del self._watch.idle[name, handle]
                 out += self._aged(program, name, entry, 0)
         return out
