@@ -137,6 +137,13 @@ def p4info(program: ir.Program, switch: str = "") -> str:
     return p4info_text(backends.p4info_for(switch, info, program) if switch else info)
 
 
+def bfrt_info(program: ir.Program) -> str:
+    """Return bf-rt.json of a program that `check` has accepted."""
+    from gradplane.switch.bfruntime.program_schema import bfrt_json
+
+    return bfrt_json(program)
+
+
 def config(program: Path, folders: Sequence[Path], macros: Sequence[str]) -> str:
     """Return a program as one JSON text to push. Raises CompileError, with every error found."""
     check(compiled(program, folders, macros))
