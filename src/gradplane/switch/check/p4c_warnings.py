@@ -191,10 +191,11 @@ def _extern_arguments(nodes: Sequence[ast.Node]) -> Iterator[Found]:
         for at, arg in enumerate(info.args):
             if applied is None or not isinstance(arg, ast.Name):
                 continue
-            if isinstance(arg.type, ExternType) and arg.type.name not in _PACKETS:
-                if first.setdefault((applied, at), arg.decl) is not arg.decl:
-                    text = f"p4c applies {applied.name} with the same {arg.type.name} everywhere"
-                    yield arg, text, "instantiate it once for each"
+            if not isinstance(arg.type, ExternType) or arg.type.name in _PACKETS:
+                continue
+            if first.setdefault((applied, at), arg.decl) is not arg.decl:
+                text = f"p4c applies {applied.name} with the same {arg.type.name} everywhere"
+                yield arg, text, "instantiate it once for each"
 
 
 def _structs_chosen(nodes: Sequence[ast.Node]) -> Iterator[Found]:
