@@ -55,8 +55,9 @@ def _choice(e: ast.Ternary) -> Iterator[Found]:
         yield e.other, text, "put the last part in parentheses"
     if e.cond.const is None and all(isinstance(b.type, Integer) for b in branches):
         yield e, "p4c needs a width for a branch of this ?:", "write it with a width: 8w1"
-    literals = all(isinstance(b, ast.ListExpr | ast.StructExpr) for b in branches)
-    if literals and (type(e.then) is not type(e.other) or any(map(_has_dots, branches))):
+    if all(isinstance(b, ast.ListExpr | ast.StructExpr) for b in branches) and (
+        type(e.then) is not type(e.other) or any(map(_has_dots, branches))
+    ):
         text = "p4c cannot choose between lists of different forms"
         yield e, text, "write the type before them: (S) {...}"
 

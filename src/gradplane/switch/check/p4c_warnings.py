@@ -191,9 +191,10 @@ def _extern_arguments(nodes: Sequence[ast.Node]) -> Iterator[Found]:
         for at, arg in enumerate(info.args):
             if applied is None or not isinstance(arg, ast.Name):
                 continue
-            t = arg.type.name if isinstance(arg.type, ExternType) else _PACKETS[0]
-            if t not in _PACKETS and first.setdefault((applied, at), arg.decl) is not arg.decl:
-                text = f"p4c applies {applied.name} with the same {t} everywhere"
+            if not isinstance(arg.type, ExternType) or arg.type.name in _PACKETS:
+                continue
+            if first.setdefault((applied, at), arg.decl) is not arg.decl:
+                text = f"p4c applies {applied.name} with the same {arg.type.name} everywhere"
                 yield arg, text, "instantiate it once for each"
 
 

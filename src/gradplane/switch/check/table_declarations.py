@@ -280,6 +280,7 @@ class TableChecker:
             return  # the control plane may delete the earlier entry
         ordered = any(k.match_kind not in ("exact", "lpm") for k in decl.key)
         earlier, same = Earlier(), dict[tuple[Known, ...] | int, int]()
+        at: int | None
         for i, entry in enumerate(decl.entries):
             at: int | None
             if entry.plain and not ordered:

@@ -628,7 +628,8 @@ class ExternInstance:
     "register", "direct_register", "counter", "direct_counter", "meter", "direct_meter",
     "action_profile", "action_selector", or another name for an instance without state there; ""
     for user-defined externs. `declared_type_args` are the type arguments with enums, errors and
-    `type` declarations kept, for P4Info.
+    `type` declarations kept, for P4Info. `cell`: the struct that a cell of a register holds, whose
+    type argument is the number that its fields make.
     """
 
     type: str  # as the program names it: "register", "Register", ...
@@ -641,6 +642,7 @@ class ExternInstance:
     user_extern: UserExtern | None = None  # of a type that the architecture does not have
     kind: str = ""
     roles: tuple[str, ...] = ()  # of the first arguments, as the architecture has them
+    cell: Type | None = None
 
     def number(self, role: str, default: int | None = None) -> int:
         """Return the constructor argument of a role, or the default where the program gives none.
@@ -687,7 +689,7 @@ class Package:
     """The package `main`: its constructor arguments by parameter name.
 
     In a program without main, all blocks that no other block uses, by name; the type is "".
-    `declared_annotations`: those of the package's declaration.
+    `declared_annotations`: those of the package's declaration. `name`: of the instance.
     """
 
     type: str  # "V1Switch", "PSA_Switch", ...
@@ -695,6 +697,7 @@ class Package:
     annotations: Annotations = ()
     span: Span = NOWHERE
     declared_annotations: Annotations = ()
+    name: str = "main"
 
     @property
     def package_type(self) -> PackageType:
