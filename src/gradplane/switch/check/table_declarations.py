@@ -282,7 +282,6 @@ class TableChecker:
         earlier, same = Earlier(), dict[tuple[Known, ...] | int, int]()
         at: int | None
         for i, entry in enumerate(decl.entries):
-            at: int | None
             if entry.plain and not ordered:
                 at = same.setdefault(entry.keyset.const, i)
             else:
