@@ -21,6 +21,7 @@ BELOW = {
     "frontends": {"ir"},
     "ports": {"runtime", "jit"},
     "p4runtime": {"ir", "runtime", "syntax", "arch"},
+    "bfruntime": {"ir", "runtime", "arch", "p4runtime"},
     "commands": {"ir", "runtime", "control_handles"},
     "stf": {"ir", "runtime", "switch", "control_handles", "commands"},
 }

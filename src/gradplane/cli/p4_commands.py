@@ -64,14 +64,21 @@ def info(
     include: Includes = [],  # noqa: B006
     define: Defines = [],  # noqa: B006
     summary: Annotated[bool, typer.Option("--summary", help="As tables")] = False,
+    form: Annotated[
+        str, typer.Option("--format", metavar="p4info|bfrt", help="P4Info, or bf-rt.json")
+    ] = "p4info",
 ) -> None:
-    """Print a program's P4Info, or a summary of what a controller finds in it."""
+    """Print a program's P4Info or bf-rt.json, or a summary of what a controller finds in it."""
     from gradplane.cli import output_tables
     from gradplane.experiment import p4_programs as programs
 
+    if form not in ("p4info", "bfrt"):
+        raise typer.BadParameter(f'"{form}": use p4info or bfrt', param_hint="--format")
     compiled = programs.compiled(program, include, define)
     programs.check(compiled)
-    if summary:
+    if form == "bfrt":
+        print(programs.bfrt_info(compiled.program), end="")
+    elif summary:
         make_console().print(output_tables.program(compiled.program))
     else:
         print(programs.p4info(compiled.program), end="")

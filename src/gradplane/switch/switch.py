@@ -111,7 +111,11 @@ class Switch:
         by_port = self.architecture.drops_by_port
         if by_port and (not 0 <= drop_port <= most or drop_port == self.cpu_port):
             raise SwitchError(f"drop port {drop_port}: expected 0 to {most} and not the CPU port")
-        self.state = State(program, seed, clock, drop_port, links)
+        chip = self.architecture.implementation.device(program)
+        pipes, metadata = 1, (0, 0)
+        if chip is not None:
+            pipes, metadata = chip.pipes, (chip.ports, chip.port_metadata_bytes)
+        self.state = State(program, seed, clock, drop_port, links, pipes, metadata)
         self.state.cpu_port = self.cpu_port
         self.state.clone_sessions.update(self.architecture.clone_sessions)
         if isinstance(externs, str | Path):

@@ -12,6 +12,7 @@ from gradplane.switch.runtime.replicas import GROUPS, CloneSession
 from gradplane.switch.source import CompileError, Diagnostic, source_lines
 
 if TYPE_CHECKING:
+    from gradplane.switch.arch.device_facts import DeviceFacts
     from gradplane.switch.arch.extern_table import Externs
     from gradplane.switch.arch.externs.direct_resources import DirectResources
     from gradplane.switch.arch.model import Model
@@ -40,7 +41,8 @@ class Implementation:
     traffic: the same as machine code. prepare: what is settled about a program when it is loaded,
     in this order. rules: what is refused then, besides externs that are missing or misplaced.
     sees_queues: whether a program's metadata give away how long packets wait for egress. replaced:
-    externs without implementations, since preparation replaces their calls.
+    externs without implementations, since preparation replaces their calls. device: returns what a
+    control protocol can configure in the chip; None where the architecture is not a chip's.
     """
 
     externs: Externs
@@ -52,6 +54,7 @@ class Implementation:
     rules: Sequence[Rule] = ()
     sees_queues: Callable[[ir.Program], bool] = lambda program: False
     replaced: Iterable[tuple[str, str]] = ()
+    device: Callable[[ir.Program], DeviceFacts | None] = lambda program: None
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from gradplane.switch.daemon.bmv2_log import Bmv2Log
 from gradplane.switch.daemon.command_service import CommandService
@@ -33,6 +33,9 @@ from gradplane.switch.source import CompileError
 from gradplane.switch.switch import DEFAULT_ENGINE, Switch
 from gradplane.switch.syntax.preprocess import preprocess
 from gradplane.switch.user_externs_file import load_externs
+
+if TYPE_CHECKING:
+    from gradplane.switch.bfruntime.server import BfRuntimeServer
 
 log = logging.getLogger(__name__)
 
@@ -110,10 +113,13 @@ def serve(options: SwitchOptions) -> None:
                 options.tls,
             )
         )
+        bfrt = _bfruntime(options, device, ports)
+        if bfrt is not None:
+            stack.enter_context(bfrt)
         stack.enter_context(_stopped_by_signals(loop))
         stack.enter_context(_short_turns())
         stack.enter_context(short_collections())
-        print(json.dumps(_ready(options, server)), flush=True)
+        print(json.dumps(_ready(options, server, bfrt)), flush=True)
         loop.run()
 
 
@@ -225,10 +231,22 @@ def _short_turns() -> Iterator[None]:
         sys.setswitchinterval(former)
 
 
-def _ready(options: SwitchOptions, server: P4RuntimeServer) -> dict[str, object]:
+def _bfruntime(options: SwitchOptions, device: Device, ports: LivePorts) -> BfRuntimeServer | None:
+    """Return the BFRuntime server if there is to be one; its modules are not loaded otherwise."""
+    if options.bfrt_address is None:
+        return None
+    from gradplane.switch.bfruntime.server import BfRuntimeServer
+
+    return BfRuntimeServer(device, options.bfrt_address, ports, options.tls)
+
+
+def _ready(
+    options: SwitchOptions, server: P4RuntimeServer, bfrt: BfRuntimeServer | None
+) -> dict[str, object]:
     return {
         "ready": True,
         "grpc": server.address,
+        **({} if bfrt is None else {"bfrt": bfrt.address}),
         "device_id": options.device_id,
         "program": str(options.program) if options.program else None,
         "ports": {str(number): name for number, name in options.interfaces},

@@ -17,6 +17,7 @@ from typing import NoReturn
 from gradplane.switch.p4runtime.server import DEFAULT_ADDRESS, ServerTls
 from gradplane.switch.runtime.egress_queues import MOST_PACKETS, PRIORITIES
 
+BFRT_ADDRESS = "127.0.0.1:50052"  # of the server in the driver of Tofino
 PORTS = 512  # of simple_switch
 DROP_PORT = 511
 
@@ -56,7 +57,8 @@ class SwitchOptions:
     the start. restore_state: state that serialize_state of `gradplane cli` saved, to start with.
     priority_queues: the queues of each port; None: one, and a packet's priority has no effect.
     queue_rate: packets a second that leave each queue, None for no limit; queue_depth: packets that
-    wait in one, None for the default. thrift_port: a second port for `gradplane cli`, on loopback
+    wait in one, None for the default. bfrt_address: of the BFRuntime server, None for none.
+    thrift_port: a second port for `gradplane cli`, on loopback
     and without TLS. notes: a line for each ignored option, and on unprotected connections.
     """
 
@@ -83,6 +85,7 @@ class SwitchOptions:
     queue_rate: int | None = None
     queue_depth: int | None = None
     grpc_address: str = DEFAULT_ADDRESS
+    bfrt_address: str | None = None
     tls: ServerTls | None = None
     notes: tuple[str, ...] = ()
 
@@ -115,11 +118,13 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
     interfaces = tuple(_interface(text) for text in parsed.interface)
     check_ports(interfaces, parsed.cpu_port, parsed.drop_port)
     tls = _tls(parsed)
-    if tls is None and not _is_loopback(parsed.grpc_server_addr):
-        notes.append(
-            f"--grpc-server-addr {parsed.grpc_server_addr}: other machines may control the switch,"
-            " and connections are not encrypted; see --grpc-server-ssl"
-        )
+    addresses = (("--grpc-server-addr", parsed.grpc_server_addr), ("--bfrt-addr", parsed.bfrt_addr))
+    for option, address in addresses:
+        if tls is None and address is not None and not _is_loopback(address):
+            notes.append(
+                f"{option} {address}: other machines may control the switch, and connections are"
+                " not encrypted; see --grpc-server-ssl"
+            )
     return SwitchOptions(
         program=program,
         externs=parsed.externs,
@@ -144,6 +149,7 @@ def parse_options(arguments: Sequence[str]) -> SwitchOptions:
         queue_rate=parsed.queue_rate,
         queue_depth=parsed.queue_depth,
         grpc_address=parsed.grpc_server_addr,
+        bfrt_address=parsed.bfrt_addr,
         tls=tls,
         notes=tuple(notes),
     )
@@ -192,6 +198,8 @@ def _parser() -> argparse.ArgumentParser:
         help="packets that wait in each queue at most (set_queue_depth)")  # fmt: skip
     add("--thrift-port", type=int, metavar="PORT",
         help="a second port for gradplane cli; no Thrift")  # fmt: skip
+    add("--bfrt-addr", nargs="?", const=BFRT_ADDRESS, metavar="HOST:PORT",
+        help=f"serve BFRuntime, at {BFRT_ADDRESS} or this address")  # fmt: skip
     add("--no-p4", action="store_true", help="start without a program")
     add("--device-id", type=int, default=0, metavar="N", help="the P4Runtime device id")
     target = parser.add_argument_group("target options (after --)")

@@ -495,6 +495,9 @@ class ActionCall:
     index: int
     args: list[int | bool]
 
+    def __reduce__(self) -> tuple[object, ...]:  # large tables have many: faster than by default
+        return ActionCall, (self.index, self.args)
+
 
 @dataclass(slots=True, eq=False)
 class Key:
@@ -515,6 +518,28 @@ class Entry:
     const: bool = True
     annotations: Annotations = ()
     span: Span = NOWHERE
+
+    def __reduce__(self) -> tuple[object, ...]:  # as for ActionCall; constants by type and value
+        match self:
+            case Entry(matches=[MatchValue(value=Const(type=t, value=value))], priority=None):
+                data = (t, value, self.action.index, self.action.args)
+                return _single_entry, (*data, self.const, self.annotations, self.span)
+        values = (self.matches, self.action, self.priority, self.const)
+        return Entry, (*values, self.annotations, self.span)
+
+
+def _single_entry(
+    key_type: Type,
+    key: int | bool | str,
+    action: int,
+    args: list[int | bool],
+    const: bool,
+    annotations: Annotations,
+    span: Span,
+) -> Entry:
+    """Make an entry with one constant key."""
+    match: Match = MatchValue(Const(key_type, key))
+    return Entry([match], ActionCall(action, args), None, const, annotations, span)
 
 
 @dataclass(slots=True, eq=False)
@@ -603,7 +628,8 @@ class ExternInstance:
     "register", "direct_register", "counter", "direct_counter", "meter", "direct_meter",
     "action_profile", "action_selector", or another name for an instance without state there; ""
     for user-defined externs. `declared_type_args` are the type arguments with enums, errors and
-    `type` declarations kept, for P4Info.
+    `type` declarations kept, for P4Info. `cell`: the struct that a cell of a register holds, whose
+    type argument is the number that its fields make.
     """
 
     type: str  # as the program names it: "register", "Register", ...
@@ -616,6 +642,7 @@ class ExternInstance:
     user_extern: UserExtern | None = None  # of a type that the architecture does not have
     kind: str = ""
     roles: tuple[str, ...] = ()  # of the first arguments, as the architecture has them
+    cell: Type | None = None
 
     def number(self, role: str, default: int | None = None) -> int:
         """Return the constructor argument of a role, or the default where the program gives none.
@@ -662,7 +689,7 @@ class Package:
     """The package `main`: its constructor arguments by parameter name.
 
     In a program without main, all blocks that no other block uses, by name; the type is "".
-    `declared_annotations`: those of the package's declaration.
+    `declared_annotations`: those of the package's declaration. `name`: of the instance.
     """
 
     type: str  # "V1Switch", "PSA_Switch", ...
@@ -670,6 +697,7 @@ class Package:
     annotations: Annotations = ()
     span: Span = NOWHERE
     declared_annotations: Annotations = ()
+    name: str = "main"
 
     @property
     def package_type(self) -> PackageType:

@@ -18,6 +18,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.jit.entry_points import NODE, NODE_META, WAITING, Pipeline
 from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import (
+    ALL_REGISTERS,
     REGISTERS,
     Builders,
     Externs,
@@ -180,6 +181,7 @@ class Engine:
         self._set("now", now)
         self._set("nanoseconds", now - state.start)
         self._set("microseconds", (now - state.start) // 1000)
+        self._set("global rid", -1 if state.global_rid is None else state.global_rid)
         self._set("logging", int(log.isEnabledFor(logging.INFO)))
         queues = state.links.queues
         self._set("queues engaged", queues.engaged)
@@ -327,6 +329,9 @@ class Engine:
         state = self.state
         self._set("cpu port", -1 if state.cpu_port is None else state.cpu_port)
         self._point(REGISTERS, state.register_memory)
+        self._point(ALL_REGISTERS, state.register_memory)
+        self._point("port metadata", state.port_metadata)
+        self._point("pruned", state.pruned)
         for counter in state.counters.values():
             self._point(counter_word(counter.name, "packets"), counter.packets)
             self._point(counter_word(counter.name, "bytes"), counter.bytes)

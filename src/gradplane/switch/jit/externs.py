@@ -58,7 +58,8 @@ class Externs:
         self.profiles = profiles
         self.builders = builders
         self.tables = Tables(unit, program, self._selection, observe)
-        self.register_places, _ = register_places(program.externs)
+        self.register_places, self.register_bytes = register_places(program.externs)
+        self.pipes_have_registers = False  # REGISTERS then changes with the pipe that runs a packet
         self.crcs = {call: name for call, (name, _) in custom_crcs(program).items()}
         self.sites: list[Site] = [Site("none", "")]
         self.user_extern_calls: list[Buffer] = []
@@ -152,6 +153,7 @@ class NativeCall:
         return self.f.binary("lshr", "i64", self.code.context.get(self.f, "%c", "bits"), 3)
 
 
+ALL_REGISTERS = "registers of all pipes"  # the state word with the address of the first pipe's
 REGISTERS = "registers"  # the state word with the address of their memory
 
 

@@ -16,7 +16,8 @@ from gradplane.switch.runtime.valuesets import ParserValueSet
 
 class GroupMirror:
     """Multicast groups and clone sessions: rows of (first replica, count) and of (first replica,
-    count, truncate, class of service + 1 or 0 if there is no such session)."""
+    count, truncate, class of service + 1 or 0 if there is no such session). The groups' replicas
+    come first; an array of their own has their exclusion ids."""
 
     def __init__(self, state: State, groups: int, sessions: int, set_word: SetWord) -> None:
         self.state = state
@@ -27,6 +28,7 @@ class GroupMirror:
         for name, array in (("groups", self._groups), ("sessions", self._sessions)):
             set_word(name, int(array.__array_interface__["data"][0]))
         self._replicas = Memory("replicas", set_word)
+        self._exclusions = Memory("exclusions", set_word)
         self._used: tuple[list[int], list[int]] = ([], [])
 
     def refresh(self) -> None:
@@ -37,6 +39,7 @@ class GroupMirror:
             return
         self._seen = changes
         replicas: list[int] = []
+        exclusions: list[int] = []
         # Row by row: filling all would touch megabytes that hardly any program needs.
         for array, ids in ((self._groups, self._used[0]), (self._sessions, self._used[1])):
             array[ids] = 0
@@ -44,7 +47,9 @@ class GroupMirror:
         for id, members in state.multicast.items():
             _check("multicast group", id, len(self._groups))
             self._groups[id] = len(replicas) // 2, len(members)
-            replicas += [n for r in live(members) for n in (r.port, r.instance)]
+            chosen = live(members)
+            replicas += [n for r in chosen for n in (r.port, r.instance)]
+            exclusions += [-1 if r.exclusion is None else r.exclusion for r in chosen]
         for id, session in state.clone_sessions.items():
             _check("clone session", id, len(self._sessions))
             count = len(session.replicas)
@@ -54,6 +59,9 @@ class GroupMirror:
         whole = np.array(replicas, dtype=np.int64).tobytes()
         self._replicas.grow(len(whole))
         self._replicas.write(0, whole)
+        whole = np.array(exclusions, dtype=np.int64).tobytes()
+        self._exclusions.grow(len(whole))
+        self._exclusions.write(0, whole)
 
 
 def _check(what: str, id: int, there: int) -> None:

@@ -224,6 +224,7 @@ class Instances:
             instance.kind, instance.roles = kind.kind, kind.roles_of([p.name for p in params])
         if instance.kind in REGISTERS and (cell := packed_type(type_args[0])) != type_args[0]:
             instance.args = [packed_constant(type_args[0], a) for a in args]
+            instance.cell = type_args[0]
             instance.type_args[0] = instance.declared_type_args[0] = cell
         if kind is None:
             instance.user_extern = ir.UserExtern(

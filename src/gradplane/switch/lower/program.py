@@ -102,7 +102,7 @@ class Lowering(Instances):
             if a is not None
         }
         declared = self.checker.annotations(info.decl.annotations)
-        return ir.Package(info.name, args, annotations, declared_annotations=declared)
+        return ir.Package(info.name, args, annotations, declared_annotations=declared, name=name)
 
     @cached_property
     def _package_counts(self) -> Counter[ast.Decl]:

@@ -207,7 +207,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
     def _listen_on(self, address: str, tls: ServerTls | None = None) -> int:
         credentials = None if tls is None else tls.credentials()
         try:
-            _check_free(address)
+            check_free(address)
             port: int
             if credentials is None:
                 port = self._server.add_insecure_port(address)
@@ -276,7 +276,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             log.exception("a message of the switch could not be passed on: %s", message)
 
 
-def _check_free(address: str) -> None:
+def check_free(address: str) -> None:
     """Raise OSError where nothing can listen; grpc would print a message of its own as well."""
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdecimal():

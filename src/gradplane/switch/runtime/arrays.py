@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, MutableSequence, Sequence
-from typing import cast, overload
+from dataclasses import dataclass
+from typing import Any, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +24,9 @@ class Register:
     `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; where W > 64 a
     sequence of ints, kept in `memory` as little-endian 64-bit words. Packets that read beyond the
     end get 0; those that write there change nothing (simple_switch leaves the target of such a read
-    unchanged, which v1model calls unspecified). `block`: the zeroed memory for the cells.
+    unchanged, which v1model calls unspecified). `block`: the zeroed memory for the cells. `copies`:
+    the register in each pipe, where a chip's pipes have cells of their own: a write sets them all,
+    and a read gives the first one's.
     """
 
     def __init__(
@@ -33,8 +36,10 @@ class Register:
         type: Type,
         initial: int = 0,
         block: npt.NDArray[np.uint8] | None = None,
+        copies: Sequence[Register] = (),
     ) -> None:
         self.name = name
+        self.copies = copies
         self.size = size
         self.initial = initial
         self.type = type if isinstance(type, Bits) else Bits(1)
@@ -63,12 +68,16 @@ class Register:
             what = f"value {value} does not fit {self.type}"
             raise TableError("INVALID_ARGUMENT", f"register {self.name}: {what}")
         self.cells[index] = value
+        for copy in self.copies:
+            copy.cells[index] = value
 
     def clear(self) -> None:
         """Set all cells to their initial value, in place."""
         self.memory.fill(0)
         for i in range(self.size if self.initial else 0):
             self.cells[i] = self.initial
+        for copy in self.copies:
+            copy.clear()
 
     def _check(self, index: int) -> None:
         _check_index("register", self.name, index, self.size)
@@ -197,14 +206,70 @@ def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, i
     return places, end
 
 
-def make_registers(
-    instances: Iterable[ir.ExternInstance],
-) -> tuple[npt.NDArray[np.uint8], dict[str, Register]]:
-    """Make the block, and the registers by name."""
+@dataclass(slots=True)
+class CurrentPipe:
+    """The pipe that runs a packet, by which the interpreter finds a register's cells."""
+
+    number: int = 0
+
+
+class PipeCells(MutableSequence[int]):
+    """The cells of a register in the pipe that runs a packet."""
+
+    def __init__(self, pipes: Sequence[Register], current: CurrentPipe) -> None:
+        self._pipes = [register.cells for register in pipes]
+        self._current = current
+
+    def __len__(self) -> int:
+        return len(self._pipes[0])
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._pipes[self._current.number][index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._pipes[self._current.number][index] = value
+
+    def __delitem__(self, index: Any) -> None:
+        raise TypeError("a register's cells stay")
+
+    def insert(self, index: int, value: int) -> None:
+        raise TypeError("a register's cells stay")
+
+
+@dataclass(slots=True)
+class Registers:
+    """All registers of a program: `by_name` for the control plane, `pipes` those of each pipe.
+
+    memory: a block for each pipe, one after the other. cells: the cells that the interpreter reads
+    and writes.
+    """
+
+    memory: npt.NDArray[np.uint8]
+    by_name: dict[str, Register]
+    pipes: list[dict[str, Register]]
+    cells: dict[str, MutableSequence[int]]
+    current: CurrentPipe
+
+
+def make_registers(instances: Iterable[ir.ExternInstance], pipes: int = 1) -> Registers:
+    """Make the registers of a program; with several pipes, each has cells of its own."""
     known = {i.name: i for i in instances if i.kind == "register"}
     places, size = register_places(known.values())
-    memory = block(size + LINE)
-    return memory, {name: _register(i, memory[places[name] :]) for name, i in known.items()}
+    memory, current = block(size * pipes + LINE), CurrentPipe()
+
+    def of_pipe(pipe: int) -> dict[str, Register]:
+        return {n: _register(i, memory[size * pipe + places[n] :]) for n, i in known.items()}
+
+    own = [of_pipe(pipe) for pipe in range(pipes)]
+    if pipes == 1:
+        cells = {name: register.cells for name, register in own[0].items()}
+        return Registers(memory, own[0], own, cells, current)
+    whole, found = {}, {}
+    for name, instance in known.items():
+        copies = [registers[name] for registers in own]
+        whole[name] = _register(instance, memory[places[name] :], copies)
+        found[name] = PipeCells(copies, current)
+    return Registers(memory, whole, own, {**found}, current)
 
 
 def direct_cell(instance: ir.ExternInstance) -> Register:
@@ -212,6 +277,8 @@ def direct_cell(instance: ir.ExternInstance) -> Register:
     return Register(instance.name, 1, instance.type_args[0], instance.number("initial", 0))
 
 
-def _register(instance: ir.ExternInstance, memory: npt.NDArray[np.uint8]) -> Register:
+def _register(
+    instance: ir.ExternInstance, memory: npt.NDArray[np.uint8], copies: Sequence[Register] = ()
+) -> Register:
     size, initial = instance.number("size", 1), instance.number("initial", 0)
-    return Register(instance.name, size, instance.type_args[0], initial, memory)
+    return Register(instance.name, size, instance.type_args[0], initial, memory, copies)

@@ -12,12 +12,14 @@ class Replica:
     """A replica of a multicast or cloned packet; `instance` becomes its egress_rid.
 
     `backups`: the replicas that take its place while its port is down, best first; they have none
-    themselves.
+    themselves. `exclusion`: the id of packets that leave it out (TNA's level 1 exclusion id), None
+    for none.
     """
 
     port: int
     instance: int = 0
     backups: tuple[Replica, ...] = ()
+    exclusion: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

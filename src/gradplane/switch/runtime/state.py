@@ -7,8 +7,10 @@ from collections import Counter as Tally
 from collections import deque
 from collections.abc import Callable, Iterator
 
+import numpy as np
+
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.runtime.arrays import Counter, make_registers
+from gradplane.switch.runtime.arrays import Counter, Register, make_registers
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
@@ -24,6 +26,7 @@ from gradplane.switch.runtime.valuesets import ParserValueSet
 
 Clock = Callable[[], int]
 
+EXCLUSIONS = 512  # level 2 exclusion ids
 DROP_PORT = 511  # simple_switch's own choice
 MESSAGES_KEPT = 100_000  # the oldest are lost beyond it, so that unread ones do not fill memory
 
@@ -32,7 +35,10 @@ class State:
     """Tables, externs, groups and messages of one switch.
 
     clock: returns nanoseconds. drop_port: where v1model's mark_to_drop sends packets. links: which
-    ports are down. `cpu_port`: the switch's, for architectures that copy packets to it."""
+    ports are down. `cpu_port`: the switch's, for architectures that copy packets to it. pipes: of a
+    chip, each of which has cells of its own in registers. port_metadata: how many ports have
+    metadata, and how many bytes, which `port_metadata` then holds. `pruned`: the ports that a level
+    2 exclusion id leaves out. `global_rid`: the replication id that stands for all in exclusion."""
 
     def __init__(
         self,
@@ -41,6 +47,8 @@ class State:
         clock: Clock = time.monotonic_ns,
         drop_port: int = DROP_PORT,
         links: Links | None = None,
+        pipes: int = 1,
+        port_metadata: tuple[int, int] = (0, 0),
     ) -> None:
         self.program = program
         self.clock = clock
@@ -52,7 +60,13 @@ class State:
         by_kind: dict[str, list[ir.ExternInstance]] = {}
         for instance in program.externs:
             by_kind.setdefault(instance.kind, []).append(instance)
-        self.register_memory, self.registers = make_registers(by_kind.get("register", []))
+        made = make_registers(by_kind.get("register", []), pipes)
+        self.register_memory, self.registers = made.memory, made.by_name
+        self.register_cells, self.current_pipe = made.cells, made.current
+        self._pipe_registers = made.pipes
+        self.port_metadata = np.zeros(port_metadata, dtype=np.uint8)
+        self.pruned = np.zeros((EXCLUSIONS, port_metadata[0]), dtype=np.uint8)
+        self.global_rid: int | None = None
         self.counters = {i.name: _counter(i) for i in by_kind.get("counter", [])}
         self.meters = {i.name: _meter(i) for i in by_kind.get("meter", [])}
         profiles = by_kind.get("action_profile", []) + by_kind.get("action_selector", [])
@@ -92,6 +106,9 @@ class State:
         for value_set in self.value_sets.values():
             value_set.replace([])
         self.nodes.clear()
+        self.port_metadata.fill(0)
+        self.pruned.fill(0)
+        self.global_rid = None
         for crc in self.crcs.values():
             crc.set(STANDARD[crc.width])
 
@@ -110,6 +127,10 @@ class State:
             if now - max(entry.last_hit_ns, entry.idle_reported_ns) >= entry.idle_timeout_ns:
                 entry.idle_reported_ns = now
                 self.report(IdleNotice(name, entry))
+
+    def pipe_registers(self, name: str) -> list[Register]:
+        """Return a register in each pipe; one item where the architecture has no pipes."""
+        return [registers[name] for registers in self._pipe_registers]
 
     def _timed(self) -> Iterator[tuple[str, Entry]]:
         for name, table in self.tables.items():

@@ -11,7 +11,7 @@ from gradplane.hosts.config import HostConfig
 from gradplane.topologies.mininet.child_process import Process, Start
 from gradplane.topologies.network import OnRecord, Record
 
-START_TIME = 120.0
+START_TIME = 300.0
 """Seconds in which the program must load."""
 
 

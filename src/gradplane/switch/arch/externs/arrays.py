@@ -53,8 +53,9 @@ def register_read(index: int, result: int | None = None) -> Extern:
 
 
 def _read(call: Call, index: int, result: int | None) -> Run:
-    register = call.state.registers[call.instance.name]
-    cells, size, at, store = register.cells, register.size, call.arg(index), call.out(result)
+    name = call.instance.name
+    cells, size = call.state.register_cells[name], call.state.registers[name].size
+    at, store = call.arg(index), call.out(result)
 
     def run(env: Env) -> None:
         number = at(env)
@@ -79,7 +80,8 @@ def _cell(call: NativeCall, inside: Operand, index: Operand) -> Operand:
     f, name = call.f, call.instance.name
     bits = container(scalar_width(call.instance.type_args[0]))
     safe = f.select(inside, "i64", index, call.instance.number("size", 1))
-    start = f.add(f.word(REGISTERS), f.binary("mul", "i64", safe, bits // 8))
+    memory = f.word(REGISTERS, fixed=not call.externs.pipes_have_registers)
+    start = f.add(memory, f.binary("mul", "i64", safe, bits // 8))
     return f.add(start, call.externs.register_places[name])
 
 
@@ -89,8 +91,9 @@ def _region(call: NativeCall) -> str:
 
 
 def _write(call: Call) -> Run:
-    register = call.state.registers[call.instance.name]
-    cells, size, index, value = register.cells, register.size, call.arg(0), call.arg(1)
+    name = call.instance.name
+    cells, size = call.state.register_cells[name], call.state.registers[name].size
+    index, value = call.arg(0), call.arg(1)
 
     def run(env: Env) -> None:
         at = index(env)

@@ -13,14 +13,16 @@ from gradplane.switch.ir.nodes import REGISTER_ACTION, InstanceKind
 def _load() -> Implementation:
     from gradplane.switch.arch.externs.direct_resources import ON_CALL
     from gradplane.switch.arch.tna.desugaring import REPLACED
+    from gradplane.switch.arch.tna.device import device
     from gradplane.switch.arch.tna.externs import EXTERNS
     from gradplane.switch.arch.tna.loading import PLACES, PREPARE, RULES
     from gradplane.switch.arch.tna.native_pipeline import TnaTraffic
     from gradplane.switch.arch.tna.pipeline import TnaModel
 
     return Implementation(
-        EXTERNS, ON_CALL, PLACES, TnaModel, TnaTraffic, PREPARE, RULES, replaced=REPLACED
-    )
+        EXTERNS, ON_CALL, PLACES, TnaModel, TnaTraffic, PREPARE, RULES, replaced=REPLACED,
+        device=device,
+    )  # fmt: skip
 
 
 _COLOURS = {"red": "red", "yellow": "yellow", "green": "green"}

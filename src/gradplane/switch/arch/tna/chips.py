@@ -51,7 +51,8 @@ def _egress_header(time_pad: int, queue_bits: int, end_pad: int) -> Header:
 class Chip:
     """A generation of the chip.
 
-    name: of its architecture. port_metadata: bytes between the ingress header and the packet.
+    name: of its architecture. family, sku: as the chip's driver names it. pipes, stages: how many.
+    port_metadata: bytes between the ingress header and the packet.
     recirculation: the ports of each pipe, by their number in it, that lead back to ingress.
     cpu_port: where copies to the CPU leave unless the user chooses a port. most_mirrored: bytes of
     a mirror header. alu_bits: of the largest of a stateful ALU's two numbers. comparisons: how many
@@ -59,6 +60,10 @@ class Chip:
     """
 
     name: str
+    family: str
+    sku: str
+    pipes: int
+    stages: int
     port_metadata: int
     egress_header: Header
     recirculation: range
@@ -77,8 +82,12 @@ class Chip:
         return port % LOCAL_PORTS in self.recirculation and port != self.cpu_port
 
 
-TOFINO = Chip("TNA", 8, _egress_header(14, 5, 0), range(68, 72), 64, 32, 32, 2)
-TOFINO2 = Chip("T2NA", 24, _egress_header(0, 7, 8), range(6, 8), 0, 120, 64, 4)
+TOFINO = Chip(
+    "TNA", "tf1", "BFN-T10-064Q", 4, 12, 8, _egress_header(14, 5, 0), range(68, 72), 64, 32, 32, 2,
+)  # fmt: skip
+TOFINO2 = Chip(
+    "T2NA", "tf2", "BFN-T20-128Q", 4, 20, 24, _egress_header(0, 7, 8), range(6, 8), 0, 120, 64, 4,
+)  # fmt: skip
 
 
 def chip_of(program: ir.Program) -> Chip:

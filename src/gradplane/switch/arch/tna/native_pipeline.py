@@ -32,7 +32,7 @@ from gradplane.switch.ir.types import Header, bit_width
 from gradplane.switch.jit import native_vectors
 from gradplane.switch.jit.entry_points import ARRIVE, NODE_META, WAITING
 from gradplane.switch.jit.expressions import Expressions, Unit
-from gradplane.switch.jit.externs import Externs
+from gradplane.switch.jit.externs import ALL_REGISTERS, REGISTERS, Externs
 from gradplane.switch.jit.header_codecs import HeaderCodecs
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.packet_context import NONE
@@ -67,6 +67,7 @@ class TnaTraffic(Traffic):
         self.chip = chip_of(program)
         self.meta_size = self.chip.port_metadata
         self.front = _size(self.chip.egress_header)
+        externs.pipes_have_registers = bool(externs.register_places)
         self.pipes = [
             _NativePipe(self, package, number) for number, package in enumerate(pipelines(program))
         ]
@@ -94,11 +95,15 @@ class TnaTraffic(Traffic):
     def _in_pipe(
         self, f: Function, port: Operand, name: str, args: list[tuple[str, Operand]]
     ) -> None:
-        """Call a function of the pipe that a port belongs to."""
+        """Call a function of the pipe that a port belongs to, with the pipe's registers."""
+        number = f.binary("lshr", "i64", port, PIPE_BITS)
+        if self.externs.pipes_have_registers:
+            pipe = f.binary("urem", "i64", number, self.chip.pipes)
+            place = f.binary("mul", "i64", pipe, self.externs.register_bytes)
+            f.store("ptr", f.add(f.word(ALL_REGISTERS), place), f.word_address(REGISTERS), 8)
         if len(self.pipes) == 1:
             f.call("void", f"pipe0.{name}.pass", *args)
             return
-        number = f.binary("lshr", "i64", port, PIPE_BITS)
         number = f.binary("urem", "i64", number, len(self.pipes))
         end, labels = f.label(), [f.label() for _ in self.pipes]
         f.choose("i64", number, end, list(enumerate(labels)))
@@ -288,10 +293,9 @@ class _NativePipe:
             f, INGRESS_HEADER, data, resubmit_flag=flag, ingress_port="%port",
             ingress_mac_tstamp=now,
         )  # fmt: skip
-        meta = f.add(data, size)
-        f.clear(meta, front - size)
-        with f.when(again):
-            f.copy(meta, "%meta", front - size)
+        meta, count = f.add(data, size), front - size
+        own = f.add(f.word("port metadata"), f.binary("mul", "i64", "%port", count))
+        f.copy(meta, f.select(again, "ptr", "%meta", own), count)
         f.copy(f.add(data, front), "%data", "%size")
         return data
 
@@ -360,12 +364,34 @@ class _NativePipe:
         with f.when(_set(f, group)):
             start, count = self.traffic.members(f, group, after)
             with f.count(count) as i:
-                port, rid = self.traffic.replica(f, f.binary("add", "i64", start, i))
+                number = f.binary("add", "i64", start, i)
+                port, rid = self.traffic.replica(f, number)
                 first = f.resize(f.compare("eq", "i64", i, 0), 1, 64)
-                self._copy(f, c, port, rid, first, size)
+                with f.unless(self._pruned(f, c, number, port, rid)):
+                    self._copy(f, c, port, rid, first, size)
             f.go(after)
         f.go(after)
         f.at(after)
+
+    def _pruned(
+        self, f: Function, c: Operand, number: Operand, port: Operand, rid: Operand
+    ) -> Operand:
+        """Return whether exclusion keeps a replica from leaving, as in the interpreter."""
+        own = f.load("i64", f.item(f.word("exclusions"), "i64", number), 8)
+        first = f.compare("eq", "i64", own, self._tm(f, c, "level1_exclusion_id"))
+        packet = self._tm(f, c, "rid")
+        same = f.compare("eq", "i64", packet, rid)
+        whole = f.compare("eq", "i64", packet, f.word("global rid", "i64"))
+        row = f.binary(
+            "mul",
+            "i64",
+            self._tm(f, c, "level2_exclusion_id"),
+            self.traffic.chip.pipes * LOCAL_PORTS,
+        )
+        place = f.add(f.word("pruned"), f.binary("add", "i64", row, port))
+        listed = f.compare("ne", "i8", f.load("i8", place, 1), 0)
+        second = _both(f, f.binary("or", "i1", same, whole), listed)
+        return f.binary("or", "i1", first, second)
 
     def _copy(
         self, f: Function, c: Operand, port: Operand, rid: Operand | int, first: Operand | int,

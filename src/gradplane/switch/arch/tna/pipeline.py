@@ -8,7 +8,7 @@ copy; then, unless the packet is resubmitted, the unicast copy, those of both mu
 the copy to the CPU.
 
 Times are in nanoseconds since the switch started. A pipe beyond the last of several pipelines runs
-the pipeline of its number modulo theirs; port metadata are zero.
+the pipeline of its number modulo theirs. Each pipe has registers of its own.
 """
 
 from __future__ import annotations
@@ -137,6 +137,8 @@ class _Pass(Pass[_Departure]):
         self.egress_header = _FrontHeader(self.chip.egress_header)
 
     def pipe(self, port: int) -> _Pipe:
+        """Return the pipeline of a port's pipe, which runs from now on."""
+        self.state.current_pipe.number = (port >> PIPE_BITS) % self.chip.pipes
         return self.pipes[(port >> PIPE_BITS) % len(self.pipes)]
 
     def now(self) -> int:
@@ -175,8 +177,8 @@ class _Pass(Pass[_Departure]):
         header = self.ingress_header.bytes(
             resubmit_flag=int(again), ingress_port=arrival.port, ingress_mac_tstamp=self.now()
         )
-        meta = arrival.meta if again else b""
-        meta = meta.ljust(self.chip.port_metadata, b"\0")
+        meta = arrival.meta if again else self.state.port_metadata[arrival.port].tobytes()
+        meta = (meta or b"").ljust(self.chip.port_metadata, b"\0")
         return TnaPacket(header + meta + arrival.packet, len(arrival.packet), self.events)
 
     def after_ingress(
@@ -241,8 +243,18 @@ class _Pass(Pass[_Departure]):
             yield Replica(self.cpu_port()), False
 
     def pruned(self, replica: Replica, blocks: Blocks, values: Values) -> bool:
-        """Return whether exclusion keeps a replica from leaving."""
-        return False
+        """Return whether exclusion keeps a replica from leaving.
+
+        A node's level 1 id is compared with the packet's. The packet's level 2 id stands for ports,
+        which are left out in nodes with the packet's replication id.
+        """
+        if replica.exclusion == blocks.get(values, "tm", "level1_exclusion_id"):
+            return True
+        rid = blocks.get(values, "tm", "rid")
+        if rid not in (replica.instance, self.state.global_rid):
+            return False
+        ports = self.state.pruned[blocks.get(values, "tm", "level2_exclusion_id")]
+        return bool(ports[replica.port])
 
     def cpu_port(self) -> int:
         port = self.state.cpu_port

@@ -1,0 +1,51 @@
+"""The parts of a chip that a control protocol configures, beside a program's objects."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from gradplane.switch.arch.registry import of_package
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Fields
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineFacts:
+    """A pipeline: its instance's name, its ingress parser's, and the metadata of its ports.
+
+    port_key: the parser's parameter with the intrinsic metadata. port_metadata: their type, None if
+    the program does not read them.
+    """
+
+    name: str
+    ingress_parser: str
+    port_key: str
+    port_metadata: Fields | None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """A chip that a program runs on.
+
+    family: the prefix of its fixed tables ("tf1"). sku: its name. pipes: how many; `pipelines` are
+    theirs in turn. ports: port numbers are below this many in all pipes together. recirculation:
+    the ports of each pipe that lead back to it, by their numbers in the pipe.
+    """
+
+    family: str
+    sku: str
+    pipes: int
+    stages: int
+    ports: int
+    pipe_bits: int
+    cpu_port: int
+    recirculation: Sequence[int]
+    port_metadata_bytes: int
+    pipelines: tuple[PipelineFacts, ...]
+
+
+def device_facts(program: ir.Program) -> DeviceFacts | None:
+    """Return the facts of a program's chip; None if its architecture is not a chip's."""
+    found = of_package(program.package.package_type)
+    return None if found is None else found.implementation.device(program)

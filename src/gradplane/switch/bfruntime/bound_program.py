@@ -1,0 +1,61 @@
+"""The program that runs on the switch, with its tables as clients reach them."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from gradplane.switch.bfruntime.fixed_tables import FixedTables
+from gradplane.switch.bfruntime.program_schema import ProgramSchema
+from gradplane.switch.bfruntime.requests import Requests
+from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
+from gradplane.switch.bfruntime.tables.profiles import SelectorTable
+from gradplane.switch.bfruntime.tables.program_tables import program_tables
+from gradplane.switch.p4runtime.pipeline import Pipeline
+
+
+@dataclass(slots=True)
+class BoundProgram:
+    """A pipeline of the device under BFRuntime; `tables` are the program's, by the names that it
+    has in P4Info."""
+
+    pipeline: Pipeline
+    schema: ProgramSchema
+    requests: Requests
+    match_tables: dict[str, MatchActionTable]
+    selectors: list[SelectorTable]
+    fixed: FixedTables
+
+    @property
+    def name(self) -> str:
+        return program_name(self.pipeline)
+
+    def json(self) -> bytes:
+        """Return the program's bf-rt.json."""
+        return json.dumps(self.schema.schema.json()).encode()
+
+    def fixed_json(self) -> bytes:
+        """Return the bf-rt.json of the device's tables."""
+        return json.dumps(self.fixed.schema.json()).encode()
+
+
+def program_name(pipeline: Pipeline) -> str:
+    """Return the name that clients bind to: that of the program's file."""
+    return Path(pipeline.catalog.program.package.span.file).stem
+
+
+def bind(pipeline: Pipeline, device: object = None) -> BoundProgram:
+    """Make the tables of a pipeline. `device`: the ports of the switch, None if unknown."""
+    schema = ProgramSchema(pipeline.catalog)
+    own = program_tables(schema, pipeline.state)
+    fixed = FixedTables(schema.facts, pipeline, device)
+    pipes = schema.facts.pipes if schema.facts is not None else 1
+    requests = Requests({**own, **fixed.tables}, schema.schema.learn_filters, pipes)
+    match_tables = {
+        table.table.table.name: table
+        for table in own.values()
+        if isinstance(table, MatchActionTable)
+    }
+    selectors = [table for table in own.values() if isinstance(table, SelectorTable)]
+    return BoundProgram(pipeline, schema, requests, match_tables, selectors, fixed)

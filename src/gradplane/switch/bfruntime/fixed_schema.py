@@ -1,0 +1,264 @@
+"""The tables that every program has: ports, the packet replication engine, mirror sessions, ...
+
+A table's lines: "table NAME KIND ID SIZE", then keys and data fields: number, name, type. A type
+with * is repeated, with ! mandatory, with - read-only; choices follow a colon. An action's fields
+come after its line. Names, numbers and types are those of the chip's driver.
+"""
+
+from __future__ import annotations
+
+from gradplane.switch.bfruntime.schema import (
+    ActionSpec,
+    DataField,
+    FieldType,
+    KeyField,
+    TableSchema,
+)
+
+PRE = """
+table $pre.mgid PreMgid 4278321153 65536
+attribute pre_device_config
+key 1 $MGID uint16
+data 1 $MULTICAST_NODE_ID uint32*
+data 2 $MULTICAST_NODE_L1_XID_VALID bool*
+data 3 $MULTICAST_NODE_L1_XID uint16*
+data 4 $MULTICAST_ECMP_ID uint32*
+data 5 $MULTICAST_ECMP_L1_XID_VALID bool*
+data 6 $MULTICAST_ECMP_L1_XID uint16*
+table $pre.node PreNode 4278321154 16777216
+key 1 $MULTICAST_NODE_ID uint32
+data 1 $MULTICAST_RID uint16!
+data 2 $MULTICAST_LAG_ID uint8*!
+data 3 $DEV_PORT uint32*!
+table $pre.ecmp PreEcmp 4278321155 16777216
+key 1 $MULTICAST_ECMP_ID uint32
+data 1 $MULTICAST_NODE_ID uint32*!
+table $pre.lag PreLag 4278321156 255
+key 1 $MULTICAST_LAG_ID uint8
+data 1 $DEV_PORT uint32*
+data 2 $MULTICAST_LAG_REMOTE_MSB_COUNT uint32
+data 3 $MULTICAST_LAG_REMOTE_LSB_COUNT uint32
+table $pre.prune PrePrune 4278321157 288
+key 1 $MULTICAST_L2_XID uint16
+data 1 $DEV_PORT uint32*!
+table $pre.port PrePort 4278321158 288
+key 1 $DEV_PORT uint32
+data 1 $MULTICAST_BACKUP_PORT uint32
+data 2 $MULTICAST_FORWARD_STATE bool
+data 3 $MULTICAST_CLEAR_FAST_FAILOVER bool
+data 4 $COPY_TO_CPU_PORT_ENABLE bool
+"""
+
+_SESSION = """
+data {} $direction string:INGRESS,EGRESS,BOTH
+data {} $ucast_egress_port uint32
+data {} $ucast_egress_port_valid bool
+data {} $egress_port_queue uint32
+data {} $ingress_cos uint32
+data {} $packet_color string:GREEN,YELLOW,RED
+data {} $level1_mcast_hash uint32
+data {} $level2_mcast_hash uint32
+data {} $mcast_grp_a uint16
+data {} $mcast_grp_a_valid bool
+data {} $mcast_grp_b uint16
+data {} $mcast_grp_b_valid bool
+data {} $mcast_l1_xid uint16
+data {} $mcast_l2_xid uint16
+data {} $mcast_rid uint16
+data {} $icos_for_copy_to_cpu uint32
+data {} $copy_to_cpu bool
+data {} $max_pkt_len uint16
+"""
+
+MIRROR_TF1 = f"""
+table $mirror.cfg MirrorCfg 4278452225 1024
+key 1 $sid uint16
+data 5 $session_enable bool
+{_SESSION.format(*range(6, 24))}
+action 1 $coalescing
+data 1 $internal_header bytes128
+data 2 $internal_header_length uint32
+data 3 $timeout_usec uint32
+data 4 $extract_len uint32
+action 2 $normal
+"""
+
+MIRROR_TF2 = f"""
+table $mirror.cfg MirrorCfg 4278452225 256
+key 1 $sid uint16
+data 6 $session_enable bool
+data 7 $session_priority bool
+data 8 $hash_cfg_flag bool
+data 9 $hash_cfg_flag_p bool
+data 10 $icos_cfg_flag bool
+data 11 $dod_cfg_flag bool
+data 12 $c2c_cfg_flag bool
+data 13 $mc_cfg_flag bool
+data 14 $epipe_cfg_flag bool
+{_SESSION.format(*range(15, 33))}
+action 1 $coalescing
+data 1 $internal_header bytes128
+data 2 $internal_header_length uint32
+data 3 $timeout_usec uint32
+data 4 $extract_len uint32
+data 5 $session_coal_mode bool
+action 2 $normal
+"""
+
+_SPEEDS = "NONE 1G 10G 25G 40G 40G_NB 40G_NON_BREAKABLE 50G 100G 200G 400G"
+_FECS = "NONE FIRECODE REED_SOLOMON FC RS"
+_LOOPBACKS = "NONE MAC_NEAR MAC_FAR PCS_NEAR SERDES_NEAR SERDES_FAR PIPE"
+
+
+def _choices(prefix: str, names: str) -> str:
+    return "string:" + ",".join(prefix + name for name in names.split())
+
+
+PORTS = f"""
+table $PORT PortConfigure 4278255617 256
+attribute port_status_notif_cb
+key 1 $DEV_PORT uint32
+data 1 $SPEED {_choices("BF_SPEED_", _SPEEDS)}
+data 2 $FEC {_choices("BF_FEC_TYP_", _FECS)}
+data 3 $N_LANES uint32
+data 4 $PORT_ENABLE bool
+data 5 $AUTO_NEGOTIATION string:PM_AN_DEFAULT,PM_AN_FORCE_ENABLE,PM_AN_FORCE_DISABLE
+data 6 $LOOPBACK_MODE {_choices("BF_LPBK_", _LOOPBACKS)}
+data 7 $TX_MTU uint32
+data 8 $RX_MTU uint32
+data 9 $TX_PFC_EN_MAP uint32
+data 10 $RX_PFC_EN_MAP uint32
+data 11 $TX_PAUSE_FRAME_EN bool
+data 12 $RX_PAUSE_FRAME_EN bool
+data 13 $CUT_THROUGH_EN bool
+data 14 $PORT_DIR string:PM_PORT_DIR_DEFAULT,PM_PORT_DIR_TX_ONLY,PM_PORT_DIR_RX_ONLY
+data 15 $MEDIA_TYPE string-:BF_MEDIA_TYPE_COPPER,BF_MEDIA_TYPE_OPTICAL,BF_MEDIA_TYPE_UNKNOWN
+data 16 $SDS_TX_ATTN uint32
+data 17 $SDS_TX_PRE int32
+data 18 $SDS_TX_PRE2 int32
+data 19 $SDS_TX_POST int32
+data 20 $SDS_TX_POST2 int32
+data 21 $IS_VALID bool-
+data 22 $IS_INTERNAL bool-
+data 23 $CONN_ID uint32-
+data 24 $CHNL_ID uint32-
+data 25 $PORT_UP bool-
+data 26 $PORT_NAME string-
+data 27 $RX_PRSR_PRI_THRESH uint32
+data 28 $TIMESTAMP_1588_DELTA_TX uint16
+data 29 $TIMESTAMP_1588_DELTA_RX uint16
+data 30 $TIMESTAMP_1588_VALID bool-
+data 31 $TIMESTAMP_1588_VALUE uint64-
+data 32 $TIMESTAMP_1588_ID uint32-
+data 33 $PLL_OVRCLK float
+table $PORT_HDL_INFO PortHdlInfo 4278255619 256
+key 1 $CONN_ID uint32
+key 2 $CHNL_ID uint32
+data 1 $DEV_PORT uint32-
+table $PORT_FP_IDX_INFO PortFpIdxInfo 4278255620 256
+key 1 $FP_IDX uint32
+data 1 $DEV_PORT uint32-
+table $PORT_STR_INFO PortStrInfo 4278255621 256
+key 1 $PORT_NAME string
+data 1 $DEV_PORT uint32-
+"""
+
+_LENGTHS = """
+lt_64 eq_64 65_127 128_255 256_511 512_1023 1024_1518 1519_2047 2048_4095 4096_8191 8192_9215 9216
+"""
+_RECEIVED = """
+FramesReceivedOK FramesReceivedAll FramesReceivedwithFCSError FrameswithanyError
+OctetsReceivedinGoodFrames OctetsReceived FramesReceivedwithUnicastAddresses
+FramesReceivedwithMulticastAddresses FramesReceivedwithBroadcastAddresses
+FramesReceivedoftypePAUSE FramesReceivedwithLengthError FramesReceivedUndersized
+FramesReceivedOversized FragmentsReceived JabberReceived PriorityPauseFrames CRCErrorStomped
+FrameTooLong RxVLANFramesGood FramesDroppedBufferFull
+"""
+_SENT = """
+FramesTransmittedOK FramesTransmittedAll FramesTransmittedwithError OctetsTransmittedwithouterror
+OctetsTransmittedTotal FramesTransmittedUnicast FramesTransmittedMulticast
+FramesTransmittedBroadcast FramesTransmittedPause FramesTransmittedPriPause FramesTransmittedVLAN
+"""
+_PRIORITIES = """
+Pri{}FramesTransmitted Pri{}FramesReceived TransmitPri{}Pause1USCount ReceivePri{}Pause1USCount
+"""
+_LAST = """
+ReceiveStandardPause1USCount FramesTruncated TimeInSec TimeinNSec TX_PPS RX_PPS TX_RATE RX_RATE
+"""
+
+STATISTICS = (
+    *_RECEIVED.split(),
+    *(f"FramesReceivedLength_{length}" for length in _LENGTHS.split()),
+    *_SENT.split(),
+    *(f"FramesTransmittedLength_{length}" for length in _LENGTHS.split()),
+    *(name.format(i) for name in _PRIORITIES.split() for i in range(8)),
+    *_LAST.split(),
+)
+"""The counters of a port, in the order of their numbers, without the $ of their names."""
+
+PORT_STATISTICS = "\n".join((
+    "table $PORT_STAT PortStat 4278255618 256",
+    "attribute poll_intvl_ms",
+    "key 1 $DEV_PORT uint32",
+    *(f"data {i} ${name} uint64" for i, name in enumerate(STATISTICS, 1)),
+))  # fmt: skip
+
+DEVICE = """
+table {0}.dev.device_configuration DevConfigure 4278583297 1
+data 1 sku string-
+data 2 num_pipes uint32-
+data 3 num_stages uint32-
+data 4 num_max_ports uint32-
+data 5 num_front_ports uint32-
+data 6 pcie_cpu_port uint32-
+data 7 eth_cpu_port_list uint32*-
+data 8 internal_port_list uint32*-
+data 9 external_port_list uint32*-
+data 10 recirc_port_list uint32*-
+data 11 intr_based_link_monitoring bool-
+data 12 flow_learn_intr_mode bool
+data 13 lrt_dr_timeout_usec uint32
+data 14 flow_learn_timeout_usec uint32
+data 15 inactive_node_delete bool
+data 16 selector_member_order bool
+"""
+
+
+def parse_tables(text: str) -> list[TableSchema]:
+    """Return the tables that a text describes."""
+    tables: list[TableSchema] = []
+    for block in text.split("table ")[1:]:
+        lines = [line.split() for line in block.splitlines() if line.strip()]
+        name, kind, number, size = lines[0]
+        keys: list[KeyField] = []
+        actions: list[tuple[str, str]] = []
+        data: dict[str, list[DataField]] = {"": []}
+        attributes: list[str] = []
+        for what, *rest in lines[1:]:
+            action = actions[-1][1] if actions else ""
+            if what == "key":
+                field = _data_field(*rest)
+                keys.append(KeyField(field.id, field.name, "Exact", field.type, mandatory=True))
+            elif what == "data":
+                data[action].append(_data_field(*rest))
+            elif what == "action":
+                actions.append((rest[0], rest[1]))
+                data[rest[1]] = []
+            else:
+                attributes.append(rest[0])
+        specs = tuple(ActionSpec(int(id), action, tuple(data[action])) for id, action in actions)
+        tables.append(TableSchema(
+            name, int(number), kind, int(size), tuple(keys), tuple(data[""]), specs,
+            attributes=tuple(attributes),
+        ))  # fmt: skip
+    return tables
+
+
+def _data_field(number: str, name: str, kind: str) -> DataField:
+    kind, _, choices = kind.partition(":")
+    plain = kind.rstrip("*!-")
+    width = 0
+    if plain.startswith("bytes"):
+        plain, width = "bytes", int(plain.removeprefix("bytes"))
+    t = FieldType(plain, width, choices=tuple(choices.split(",")) if choices else ())
+    return DataField(int(number), name, t, "!" in kind, "-" in kind, "*" in kind)

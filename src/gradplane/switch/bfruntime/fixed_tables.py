@@ -1,0 +1,66 @@
+"""The device's tables, which do not depend on the program but for its chip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from gradplane.switch.arch.device_facts import DeviceFacts
+from gradplane.switch.bfruntime import fixed_schema
+from gradplane.switch.bfruntime.schema import Schema
+from gradplane.switch.bfruntime.tables.control_table import ControlTable
+from gradplane.switch.bfruntime.tables.device_configuration import DeviceTable
+from gradplane.switch.bfruntime.tables.mirror_sessions import MirrorTable
+from gradplane.switch.bfruntime.tables.ports import (
+    Interfaces,
+    PortPlaceTable,
+    Ports,
+    PortStatisticsTable,
+    PortTable,
+)
+from gradplane.switch.bfruntime.tables.replication import CHECKS, Engine, ReplicationTable
+from gradplane.switch.p4runtime.pipeline import Pipeline
+
+
+class FixedTables:
+    """The tables by id, and their schema. interfaces: those of the ports, None if unknown."""
+
+    def __init__(
+        self, facts: DeviceFacts | None, pipeline: Pipeline, interfaces: object = None
+    ) -> None:
+        self._facts = facts
+        self._state = pipeline.state
+        architecture = pipeline.switch.architecture
+        self._ports_there = facts.ports if facts is not None else architecture.ports
+        self._cpu_port = pipeline.switch.cpu_port
+        if self._cpu_port is None:
+            self._cpu_port = facts.cpu_port if facts is not None else 0
+        self._place = Ports(
+            self._state.links, self._ports_there, cast("Interfaces | None", interfaces)
+        )
+        self.tables = {table.schema.id: table for table in self._made()}
+        self.ports = next(t for t in self.tables.values() if isinstance(t, PortTable))
+        self.schema = Schema(tuple(table.schema for table in self.tables.values()))
+
+    def _made(self) -> Iterator[ControlTable]:
+        engine = Engine(self._state, self._ports_there)
+        for schema in fixed_schema.parse_tables(fixed_schema.PRE):
+            yield ReplicationTable(schema, engine, CHECKS[schema.name])
+        second = self._facts is not None and self._facts.family != "tf1"
+        mirror = fixed_schema.MIRROR_TF2 if second else fixed_schema.MIRROR_TF1
+        (schema,) = fixed_schema.parse_tables(mirror)
+        assert self._cpu_port is not None
+        yield MirrorTable(schema, self._state, self._ports_there, self._cpu_port)
+        yield from self._port_tables()
+        if self._facts is not None:
+            text = fixed_schema.DEVICE.format(self._facts.family)
+            (schema,) = fixed_schema.parse_tables(text)
+            yield DeviceTable(schema, self._facts)
+
+    def _port_tables(self) -> Iterator[ControlTable]:
+        first, *others = fixed_schema.parse_tables(fixed_schema.PORTS)
+        yield PortTable(first, self._place)
+        (statistics,) = fixed_schema.parse_tables(fixed_schema.PORT_STATISTICS)
+        yield PortStatisticsTable(statistics, self._place)
+        for schema in others:
+            yield PortPlaceTable(schema, self._place)

@@ -1,0 +1,329 @@
+"""Reads and writes of a program's tables: each entity of a request, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+from gradplane.switch.bfruntime import messages as bf
+from gradplane.switch.bfruntime.codec import (
+    ALL_PIPES,
+    Data,
+    Key,
+    read_data,
+    read_key,
+    show_data,
+    show_key,
+    target_pipes,
+    wanted_fields,
+)
+from gradplane.switch.bfruntime.schema import LearnFilter
+from gradplane.switch.bfruntime.tables.control_table import (
+    ControlTable,
+    Flags,
+    Scope,
+    Undo,
+    nothing,
+)
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.control_errors import SwitchError, TableError
+
+ATTRIBUTES = {
+    "idle_table": "IdleTimeout", "entry_scope": "EntryScope", "dyn_key_mask": "DynamicKeyMask",
+    "dyn_hashing": "DynamicHashing", "byte_count_adj": "MeterByteCountAdjust",
+    "port_status_notify": "port_status_notif_cb", "intvl_ms": "poll_intvl_ms",
+    "pre_device_config": "pre_device_config", "selector_update_notify": "SelectorUpdateCb",
+}  # fmt: skip
+"""The attributes of a table: their fields in messages, and their names in bf-rt.json."""
+
+
+class Requests:
+    """The tables that a client can read and write: its program's and the device's."""
+
+    def __init__(
+        self,
+        tables: Mapping[int, ControlTable],
+        learn_filters: Sequence[LearnFilter],
+        pipes: int,
+    ) -> None:
+        self.tables = tables
+        self.learn_filters = learn_filters
+        self.pipes = pipes
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def write(self, request: Any) -> list[RpcError | None]:
+        """Carry out the updates; return an item for each: None for one that was carried out.
+
+        With ROLLBACK_ON_ERROR and DATAPLANE_ATOMIC, which the caller makes true by holding the
+        switch's lock, the first error ends the request and takes back what came before.
+        """
+        all_or_none = request.atomicity != bf.WriteRequest.CONTINUE_ON_ERROR
+        errors: list[RpcError | None] = []
+        undo: list[Undo] = []
+        for update in request.updates:
+            try:
+                undo.append(self._update(request.target, update))
+                errors.append(None)
+            except (RpcError, SwitchError) as error:
+                errors.append(_rpc_error(error))
+                if all_or_none:
+                    for step in reversed(undo):
+                        step()
+                    return _aborted(errors, len(request.updates))
+        return errors
+
+    def _update(self, target: Any, update: Any) -> Undo:
+        entity = update.entity
+        kind = entity.WhichOneof("entity")
+        if kind == "table_entry":
+            entry = entity.table_entry
+            own = entry.entry_tgt if entry.HasField("entry_tgt") else target
+            return self._write_entry(self._scope(own), update.type, entry)
+        if kind == "table_attribute":
+            return self._write_attribute(entity.table_attribute)
+        if kind == "table_operation":
+            self._operate(entity.table_operation)
+            return nothing
+        raise RpcError("UNIMPLEMENTED", f"an update of {kind or 'nothing'}: write table entries")
+
+    def _scope(self, target: Any) -> Scope:
+        if target.device_id:
+            raise RpcError("NOT_FOUND", f"there is no device {target.device_id}: use 0")
+        return Scope(target_pipes(target, self.pipes), target.pipe_id == ALL_PIPES)
+
+    def _write_entry(self, scope: Scope, kind: int, entry: Any) -> Undo:
+        table = self.table(entry.table_id)
+        if entry.is_default_entry:
+            return self._write_default(table, scope, kind, entry)
+        key = self._key(table, entry)
+        if kind == bf.Update.DELETE:
+            return table.clear(scope) if key is None else table.delete(scope, key)
+        if key is None:
+            if table.schema.keys:
+                raise table.invalid("the key is missing")
+            return self._write_keyless(table, scope, kind, entry)
+        if kind == bf.Update.RESET:
+            return table.reset(scope, key)
+        data = read_data(table.schema, entry.data)
+        flags = _flags(entry)
+        if kind == bf.Update.INSERT:
+            return table.add(scope, key, data)
+        if kind == bf.Update.MODIFY:
+            return table.modify(scope, key, data, flags)
+        if kind == bf.Update.MODIFY_INC:
+            return table.modify_incrementally(scope, key, data, flags)
+        if kind == bf.Update.INSERT_OR_MODIFY:
+            try:
+                return table.add(scope, key, data)
+            except (RpcError, TableError) as error:
+                if error.code != "ALREADY_EXISTS":
+                    raise
+                return table.modify(scope, key, data, flags)
+        raise table.invalid("the update has no type")
+
+    def _write_default(self, table: ControlTable, scope: Scope, kind: int, entry: Any) -> Undo:
+        if entry.HasField("key") and entry.key.fields:
+            raise table.invalid("the default entry has no key")
+        if kind in (bf.Update.DELETE, bf.Update.RESET):
+            return table.reset_default(scope)
+        if kind not in (bf.Update.MODIFY, bf.Update.INSERT_OR_MODIFY):
+            raise table.refused(
+                "the default entry always exists: use MODIFY, or DELETE to reset it"
+            )
+        return table.set_default(scope, read_data(table.schema, entry.data))
+
+    def _write_keyless(self, table: ControlTable, scope: Scope, kind: int, entry: Any) -> Undo:
+        """Write the only entry of a table without a key, as the default entry."""
+        if kind == bf.Update.RESET:
+            return table.reset_default(scope)
+        return table.set_default(scope, read_data(table.schema, entry.data))
+
+    def _write_attribute(self, message: Any) -> Undo:
+        table, name = self._attribute(message)
+        return table.set_attribute(name, message)
+
+    def _attribute(self, message: Any) -> tuple[ControlTable, str]:
+        table, name = self.table(message.table_id), message.WhichOneof("attribute")
+        if name is None:
+            raise table.invalid("the attribute is missing")
+        for_selector = table.schema.kind == "Selector" and name == "selector_update_notify"
+        if ATTRIBUTES[name] not in table.schema.attributes and not for_selector:
+            known = ", ".join(table.schema.attributes) or "none"
+            raise table.refused(f"it has no attribute {ATTRIBUTES[name]}; attributes: {known}")
+        return table, name
+
+    def _operate(self, message: Any) -> None:
+        table, name = self.table(message.table_id), message.table_operations_type
+        if name not in table.schema.operations:
+            known = ", ".join(table.schema.operations) or "none"
+            raise table.refused(f"it has no operation {name!r}; operations: {known}")
+        table.operate(name)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def read(self, request: Any) -> Iterator[Any]:
+        """Yield the entities asked for. Raises RpcError at the first that cannot be read."""
+        for entity in request.entities:
+            try:
+                yield from self._read(request.target, entity)
+            except SwitchError as error:
+                raise _rpc_error(error) from error
+
+    def _read(self, target: Any, entity: Any) -> Iterator[Any]:
+        kind = entity.WhichOneof("entity")
+        readers: Mapping[str, Callable[[Any, Any], Iterator[Any]]] = {
+            "table_entry": self._read_entry,
+            "table_usage": self._read_usage,
+            "table_attribute": self._read_attribute,
+            "object_id": self._read_id,
+            "handle": self._read_handle,
+        }
+        if kind not in readers:
+            raise RpcError("UNIMPLEMENTED", f"{kind or 'nothing'} cannot be read")
+        yield from readers[kind](target, getattr(entity, kind))
+
+    def _read_entry(self, target: Any, query: Any) -> Iterator[Any]:
+        own = query.entry_tgt if query.HasField("entry_tgt") else None
+        scope, table = self._scope(own or target), self.table(query.table_id)
+        wanted = wanted_fields(table.schema, query.data)
+        keys_only = query.table_flags.key_only or query.table_read_flag.key_only
+        key = self._key(table, query)
+
+        def shown(key: Key | None, data: Data, default: bool = False) -> Any:
+            out = bf.Entity()
+            out.table_entry.table_id = table.schema.id
+            out.table_entry.is_default_entry = default
+            if own is not None:
+                out.table_entry.entry_tgt.CopyFrom(own)
+            if key is not None:
+                out.table_entry.key.SetInParent()
+                show_key(table.schema, key, out.table_entry.key)
+            if not keys_only:
+                out.table_entry.data.SetInParent()
+                show_data(table.schema, data, wanted, out.table_entry.data)
+            return out
+
+        if key is not None and not query.is_default_entry:
+            yield shown(*table.find(scope, key))
+            return
+        if not query.is_default_entry and table.schema.keys:
+            for known, data in table.entries(scope):
+                if _has_action(query, data):
+                    yield shown(known, data)
+        default = table.default(scope)
+        if default is not None:
+            yield shown(None, default, bool(table.schema.keys) or query.is_default_entry)
+        elif query.is_default_entry:
+            raise table.refused("it has no default entry")
+
+    def _read_usage(self, target: Any, query: Any) -> Iterator[Any]:
+        table = self.table(query.table_id)
+        out = bf.Entity()
+        out.table_usage.table_id, out.table_usage.usage = table.schema.id, table.usage()
+        yield out
+
+    def _read_attribute(self, target: Any, query: Any) -> Iterator[Any]:
+        table, name = self._attribute(query)
+        out = bf.Entity()
+        out.table_attribute.table_id = table.schema.id
+        table.attribute(name, out.table_attribute)
+        yield out
+
+    def _read_handle(self, target: Any, query: Any) -> Iterator[Any]:
+        table = self.table(query.table_id)
+        if query.WhichOneof("value") != "key":
+            raise table.invalid("give the key whose handle is wanted")
+        out = bf.Entity()
+        out.handle.table_id = table.schema.id
+        out.handle.handle_id = table.handle(read_key(table.schema, query.key))
+        yield out
+
+    def _read_id(self, target: Any, query: Any) -> Iterator[Any]:
+        out = bf.Entity()
+        out.object_id.CopyFrom(query)
+        out.object_id.id = self._id_of(query)
+        yield out
+
+    def _id_of(self, query: Any) -> Any:
+        if query.WhichOneof("object") == "learn_object":
+            asked = query.learn_object
+            known = {f.name: f for f in self.learn_filters}
+            found = _named("digest", asked.learn_name, known)
+            if not asked.HasField("data_field_name"):
+                return found.id
+            fields = {f.name: f.id for f in found.fields}
+            return _named("field", asked.data_field_name.field, fields)
+        asked = query.table_object
+        schema = _named("table", asked.table_name,
+                        {t.schema.name: t for t in self.tables.values()}).schema  # fmt: skip
+        match asked.WhichOneof("names"):
+            case "action_name":
+                actions = {a.name: a.id for a in schema.actions}
+                return _named("action", asked.action_name.action, actions)
+            case "key_field_name":
+                keys = {f.name: f.id for f in schema.keys}
+                return _named("key field", asked.key_field_name.field, keys)
+            case "data_field_name":
+                names = asked.data_field_name
+                fields = {f.name: f.id for f in schema.data_by_id.values()}
+                if names.action:
+                    spec = _named("action", names.action, {a.name: a for a in schema.actions})
+                    fields |= {f.name: f.id for f in spec.data}
+                return _named("data field", names.field, fields)
+        return schema.id
+
+    # -- shared by all --------------------------------------------------------------------------
+
+    def table(self, number: int) -> ControlTable:
+        """Return the table of an id. Raises RpcError."""
+        found = self.tables.get(number)
+        if found is None:
+            raise RpcError("NOT_FOUND", f"no table has id {number}; bf-rt.json lists the tables")
+        return found
+
+    def _key(self, table: ControlTable, entry: Any) -> Key | None:
+        given = entry.WhichOneof("value")
+        if given == "handle_id":
+            return table.key_of(entry.handle_id)
+        if given is None or (not entry.key.fields and not table.schema.keys):
+            return None
+        return read_key(table.schema, entry.key)
+
+
+def _flags(entry: Any) -> Flags:
+    flags = entry.table_flags
+    removes = entry.table_mod_inc_flag.type == 1 or flags.mod_del
+    return Flags(removes, flags.reset_ttl, flags.reset_stats)
+
+
+def _has_action(query: Any, data: Data) -> bool:
+    return not query.data.action_id or (
+        data.action is not None and data.action.id == query.data.action_id
+    )
+
+
+def _named(kind: str, name: str, known: Mapping[str, Any]) -> Any:
+    """Return the object with a name, or with the only name that it is the end of."""
+    ends = [full for full in known if full == name or full.endswith(f".{name}")]
+    if name in known:
+        return known[name]
+    if len(ends) != 1:
+        there = ", ".join(known) or "none"
+        raise RpcError("NOT_FOUND", f"there is no {kind} {name!r}; there are: {there}")
+    return known[ends[0]]
+
+
+def _rpc_error(error: RpcError | SwitchError) -> RpcError:
+    if isinstance(error, RpcError):
+        return error
+    if isinstance(error, TableError):
+        return RpcError(error.code, error.message)
+    return RpcError("INVALID_ARGUMENT", str(error))
+
+
+def _aborted(errors: list[RpcError | None], updates: int) -> list[RpcError | None]:
+    """Mark the updates that were taken back or not tried, for the one that failed."""
+    at = len(errors) - 1
+    other = RpcError("ABORTED", f"not done, because update {at} failed")
+    return [errors[at] if i == at else other for i in range(updates)]

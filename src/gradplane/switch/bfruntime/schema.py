@@ -1,0 +1,256 @@
+"""The schema of BFRuntime's tables: what bf-rt.json says of them, and how values are encoded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+Json = dict[str, Any]
+
+REGISTER_DATA = ("$bfrt_field_class", "register_data")
+"""The annotation of a register's values, of which there is one for each pipe."""
+
+
+@dataclass(frozen=True, slots=True)
+class FieldType:
+    """The type of a key's or a data field's values.
+
+    name: "bytes" (with its width in bits), "uint8" to "uint64", "int32", "bool", "float", "string".
+    choices: the only strings allowed.
+    """
+
+    name: str
+    width: int = 0
+    default: int | bool | str | float | None = None
+    choices: tuple[str, ...] = ()
+
+    @property
+    def bits(self) -> int:
+        """The bits of a number, 0 for other types."""
+        return self.width if self.name == "bytes" else _BITS.get(self.name, 0)
+
+    @property
+    def size(self) -> int:
+        """The bytes of a number in a message."""
+        return (self.bits + 7) // 8
+
+    @property
+    def signed(self) -> bool:
+        return self.name.startswith("int")
+
+    def json(self) -> Json:
+        out: Json = {"type": self.name}
+        if self.name == "bytes":
+            out["width"] = self.width
+        if self.choices:
+            out["choices"] = list(self.choices)
+        if self.default is not None:
+            out["default_value"] = self.default
+        return out
+
+
+_BITS = {"uint8": 8, "uint16": 16, "uint32": 32, "uint64": 64, "int32": 32}
+
+
+def bits(width: int, default: int | None = None) -> FieldType:
+    """Return the type of a number of `width` bits."""
+    return FieldType("bytes", width, default)
+
+
+Annotations = tuple[tuple[str, str], ...]
+
+
+def _annotations(annotations: Annotations) -> list[Json]:
+    return [{"name": name, "value": value} if value else {"name": name}
+            for name, value in annotations]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class KeyField:
+    """A key's field; match: "Exact", "Ternary", "LPM", "Range" or "Optional"."""
+
+    id: int
+    name: str
+    match: str
+    type: FieldType
+    mandatory: bool = False
+    annotations: Annotations = ()
+
+    def json(self) -> Json:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "repeated": False,
+            "annotations": _annotations(self.annotations),
+            "mandatory": self.mandatory,
+            "match_type": self.match,
+            "type": self.type.json(),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DataField:
+    """A data field. repeated: it has a list of values. container: the fields of each item.
+
+    choice: the field of which it is an alternative ("oneof"); one of the two is given.
+    """
+
+    id: int
+    name: str
+    type: FieldType
+    mandatory: bool = False
+    read_only: bool = False
+    repeated: bool = False
+    annotations: Annotations = ()
+    container: tuple[DataField, ...] = ()
+    choice: str = ""
+
+    @property
+    def a_value_a_pipe(self) -> bool:
+        """Whether each pipe has a value of its own: the field occurs in a message once for each."""
+        return REGISTER_DATA in self.annotations
+
+    def core(self) -> Json:
+        out: Json = {
+            "id": self.id,
+            "name": self.name,
+            "repeated": self.repeated,
+            "annotations": _annotations(self.annotations),
+        }
+        if self.container:
+            out["container"] = data_json(self.container)
+        else:
+            out["type"] = self.type.json()
+        return out
+
+    def action_json(self) -> Json:
+        return {**self.core(), "mandatory": self.mandatory, "read_only": self.read_only}
+
+
+def data_json(fields: Iterable[DataField]) -> list[Json]:
+    """Return data fields as bf-rt.json has them; alternatives are one item."""
+    out: list[Json] = []
+    alternatives: dict[str, list[Json]] = {}
+    for f in fields:
+        about = {"mandatory": f.mandatory, "read_only": f.read_only}
+        if not f.choice:
+            out.append({**about, "singleton": f.core()})
+        elif f.choice in alternatives:
+            alternatives[f.choice].append(f.core())
+        else:
+            alternatives[f.choice] = [f.core()]
+            out.append({**about, "oneof": alternatives[f.choice]})
+    return out
+
+
+@dataclass(frozen=True, slots=True)
+class ActionSpec:
+    """An action of a table; scope: "TableAndDefault", "TableOnly" or "DefaultOnly"."""
+
+    id: int
+    name: str
+    data: tuple[DataField, ...] = ()
+    scope: str = "TableAndDefault"
+    annotations: Annotations = ()
+
+    def json(self) -> Json:
+        return {
+            "id": self.id,
+            "name": self.name,
+            "action_scope": self.scope,
+            "annotations": _annotations(self.annotations),
+            "data": [f.action_json() for f in self.data],
+        }
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table as clients see it."""
+
+    name: str
+    id: int
+    kind: str  # bf-rt.json's table_type
+    size: int
+    keys: tuple[KeyField, ...] = ()
+    data: tuple[DataField, ...] = ()
+    actions: tuple[ActionSpec, ...] = ()
+    operations: tuple[str, ...] = ()
+    attributes: tuple[str, ...] = ()
+    depends_on: tuple[int, ...] = ()
+    annotations: Annotations = ()
+    const_default: bool | None = None  # None: the table has no default action
+
+    @cached_property
+    def key_by_id(self) -> Mapping[int, KeyField]:
+        return {f.id: f for f in self.keys}
+
+    @cached_property
+    def data_by_id(self) -> Mapping[int, DataField]:
+        """The data fields that do not depend on the action, those in containers included."""
+        return {f.id: f for f in _with_contained(self.data)}
+
+    @cached_property
+    def action_by_id(self) -> Mapping[int, ActionSpec]:
+        return {a.id: a for a in self.actions}
+
+    def action_named(self, name: str) -> ActionSpec:
+        return next(a for a in self.actions if a.name == name)
+
+    def json(self) -> Json:
+        out: Json = {
+            "name": self.name,
+            "id": self.id,
+            "table_type": self.kind,
+            "size": self.size,
+            "annotations": _annotations(self.annotations),
+            "depends_on": list(self.depends_on),
+        }
+        if self.const_default is not None:
+            out["has_const_default_action"] = self.const_default
+        out["key"] = [f.json() for f in self.keys]
+        if self.actions:
+            out["action_specs"] = [a.json() for a in self.actions]
+        out["data"] = data_json(self.data)
+        out["supported_operations"] = list(self.operations)
+        out["attributes"] = list(self.attributes)
+        return out
+
+
+def _with_contained(fields: Iterable[DataField]) -> Iterable[DataField]:
+    for f in fields:
+        yield f
+        yield from _with_contained(f.container)
+
+
+@dataclass(frozen=True, slots=True)
+class LearnFilter:
+    """A digest as clients see it."""
+
+    name: str
+    id: int
+    fields: tuple[DataField, ...]
+    annotations: Annotations = ()
+
+    def json(self) -> Json:
+        annotations = _annotations(self.annotations)
+        fields = [f.core() for f in self.fields]
+        return {
+            "name": self.name, "id": self.id, "annotations": annotations, "fields": fields
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The tables and digests of a program, or of the device."""
+
+    tables: tuple[TableSchema, ...]
+    learn_filters: tuple[LearnFilter, ...] = field(default=())
+
+    def json(self) -> Json:
+        return {
+            "schema_version": "1.0.0",
+            "tables": [t.json() for t in self.tables],
+            "learn_filters": [f.json() for f in self.learn_filters],
+        }

@@ -1,0 +1,257 @@
+"""The gRPC server around the service: threads, streams and statuses."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple, NoReturn
+
+import grpc
+from finsy.proto import rpc_status
+
+from gradplane.switch.bfruntime import messages as bf
+from gradplane.switch.bfruntime.service import BfRuntimeService, Delivery, error_message
+from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.server import ServerError, ServerTls, check_free
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, code_number
+from gradplane.switch.runtime.control_messages import Message
+
+MAX_STREAMS = 16
+_TICK = 0.02  # seconds between looks for digests, idle entries and changes of links
+_GRACE = 0.2  # seconds for requests in progress to finish
+_WAITING = 10_000  # responses and messages that may wait; more are dropped
+_LARGEST_MESSAGE = 256 << 20  # bytes of a request or an answer
+_UNARY_THREADS = 8
+_STATUS_KEY = "grpc-status-details-bin"
+_TYPE_URL = f"type.googleapis.com/{bf.PACKAGE}.Error"
+
+log = logging.getLogger(__name__)
+
+
+class _Stream:
+    """An open StreamChannel with its queue of responses to send; None ends it."""
+
+    def __init__(self) -> None:
+        self.waiting: queue.Queue[Any] = queue.Queue()
+
+    def send(self, message: Any) -> None:
+        if self.waiting.qsize() < _WAITING:
+            self.waiting.put(message)
+
+
+class BfRuntimeServer:
+    """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
+
+    The device may have other servers: messages of the switch reach them, too. ports: the network
+    interfaces of the switch's ports, if it has any.
+    """
+
+    def __init__(
+        self,
+        device: Device,
+        address: str,
+        ports: object = None,
+        tls: ServerTls | None = None,
+    ) -> None:
+        self.device = device
+        self.service = BfRuntimeService(device, ports)
+        self.address = address
+        self._tls = tls
+        self._free_streams = threading.BoundedSemaphore(MAX_STREAMS)
+        self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._stopped = threading.Event()
+        self._notifier = threading.Thread(target=self._notify, name="bfruntime notifier")
+        threads = MAX_STREAMS + _UNARY_THREADS
+        self._pool = ThreadPoolExecutor(threads, "bfruntime")
+        self._server = grpc.server(
+            self._pool,
+            options=[
+                ("grpc.max_receive_message_length", _LARGEST_MESSAGE),
+                ("grpc.max_send_message_length", _LARGEST_MESSAGE),
+                ("grpc.max_metadata_size", 1 << 20),
+                ("grpc.so_reuseport", 0),
+            ],
+        )
+        self._server.add_generic_rpc_handlers((self._handlers(),))
+
+    def _handlers(self) -> grpc.GenericRpcHandler:
+        unary = grpc.unary_unary_rpc_method_handler
+        made = {
+            "Write": (unary, self._write),
+            "Read": (grpc.unary_stream_rpc_method_handler, self._read),
+            "SetForwardingPipelineConfig": (unary, self._set_config),
+            "GetForwardingPipelineConfig": (unary, self._get_config),
+            "StreamChannel": (grpc.stream_stream_rpc_method_handler, self._stream),
+        }
+        methods = {}
+        for name, (kind, handler) in made.items():
+            method = bf.METHODS[name]
+            methods[name] = kind(
+                handler,
+                request_deserializer=bf.message(method.request).FromString,
+                response_serializer=bf.message(method.response).SerializeToString,
+            )
+        return grpc.method_handlers_generic_handler(bf.SERVICE, methods)
+
+    def start(self) -> int:
+        """Accept requests and return the port; raise ServerError if the address cannot be used."""
+        try:
+            check_free(self.address)
+            if self._tls is None:
+                port: int = self._server.add_insecure_port(self.address)
+            else:
+                port = self._server.add_secure_port(self.address, self._tls.credentials())
+        except (OSError, RuntimeError) as error:
+            raise ServerError(
+                f"cannot listen on {self.address}: the address is in use or not of this machine;"
+                " choose another with --bfrt-addr HOST:PORT (port 0: any free one)"
+            ) from error
+        if self.address.endswith(":0"):
+            self.address = f"{self.address[:-1]}{port}"
+        other = self.device.listener
+
+        def listen(message: Message) -> None:
+            other(message)
+            if self._messages.qsize() < _WAITING:
+                self._messages.put(message)
+
+        self.device.listener = listen
+        if self.device.pipeline is not None:
+            self.device.pipeline.state.listener = listen
+        self._notifier.start()
+        self._server.start()
+        return port
+
+    def stop(self) -> None:
+        """End all streams and refuse new requests."""
+        self._server.stop(grace=_GRACE).wait(2 * _GRACE)
+        self._stopped.set()
+        self._notifier.join()
+        self._pool.shutdown()
+
+    def __enter__(self) -> BfRuntimeServer:
+        self.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+    # -- the RPCs -------------------------------------------------------------------------------
+
+    def _write(self, request: Any, context: grpc.ServicerContext) -> Any:
+        found = _metadata(context)
+        return self._unary(lambda: self.service.write(request, found), context)
+
+    def _get_config(self, request: Any, context: grpc.ServicerContext) -> Any:
+        return self._unary(lambda: self.service.get_config(request), context)
+
+    def _set_config(self, request: Any, context: grpc.ServicerContext) -> Any:
+        def handle() -> Any:
+            response, deliveries = self.service.set_config(request)
+            _deliver(deliveries)
+            return response
+
+        return self._unary(handle, context)
+
+    def _read(self, request: Any, context: grpc.ServicerContext) -> Iterator[Any]:
+        """Gather all answers before sending any: a slow reader must not keep others waiting."""
+        answers: list[Any] = []
+        failure: RpcError | None = None
+        with self.device.turn():
+            try:
+                answers.extend(self.service.read(request))
+            except RpcError as error:
+                failure = error
+        in_response = _metadata(context).get("error_in_resp") == "1"
+        if failure is not None and in_response:
+            answers.append(bf.ReadResponse(status=[error_message(_single(failure))]))
+            failure = None
+        yield from answers
+        if failure is not None:
+            _abort(context, failure)
+
+    def _stream(self, requests: Iterable[Any], context: grpc.ServicerContext) -> Iterator[Any]:
+        if not self._free_streams.acquire(blocking=False):
+            what = f"all {MAX_STREAMS} streams are in use: close one"
+            _abort(context, RpcError("RESOURCE_EXHAUSTED", what))
+        try:
+            stream = _Stream()
+            threading.Thread(
+                target=self._listen, args=(stream, requests), name="bfruntime stream", daemon=True
+            ).start()
+            while (item := stream.waiting.get()) is not None:
+                yield item
+        finally:
+            self._free_streams.release()
+
+    # -- parts ----------------------------------------------------------------------------------
+
+    def _unary(self, handler: Callable[[], Any], context: grpc.ServicerContext) -> Any:
+        try:
+            with self.device.turn():
+                return handler()
+        except RpcError as error:
+            _abort(context, error)
+
+    def _listen(self, stream: _Stream, requests: Iterable[Any]) -> None:
+        """Handle a stream's requests until either side ends it."""
+        try:
+            for request in requests:
+                with self.device.turn():
+                    _deliver(self.service.stream_message(stream, request))
+        except grpc.RpcError:
+            log.debug("a client closed its stream")
+        except Exception:
+            log.exception("a stream request could not be handled")
+        finally:
+            with self.device.turn():
+                self.service.stream_closed(stream)
+            stream.waiting.put(None)
+
+    def _notify(self) -> None:
+        while not self._stopped.wait(_TICK):
+            try:
+                with self.device.lock:
+                    while not self._messages.empty():
+                        _deliver(self.service.switch_message(self._messages.get()))
+                    if self.service.subscribed:
+                        _deliver(self.service.tick())
+            except Exception:
+                log.exception("the notifications of the switch could not be sent")
+
+
+def _deliver(deliveries: Iterable[Delivery]) -> None:
+    for stream, message in deliveries:
+        assert isinstance(stream, _Stream)
+        stream.send(message)
+
+
+def _metadata(context: grpc.ServicerContext) -> Mapping[str, str]:
+    return {key: value for key, value in context.invocation_metadata() if isinstance(value, str)}
+
+
+def _single(error: RpcError) -> RpcError | None:
+    return error.errors[0] if isinstance(error, BatchError) else error
+
+
+class _Status(NamedTuple):
+    """The status to end an RPC with; grpc wants an object of this form (grpc.Status)."""
+
+    code: grpc.StatusCode
+    details: str
+    trailing_metadata: tuple[tuple[str, bytes], ...]
+
+
+def _abort(context: grpc.ServicerContext, error: RpcError) -> NoReturn:
+    """End the RPC; the details of a BatchError go into the trailing metadata."""
+    trailing: tuple[tuple[str, bytes], ...] = ()
+    if isinstance(error, BatchError):
+        status = rpc_status.Status(code=code_number(error.code), message=error.message)
+        for item in error.errors:
+            status.details.add(type_url=_TYPE_URL, value=error_message(item).SerializeToString())
+        trailing = ((_STATUS_KEY, status.SerializeToString()),)
+    context.abort_with_status(_Status(grpc.StatusCode[error.code], error.message, trailing))
+    raise AssertionError("abort_with_status raises")

@@ -1,0 +1,1 @@
+"""The tables of BFRuntime, a module for each kind; all are ControlTables."""

@@ -1,0 +1,200 @@
+"""Counters, meters and registers: arrays, whose entries all exist from the start."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from gradplane.switch.bfruntime.codec import Data, Key
+from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.tables.cell_values import CellFields
+from gradplane.switch.bfruntime.tables.control_table import (
+    ControlTable,
+    Flags,
+    Scope,
+    Undo,
+    nothing,
+)
+from gradplane.switch.bfruntime.tables.match_table import BYTES, PACKETS
+from gradplane.switch.bfruntime.tables.meter_rates import meter_config, meter_values
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.runtime.arrays import Counter, Register
+from gradplane.switch.runtime.meters import Meter
+
+
+class ArrayTable(ControlTable):
+    """A table whose key is an index. Adding an entry writes it, as modifying it does."""
+
+    @abstractmethod
+    def write(self, scope: Scope, index: int, data: Data) -> Undo:
+        """Set the fields of a cell that are given."""
+
+    @abstractmethod
+    def read(self, scope: Scope, index: int) -> Data: ...
+
+    @abstractmethod
+    def initialise(self, scope: Scope, index: int) -> Undo:
+        """Set a cell to its initial value."""
+
+    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        return self.write(scope, self._index(key), data)
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+        return self.write(scope, self._index(key), data)
+
+    def delete(self, scope: Scope, key: Key) -> Undo:
+        return self.initialise(scope, self._index(key))
+
+    def reset(self, scope: Scope, key: Key) -> Undo:
+        return self.initialise(scope, self._index(key))
+
+    def clear(self, scope: Scope) -> Undo:
+        steps = [self.initialise(scope, i) for i in range(self.schema.size)]
+
+        def undo() -> None:
+            for step in steps:
+                step()
+
+        return undo
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        return key, self.read(scope, self._index(key))
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        name = self.schema.keys[0].name
+        for i in range(self.schema.size):
+            yield {name: (i,)}, self.read(scope, i)
+
+    def usage(self) -> int:
+        return self.schema.size
+
+    def _index(self, key: Key) -> int:
+        field = self.schema.keys[0]
+        index = self.number(key, field.name)
+        if index >= self.schema.size:
+            raise self.invalid(f"{field.name} {index} is not within 0 to {self.schema.size - 1}")
+        return index
+
+
+class CounterTable(ArrayTable):
+    def __init__(self, schema: TableSchema, counter: Counter) -> None:
+        super().__init__(schema)
+        self.counter = counter
+
+    def write(self, scope: Scope, index: int, data: Data) -> Undo:
+        old = self.counter.read(index)
+        packets = data.values.get(PACKETS, old[0])
+        self.counter.write(index, packets, data.values.get(BYTES, old[1]))
+        return lambda: self.counter.write(index, *old)
+
+    def read(self, scope: Scope, index: int) -> Data:
+        packets, nbytes = self.counter.read(index)
+        return Data(None, {PACKETS: packets, BYTES: nbytes})
+
+    def initialise(self, scope: Scope, index: int) -> Undo:
+        return self.write(scope, index, Data(None, {PACKETS: 0, BYTES: 0}))
+
+
+class MeterTable(ArrayTable):
+    """Meters; `clock`, in ns, starts their buckets."""
+
+    def __init__(self, schema: TableSchema, meter: Meter, clock: Any) -> None:
+        super().__init__(schema)
+        self.meter = meter
+        self._clock = clock
+
+    def write(self, scope: Scope, index: int, data: Data) -> Undo:
+        cell = self.meter.cell(index)
+        old = cell.cells.tolist()
+        cell.configure(meter_config(self.schema, data.values, cell.config), self._clock())
+        return lambda: cell.restore(old)
+
+    def read(self, scope: Scope, index: int) -> Data:
+        return Data(None, dict(meter_values(self.schema, self.meter.read(index))))
+
+    def initialise(self, scope: Scope, index: int) -> Undo:
+        cell = self.meter.cell(index)
+        old = cell.cells.tolist()
+        cell.configure(None, self._clock())
+        return lambda: cell.restore(old)
+
+    def attribute(self, name: str, message: Any) -> None:
+        if name != "byte_count_adj":
+            super().attribute(name, message)
+        message.byte_count_adj.byte_count_adjust = 0
+
+    def set_attribute(self, name: str, message: Any) -> Undo:
+        if name != "byte_count_adj" or message.byte_count_adj.byte_count_adjust:
+            what = f"it has no attribute {name}"
+            if name == "byte_count_adj":
+                what = "the adjustment is the program's: adjust_byte_count of execute()"
+            raise self.refused(what)
+        return nothing
+
+
+class RegisterTable(ArrayTable):
+    """A register; `pipes`: its cells in each pipe, the same ones where pipes share them."""
+
+    def __init__(
+        self, schema: TableSchema, register: ir.ExternInstance, pipes: Sequence[Register]
+    ) -> None:
+        super().__init__(schema)
+        self.pipes = pipes
+        self._fields = CellFields(schema, register)
+
+    def write(self, scope: Scope, index: int, data: Data) -> Undo:
+        former = [(self.pipes[pipe], self.pipes[pipe].read(index)) for pipe in scope.pipes]
+        for at, (register, old) in enumerate(former):
+            value = self._fields.value(data.values, at, old)
+            if value is not None:
+                register.write(index, value)
+
+        def undo() -> None:
+            for register, old in former:
+                register.write(index, old)
+
+        return undo
+
+    def read(self, scope: Scope, index: int) -> Data:
+        cells = [self.pipes[pipe].read(index) for pipe in scope.pipes]
+        return Data(None, dict(self._fields.fields(cells)))
+
+    def initialise(self, scope: Scope, index: int) -> Undo:
+        former = [(self.pipes[pipe], self.pipes[pipe].read(index)) for pipe in scope.pipes]
+        for register, _ in former:
+            register.write(index, register.initial)
+
+        def undo() -> None:
+            for register, old in former:
+                register.write(index, old)
+
+        return undo
+
+
+class RegisterParamTable(ControlTable):
+    """A register's parameter: a number that register actions read, as the default entry."""
+
+    def __init__(self, schema: TableSchema, pipes: Sequence[Register]) -> None:
+        super().__init__(schema)
+        self.pipes = pipes
+
+    def set_default(self, scope: Scope, data: Data) -> Undo:
+        former = [(self.pipes[pipe], self.pipes[pipe].read(0)) for pipe in scope.pipes]
+        for register, _ in former:
+            value = data.values["value"]
+            if register.type.signed and value >> (register.width - 1):
+                value -= 1 << register.width
+            register.write(0, value)
+
+        def undo() -> None:
+            for register, old in former:
+                register.write(0, old)
+
+        return undo
+
+    def reset_default(self, scope: Scope) -> Undo:
+        return self.set_default(scope, Data(None, {"value": self.pipes[0].initial}))
+
+    def default(self, scope: Scope) -> Data | None:
+        return Data(None, {"value": self.pipes[scope.pipes[0]].read(0)})

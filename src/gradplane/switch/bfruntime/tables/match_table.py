@@ -1,0 +1,419 @@
+"""Match-action tables: entries with actions of their own, or with members and groups of a profile.
+
+A smaller $MATCH_PRIORITY wins, as on the chip; in the switch's state the larger number wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from gradplane.switch.bfruntime.codec import Data, Key
+from gradplane.switch.bfruntime.schema import ActionSpec, TableSchema
+from gradplane.switch.bfruntime.tables.cell_values import CellFields
+from gradplane.switch.bfruntime.tables.control_table import (
+    ControlTable,
+    Flags,
+    Scope,
+    Undo,
+    nothing,
+)
+from gradplane.switch.bfruntime.tables.meter_rates import meter_config, meter_values
+from gradplane.switch.ir.types import Bits
+from gradplane.switch.p4runtime.status_errors import RpcError
+from gradplane.switch.runtime.arrays import Register
+from gradplane.switch.runtime.entries import (
+    ActionData,
+    Count,
+    Entry,
+    EntryAction,
+    GroupRef,
+    MemberRef,
+)
+from gradplane.switch.runtime.match_fields import Match
+from gradplane.switch.runtime.match_table import MatchTable
+from gradplane.switch.runtime.meters import MeterCell
+
+PRIORITY = "$MATCH_PRIORITY"
+LAST_PRIORITY = (1 << 31) - 2
+"""The number of the priority that loses against all others."""
+
+PACKETS, BYTES = "$COUNTER_SPEC_PKTS", "$COUNTER_SPEC_BYTES"
+MEMBER, GROUP = "$ACTION_MEMBER_ID", "$SELECTOR_GROUP_ID"
+TTL, HIT_STATE = "$ENTRY_TTL", "$ENTRY_HIT_STATE"
+MILLISECOND = 10**6  # ns
+
+POLL, NOTIFY = 0, 1
+"""The modes of idle timeouts: the hit state is read, or notifications are sent."""
+
+
+class IdleMode:
+    """A table's attribute IdleTimeout; times in ms."""
+
+    def __init__(self) -> None:
+        self.enabled = False
+        self.mode = NOTIFY
+        self.query_interval = 5000
+        self.most = 3600000
+        self.least = 1000
+
+
+class MatchActionTable(ControlTable):
+    """A table of the program. action_numbers: the position of each action, by its id."""
+
+    def __init__(
+        self,
+        schema: TableSchema,
+        table: MatchTable,
+        action_numbers: Mapping[int, int],
+        notified: Callable[[], None] = nothing,
+    ) -> None:
+        super().__init__(schema)
+        self.table = table
+        self._numbers = action_numbers
+        self._specs = {number: schema.action_by_id[id] for id, number in action_numbers.items()
+                       if id in schema.action_by_id}  # fmt: skip
+        self.idle = IdleMode()
+        self._adjusted = 0
+        self._seen: dict[int, int] = {}  # by handle: the last hit before UpdateHitState
+        self._states: dict[int, str] = {}
+        register = table.table.register
+        self._cells = None if register is None else CellFields(schema, register)
+
+    # -- keys -----------------------------------------------------------------------------------
+
+    def _identity(self, key: Key) -> tuple[tuple[Match, ...], int]:
+        names = [f.name for f in self.schema.keys if f.name != PRIORITY]
+        matches: list[Match] = []
+        for name, known in zip(names, self.table.fields, strict=True):
+            match = key[name]
+            if match is not None and known.kind == "lpm" and not match[1]:
+                match = None
+            if match is not None and known.kind == "ternary" and not match[1]:
+                match = None
+            matches.append(match)
+        if not self.table.with_priority:
+            return tuple(matches), 0
+        priority = self.number(key, PRIORITY)
+        if priority > LAST_PRIORITY:
+            raise self.invalid(f"{PRIORITY} {priority} is above {LAST_PRIORITY}")
+        return tuple(matches), LAST_PRIORITY + 1 - priority
+
+    def key(self, entry: Entry) -> Key:
+        """Return the key of an entry."""
+        names = [f.name for f in self.schema.keys if f.name != PRIORITY]
+        key: Key = {}
+        for name, known, match in zip(names, self.table.fields, entry.matches, strict=True):
+            if match is None and known.kind != "optional":
+                match = (0, known.full) if known.kind == "range" else (0, 0)
+            key[name] = match
+        if self.table.with_priority:
+            key[PRIORITY] = (LAST_PRIORITY + 1 - entry.priority,)
+        return key
+
+    def _found(self, key: Key) -> Entry:
+        matches, priority = self._identity(key)
+        found = self.table.find(matches, priority)
+        if found is None:
+            shown = self.table.describe(Entry(matches, ActionData(0), priority))
+            raise self.missing(f"it has no entry for {shown}")
+        return found
+
+    # -- entries --------------------------------------------------------------------------------
+
+    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        self._check_pipes(scope)
+        matches, priority = self._identity(key)
+        target = self._target(data)
+        if target is None:
+            raise self.invalid("an entry needs an action, a member or a group")
+        entry = Entry(matches, target, priority, idle_timeout_ns=self._timeout(data))
+        self._set_parts(entry.counter, entry.meter, None, data)
+        self.table.insert(entry)
+        self._set_register(entry.register, data)
+        self._note_state(entry, data)
+        return lambda: self.table.delete(entry)
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+        self._check_pipes(scope)
+        found = self._found(key)
+        old, hit = replace(found), found.last_hit_ns
+        changed = self._target(data)
+        timeout = self._timeout(data) if TTL in data.values else found.idle_timeout_ns
+        if changed is not None or timeout != found.idle_timeout_ns:
+            target = found.action if changed is None else changed
+            self.table.modify(Entry(found.matches, target, found.priority, found.metadata, timeout))
+        undo_parts = self._set_parts(found.counter, found.meter, found.register, data)
+        if flags.reset_stats and changed is not None and not {PACKETS, BYTES} & data.values.keys():
+            undo_parts = _both(undo_parts, _set_counter(found.counter, 0, 0))
+        if flags.reset_ttl and self.table.table.support_timeout:
+            found.last_hit_ns = self.table.clock()
+        self._note_state(found, data)
+
+        def undo() -> None:
+            self.table.modify(old)
+            undo_parts()
+            found.last_hit_ns = hit
+
+        return undo
+
+    def delete(self, scope: Scope, key: Key) -> Undo:
+        self._check_pipes(scope)
+        found = self._found(key)
+        self.table.delete(found)
+        self._seen.pop(found.handle, None)
+        self._states.pop(found.handle, None)
+        return lambda: self.table.restore(found)
+
+    def clear(self, scope: Scope) -> Undo:
+        self._check_pipes(scope)
+        former = [e for e in self.table.entries() if not e.is_const]
+        self.table.clear()
+
+        def undo() -> None:
+            for entry in former:
+                self.table.restore(entry)
+
+        return undo
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        found = self._found(key)
+        return self.key(found), self.data(found)
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        for entry in self.table.entries():
+            yield self.key(entry), self.data(entry)
+
+    def usage(self) -> int:
+        return len(self.table)
+
+    def handle(self, key: Key) -> int:
+        return self._found(key).handle
+
+    def key_of(self, handle: int) -> Key:
+        return self.key(self.table.by_handle(handle))
+
+    def data(self, entry: Entry) -> Data:
+        """Return the data of an entry."""
+        data = self._shown(entry.action)
+        self._show_parts(data, entry.counter, entry.meter, entry.register)
+        if self.table.table.support_timeout:
+            data.values[TTL] = entry.idle_timeout_ns // MILLISECOND
+            data.values[HIT_STATE] = self._state(entry)
+        return data
+
+    # -- the default entry ----------------------------------------------------------------------
+
+    def set_default(self, scope: Scope, data: Data) -> Undo:
+        self._check_pipes(scope)
+        if self.table.profile is not None:
+            raise self.refused("the default entry of a table with a profile is the source's")
+        table, old = self.table, self.table.default
+        if data.action is not None:
+            table.set_default(self._action(data.action, data))
+        undo_parts = self._set_parts(
+            table.default_counter, table.default_meter, table.default_register, data
+        )
+
+        def undo() -> None:
+            if data.action is not None:
+                table.set_default(old)
+            undo_parts()
+
+        return undo
+
+    def reset_default(self, scope: Scope) -> Undo:
+        self._check_pipes(scope)
+        old = self.table.default
+        self.table.set_default(None)
+        return lambda: self.table.set_default(old)
+
+    def default(self, scope: Scope) -> Data | None:
+        if self.table.profile is not None:
+            return None
+        data = self._shown(self.table.default)
+        self._show_parts(
+            data,
+            self.table.default_counter,
+            self.table.default_meter,
+            self.table.default_register,
+        )
+        return data
+
+    # -- operations and attributes --------------------------------------------------------------
+
+    def operate(self, name: str) -> None:
+        if name == "UpdateHitState":
+            for entry in self.table.entries():
+                hit = entry.last_hit_ns
+                active = hit > self._seen.get(entry.handle, 0)
+                self._states[entry.handle] = "ENTRY_ACTIVE" if active else "ENTRY_IDLE"
+                self._seen[entry.handle] = hit
+
+    def attribute(self, name: str, message: Any) -> None:
+        if name == "idle_table" and "IdleTimeout" in self.schema.attributes:
+            idle = message.idle_table
+            idle.enable, idle.idle_table_mode = self.idle.enabled, self.idle.mode
+            idle.ttl_query_interval = self.idle.query_interval
+            idle.max_ttl, idle.min_ttl = self.idle.most, self.idle.least
+        elif name == "entry_scope":
+            for part in (message.entry_scope.gress_scope, message.entry_scope.pipe_scope):
+                part.predef = 0
+        elif name == "byte_count_adj" and "MeterByteCountAdjust" in self.schema.attributes:
+            message.byte_count_adj.byte_count_adjust = self._adjusted
+        else:
+            super().attribute(name, message)
+
+    def set_attribute(self, name: str, message: Any) -> Undo:
+        if name == "idle_table" and "IdleTimeout" in self.schema.attributes:
+            given, old = message.idle_table, self.idle
+            self.idle = idle = IdleMode()
+            idle.enabled, idle.mode = given.enable, given.idle_table_mode
+            idle.query_interval = given.ttl_query_interval or idle.query_interval
+            idle.most, idle.least = given.max_ttl or idle.most, given.min_ttl
+
+            def undo() -> None:
+                self.idle = old
+
+            return undo
+        if name == "entry_scope":
+            return self._set_scope(message.entry_scope)
+        if name == "byte_count_adj" and "MeterByteCountAdjust" in self.schema.attributes:
+            if message.byte_count_adj.byte_count_adjust:
+                raise self.refused(
+                    "its meter's adjustment is the program's: adjust_byte_count of execute()"
+                )
+            return nothing
+        return super().set_attribute(name, message)
+
+    def _set_scope(self, scope: Any) -> Undo:
+        pipe = scope.pipe_scope
+        if pipe.WhichOneof("scope") == "user_defined" or pipe.predef:
+            raise self.refused("all pipes share its entries; its entry scope is ALL")
+        return nothing
+
+    # -- parts ----------------------------------------------------------------------------------
+
+    def _check_pipes(self, scope: Scope) -> None:
+        if not scope.all:
+            raise self.invalid("all pipes share its entries: leave the target's pipe at 0xffff")
+
+    def _target(self, data: Data) -> EntryAction | None:
+        if data.action is not None:
+            return self._action(data.action, data)
+        if MEMBER in data.values and GROUP in data.values:
+            raise self.invalid(f"give one of {MEMBER} and {GROUP}")
+        if MEMBER in data.values:
+            return MemberRef(data.values[MEMBER])
+        if GROUP in data.values:
+            return GroupRef(data.values[GROUP])
+        return None
+
+    def _action(self, spec: ActionSpec, data: Data) -> ActionData:
+        number = self._numbers[spec.id]
+        params = self.table.table.actions[number].action.params
+        args = []
+        for field, param in zip(spec.data, params, strict=True):
+            value = data.values[field.name]
+            t = param.type
+            if isinstance(t, Bits) and t.signed and value >> (t.width - 1):
+                value -= 1 << t.width
+            args.append(value)
+        return ActionData(number, tuple(args))
+
+    def _shown(self, target: EntryAction) -> Data:
+        match target:
+            case MemberRef(id=number):
+                return Data(None, {MEMBER: number})
+            case GroupRef(id=number):
+                return Data(None, {GROUP: number})
+            case ActionData(index=index, args=args):
+                spec = self._specs.get(index)
+                if spec is None:  # hidden from the control plane
+                    return Data()
+                names = (f.name for f in spec.data)
+                return Data(spec, dict(zip(names, args, strict=True)))
+        raise RpcError(
+            "UNIMPLEMENTED", f"table {self.schema.name}: an entry with a group of its own"
+        )
+
+    def _timeout(self, data: Data) -> int:
+        ttl: int = data.values.get(TTL, 0)
+        if ttl and self.idle.enabled and not self.idle.least <= ttl <= self.idle.most:
+            what = f"{TTL} {ttl} is not within {self.idle.least} to {self.idle.most} ms"
+            raise self.invalid(what)
+        return ttl * MILLISECOND
+
+    def _state(self, entry: Entry) -> str:
+        if self.idle.mode == POLL and self.idle.enabled:
+            return self._states.get(entry.handle, "ENTRY_IDLE")
+        idle_for = self.table.clock() - entry.last_hit_ns
+        expired = entry.idle_timeout_ns and idle_for >= entry.idle_timeout_ns
+        return "ENTRY_IDLE" if expired else "ENTRY_ACTIVE"
+
+    def _note_state(self, entry: Entry, data: Data) -> None:
+        if self.table.table.support_timeout:
+            self._seen[entry.handle] = entry.last_hit_ns
+            self._states[entry.handle] = data.values.get(HIT_STATE, "ENTRY_IDLE")
+            if data.values.get(HIT_STATE) == "ENTRY_ACTIVE":
+                entry.last_hit_ns = self.table.clock()
+
+    # -- direct counter, meter and register ------------------------------------------------------
+
+    def _set_parts(
+        self, counter: Count, meter: MeterCell, cell: Register | None, data: Data
+    ) -> Undo:
+        undo = nothing
+        if {PACKETS, BYTES} & data.values.keys():
+            packets = data.values.get(PACKETS, counter.packets)
+            undo = _both(
+                undo, _set_counter(counter, packets, data.values.get(BYTES, counter.bytes))
+            )
+        if any(name.startswith("$METER_SPEC") for name in data.values):
+            old = meter.cells.tolist()
+            meter.configure(
+                meter_config(self.schema, data.values, meter.config), self.table.clock()
+            )
+            undo = _both(undo, lambda: meter.restore(old))
+        if cell is not None:
+            undo = _both(undo, self._set_register(cell, data))
+        return undo
+
+    def _set_register(self, cell: Register | None, data: Data) -> Undo:
+        if cell is None or self._cells is None:
+            return nothing
+        old = cell.read(0)
+        value = self._cells.value(data.values, 0, old)
+        if value is None:
+            return nothing
+        cell.write(0, value)
+        return lambda: cell.write(0, old)
+
+    def _show_parts(
+        self, data: Data, counter: Count, meter: MeterCell, cell: Register | None
+    ) -> None:
+        if self.table.table.counter is not None:
+            data.values[PACKETS], data.values[BYTES] = counter.packets, counter.bytes
+        if self.table.table.meter is not None:
+            data.values.update(meter_values(self.schema, meter.config))
+        if cell is not None and self._cells is not None:
+            data.values.update(self._cells.fields([cell.read(0)]))
+
+
+def _set_counter(counter: Count, packets: int, nbytes: int) -> Undo:
+    old = counter.packets, counter.bytes
+    counter.packets, counter.bytes = packets, nbytes
+
+    def undo() -> None:
+        counter.packets, counter.bytes = old
+
+    return undo
+
+
+def _both(first: Undo, second: Undo) -> Undo:
+    def undo() -> None:
+        second()
+        first()
+
+    return undo

@@ -1,0 +1,47 @@
+"""A switch that runs the test program, in either engine, served over BFRuntime."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from bfrt_client import Client  # noqa: E402
+
+from gradplane.switch.bfruntime.server import BfRuntimeServer  # noqa: E402
+from gradplane.switch.daemon.live_switch import make_device  # noqa: E402
+from gradplane.switch.daemon.options import SwitchOptions  # noqa: E402
+from gradplane.switch.p4runtime.device import Device  # noqa: E402
+
+PROGRAM = Path(__file__).parent / "program.p4"
+
+Served = tuple[Device, Client]
+
+
+@pytest.fixture(params=["interpreter", "jit"])
+def served(request: pytest.FixtureRequest) -> Iterator[Served]:
+    """The device and a client that is bound to its program, in both engines."""
+    yield from _served(request.param)
+
+
+@pytest.fixture
+def interpreted(request: pytest.FixtureRequest) -> Iterator[Served]:
+    """The same in the interpreter, for tests without packets."""
+    yield from _served("interpreter")
+
+
+@pytest.fixture
+def make_client(interpreted: Served) -> Callable[..., Client]:
+    return lambda **options: Client(interpreted[1].address, **options)
+
+
+def _served(engine: str) -> Iterator[Served]:
+    device = make_device(SwitchOptions(program=PROGRAM, engine=engine))
+    with (
+        BfRuntimeServer(device, "127.0.0.1:0") as server,
+        Client(server.address, learn=True, idletimeout=True, entry_active=True,
+               port_status_change=True, selector_update_change=True) as client,
+    ):  # fmt: skip
+        yield device, client

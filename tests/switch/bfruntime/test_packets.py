@@ -1,0 +1,137 @@
+"""What clients write is what packets meet, in both engines."""
+
+from __future__ import annotations
+
+from conftest import Served
+
+DST, SRC = 0x0200000000AA, 0x0200000000BB
+
+
+def frame(dst: int = DST, src: int = SRC, kind: int = 0x1234) -> bytes:
+    return dst.to_bytes(6, "big") + src.to_bytes(6, "big") + kind.to_bytes(2, "big") + b"data"
+
+
+def test_entries_and_their_counters(served: Served) -> None:
+    device, client = served
+    client.add("macs", {"h.ethernet.dst": DST}, "Ingress.send", port=7)
+    assert device.process(1, frame()) == [(7, frame())]
+    (entry,) = client.read("macs", {"h.ethernet.dst": DST})
+    assert (entry["action"], entry["port"], entry["$COUNTER_SPEC_PKTS"]) == ("Ingress.send", 7, 1)
+    (counted,) = client.read("per_port", {"$COUNTER_INDEX": 1})
+    assert counted["$COUNTER_SPEC_PKTS"] == 1
+    client.set_default("macs", "Ingress.send", port=9)
+    assert device.process(1, frame(dst=5)) == [(9, frame(dst=5))]
+
+
+def test_a_smaller_priority_number_wins(served: Served) -> None:
+    device, client = served
+    client.set_default("macs", "Ingress.send", port=1)
+    key = {"src": (0, 0), "vlan": (0, 0xFFFF), "dst": (0, 0)}
+    client.add("filters", {**key, "$MATCH_PRIORITY": 20}, "Ingress.mark", type=0x20)
+    client.add("filters", {**key, "$MATCH_PRIORITY": 10}, "Ingress.mark", type=0x10)
+    assert device.process(1, frame()) == [(1, frame(kind=0x10))]
+
+
+def test_each_pipe_has_its_registers(served: Served) -> None:
+    device, client = served
+    for port in (1, 1, 129, 300):
+        device.process(port, frame())
+    (cell,) = client.read("totals", {"$REGISTER_INDEX": 5})
+    assert cell["Ingress.totals.f1"] == [2, 1, 1, 0]
+    (second,) = client.read("totals", {"$REGISTER_INDEX": 5}, pipe=1)
+    assert second["Ingress.totals.f1"] == [1]
+    client.add("totals", {"$REGISTER_INDEX": 5}, f1=40)
+    device.process(130, frame())
+    (cell,) = client.read("totals", {"$REGISTER_INDEX": 5})
+    assert cell["Ingress.totals.f1"] == [40, 41, 40, 40]
+    client.add("pairs", {"$REGISTER_INDEX": 3}, first=8, second=10)
+    device.process(1, frame())
+    (cell,) = client.read("pairs", {"$REGISTER_INDEX": 3})
+    assert cell["Ingress.pairs.first"] == [8] * 4
+    assert cell["Ingress.pairs.second"] == [11, 10, 10, 10]
+
+
+def test_port_metadata_reach_the_parser(served: Served) -> None:
+    device, client = served
+    client.set_default("macs", "Ingress.send", port=1)
+    client.add("$PORT_METADATA", {"ig_intr_md.ingress_port": 5}, group=3, label=100, vlan=77)
+    key = {"src": (0, 0), "vlan": (77, 77), "dst": (0, 0), "$MATCH_PRIORITY": 1}
+    client.add("filters", key, "Ingress.mark", type=0x99)
+    assert device.process(5, frame()) == [(1, frame(kind=0x99))]
+    assert device.process(6, frame()) == [(1, frame())]
+    (entry,) = client.read("$PORT_METADATA")
+    assert (entry["group"], entry["label"], entry["vlan"]) == (3, 100, 77)
+    client.write(("DELETE", client.entry("$PORT_METADATA", {"ig_intr_md.ingress_port": 5})))
+    assert device.process(5, frame()) == [(1, frame())]
+
+
+def test_groups_of_nodes(served: Served) -> None:
+    device, client = served
+    for node, rid, ports in ((1, 10, [1, 2]), (2, 20, [3]), (3, 30, [4])):
+        client.add("$pre.node", {"$MULTICAST_NODE_ID": node}, MULTICAST_RID=rid,
+                   MULTICAST_LAG_ID=[], DEV_PORT=ports)  # fmt: skip
+    client.add("$pre.mgid", {"$MGID": 7}, MULTICAST_NODE_ID=[1, 2],
+               MULTICAST_NODE_L1_XID_VALID=[False, True], MULTICAST_NODE_L1_XID=[0, 0])  # fmt: skip
+    client.set_default("macs", "Ingress.flood", group=7)
+    assert [port for port, _ in device.process(9, frame())] == [1, 2]  # node 2 excludes id 0
+    change = client.entry(
+        "$pre.mgid", {"$MGID": 7}, MULTICAST_NODE_ID=[3], MULTICAST_NODE_L1_XID_VALID=[False],
+        MULTICAST_NODE_L1_XID=[0],
+    )  # fmt: skip
+    client.write(("MODIFY_INC", change))
+    assert [port for port, _ in device.process(9, frame())] == [1, 2, 4]
+    client.add("$pre.prune", {"$MULTICAST_L2_XID": 0}, DEV_PORT=[1])
+    assert [port for port, _ in device.process(9, frame())] == [1, 2, 4]  # another rid than 0
+    client.write(("MODIFY", client.entry("$pre.node", {"$MULTICAST_NODE_ID": 1}, MULTICAST_RID=0)))
+    assert [port for port, _ in device.process(9, frame())] == [2, 4]
+    client.write(("DELETE", client.entry("$pre.mgid", {"$MGID": 7})))
+    assert device.process(9, frame()) == []
+
+
+def test_members_and_groups_of_a_selector(served: Served) -> None:
+    device, client = served
+    for member in (1, 2):
+        client.add("members", {"$ACTION_MEMBER_ID": member}, "Ingress.to", port=10 + member)
+    client.add("Ingress.groups", {"$SELECTOR_GROUP_ID": 1}, ACTION_MEMBER_ID=[1, 2],
+               ACTION_MEMBER_STATUS=[False, True], MAX_GROUP_SIZE=4)  # fmt: skip
+    client.add("balanced", {"type": 0x1234}, SELECTOR_GROUP_ID=1)
+    notified = client.attribute("Ingress.groups", "selector_update_notify", enable=True)
+    client.write(("INSERT", notified))
+    assert {device.process(1, frame(src=s))[0][0] for s in range(20)} == {12}
+    client.write(("MODIFY", client.entry("Ingress.groups", {"$SELECTOR_GROUP_ID": 1},
+                  ACTION_MEMBER_ID=[1, 2], ACTION_MEMBER_STATUS=[True, True])))  # fmt: skip
+    assert {device.process(1, frame(src=s))[0][0] for s in range(20)} == {11, 12}
+    (probe,) = client.read("groups_get_member", {"$SELECTOR_GROUP_ID": 1, "hash_value": 3})
+    assert probe["$ACTION_MEMBER_ID"] == 2
+    change = client.next_message("selector_update_change_notification")
+    assert (change.sel_group_id, change.act_member_id, change.is_add) == (1, 1, True)
+
+
+def test_value_sets_and_digests(served: Served) -> None:
+    device, client = served
+    client.add("known", {"f1": (0x1234, 0xFFFF)})
+    client.set_default("macs", "Ingress.send", port=1)
+    key = {"src": (0, 0), "vlan": (0xFFF, 0xFFF), "dst": (0, 0), "$MATCH_PRIORITY": 1}
+    client.add("filters", key, "Ingress.mark", type=0x99)
+    assert device.process(1, frame()) == [(1, frame(kind=0x99))]
+    assert device.process(1, frame(kind=5)) == [(1, frame(kind=5))]
+    digest = client.next_message("digest")
+    (learned,) = digest.data
+    assert [f.stream for f in learned.fields] == [SRC.to_bytes(6, "big"), b"\0\1"]
+    client.write(("DELETE", client.entry("known", None)))
+    assert device.process(1, frame()) == [(1, frame())]
+
+
+def test_mirror_sessions_are_kept(interpreted: Served) -> None:
+    device, client = interpreted
+    client.add("$mirror.cfg", {"$sid": 5}, "$normal", direction="INGRESS", session_enable=True,
+               ucast_egress_port=9, ucast_egress_port_valid=True, max_pkt_len=100)  # fmt: skip
+    pipeline = device.pipeline
+    assert pipeline is not None
+    session = pipeline.state.clone_sessions[5]
+    assert ([r.port for r in session.replicas], session.truncate) == ([9], 100)
+    change = client.entry("$mirror.cfg", {"$sid": 5}, "$normal", session_enable=False)
+    client.write(("MODIFY", change))
+    assert 5 not in pipeline.state.clone_sessions
+    (entry,) = client.read("$mirror.cfg")
+    assert (entry["$ucast_egress_port"], entry["$session_enable"]) == (9, False)
