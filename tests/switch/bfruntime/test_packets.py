@@ -116,7 +116,7 @@ def test_value_sets_and_digests(served: Served) -> None:
     assert device.process(1, frame()) == [(1, frame(kind=0x99))]
     assert device.process(1, frame(kind=5)) == [(1, frame(kind=5))]
     digest = client.next_message("digest")
-    (learned,) = digest.data
+    learned = digest.data[0]
     assert [f.stream for f in learned.fields] == [SRC.to_bytes(6, "big"), b"\0\1"]
     client.write(("DELETE", client.entry("known", None)))
     assert device.process(1, frame()) == [(1, frame())]

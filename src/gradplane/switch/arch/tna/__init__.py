@@ -58,6 +58,7 @@ ARCHITECTURE = Architecture(
         "Mirror": InstanceKind("mirror", ("condition",)),
         "Resubmit": InstanceKind("resubmit", ("condition",)),
         "Random": InstanceKind("random"),
+        "MathUnit": InstanceKind("math_unit"),
         "Hash": InstanceKind("hash", ("algorithm", "polynomial")),
         "CRCPolynomial": InstanceKind(
             "crc_polynomial", ("coefficients", "reversed", "msb", "extended", "init", "xor")
