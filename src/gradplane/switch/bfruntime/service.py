@@ -273,6 +273,24 @@ class BfRuntimeService:
         for client in [c for c in self._clients.values() if c.stream is stream]:
             del self._clients[client.id]
 
+    # -- the packet generator -------------------------------------------------------------------
+
+    def generated(self) -> tuple[list[tuple[int, bytes]], int | None]:
+        """Return the generated packets that are due, and when, in ns from now, the next one is.
+
+        None: none is to come. Only tables that clients have written make packets.
+        """
+        program = self._program
+        if program is None or program.pipeline is not self.device.pipeline:
+            return [], None
+        generator = program.fixed.generator
+        if generator is None:
+            return [], None
+        now = program.pipeline.state.clock()
+        found = list(generator.packets(now))
+        due = generator.next_due()
+        return found, None if due is None else max(due - now, 0)
+
     # -- notifications --------------------------------------------------------------------------
 
     def switch_message(self, message: Message) -> list[Delivery]:
@@ -366,6 +384,9 @@ class BfRuntimeService:
         self._watch.down = down
         out: list[Delivery] = []
         ports = program.fixed.ports
+        if program.fixed.generator is not None:
+            for port in sorted(down - before):
+                program.fixed.generator.link_down(port, program.pipeline.state.clock())
         for port in sorted(down ^ before) if ports.notifies else ():
             response = bf.StreamMessageResponse()
             notice = response.port_status_change_notification
