@@ -1,5 +1,8 @@
 PYTHON := .venv/bin/python
 
+# Every run starts some processes; without bytecode files each would compile all its modules again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: install demo test lint types docs bench fuzz clean
 
 install:
@@ -10,7 +13,7 @@ demo: install
 	@$(PYTHON) -m gradplane run experiments/thc-star.toml
 
 test: lint
-	$(PYTHON) -m pytest -q -n 2 --dist loadgroup
+	$(PYTHON) -m pytest -q -n 2 --dist loadfile
 
 lint: install
 	$(PYTHON) -m ruff check .

@@ -12,8 +12,6 @@ import pytest
 
 from gradplane.cli import p4runtime_shell
 
-pytestmark = pytest.mark.xdist_group("ptf")  # one process sets it up for all its tests
-
 WORLD = Path(__file__).parent / "ptf_world.py"
 PINS = ("ptf==0.12.0", "scapy==2.6.1", "six==1.17.0")
 

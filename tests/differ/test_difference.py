@@ -63,3 +63,14 @@ def test_the_first_difference_comes_with_a_trace() -> None:
     """A meter whose index is out of range leaves its result alone on BMv2, and is green here."""
     result = difference.diff(PROGRAMS / "features" / "meters.p4", packets=60, seed=1)
     assert "bmv2 sends:" in result.text() and "state start" in result.text()
+
+
+def test_packets_that_come_back_for_ever_are_left_out() -> None:
+    """BMv2 would keep them: every packet of this program whose port is even is such a one."""
+    text = ROUTER.read_text()
+    start = text.index("apply {", text.index("control I"))
+    loop = "apply { if (s.ingress_port[0:0] == 0) { resubmit_preserving_field_list(0); }"
+    text = text[:start] + loop + text[start + len("apply {") :]
+    switch = Switch(ROUTER, text=text, engine="interpreter")
+    packets = list(Inputs(switch.program, 3).packets(switch, 3))
+    assert {port % 2 for port, _ in packets} == {1} and len(packets) == 3

@@ -56,7 +56,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a copy of gradplane in it, and the document's codec added."""
     folder: Path = tmp_path_factory.mktemp("package")
     copy = folder / "gradplane"
-    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SOURCE, copy)  # with the cached kernels, which take long to compile
     (copy / "codecs" / "int16.py").write_text(NEW)
     return folder
 

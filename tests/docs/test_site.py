@@ -9,8 +9,6 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("site")  # one process sets it up for all its tests
-
 ROOT = Path(__file__).parents[2]
 EXTERNAL = re.compile(
     r"""<(?:script|img|iframe|source)[^>]+src=["']?https?:[^"'> ]*"""

@@ -90,7 +90,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with a copy of gradplane in it that has the scheme and the target."""
     folder: Path = tmp_path_factory.mktemp("package")
     copy = folder / "gradplane"
-    shutil.copytree(SOURCE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(SOURCE, copy)  # with the cached kernels, which take long to compile
     (copy / "aggregations" / "alone.py").write_text(SCHEME)
     (copy / "controller" / "targets" / "toy.py").write_text(TARGET)
     (folder / "e.toml").write_text(EXPERIMENT)

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import gradplane
+from gradplane.codecs._grid import GridCodec
 from gradplane.experiment.loading import ExperimentError
 from gradplane.records.arrival_columns import expanded
 from gradplane.records.run_folder import FolderError, read_lines
@@ -70,6 +71,20 @@ def test_a_replay_is_equal_bit_for_bit(small_run: Runs, scheme: tuple[str, ...])
 def test_losses_stragglers_and_synchronisations_replay(lossy_run: Summary) -> None:
     assert replayed(lossy_run.folder).weights == lossy_run.weights
     assert gradplane.replay(lossy_run.folder) == replayed(lossy_run.folder)
+
+
+def test_a_norm_that_is_asked_for_after_its_result_replays(
+    small_run: Runs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a quorum of one, a worker's results of a partition pass before it comes to it."""
+    monkeypatch.setattr(GridCodec, "_max_partition", 2**11)
+    run = small_run(
+        *("topology.workers=2", "job.quorum=1", "job.slots=16", "job.sum_bits=16"),
+        *('job.model={name="synthetic", values=8351}', 'job.data={name="blank", rows=8}'),
+        *("job.epochs=1", "job.batch=1", "job.compute_ms=[0.1, 0.3]"),
+        'impairment=[{model="reordering", rate=0.1, delay_ms=3.0}]',
+    )
+    assert replayed(run.folder).equal
 
 
 def test_what_is_said_of_an_equal_replay(small_run: Runs) -> None:

@@ -105,6 +105,8 @@ class Oracle:
         if header.type is Type.NORM_RESULT:
             assert header.norm == max(self._norms[key] for key in keys), f"{place}: wrong norm"
             return
+        if not self._watch and not self._codes.keys() >= set(keys):
+            return  # a kernel has sent some of the codes
         table = self._tables[header.job]
         total = sum(table[aggregation.unpack_indices(self._codes[key])] for key in keys)
         found = aggregation.unpack_sums(body, header.sum_bits)
@@ -136,7 +138,10 @@ class Draw:
             "patience_s": 60.0,
             "topology": self._topology(hosts),
             "job": jobs,
-            "impairment": [self._impairment(sizes) for _ in range(r.randrange(6))],
+            "impairment": [
+                *(self._impairment(sizes) for _ in range(r.randrange(6))),
+                *(absence for n, job in enumerate(jobs) for absence in self._absences(n, job)),
+            ],
             "traffic": [self._traffic(hosts) for _ in range(r.choice((0, 0, 1, 2)))],
             "output": {"baseline": False},
         }
@@ -233,6 +238,24 @@ class Draw:
         if r.random() < 0.3:
             model["flow"] = r.choice(("agg", "stream", ["norm", "sums"], ["indices", "ack"]))
         return model
+
+    def _absences(self, number: int, job: dict[str, Any]) -> list[dict[str, Any]]:
+        """Draw workers that crash or join late; the job may not be able to go on without them."""
+        r, size = self._r, job["workers"]
+        rounds = job["epochs"] * job["data"]["rows"] // size
+        if job["aggregation"] != "switch" or rounds < 4 or r.random() < 0.5:
+            return []
+        found: list[dict[str, Any]] = []
+        spare = size - job.get("quorum", size) or 1
+        for worker in r.sample(range(size), min(size - 1, r.randint(1, spare))):
+            back = r.randint(2, rounds - 1)
+            common = {"job": number, "worker": worker}
+            if r.random() < 0.3:
+                found.append(common | {"model": "late join", "round": back})
+            else:
+                first = r.randint(1, back - 1)
+                found.append(common | {"model": "crash", "round": first, "back": back})
+        return found
 
     def _traffic(self, hosts: int) -> dict[str, Any]:
         r = self._r

@@ -16,8 +16,6 @@ from gradplane.hosts.training.train import Reduce, Report, train
 from gradplane.runner.run_experiment import run
 from gradplane.studies import trainings
 
-pytestmark = pytest.mark.xdist_group("codecs")  # one process sets it up for all its tests
-
 HEAD = """
 [topology]
 workers = 3

@@ -12,8 +12,6 @@ from gradplane.experiment.document import ExperimentError
 from gradplane.records.run_folder import FolderError
 from gradplane.studies import launch
 
-pytestmark = pytest.mark.xdist_group("studies")  # one process sets it up for all its tests
-
 ROOT = Path(__file__).parents[2]
 SMALL = {
     "thc-fig2b": ["study.values=4096", "study.repetitions=1"],

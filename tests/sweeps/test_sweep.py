@@ -31,8 +31,6 @@ from gradplane.sweeps.run_task import RunResult
 from gradplane.sweeps.sweep_errors import SweepError
 from gradplane.sweeps.sweep_folder import SweepFolder
 
-pytestmark = pytest.mark.xdist_group("sweep")  # one process sets it up for all its tests
-
 OVER = ["job.push.granularity=20,30", "impairment.0.rate=0.0,0.3"]
 
 

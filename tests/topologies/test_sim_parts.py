@@ -203,7 +203,7 @@ def test_an_environment_counts_time_from_its_start_and_records_plain_values():
     _, stack = _stack()
     events.at(100, lambda: None)
     events.step()
-    env = SimEnvironment(events, stack, records.append)
+    env = SimEnvironment(events, stack, records.append, events.now, lambda back: None)
     env.call_at(7, lambda: env.record("round", at=env.now(), loss=np.float32(0.5), pair=(1, 2)))
     events.step()
     assert records == [{"kind": "round", "at": 7, "loss": 0.5, "pair": [1, 2]}]

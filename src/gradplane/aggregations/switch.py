@@ -141,18 +141,22 @@ class _ReplayedReduces:
         outcomes = replayed.outcomes
         self._outcomes = {Type.NORM: outcomes.norms, Type.INDICES: outcomes.chunks}
         self._machines = [SwitchWorker(self._job, w) for w in range(self._job.workers)]
+        self._lives = [0] * self._job.workers  # by worker: the round that its machine began with
         self._packets: deque[tuple[int, bytes]] = deque()
         self._held: defaultdict[tuple[Type, Place], list[tuple[int, bytes]]] = defaultdict(list)
+        self._results: dict[tuple[Type, Place], bytes] = {}  # that the switch has given
         self._ticket = 0
 
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
         self._held.clear()
-        workers = self._replayed.workers
-        for worker, machine in zip(workers, self._machines, strict=True):
+        self._results.clear()
+        workers = [w for w in self._replayed.workers if isinstance(w.step, Reduce)]
+        for worker in workers:
             step = worker.step
             assert isinstance(step, Reduce), step
             self._ticket = step.round
+            machine = self._machine(worker, step)
             self._perform(worker, machine.reduce(step.round, step.vector, 0))
         while not all(worker.delivered for worker in workers):
             while self._packets:
@@ -160,6 +164,15 @@ class _ReplayedReduces:
             waiting = [worker for worker in workers if not worker.delivered]
             if waiting and not any([self._end_waiting(worker) for worker in waiting]):
                 raise ReplayError(self._stuck(waiting[0]))
+
+    def _machine(self, worker: Worker, step: Reduce) -> SwitchWorker:
+        """Return a worker's state machine, a new one where it has just joined."""
+        number = worker.number
+        if self._lives[number] != worker.joins:
+            self._lives[number] = worker.joins
+            self._machines[number] = SwitchWorker(self._job, number)
+            self._machines[number].skip(step.round, step.vector.size)
+        return self._machines[number]
 
     def _perform(self, worker: Worker, actions: Iterable[Action]) -> None:
         for action in actions:
@@ -169,15 +182,23 @@ class _ReplayedReduces:
                 worker.take(action)
 
     def _send(self, number: int, payload: bytes) -> None:
-        """Give the switch a packet if it is one of those that were summed; hold it if not."""
+        """Give the switch a packet if it is one of those that were summed, or comes after them;
+        hold it if not.
+
+        A worker that asks for a norm after its result has passed by gets it, as in the run, even if
+        the slot is in a later round here."""
         header, _ = aggregation.parse(payload)
         if header.type not in self._outcomes:
             return
         place = header.slot, header.round
-        if self._outcomes[header.type][place].contains(number):
+        contained = self._outcomes[header.type][place].contains(number)
+        result = self._results.get((header.type, place))
+        if contained or result is not None:
             self._through_switch(number, payload)
         else:
             self._held[header.type, place].append((number, payload))
+        if result is not None:
+            self._take(number, self._outcomes[header.type][place], result)
 
     def _through_switch(self, number: int, payload: bytes) -> None:
         source, to = self._job.worker_addresses[number], self._job.aggregator
@@ -194,13 +215,17 @@ class _ReplayedReduces:
         outcome = self._outcomes[kind][place]
         if kind is Type.INDICES:
             self._compare(outcome, place, digest(aggregation.unpack_sums(body, header.sum_bits)))
-        if number in outcome.in_time:
-            worker = self._replayed.workers[number]
-            arrived = Payloads.of([payload])
-            received = self._machines[number].receive(*self._job.aggregator, arrived, 0)
-            self._perform(worker, received)
+        self._results.setdefault((kind, place), payload)
+        self._take(number, outcome, payload)
         for late in self._held.pop((kind, place), ()):
             self._through_switch(*late)
+
+    def _take(self, number: int, outcome: Outcome, payload: bytes) -> None:
+        """Give a worker a result if it had it in time."""
+        if number in outcome.in_time:
+            arrived = Payloads.of([payload])
+            received = self._machines[number].receive(*self._job.aggregator, arrived, 0)
+            self._perform(self._replayed.workers[number], received)
 
     def _compare(self, outcome: Outcome, place: Place, found: str) -> None:
         if outcome.digest not in (None, found) and self._replayed.wrong_sum is None:

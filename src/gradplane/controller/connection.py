@@ -6,6 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeVar
 
 import finsy
@@ -50,9 +51,17 @@ class Pipeline:
 
 def parse_p4info(text: bytes) -> p4i.P4Info:
     """Parse P4Info from protobuf text. Raises ControllerError."""
+    info = p4i.P4Info()
+    info.ParseFromString(_binary_p4info(text))
+    return info
+
+
+@lru_cache(maxsize=8)
+def _binary_p4info(text: bytes) -> bytes:
+    """Convert P4Info from protobuf text, which takes long and is asked for several times a run."""
     try:
-        info: p4i.P4Info = text_format.Parse(text.decode(), p4i.P4Info())
-        return info
+        binary: bytes = text_format.Parse(text.decode(), p4i.P4Info()).SerializeToString()
+        return binary
     except (UnicodeDecodeError, text_format.ParseError) as error:
         raise ControllerError(f"the P4Info is not protobuf text: {error}") from error
 

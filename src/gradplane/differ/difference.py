@@ -82,12 +82,14 @@ def diff(
             if e.SerializeToString(deterministic=True) not in in_source
         ]
         count, refused = _transfer(added, devices[0], devices[1], theirs)
-        for number, (port, packet) in enumerate(inputs.packets(guide, packets)):
+        compared = 0
+        for port, packet in inputs.packets(guide, packets):
             expected = ours.process(port, packet)
             if there := _differs(theirs, port, packet, expected):
                 text = _difference(ours, port, packet, expected, there)
-                return DiffResult(number, count, refused, text)
-    return DiffResult(packets, count, refused)
+                return DiffResult(compared, count, refused, text)
+            compared += 1
+    return DiffResult(compared, count, refused)
 
 
 def _differs(theirs: Bmv2Switch, port: int, packet: bytes, expected: Outputs) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from gradplane import aggregations
 from gradplane.aggregations.aggregation import PlacedJob
@@ -11,8 +12,14 @@ from gradplane.experiment import p4_programs
 from gradplane.experiment.compute_times import workers_problem
 from gradplane.experiment.deployment import DeployedJob
 from gradplane.experiment.document import Key, nearest
-from gradplane.experiment.impairment_sections import StragglerSection
+from gradplane.experiment.impairment_sections import (
+    CrashSection,
+    ImpairmentSection,
+    LateJoinSection,
+    StragglerSection,
+)
 from gradplane.experiment.schema import Experiment
+from gradplane.hosts.absences import Absence, donor, of_worker, present
 from gradplane.topologies.description import Topology
 
 COMPRESSES = "tos_compress.p4"  # the shipped program that compresses marked packets
@@ -129,6 +136,8 @@ def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
     hosts, least = [host.name for host in network.hosts], min(job.size for job in experiment.job)
     for index, spec in enumerate(experiment.impairment):
         where = ("impairment", index)
+        if not isinstance(spec, ImpairmentSection):
+            continue
         if spec.link not in ("*", *hosts):
             text = f'no link "{spec.link}": {nearest(spec.link, hosts)}, or "*" for all'
             yield Problem(text, ((*where, "link"),))
@@ -141,6 +150,54 @@ def impairments(experiment: Experiment, network: Topology) -> Iterator[Problem]:
         if spec.count is not None and spec.count > least:
             text = f"impairment straggler: count = {spec.count}: the job has {least} workers"
             yield Problem(text, ((*where, "count"),))
+
+
+def absences(experiment: Experiment, jobs: Sequence[DeployedJob]) -> Iterator[Problem]:
+    """Yield absences of workers that are none, that overlap, or that the job cannot go on with."""
+    of_job = {job.config.number: (job, iter(job.config.absences)) for job in jobs}
+    for index, spec in enumerate(experiment.impairment):
+        if not isinstance(spec, CrashSection | LateJoinSection):
+            continue
+        where = ("impairment", index)
+        last = len(experiment.job) - 1
+        if spec.job > last:
+            text = f"impairment {spec.model}: job {spec.job}: the jobs are 0 to {last}"
+            yield Problem(text, ((*where, "job"),))
+        elif spec.job in of_job:  # the job has no problem itself
+            job, listed = of_job[spec.job]
+            if problem := _absence_problem(job, spec, next(listed)):
+                text, key = problem
+                yield Problem(f"impairment {spec.model}: {text}", ((*where, key),))
+
+
+def _absence_problem(
+    deployed: DeployedJob, spec: CrashSection | LateJoinSection, absence: Absence
+) -> tuple[str, str] | None:
+    """Return what is wrong with one absence, and the key that it is about."""
+    config, worker = deployed.config, absence.worker
+    back = "back" if isinstance(spec, CrashSection) else "round"
+    if config.aggregation != "switch":
+        text = f'aggregation = "{config.aggregation}": only "switch" goes on without a worker'
+        return text, "job"
+    if worker >= config.workers:
+        return f"worker {worker}: the job's are 0 to {config.workers - 1}", "worker"
+    if absence.back >= deployed.rounds:
+        return f"{back} = {absence.back}: the job has {deployed.rounds} rounds", back
+    own = of_worker(config.absences, worker)
+    for one, other in pairwise(own):
+        if other.first <= one.back:
+            return f"worker {worker} is away again before it is back", "round"
+    if donor(config.absences, config.workers, absence.back) is None:
+        return f"no other worker of round {absence.back} has weights to copy", back
+    rounds = {a.first for a in config.absences}
+    least = min(len(present(config.absences, config.workers, round)) for round in rounds)
+    if least == 0 or (config.reliability == "retransmit" and least < config.quorum):
+        return (
+            f"{least} workers are left at times, and the quorum is {config.quorum}: use"
+            f' quorum ≤ {least}, or reliability = "lossy"',
+            "worker",
+        )
+    return None
 
 
 def traffic(experiment: Experiment, network: Topology) -> Iterator[Problem]:

@@ -6,6 +6,7 @@ first, then one for servers.
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from gradplane import aggregations
 from gradplane.aggregations.aggregation import STREAM_PORT, PlacedJob
@@ -19,6 +20,7 @@ from gradplane.experiment import checks, compute_times, p4_programs
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.experiment.document import ExperimentError, Key
+from gradplane.experiment.impairment_sections import ImpairmentSection
 from gradplane.experiment.schema import Experiment, Job, NamedModel, Output
 from gradplane.experiment.tensor_codecs import Named, host_codec
 from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
@@ -140,6 +142,7 @@ class _Deploying:
                 self._problems += checks.marked(job, jobs)
                 jobs.append(job)
         self._problems += checks.impairments(experiment, network)
+        self._problems += checks.absences(experiment, jobs)
         self._problems += checks.traffic(experiment, network)
         self._stop()
         setups = self._setups(network, jobs)
@@ -202,7 +205,10 @@ class _Deploying:
         if len(self._problems) > found:
             return None
         with self._about("job", number, also=[("job", number, "aggregation")]):
-            config = _config(placed, push_codec, pull_codec)
+            config = replace(
+                _config(placed, push_codec, pull_codec),
+                absences=self._experiment.absences(placed.number),
+            )
             scheme.check_hosts(config)
             rounds, values = self._size(config)
             return DeployedJob(placed, scheme, config, rounds, values)
@@ -308,10 +314,16 @@ def _hosts(experiment: Experiment, deployed: DeployedJob) -> Iterator[HostConfig
             worker=worker,
             job=deployed.config,
             impairments=tuple(
-                spec.model_dump(mode="json", exclude_none=True) for spec in experiment.impairment
+                spec.model_dump(mode="json", exclude_none=True)
+                for spec in experiment.impairment
+                if isinstance(spec, ImpairmentSection)
             ),
             log="",
             start_at=None,
+            joins=next(
+                (a.back for a in deployed.config.absences if a.worker == worker and a.first == 0),
+                0,
+            ),
         )
 
 

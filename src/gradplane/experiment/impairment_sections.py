@@ -3,13 +3,17 @@
 Hosts get the values as they are dumped here, complete, and trust them.
 """
 
+from collections.abc import Collection
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from gradplane.codecs import key
 from gradplane.experiment.sections import Section
+from gradplane.hosts.absences import Absence
 from gradplane.hosts.impairments.packet_types import FLOWS
+from gradplane.hosts.philox import permutation
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -149,6 +153,51 @@ class StragglerSection(ImpairmentSection):
         return self
 
 
+class AbsenceSection(Section):
+    """The keys of both models of absences. Without `worker` one is drawn by the seed."""
+
+    job: Number = 0
+    worker: Annotated[int, Field(ge=0, lt=MAX_WORKERS)] | None = None
+    seed: int | None = None
+
+    def drawn(self, workers: int, taken: Collection[int]) -> int:
+        """Draw one of the job's workers, not one of `taken` unless all are."""
+        assert self.seed is not None, "not resolved"
+        order = permutation(key(self.seed, "absence"), workers).tolist()
+        free = (worker for worker in order if worker not in taken)
+        return int(next(free, order[0]))
+
+
+class CrashSection(AbsenceSection):
+    """A worker dies at the start of a round, and takes part again from a later one on."""
+
+    model: Literal["crash"]
+    round: Count
+    back: Count
+
+    @model_validator(mode="after")
+    def _check_order(self) -> "CrashSection":
+        if self.back <= self.round:
+            text = f"impairment crash: back = {self.back} is not after round = {self.round}"
+            raise PydanticCustomError("contradiction", "{text}", {"text": text})
+        return self
+
+    def absence(self, worker: int) -> Absence:
+        """Return the absence that it stands for."""
+        return Absence(worker, self.round, self.back)
+
+
+class LateJoinSection(AbsenceSection):
+    """A worker takes part from a round on."""
+
+    model: Literal["late join"]
+    round: Count
+
+    def absence(self, worker: int) -> Absence:
+        """Return the absence that it stands for."""
+        return Absence(worker, 0, self.round)
+
+
 def _contradiction(way_out: str) -> PydanticCustomError:
     return PydanticCustomError(
         "contradiction", "impairment straggler: give {out}", {"out": way_out}
@@ -164,6 +213,8 @@ Impairment = Annotated[
     | ReorderingSection
     | JitterSection
     | DropListSection
-    | StragglerSection,
+    | StragglerSection
+    | CrashSection
+    | LateJoinSection,
     Field(discriminator="model"),
 ]

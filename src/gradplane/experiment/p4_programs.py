@@ -13,6 +13,7 @@ from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.device_config import device_config
 from gradplane.switch.p4runtime.digest_calls import digest_calls
 from gradplane.switch.p4runtime.p4info import build_p4info, p4info_text
+from gradplane.switch.program_cache import load_program
 from gradplane.switch.source import CompileError, refuse
 from gradplane.switch.switch import Switch
 
@@ -36,7 +37,8 @@ class P4Program:
         """Return its P4Info as protobuf text. switch: as `switch.backends` names it; "": ours.
 
         Raises CompileError, with every error found."""
-        return p4info(self._compiled(switch).program, switch).encode()
+        program = load_program(self.path, self.include_dirs, self._macros(switch))
+        return p4info(program, switch).encode()
 
     def packed_source(self) -> bytes:
         """Return its source with all includes. Raises CompileError where one is missing."""
@@ -51,8 +53,10 @@ class P4Program:
         return compiled_for(switch, self._compiled(switch)).encode()
 
     def _compiled(self, switch: str) -> Compiled:
-        macros = backends.macros(switch) if switch else {}
-        return compiled(self.path, (), {**macros, **self.defines})
+        return compiled(self.path, (), self._macros(switch))
+
+    def _macros(self, switch: str) -> dict[str, str]:
+        return {**(backends.macros(switch) if switch else {}), **self.defines}
 
 
 def find(program: str, folder: Path = Path()) -> Path:

@@ -13,9 +13,14 @@ from gradplane import aggregations
 from gradplane.codecs import ErrorBound, SumWidth
 from gradplane.controller.targets import QueueSettings
 from gradplane.experiment.compute_times import ComputeTime
-from gradplane.experiment.impairment_sections import Impairment
+from gradplane.experiment.impairment_sections import (
+    CrashSection,
+    Impairment,
+    LateJoinSection,
+)
 from gradplane.experiment.sections import OpenSection, Section
 from gradplane.experiment.traffic_section import TrafficSection
+from gradplane.hosts.absences import Absence
 from gradplane.hosts.wire.aggregation import MAX_WORKERS
 
 
@@ -149,6 +154,20 @@ class Experiment(Section):
     impairment: tuple[Impairment, ...] = Field(default=(), strict=False)
     traffic: tuple[TrafficSection, ...] = Field(default=(), strict=False)
     output: Output = Output()
+
+    def absences(self, job: int) -> tuple[Absence, ...]:
+        """Return the absences of a resolved job's workers, in the order of their sections."""
+        absent = (s for s in self.impairment if isinstance(s, CrashSection | LateJoinSection))
+        sections = [section for section in absent if section.job == job]
+        taken = {section.worker for section in sections if section.worker is not None}
+        found = []
+        for section in sections:
+            worker = section.worker
+            if worker is None:
+                worker = section.drawn(self.job[job].size, taken)
+                taken.add(worker)
+            found.append(section.absence(worker))
+        return tuple(found)
 
     def values(self) -> dict[str, Any]:
         """Return plain values, as a TOML file has them, without keys that are not set."""

@@ -10,6 +10,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from gradplane.hosts.absences import Absence
+
 STREAM_PORT_OFFSET = 1000
 
 
@@ -68,6 +70,7 @@ class JobConfig:
     codec_ns: float = 0.0  # time of encoding or decoding a value
     reduce_ns: float = 0.0  # time of adding a value
     local_steps: int = 1  # rounds whose gradients are pushed as one sum
+    absences: tuple[Absence, ...] = ()  # of workers, in training rounds
 
     @property
     def window(self) -> int:
@@ -113,6 +116,7 @@ class HostConfig:
     log: str  # JSON-lines file (sockets only)
     start_at: int | None  # ns; None: at once
     flows: tuple[Flow, ...] = ()  # of background traffic that leave from here or arrive here
+    joins: int = 0  # the training round in which its worker begins, after an absence if it is not 0
 
     def to_json(self) -> str:
         """Return the configuration as JSON text that from_json() reads."""
@@ -126,5 +130,6 @@ class HostConfig:
         addresses = ("aggregator", "server_address", "codec", "pull_codec")
         job |= {key: None if job[key] is None else tuple(job[key]) for key in addresses}
         job["worker_addresses"] = tuple(tuple(address) for address in job["worker_addresses"])
+        job["absences"] = tuple(Absence(**absence) for absence in job["absences"])
         parts = {"job": JobConfig(**job), "impairments": tuple(raw["impairments"])}
         return cls(**raw | parts | {"flows": tuple(Flow(**flow) for flow in raw["flows"])})

@@ -11,9 +11,11 @@ from typing import Any
 from gradplane._suggestions import quoted
 from gradplane.experiment.deployment import Deployment
 from gradplane.experiment.schema import Experiment
+from gradplane.hosts.absences import present
 from gradplane.records.record_types import (
     Arrivals,
     Epoch,
+    Membership,
     Result,
     Round,
     RunSummary,
@@ -31,6 +33,8 @@ _ARRIVALS = {
     "norm": Result,
     "epoch": Epoch,
     "stall": Stall,
+    "crash": Membership,
+    "join": Membership,
 }
 
 
@@ -80,7 +84,8 @@ def check_rounds(
                 " lines before it are missing, or out of order"
             )
         counts[job] += 1
-        _check_workers(line["workers"], experiment.job[job].size, place)
+        here = present(experiment.absences(job), experiment.job[job].size, line["round"])
+        _check_workers(line["workers"], here, place)
     for number, job in enumerate(summary["jobs"] if summary else ()):
         if counts[number] != job["rounds"]:
             raise FolderError(
@@ -89,12 +94,12 @@ def check_rounds(
             )
 
 
-def _check_workers(workers: Sequence[Line], size: int, place: str) -> None:
-    numbers = [worker["worker"] for worker in workers]
-    if numbers != list(range(size)):
+def _check_workers(workers: Sequence[Line], here: tuple[int, ...], place: str) -> None:
+    numbers = tuple(worker["worker"] for worker in workers)
+    if numbers != here:
         raise FolderError(
-            f"{place}: workers {', '.join(map(str, numbers)) or 'none'}, and the job has {size}:"
-            f" the line or {EXPERIMENT} was changed"
+            f"{place}: workers {', '.join(map(str, numbers)) or 'none'}, and the job has"
+            f" {len(here)}: the line or {EXPERIMENT} was changed"
         )
 
 
@@ -132,10 +137,12 @@ def check_arrival_counts(
                 if line["kind"] == kind and line["result"] != "late"
             )
             skips = kind == "norm" and job.local_steps > 1  # rounds without an exchange have none
-            _check_counts(path, number, kind, found, len(rounds), job.size, skips)
+            here = [present(experiment.absences(number), job.size, r) for r in range(len(rounds))]
+            _check_counts(path, number, kind, found, here, skips)
         ended = Counter((line["epoch"], line["worker"]) for line in own if line["kind"] == "epoch")
-        for epoch in (line["epoch"] for line in rounds if "test_accuracy" in line):
-            for worker in range(job.size):
+        for line in (line for line in rounds if "test_accuracy" in line):
+            epoch = line["epoch"]
+            for worker in present(experiment.absences(number), job.size, line["round"]):
                 if not ended[epoch, worker]:
                     raise FolderError(
                         f"{path}: job {number}, worker {worker}: the line of the end of epoch"
@@ -148,19 +155,19 @@ def _check_counts(
     job: int,
     kind: str,
     found: Counter[tuple[int, int]],
-    rounds: int,
-    workers: int,
+    here: Sequence[tuple[int, ...]],
     skips: bool,
 ) -> None:
     """Check that each worker has as many lines as the others in every round.
 
-    All workers wait for equally many results in all rounds; with `skips`, a round may have none.
+    here: the workers of each round. All of them wait for equally many results in all rounds; with
+    `skips`, a round may have none.
     """
     most = max(found.values(), default=0)
-    for training_round in range(rounds):
-        any_lines = any(found[training_round, worker] for worker in range(workers))
+    for training_round, workers in enumerate(here):
+        any_lines = any(found[training_round, worker] for worker in workers)
         expected = most if any_lines or not skips else 0
-        for worker in range(workers):
+        for worker in workers:
             count = found[training_round, worker]
             if count != expected:
                 raise FolderError(

@@ -107,6 +107,16 @@ class Stall(TypedDict):
 
 
 @with_config(ConfigDict(strict=True))
+class Membership(TypedDict):
+    """A line of kind "crash" or "join" in arrivals.jsonl."""
+
+    job: int
+    worker: int
+    round: int
+    at: int
+
+
+@with_config(ConfigDict(strict=True))
 class Verdict(TypedDict):
     """A line of impairments.jsonl."""
 

@@ -7,11 +7,12 @@ records of all its workers, and the accuracies where an epoch ended with it.
 import json
 import os
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from gradplane.hosts.absences import Absence, present
 from gradplane.hosts.impairments.verdict_kinds import ARRIVING
 from gradplane.records.run_folder import ARRIVALS, IMPAIRMENTS, METRICS
 
@@ -21,7 +22,7 @@ TRAFFIC = ("packets_up", "packets_down", "payload_up", "payload_down", "wire_up"
 PARTS = ("compute", "codec", "reduce", "communication")
 """The parts of a round's time: computing the gradient, encoding and decoding, adding (by hosts, a
 server's too), and the rest, in which a worker waits for the network or for others."""
-_ARRIVALS = ("arrivals", "arrival", "norm", "epoch", "stall")
+_ARRIVALS = ("arrivals", "arrival", "norm", "epoch", "stall", "crash", "join")
 
 
 class StallError(Exception):
@@ -44,12 +45,13 @@ class JobTally:
 
     workers: int
     rounds: int = 0
+    worker_rounds: int = 0  # rounds of each worker, added up
     results: int = 0  # packets of sums that its workers needed, in time or not, from the switch
     started: int | None = None
     finished: int = 0
     loss: float = 0.0
     missed: int = 0
-    synchronised: int = 0  # epochs after which parameters were copied
+    copied: set[int] = field(default_factory=set)  # epochs after which parameters were copied
     accuracies: dict[int, float] = field(
         default_factory=dict
     )  # by worker: the latest on the test rows
@@ -66,6 +68,7 @@ class JobTally:
             computing = worker["computed"] - worker["started"]
             self.parts.update(own | {"compute": computing, "communication": waiting})
         self.rounds += 1
+        self.worker_rounds += len(line["workers"])
         self.loss = line["loss"]
         self.missed += line["missed"]
         self.started = (
@@ -77,7 +80,13 @@ class JobTally:
     def add_epoch(self, record: Record) -> None:
         """Take a worker's record of an epoch's end."""
         self.accuracies[record["worker"]] = record["test_accuracy"]
-        self.synchronised += record["worker"] == 0 and record["source"] is not None
+        if record["source"] is not None:
+            self.copied.add(record["epoch"])
+
+    @property
+    def synchronised(self) -> int:
+        """The number of epochs after which parameters were copied."""
+        return len(self.copied)
 
     def add_accuracy(self, line: Record) -> None:
         """Take the line of an epoch's last round once it has the accuracies."""
@@ -111,7 +120,8 @@ class JobTally:
 class Recorder:
     """A context manager: call it with each record; `on_round` is called after each whole round.
 
-    patience: ns that may pass without a round's end while workers say that they wait."""
+    patience: ns that may pass without a round's end while workers say that they wait. absences:
+    those of each job's workers; none where it is empty."""
 
     def __init__(
         self,
@@ -119,6 +129,7 @@ class Recorder:
         workers: list[int],
         on_round: Callable[["Recorder", int], None],
         patience: int,
+        absences: Sequence[Sequence[Absence]] = (),
     ) -> None:
         self._patience = patience
         self._progress = 0  # when the last round ended, ns
@@ -130,6 +141,8 @@ class Recorder:
         self._on_round = on_round
         self._files: dict[str, TextIO] = {}
         self._folder = folder
+        self._absences = absences or [()] * len(workers)
+        self._last: dict[tuple[int, int], int] = {}  # by (job, worker): its last round
         self._open: dict[tuple[int, int], list[Record]] = {}  # rounds that not all workers ended
         self._epochs: dict[tuple[int, int], list[Record]] = {}  # that not all workers ended
         self._rounds = _RoundLines(folder / METRICS)
@@ -174,7 +187,8 @@ class Recorder:
         records = self._open.setdefault((number, training_round), [])
         records.append(record)
         job = self.jobs[number]
-        if len(records) == job.workers:
+        self._last[number, record["worker"]] = training_round
+        if len(records) == self._present(number, training_round):
             del self._open[number, training_round]
             line = merge(records)
             self._rounds.append(number, line)
@@ -188,10 +202,17 @@ class Recorder:
         job.add_epoch(record)
         ended = self._epochs.setdefault((record["job"], record["epoch"]), [])
         ended.append(record)
-        if len(ended) == job.workers:  # the job's last line is that of the epoch's last round
+        last = self._last[record["job"], record["worker"]]
+        if len(ended) == self._present(
+            record["job"], last
+        ):  # the job's last line is that of the epoch's last round
             del self._epochs[record["job"], record["epoch"]]
             means = {key: _mean(ended, key) for key in ("train_accuracy", "test_accuracy")}
             job.add_accuracy(self._rounds.amend(record["job"], means))
+
+    def _present(self, job: int, round: int) -> int:
+        """Return how many workers take part in a round."""
+        return len(present(self._absences[job], self.jobs[job].workers, round))
 
     def _arrival(self, record: Record) -> None:
         self.jobs[record["job"]].add_arrival(record)

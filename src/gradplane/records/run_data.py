@@ -268,7 +268,7 @@ class RunData:
             jobs[line["job"]].add_round(line)
             if "test_accuracy" in line:
                 jobs[line["job"]].add_accuracy(line)
-            jobs[line["job"]].weights = {w["worker"]: w["weights"] for w in line["workers"]}
+            jobs[line["job"]].weights |= {w["worker"]: w["weights"] for w in line["workers"]}
         for line in self.arrivals:
             if line["kind"] == "epoch":
                 jobs[line["job"]].add_epoch(line)

@@ -122,13 +122,13 @@ def _job(job: Job, tally: JobTally) -> dict[str, Any]:
 
 def parts(tally: JobTally) -> dict[str, float]:
     """Return the seconds of each part of a round, as a mean over rounds and workers."""
-    times = max(1, tally.rounds * tally.workers)
+    times = max(1, tally.worker_rounds)
     return {part: tally.parts[part] / times / 1e9 for part in PARTS}
 
 
 def per_round(tally: JobTally) -> dict[str, float]:
     """Return packets, payload and header bytes of one worker in one round, as a mean."""
-    times = max(1, tally.rounds * tally.workers)
+    times = max(1, tally.worker_rounds)
     traffic = {key: tally.traffic[key] / times for key in TRAFFIC}
     for direction in ("up", "down"):
         wire, payload = traffic.pop(f"wire_{direction}"), traffic[f"payload_{direction}"]
@@ -141,7 +141,7 @@ def needed(job: Job, tally: JobTally, traffic: Mapping[str, float]) -> dict[str,
 
     Streams send again what is lost, so all that was needed is in `traffic`. Packets of a result
     that are sent once may be left out, lost, or never sent; each is needed once."""
-    results = tally.results / max(1, tally.rounds * tally.workers)
+    results = tally.results / max(1, tally.worker_rounds)
     up, down = aggregations.get(job.aggregation).result_bytes(job)
     return {
         "payload_up": max(traffic["payload_up"], results * up),

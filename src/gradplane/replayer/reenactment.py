@@ -12,10 +12,20 @@ from typing import Any
 
 from gradplane.aggregations.aggregation import ReplayedJob, ReplayError, WrongSum
 from gradplane.experiment.deployment import DeployedJob
+from gradplane.hosts.absences import donor, of_worker
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.synchronisation import Synchronisation
-from gradplane.hosts.training.train import Compute, Reduce, Report, Step, Synchronise, train
+from gradplane.hosts.training.train import (
+    Compute,
+    Crash,
+    Join,
+    Reduce,
+    Report,
+    Step,
+    Synchronise,
+    train,
+)
 from gradplane.replayer.outcomes import JobOutcomes
 from gradplane.replayer.replay_network import ReplayNetwork
 
@@ -28,11 +38,18 @@ class Worker:
     """One worker of a replay: its training, and the result it was given last."""
 
     def __init__(self, job: JobConfig, number: int) -> None:
-        self.number = number
-        self._training = train(job, number)
-        self.step: Step | None = next(self._training)
+        self.number, self._job = number, job
+        absences = of_worker(job.absences, number)
+        late = next((absence.back for absence in absences if absence.first == 0), 0)
+        self.begin(late)
         self.result: Any = None
         self.delivered = False
+
+    def begin(self, joins: int) -> None:
+        """Begin a life with that round."""
+        self.joins = joins  # the round of its first step
+        self._training = train(self._job, self.number, joins)
+        self.step: Step | None = next(self._training)
 
     def answer(self, answer: Any) -> None:
         """Answer the training's step; the next one is None at the training's end."""
@@ -73,28 +90,44 @@ class Reenactment:
         while True:
             for worker in self._workers:
                 yield from self._reports(worker)
-            steps = [worker.step for worker in self._workers]
-            if all(step is None for step in steps):
+            here = [worker for worker in self._workers if not _waits(worker)]
+            if all(worker.step is None for worker in self._workers):
                 return
-            if isinstance(steps[0], Reduce):
-                self._together(self._reduce)
-            else:
-                self._together(self._synchronise)
+            match here[0].step:
+                case Join(round):
+                    self._join(round)
+                case Reduce():
+                    self._together(here, self._reduce)
+                case _:
+                    self._together(here, self._synchronise)
+
+    def _join(self, round: int) -> None:
+        """Give each worker of a round its own state, and the donor's to those that join."""
+        number = donor(self._job.absences, self._job.workers, round)
+        assert number is not None, "an experiment is refused where nobody has the state"
+        given = self._workers[number].step
+        assert isinstance(given, Join)
+        for worker in self._workers:
+            if isinstance(worker.step, Join) and worker.step.round == round:
+                worker.answer(given.state if _waits(worker) else worker.step.state)
 
     def _reports(self, worker: Worker) -> Iterator[Line]:
         """Advance the worker to its next reduce or synchronisation, or to its end."""
-        while isinstance(worker.step, Compute | Report):
+        while isinstance(worker.step, Compute | Report | Crash):
             step = worker.step
+            if isinstance(step, Crash):
+                worker.begin(step.back)
+                return
             if isinstance(step, Report):
                 who = {"kind": step.kind, "job": self._job.number, "worker": worker.number}
                 yield who | step.fields
             worker.answer(None)
 
-    def _together(self, act: Callable[[], None]) -> None:
-        for worker in self._workers:
+    def _together(self, workers: list[Worker], act: Callable[[], None]) -> None:
+        for worker in workers:
             worker.expect()
         act()
-        for worker in self._workers:
+        for worker in workers:
             worker.answer(worker.result)
 
     def _synchronise(self) -> None:
@@ -109,12 +142,19 @@ class Reenactment:
                     self._workers[worker].take(action)
 
         for worker, sync in zip(self._workers, self._syncs, strict=True):
+            if _waits(worker):
+                continue
             step = worker.step
             assert isinstance(step, Synchronise), step
-            actions = sync.synchronise(step.epoch, step.missed, step.parameters, 0)
+            actions = sync.synchronise(step.epoch, step.missed, step.parameters, 0, step.workers)
             perform(worker.number, actions)
         while mail:
             sender, message = mail.popleft()
             receiver = addresses.index(message.peer)
             data = self._syncs[receiver].receive(addresses[sender], message.data, 0)
             perform(receiver, data)
+
+
+def _waits(worker: Worker) -> bool:
+    """Return whether a worker is away: its next step is the round that it joins in."""
+    return isinstance(worker.step, Join) and worker.step.round == worker.joins

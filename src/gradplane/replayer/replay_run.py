@@ -12,8 +12,9 @@ from rich.console import Console
 
 from gradplane.aggregations.aggregation import WrongSum
 from gradplane.experiment.deployment import DeployedJob
-from gradplane.experiment.impairment_sections import DropListSection
+from gradplane.experiment.impairment_sections import DropListSection, ImpairmentSection
 from gradplane.experiment.loading import Experiment, load
+from gradplane.hosts.absences import present
 from gradplane.records.run_data import RunData
 from gradplane.records.summary import Summary
 from gradplane.replayer import outcomes
@@ -146,8 +147,9 @@ def under_recorded_losses(recorded: RunData, settings: Sequence[str]) -> Experim
         DropListSection.model_validate({"model": "drop list", "packets": packets})
         for packets in _drop_lists(recorded.verdicts)
     )
+    away = tuple(s for s in experiment.impairment if not isinstance(s, ImpairmentSection))
     name = f"{experiment.name}-replay"
-    base = experiment.model_copy(update={"impairment": listed, "name": name})
+    base = experiment.model_copy(update={"impairment": (*listed, *away), "name": name})
     return load(base, settings)
 
 
@@ -209,7 +211,8 @@ class _Replay:
                     raise ReplayError(self._too_short(number))
                 waiting.append(line)
                 found = None
-                if len(waiting) == deployed.config.workers:
+                config = deployed.config
+                if len(waiting) == len(present(config.absences, config.workers, line["round"])):
                     found = self._round(waiting, number, job.wrong_sum)
                     waiting, left = [], left - 1
             else:
@@ -234,7 +237,8 @@ class _Replay:
     def _last_weights(self, job: int) -> dict[str, str]:
         last = self._recorded_rounds[job] - 1
         workers = range(self._deployment.experiment.job[job].size)
-        return {str(worker): self._lines[job, last, worker]["weights"] for worker in workers}
+        here = (worker for worker in workers if (job, last, worker) in self._lines)
+        return {str(worker): self._lines[job, last, worker]["weights"] for worker in here}
 
     def _round(
         self, lines: list[dict[str, Any]], job: int, wrong: WrongSum | None

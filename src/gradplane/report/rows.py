@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from gradplane.hosts.absences import Absence
+
 Summary = dict[str, Any]
 Row = list[str]
 
@@ -59,6 +61,29 @@ def ratio(summary: Summary) -> float | None:
             size = 4 * sum(found["tags"].values())
             plain, packed = plain + size, packed + size / found["ratio"]
     return plain / packed if packed else None
+
+
+ABSENCES = ("", "worker", "away from round", "back in round", "crashed at, s", "back at, s")
+
+
+def absences(
+    of_jobs: Sequence[tuple[str, Sequence[Absence]]], lines: Sequence[dict[str, Any]]
+) -> Iterator[Row]:
+    """Yield a row for each absence of a worker, with ABSENCES' columns.
+
+    of_jobs: each job's name and absences; lines: those of arrivals.jsonl."""
+    kinds = ("crash", "join")
+    at = {
+        (line["job"], line["worker"], line["kind"], line["round"]): f"{line['at'] / 1e9:.3f}"
+        for line in lines
+        if line["kind"] in kinds
+    }
+    for number, (name, absences) in enumerate(of_jobs):
+        for absence in sorted(absences, key=lambda a: (a.first, a.worker)):
+            worker = absence.worker
+            died = at.get((number, worker, "crash", absence.first), "-")
+            back = at.get((number, worker, "join", absence.back), "-")
+            yield [name, str(worker), str(absence.first), str(absence.back), died, back]
 
 
 COMPUTE = ("", "worker", "mean", "least", "most")

@@ -38,6 +38,7 @@ def contents(run: RunData) -> Values:
             "rows": list(report_rows.background(summary)),
         },
         "timeline": _timeline(run),
+        "absences": {"head": report_rows.ABSENCES, "rows": list(_absence_rows(run))},
         "switches": _switches(summary),
         "weights": _weights(run),
         "experiment": run.experiment_text,
@@ -190,6 +191,13 @@ def _compute_rows(run: RunData) -> Iterator[list[str]]:
     yield from report_rows.compute(run.metrics, several)
 
 
+def _absence_rows(run: RunData) -> Iterator[list[str]]:
+    jobs = [
+        (job.name or "", run.experiment.absences(n)) for n, job in enumerate(run.experiment.job)
+    ]
+    yield from report_rows.absences(jobs, run.arrivals)
+
+
 def _timeline(run: RunData) -> Values:
     found, missed = run.verdicts_by_round(), _missed(run)
     named = {f"{kind}, {way}": counts for (kind, way), counts in found.items()}
@@ -208,8 +216,8 @@ def _missed(run: RunData) -> np.ndarray[Any, Any]:
     rounds = 1 + max(line["round"] for line in run.metrics)
     tables = [np.zeros((job.size, rounds), np.int64) for job in run.experiment.job]
     for line in run.metrics:
-        missed = [worker["missed"] for worker in line["workers"]]
-        tables[line["job"]][:, line["round"]] = missed
+        for worker in line["workers"]:
+            tables[line["job"]][worker["worker"], line["round"]] = worker["missed"]
     return np.concatenate(tables)
 
 

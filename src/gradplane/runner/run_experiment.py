@@ -257,7 +257,8 @@ def _train(task: _Task, title: str) -> dict[str, Any]:
 def _record(task: _Task, net: Network, on_round: Show) -> Recorder:
     experiment = task.deployment.experiment
     sizes, patience = [job.size for job in experiment.job], round(experiment.patience_s * 1e9)
-    with Recorder(task.folder, sizes, on_round, patience) as recorder:
+    absences = [experiment.absences(number) for number in range(len(sizes))]
+    with Recorder(task.folder, sizes, on_round, patience, absences) as recorder:
         net.run(task.deployment.hosts, recorder)
     return recorder
 

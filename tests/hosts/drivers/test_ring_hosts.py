@@ -8,8 +8,6 @@ from host_configs import make_hosts, make_job
 from ring_network import compressed
 from virtual_network import Network
 
-pytestmark = pytest.mark.xdist_group("ring hosts")  # one process sets it up for all its tests
-
 LOSS = {"model": "bernoulli", "rate": 0.05, "seed": 3}
 
 

@@ -48,6 +48,55 @@ REFUSED = {
     ),
     "division": ("m.x = m.x / 3;", {}, "p4c takes powers of two only at the right of /"),
     "rest": ("m.x %= 3;", {}, "p4c takes powers of two only at the right of %"),
+    "choice of numbers": (
+        "c.apply(m.x);",
+        {
+            "top": "control C(inout bit<8> x)(bool f) { apply { x = x + (f ? 1 : 2); } }",
+            "locals": "C(true) c;",
+        },
+        "p4c needs a width for a branch of this ?:",
+    ),
+    "bits of a number": (
+        "c.apply(m.x);",
+        {
+            "top": "control C(inout bit<8> x)(int n) { apply { x = x + (6w0 ++ n[1:0]); } }",
+            "locals": "C(6) c;",
+        },
+        "p4c takes bits of a bit<> only, not of an int",
+    ),
+    "choice of a list and a struct": (
+        "M n = m.f ? {x = 7, f = m.f} : {5, m.f}; m.x = n.x;",
+        {},
+        "p4c cannot choose between lists of different forms",
+    ),
+    "choice of unfinished lists": (
+        "M n = m.f ? {7, ...} : {5, m.f}; m.x = n.x;",
+        {},
+        "p4c cannot choose between lists of different forms",
+    ),
+    "switch on an enum": (
+        "switch ((K) m.x) { K.A: { m.f = true; } 8w3: { m.f = false; } }",
+        {"top": "enum bit<8> K { A = 7, B = 9 }"},
+        "p4c does not compare K with a number here",
+    ),
+    "entry for an enum": (
+        "t.apply();",
+        {
+            "top": "enum bit<8> K { A = 7, B = 9 }",
+            "locals": """table t { key = { (K) m.x : exact @name("x"); m.f : exact; }
+            actions = { NoAction; }
+            const entries = { (K.A, true) : NoAction; (3, false) : NoAction; } }""",
+        },
+        "p4c does not compare K with a number here",
+    ),
+    "extern arguments": (
+        "c.apply(m.x, ra); c.apply(m.x, rb);",
+        {
+            "top": "control C(inout bit<8> x, register<bit<8>> r) { apply { r.read(x, 0); } }",
+            "locals": "register<bit<8>>(4) ra; register<bit<8>>(4) rb; C() c;",
+        },
+        "p4c applies c with the same register everywhere",
+    ),
     "switch on bool": ("switch (m.f) { true: { m.x = 1; } }", {}, "p4c cannot switch on bool"),
     "generic in itself": (
         "W<W<bit<8>>> w = {{1}}; m.x = w.v.v;",
@@ -172,6 +221,22 @@ TAKEN = {
     "shift": ("m.x = (bit<8>) ((bit<300>) m.x >> 256);", {}),
     "a loop in an action": ("a();", {"locals": f"action a() {{ {LOOP} }}"}),
     "powers of two": ("m.x = m.x / 4 + m.x % 8;", {}),
+    "choice of lists": ("M n = m.f ? {7, true} : {5, m.f}; m.x = n.x;", {}),
+    "choice of constants": ("m.x = true ? 1 : 2;", {}),
+    "select on an enum": (
+        "",
+        {
+            "top": "enum bit<8> K { A = 7, B = 9 }",
+            "transition": "select((K) hdr.h.a) { 3: accept; K.B: accept; default: reject; }",
+        },
+    ),
+    "the same extern": (
+        "c.apply(m.x, ra); c.apply(m.x, ra); d.apply(m.x, rb);",
+        {
+            "top": "control C(inout bit<8> x, register<bit<8>> r) { apply { r.read(x, 0); } }",
+            "locals": "register<bit<8>>(4) ra; register<bit<8>>(4) rb; C() c; C() d;",
+        },
+    ),
     "switch on a number": ("switch (m.x) { 1: { m.f = true; } }", {}),
     "generic": (
         "R<bit<8>> r = {{1}}; m.x = r.v.v;",

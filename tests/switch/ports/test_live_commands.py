@@ -19,10 +19,7 @@ LAGS
 ==========
 """
 
-pytestmark = [
-    pytest.mark.skipif(bool(REFUSED), reason=REFUSED),
-    pytest.mark.xdist_group("live commands"),  # one process starts the switch for all its tests
-]
+pytestmark = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,7 @@ from test_live_switch import REFUSED, inside
 
 WORLD = Path(__file__).parent / "live_trace_world.py"
 
-pytestmark = [
-    pytest.mark.skipif(bool(REFUSED), reason=REFUSED),
-    pytest.mark.xdist_group("live traces"),  # one process starts the switch for all its tests
-]
+pytestmark = pytest.mark.skipif(bool(REFUSED), reason=REFUSED)
 
 
 @pytest.fixture(scope="module")

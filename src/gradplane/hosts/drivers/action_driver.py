@@ -10,6 +10,7 @@ from gradplane.hosts.protocols.actions import (
     CancelTimer,
     Deliver,
     Failed,
+    Forget,
     Peer,
     Received,
     Record,
@@ -107,6 +108,8 @@ class ActionDriver:
                 self.perform(sent, self._stream.timer)
             case Received(peer, data):
                 self._received(peer, data)
+            case Forget(peer):
+                self.perform(self._stream.forget(peer), self._stream.timer)
             case Deliver():
                 self._results.append(action)
             case Failed():

@@ -36,5 +36,10 @@ class Environment(Protocol):
     def call_at(self, at: int, callback: Callable[[], None]) -> Handle:
         """Schedule a call for time `at`, at once if that has passed; never before this returns."""
 
+    def crash(self, back: int) -> None:
+        """End the host at once; a new one begins with training round `back`. In a process this
+        does not return.
+        """
+
     def record(self, kind: str, **fields: Any) -> None:
         """Append a line to the run's log; kinds and fields are listed in docs/architecture.md."""

@@ -31,6 +31,7 @@ class SwitchWorkerRole(TrainingHost):
     def connect(self) -> None:
         """Open the port of aggregation packets."""
         self._reducer = switch_worker.SwitchWorker(self.job, self.worker, self.env.granularity)
+        self._skip = self.config.joins  # reduces before its first
         _, port = self.job.worker_addresses[self.worker]
         self.link.ports[port] = self.reduce_port = LocalPort(self._receive, aggregation_payload)
         self.reduce_port.fast_results = self._reducer.fast_results
@@ -39,6 +40,9 @@ class SwitchWorkerRole(TrainingHost):
 
     def reduce(self, step: Reduce) -> None:
         """Begin the reduce that the training asks for."""
+        if self._skip:
+            self._reducer.skip(self._skip, step.vector.size)
+            self._skip = 0
         actions = self._reducer.reduce(step.round, step.vector, self.env.now())
         self.machines.perform(actions, self._reducer.timer)
 

@@ -9,10 +9,24 @@ from gradplane.hosts.drivers.action_driver import ActionDriver, OnTimer
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.impairments.host_link import HostLink, LocalPort, stream_payload
 from gradplane.hosts.protocols.actions import Action, Deliver, Failed, Peer
-from gradplane.hosts.protocols.messages import SYNC_KINDS, Kind
-from gradplane.hosts.protocols.results import Floats, Reduced
+from gradplane.hosts.protocols.joining import Joining
+from gradplane.hosts.protocols.messages import JOIN_KINDS, SYNC_KINDS, Kind
+from gradplane.hosts.protocols.results import Floats, Joined, Reduced
 from gradplane.hosts.protocols.synchronisation import Synchronisation
-from gradplane.hosts.training.train import Compute, Reduce, Report, Step, Synchronise, train
+from gradplane.hosts.training.train import (
+    Compute,
+    Crash,
+    Join,
+    Reduce,
+    Report,
+    Step,
+    Synchronise,
+    train,
+)
+
+_LIFE = 1 << 8
+"""The connection number of a worker's streams is this times the round that it begins with, more
+than it gave up connections before, so that it is larger in each life."""
 
 
 class HostError(RuntimeError):
@@ -54,7 +68,7 @@ class TrainingHost(ABC):
         self._open_stream()
         self.refused: Mapping[str, int] = {}
         self.connect()
-        self._training = train(self.job, self.worker)
+        self._training = train(self.job, self.worker, config.joins)
 
     @abstractmethod
     def connect(self) -> None:
@@ -75,9 +89,14 @@ class TrainingHost(ABC):
 
     def _open_stream(self) -> None:
         _, port = self.job.stream_address(self.worker)
-        self.machines = ActionDriver(self.env, port, self.link.send, self._deliver, self._failed)
+        self.machines = ActionDriver(
+            *(self.env, port, self.link.send, self._deliver, self._failed),
+            connection=1 + _LIFE * self.config.joins,
+        )
         self._sync = Synchronisation(self.job, self.worker)
         self.machines.route(SYNC_KINDS, self._sync.receive)
+        self._joining = Joining(self.job, self.worker)
+        self.machines.route(JOIN_KINDS, self._joining.receive, self._joining.timer)
         self.stream_port = LocalPort(self.machines.receive, stream_payload)
         self.link.ports[port] = self.stream_port
 
@@ -104,12 +123,22 @@ class TrainingHost(ABC):
                 self._times["computed"] = now
                 encode = round(self.encode_ns * step.vector.size)
                 self._after(encode, lambda: self.reduce(step))
-            case Synchronise(epoch, missed, parameters):
-                actions = self._sync.synchronise(epoch, missed, parameters, now)
+            case Synchronise(epoch, missed, parameters, workers):
+                actions = self._sync.synchronise(epoch, missed, parameters, now, workers)
                 self.machines.perform(actions)
+            case Join(number, state):
+                actions = self._joining.join(number, state, now)
+                self.machines.perform(actions, self._joining.timer)
+            case Crash(number, back):
+                who = {"job": self.job.number, "worker": self.worker}
+                self.env.record("crash", **who, round=number, back=back, at=now)
+                self.env.crash(back)
 
     def _deliver(self, delivered: Deliver) -> None:
         result = delivered.result
+        if isinstance(result, Joined):
+            who = {"job": self.job.number, "worker": self.worker}
+            self.env.record("join", **who, round=delivered.ticket, at=self.env.now())
         if isinstance(result, Reduced):
             decode = round(self.decode_ns * result.mean.size)
             self._after(decode, lambda: self._reduced(result))
@@ -139,7 +168,8 @@ class TrainingHost(ABC):
         self.env.record(report.kind, **fields)
 
     def _failed(self, failure: Failed) -> None:
-        if not self.finished:
+        away = {self.job.stream_address(absence.worker) for absence in self.job.absences}
+        if not self.finished and failure.peer not in away:
             ip, port = failure.peer
             raise HostError(f"host {self.config.name}: {ip}:{port}: {failure.reason}")
 

@@ -91,4 +91,11 @@ class Failed:
     reason: str
 
 
-Action = Send | SetTimer | CancelTimer | Deliver | Record | SendMessage | Received | Failed
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """Give up what the host's Stream has in flight to a peer that restarted."""
+
+    peer: Peer
+
+
+Action = Send | SetTimer | CancelTimer | Deliver | Record | SendMessage | Received | Failed | Forget

@@ -1,4 +1,5 @@
-"""The messages of the parameter server, the ring and the synchronisation, sent by a Stream.
+"""The messages of the parameter server, the ring, the synchronisation and of workers that join,
+sent by a Stream.
 
 Every message is a 20-byte header in network order, then a body:
 kind 8, count 8, tensor 16, ticket 32, n 32, bitmap 64.
@@ -25,12 +26,16 @@ class Kind(IntEnum):
         8  # to the right neighbour: block `count` of n values, summed over the workers in bitmap
     )
     WHOLE_BLOCK = 9  # to the right neighbour: the same, over all workers
+    JOIN = 10  # newcomer to donor: asks for its state at the start of round `ticket`
+    STATE = 11  # donor to newcomer: n parameters, n values of momentum, float32 little-endian
+    READY = 12  # newcomer to all others of round `ticket`: it has the state
 
 
 SERVER_KINDS = frozenset({Kind.STAT, Kind.PUSH})
 WORKER_KINDS = frozenset({Kind.STAT_RESULT, Kind.PULL})
 RING_KINDS = frozenset({Kind.PARTIAL_BLOCK, Kind.WHOLE_BLOCK})
 SYNC_KINDS = frozenset({Kind.REPORT, Kind.DECISION, Kind.PARAMETERS})
+JOIN_KINDS = frozenset({Kind.JOIN, Kind.STATE, Kind.READY})
 
 
 class MessageError(ValueError):

@@ -57,6 +57,14 @@ class Synchronised:
     nbytes: int
 
 
+@dataclass(frozen=True)
+class Joined:
+    """A worker's state at the start of a round that it takes part in, float32[n] each."""
+
+    parameters: Floats
+    momentum: Floats
+
+
 def checked_vector(vector: Floats, worker: int, ticket: int) -> Floats:
     """Return a copy of a finite float32[n]; ReduceError for anything else."""
     where = f"worker {worker}, ticket {ticket}"

@@ -103,6 +103,16 @@ class SwitchWorker:
         self._fast = FastResults(job, most, self._turns, self._patience, self._timeout, counted)
         return self._fast
 
+    def skip(self, reduces: int, n: int) -> None:
+        """Begin after `reduces` reduces of n values, in which this worker took no part.
+
+        Call it before the first reduce()."""
+        assert not self._sizes, "the worker has reduced vectors"
+        lanes = aggregation.LANES[self._job.sum_bits]
+        chunks = sum(-(-part.lanes // lanes) for part in self._codec.partitions(n))
+        self._allocated = first = reduces * chunks
+        self._turns[:] = first + (np.arange(self._job.window) - first) % self._job.window
+
     def reduce(self, ticket: int, vector: Floats, now: int, tensor: int = 0) -> list[Action]:
         """Start reducing float32[n]. All workers use the same tickets, in the same order, equal n.
 

@@ -3,7 +3,8 @@
 Workers report the number of results missed. If the worst missed more than the threshold, all copy
 the parameters of the worker that missed fewest; of equals, that of the lowest number.
 
-Worker 0 coordinates. Messages travel by a Stream: SendMessage out, receive() in.
+The first of the workers that take part coordinates. Messages travel by a Stream: SendMessage out,
+receive() in.
 """
 
 from collections import defaultdict
@@ -15,11 +16,9 @@ from gradplane.hosts.protocols.actions import Action, Deliver, Peer, SendMessage
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.results import Floats, ReduceError, Synchronised, checked_vector
 
-_COORDINATOR = 0
-
 
 class Synchronisation:
-    """One worker's side of the synchronisation and, on worker 0, the coordinator's.
+    """One worker's side of the synchronisation and, on the first one, the coordinator's.
 
     Actions: SendMessage, Deliver(epoch, Synchronised). Gets messages of messages.SYNC_KINDS, of
     this and of later epochs.
@@ -28,23 +27,34 @@ class Synchronisation:
     def __init__(self, job: JobConfig, worker: int) -> None:
         self._job, self._worker = job, worker
         self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._everybody = tuple(range(job.workers))
         self._own: dict[int, Floats] = {}  # by epoch under way
+        self._workers: dict[int, tuple[int, ...]] = {}  # by epoch under way: who takes part
         self._reports: defaultdict[int, dict[int, int]] = defaultdict(dict)
         self._sources: dict[int, int | None] = {}
         self._copies: dict[tuple[int, int], Floats] = {}  # by epoch and source
 
-    def synchronise(self, epoch: int, missed: int, parameters: Floats, now: int) -> list[Action]:
-        """End `epoch`, in which `missed` results were missed, with float32[n]. All workers call
-        it, for the same n. Raises ReduceError for parameters that are not finite float32 or an
-        epoch under way.
+    def synchronise(
+        self,
+        epoch: int,
+        missed: int,
+        parameters: Floats,
+        now: int,
+        workers: tuple[int, ...] | None = None,
+    ) -> list[Action]:
+        """End `epoch`, in which `missed` results were missed, with float32[n].
+
+        All of `workers`, ascending, or of the job's where it is None, call it, for the same n.
+        Raises ReduceError for parameters that are not finite float32 or an epoch under way.
         """
         if epoch in self._own:
             raise ReduceError(f"worker {self._worker}: epoch {epoch} is being synchronised already")
         self._own[epoch] = checked_vector(parameters, self._worker, epoch)
-        if self._worker == _COORDINATOR:
+        self._workers[epoch] = workers = workers or self._everybody
+        if self._worker == workers[0]:
             return self._report(epoch, self._worker, missed)
         report = Message(Kind.REPORT, epoch, n=missed).pack()
-        return [SendMessage(self._peers[_COORDINATOR], report), *self._finish(epoch)]
+        return [SendMessage(self._peers[workers[0]], report), *self._finish(epoch)]
 
     def receive(self, peer: Peer, data: bytes, now: int) -> list[Action]:
         """Take a message from another worker. MessageError if it is not a valid one."""
@@ -63,7 +73,7 @@ class Synchronisation:
     def _report(self, epoch: int, worker: int, missed: int) -> list[Action]:
         reports = self._reports[epoch]
         reports[worker] = missed
-        if len(reports) < self._job.workers:
+        if len(reports) < len(self._workers.get(epoch, self._everybody)):
             return []
         del self._reports[epoch]
         return self._decide(epoch, reports)
@@ -72,12 +82,16 @@ class Synchronisation:
         apart = max(reports.values()) > self._job.sync_threshold
         source = min(reports, key=lambda w: (reports[w], w)) if apart else None
         decision = Message(Kind.DECISION, epoch, n=source or 0, count=int(apart)).pack()
-        others = [peer for w, peer in enumerate(self._peers) if w != _COORDINATOR]
         self._sources[epoch] = source
-        return [*(SendMessage(peer, decision) for peer in others), *self._finish(epoch)]
+        return [*self._to_others(epoch, decision), *self._finish(epoch)]
+
+    def _to_others(self, epoch: int, data: bytes) -> list[Action]:
+        others = [w for w in self._workers[epoch] if w != self._worker]
+        return [SendMessage(self._peers[w], data) for w in others]
 
     def _decided(self, message: Message, sender: int) -> list[Action]:
-        if sender != _COORDINATOR or message.n >= self._job.workers:
+        workers = self._workers.get(message.ticket, self._everybody)
+        if sender != workers[0] or message.n >= self._job.workers:
             raise MessageError(f"decision of worker {sender} for worker {message.n}")
         self._sources[message.ticket] = message.n if message.count else None
         return self._finish(message.ticket)
@@ -108,10 +122,9 @@ class Synchronisation:
     def _give(self, epoch: int) -> list[Action]:
         own = self._own[epoch]
         data = Message(Kind.PARAMETERS, epoch, n=own.size, body=own.astype("<f4").tobytes()).pack()
-        others = [peer for w, peer in enumerate(self._peers) if w != self._worker]
-        gifts: list[Action] = [SendMessage(peer, data) for peer in others]
-        return [*gifts, self._deliver(epoch, own, own.nbytes * len(others))]
+        gifts = self._to_others(epoch, data)
+        return [*gifts, self._deliver(epoch, own, own.nbytes * len(gifts))]
 
     def _deliver(self, epoch: int, parameters: Floats, nbytes: int) -> Deliver:
-        del self._own[epoch]
+        del self._own[epoch], self._workers[epoch]
         return Deliver(epoch, Synchronised(parameters, self._sources.pop(epoch), nbytes))

@@ -101,6 +101,13 @@ class Stream:
             actions.insert(0, Send(self._port, *peer, Payloads.of([answer.pack()]), answer.tos))
         return actions
 
+    def forget(self, peer: Peer) -> list[Action]:
+        """Give up what is in flight to a peer; the next message to it starts a new connection."""
+        if self._outgoing.pop(peer, None) is None:
+            return []
+        self._failures += 1
+        return [CancelTimer(peer)]
+
     def timer(self, key: Hashable, now: int) -> list[Action]:
         """Handle a timer that ran out; its key is the peer."""
         assert isinstance(key, tuple), key

@@ -3,10 +3,13 @@
     Compute -> Reduce -> Report("round"), round after round; after an epoch's last:
     Synchronise -> Report("epoch"); at the end Report("done")
 
+A worker that crashes ends with Crash; its next life begins with the Join of a later round, which
+all workers of that round take part in.
+
 Plain SGD with momentum at a constant lr: v = momentum * v + mean gradient; parameters - lr * v. The
 mean gradient is the estimate that this worker got from the network, so in lossy mode workers drift
 apart until they synchronise. A synchronisation replaces the parameters; each worker keeps its
-momentum and error feedback.
+momentum and error feedback. A worker that joins takes another's parameters and momentum.
 """
 
 from collections.abc import Generator
@@ -17,9 +20,10 @@ import numpy as np
 import numpy.typing as npt
 
 from gradplane._finite import all_finite
+from gradplane.hosts.absences import joining, of_worker, present
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
-from gradplane.hosts.protocols.results import Reduced, Synchronised
+from gradplane.hosts.protocols.results import Joined, Reduced, Synchronised
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
 from gradplane.hosts.training.compute_times import compute_ns
@@ -52,11 +56,30 @@ class Reduce:
 
 @dataclass(frozen=True)
 class Synchronise:
-    """An epoch's end: the results missed in it, the parameters. Answered with a Synchronised."""
+    """An epoch's end: the results missed in it, the parameters, and the workers that take part.
+    Answered with a Synchronised."""
 
     epoch: int
     missed: int
     parameters: Floats
+    workers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Join:
+    """The start of a round in which workers join: this worker's state, of a newcomer only its
+    sizes. Answered with a Joined."""
+
+    round: int
+    state: Joined
+
+
+@dataclass(frozen=True)
+class Crash:
+    """The worker dies at the start of a round, and is back in round `back`. Never answered."""
+
+    round: int
+    back: int
 
 
 @dataclass(frozen=True)
@@ -67,12 +90,14 @@ class Report:
     fields: dict[str, Any]
 
 
-Step = Compute | Reduce | Synchronise | Report
+Step = Compute | Reduce | Synchronise | Join | Crash | Report
 Training = Generator[Step, Any, None]
 
 
-def train(job: JobConfig, worker: int) -> Training:
+def train(job: JobConfig, worker: int, joins: int = 0) -> Training:
     """Return the training of `worker` in `job`; each step is answered as its class says.
+
+    joins: the round that it begins with, 0 or the end of one of the worker's absences.
 
     Raises LoadError at once for an unusable model, data set or batch size, and TrainingError during
     training when a gradient is not finite.
@@ -80,15 +105,20 @@ def train(job: JobConfig, worker: int) -> Training:
     data = datasets.build(job.data, job.data_args, job.seed)
     learner = _Learner(job, worker, data)
     learner.batches(0)
-    return _steps(job, learner)
+    return _steps(job, learner, joins)
 
 
-def _steps(job: JobConfig, learner: "_Learner") -> Training:
+def _steps(job: JobConfig, learner: "_Learner", joins: int) -> Training:
     for epoch in range(job.epochs):
-        missed = yield from _epoch(job, learner, epoch)
+        rounds = len(learner.batches(epoch))
+        if learner.rounds + rounds <= joins:
+            learner.rounds += rounds
+            continue
+        missed = yield from _epoch(job, learner, epoch, joins)
         synced = Synchronised(learner.parameters, None, 0)
         if job.sync:
-            synced = yield Synchronise(epoch, missed, learner.parameters)
+            here = present(job.absences, job.workers, learner.rounds - 1)
+            synced = yield Synchronise(epoch, missed, learner.parameters, here)
         learner.parameters = synced.parameters
         outcome = {"missed": missed, "source": synced.source, "bytes": synced.nbytes}
         yield Report("epoch", {"epoch": epoch} | learner.accuracies() | outcome)
@@ -96,11 +126,17 @@ def _steps(job: JobConfig, learner: "_Learner") -> Training:
     yield Report("done", {"test_accuracy": test_accuracy, "weights": digest(learner.parameters)})
 
 
-def _epoch(job: JobConfig, learner: "_Learner", epoch: int) -> Generator[Step, Any, int]:
-    """Train one epoch; return the number of results missed."""
+def _epoch(
+    job: JobConfig, learner: "_Learner", epoch: int, joins: int
+) -> Generator[Step, Any, int]:
+    """Train one epoch, without rounds before `joins`; return the number of results missed."""
     missed = 0
     for rows in learner.batches(epoch):
         number = learner.rounds
+        if number < joins:
+            learner.rounds += 1
+            continue
+        yield from _membership(job, learner, number)
         loss, gradient = learner.gradient(rows)
         yield Compute(number, compute_ns(job.compute_ns, job.seed, learner.worker, number))
         reduced: Reduced = yield Reduce(number, gradient)
@@ -109,6 +145,17 @@ def _epoch(job: JobConfig, learner: "_Learner", epoch: int) -> Generator[Step, A
         fields = {"round": number, "epoch": epoch, "loss": loss, "missed": reduced.missed}
         yield Report("round", fields | _digests(reduced, learner.parameters))
     return missed
+
+
+def _membership(job: JobConfig, learner: "_Learner", round: int) -> Generator[Step, Any, None]:
+    """Begin a round: crash, or wait for the workers that join, this one perhaps."""
+    for absence in of_worker(job.absences, learner.worker):
+        if absence.first == round > 0:
+            yield Crash(round, absence.back)
+    if joining(job.absences, round):
+        state: Joined = yield Join(round, Joined(learner.parameters, learner.velocity))
+        # The momentum is updated in place, and a replay gives several workers the same array.
+        learner.parameters, learner.velocity = state.parameters, state.momentum.copy()
 
 
 def _digests(reduced: Reduced, parameters: Floats) -> dict[str, str]:

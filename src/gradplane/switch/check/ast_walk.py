@@ -12,7 +12,10 @@ _NO_NODES = {"str", "bool", "int", "int | None", "Span", "Span | None", "list[st
 
 
 def walk(tree: object) -> Iterator[ast.Node]:
-    """Yield every node of a tree, or of a list of trees, parents first."""
+    """Yield every node of a tree, or of a list of trees, parents first.
+
+    Table entries of integers alone are left out: large tables have many of them.
+    """
     pending: list[Any] = [tree]
     pop, push, known = pending.pop, pending.append, _CHILDREN
     while pending:
@@ -20,6 +23,8 @@ def walk(tree: object) -> Iterator[ast.Node]:
         kind = type(item)
         if kind is list or kind is tuple:
             pending += item[::-1]
+            continue
+        if kind is ast.TableEntry and item.plain:
             continue
         names = known.get(kind)
         if names is None:

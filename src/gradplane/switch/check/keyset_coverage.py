@@ -53,6 +53,14 @@ def known_sets(keyset: ast.Expr, types: Sequence[Type]) -> list[Known] | None:
     return [s for s in found if s is not None]
 
 
+def single(sets: list[Known]) -> tuple[Known, ...] | int:
+    """Return the number that is all a keyset matches, or its sets as a key of a dictionary."""
+    match sets:
+        case [One(value=int() as number)]:
+            return number
+    return tuple(sets)
+
+
 def _known(e: ast.Expr, t: Type) -> Known | None:
     number = t.underlying if isinstance(t, SerEnum) else t
     match e:

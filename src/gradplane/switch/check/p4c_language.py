@@ -6,7 +6,17 @@ from collections.abc import Iterator, Sequence
 
 from gradplane.switch.check.arguments import CallInfo
 from gradplane.switch.check.ast_walk import walk
-from gradplane.switch.ir.types import Bool, Error, Fields, NewType, Struct, Type
+from gradplane.switch.ir.types import (
+    Bits,
+    Bool,
+    Error,
+    Fields,
+    Integer,
+    NewType,
+    SerEnum,
+    Struct,
+    Type,
+)
 from gradplane.switch.syntax import ast
 
 Found = tuple[ast.Node, str, str]  # place, message, hint
@@ -16,15 +26,16 @@ def refused(nodes: Sequence[ast.Node]) -> Iterator[Found]:
     """Find it among the nodes of a declaration, parents first."""
     for node in nodes:
         match node:
-            case ast.Ternary(chained=True):
-                text = "p4c reads a ? b : c ? d : e as (a ? b : c) ? d : e"
-                yield node.other, text, "put the last part in parentheses"
+            case ast.Ternary():
+                yield from _choice(node)
+            case ast.Slice(base=base) if isinstance(base.type, Integer) and base.const is None:
+                yield node, "p4c takes bits of a bit<> only, not of an int", "cast it first"
             case ast.Binary():
                 yield from _binary(node)
             case ast.Assign(op="/=" | "%="):
                 yield from _divisor(node, node.op[0], node.value)
-            case ast.SwitchStmt(subject=subject) if isinstance(subject.type, Bool | Error):
-                yield subject, f"p4c cannot switch on {subject.type}", "use if"
+            case ast.SwitchStmt():
+                yield from _switch(node)
             case ast.NamedTypeRef():
                 yield from _in_itself(node)
             case ast.BaseTypeRef(width=width) if width is not None:
@@ -35,6 +46,41 @@ def refused(nodes: Sequence[ast.Node]) -> Iterator[Found]:
                 yield from _select(node)
             case ast.TableDecl():
                 yield from _table(node)
+
+
+def _choice(e: ast.Ternary) -> Iterator[Found]:
+    branches = (e.then, e.other)
+    if e.chained:
+        text = "p4c reads a ? b : c ? d : e as (a ? b : c) ? d : e"
+        yield e.other, text, "put the last part in parentheses"
+    if e.cond.const is None and all(isinstance(b.type, Integer) for b in branches):
+        yield e, "p4c needs a width for a branch of this ?:", "write it with a width: 8w1"
+    if all(isinstance(b, ast.ListExpr | ast.StructExpr) for b in branches) and (
+        type(e.then) is not type(e.other) or any(map(_has_dots, branches))
+    ):
+        text = "p4c cannot choose between lists of different forms"
+        yield e, text, "write the type before them: (S) {...}"
+
+
+def _has_dots(literal: ast.Expr) -> bool:
+    if isinstance(literal, ast.ListExpr):
+        return any(isinstance(e, ast.Dots) for e in literal.elements)
+    return isinstance(literal, ast.StructExpr) and literal.dots
+
+
+def _switch(statement: ast.SwitchStmt) -> Iterator[Found]:
+    subject = statement.subject
+    if isinstance(subject.type, Bool | Error):
+        yield subject, f"p4c cannot switch on {subject.type}", "use if"
+    elif isinstance(subject.type, SerEnum):
+        for case in statement.cases:
+            yield from _number_for_enum(case.label, subject.type)
+
+
+def _number_for_enum(value: ast.Expr, t: Type) -> Iterator[Found]:
+    """A number where a member of a serializable enum is matched."""
+    if isinstance(t, SerEnum) and isinstance(value.type, Bits | Integer):
+        yield value, f"p4c does not compare {t} with a number here", f"cast it: ({t}) ..."
 
 
 def _binary(e: ast.Binary) -> Iterator[Found]:
@@ -106,8 +152,17 @@ def _table(table: ast.TableDecl) -> Iterator[Found]:
             text = f"p4c needs a keyset of {len(table.key)} values here"
             yield entry.keyset, text, "write (" + ", ".join("_" * len(table.key)) + ")"
         yield from _left_out(entry.action)
+        yield from _numbers_for_enums(table, entry.keyset)
     if table.default_action is not None:
         yield from _left_out(table.default_action)
+
+
+def _numbers_for_enums(table: ast.TableDecl, keyset: ast.Expr) -> Iterator[Found]:
+    several = isinstance(keyset, ast.TupleKey | ast.ListExpr) and len(table.key) != 1
+    values = getattr(keyset, "elements", [keyset]) if several else [keyset]
+    for key, value in zip(table.key, values, strict=False):
+        if isinstance(key.expr.type, SerEnum):
+            yield from _number_for_enum(value, key.expr.type)
 
 
 def _left_out(ref: ast.ActionRef) -> Iterator[Found]:

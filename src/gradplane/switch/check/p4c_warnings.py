@@ -31,6 +31,7 @@ _OLD = {
     "recirculate": "recirculate_preserving_field_list",
     "clone3": "clone_preserving_field_list",
 }
+_PACKETS = ("packet_in", "packet_out")
 _SHIFT_BITS, _FARTHEST = 8, 256  # the widest shift amount; the largest constant one
 
 
@@ -110,6 +111,7 @@ def _in_declaration(
     yield from _shifts(nodes)
     yield from _loops(nodes)
     yield from _externs(nodes)
+    yield from _extern_arguments(nodes)
     yield from _structs_chosen(nodes)
     for node in nodes:
         if isinstance(node, ast.TableDecl):
@@ -176,6 +178,24 @@ def _externs(nodes: Sequence[ast.Node]) -> Iterator[Found]:
                 yield node, "p4c wants a list or struct as the data of hash", "write {...}"
             elif info.name == "digest" and any(isinstance(t, Header) for t in info.type_args):
                 yield node, "p4c for BMv2 sends structs in digests, not headers", ""
+
+
+def _extern_arguments(nodes: Sequence[ast.Node]) -> Iterator[Found]:
+    """An instance of a control or parser applied with different externs."""
+    first: dict[tuple[ast.Decl, int], ast.Decl] = {}
+    for node in nodes:
+        info = node.info if isinstance(node, ast.Call) else None
+        if not isinstance(info, CallInfo) or info.kind != "block":
+            continue
+        applied = info.base.decl if isinstance(info.base, ast.Name) else None
+        for at, arg in enumerate(info.args):
+            if applied is None or not isinstance(arg, ast.Name):
+                continue
+            if not isinstance(arg.type, ExternType) or arg.type.name in _PACKETS:
+                continue
+            if first.setdefault((applied, at), arg.decl) is not arg.decl:
+                text = f"p4c applies {applied.name} with the same {arg.type.name} everywhere"
+                yield arg, text, "instantiate it once for each"
 
 
 def _structs_chosen(nodes: Sequence[ast.Node]) -> Iterator[Found]:

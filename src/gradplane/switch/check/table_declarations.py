@@ -17,8 +17,9 @@ from gradplane.switch.check.checker_types import (
 )
 from gradplane.switch.check.expression_text import describe, written_alike
 from gradplane.switch.check.key_names import given_name, key_name
-from gradplane.switch.check.keyset_coverage import Earlier, Known, known_sets
+from gradplane.switch.check.keyset_coverage import Earlier, Known, known_sets, single
 from gradplane.switch.check.lvalues import require_lvalue
+from gradplane.switch.check.plain_entries import PlainEntries
 from gradplane.switch.ir.types import (
     BOOL,
     INTEGER,
@@ -69,8 +70,11 @@ class TableChecker:
             only = {
                 r.name for r in decl.actions if any(a.name == "defaultonly" for a in r.annotations)
             }
+            plain = self._plain(types, uses)
             for entry in decl.entries:
-                self._entry(decl, entry, types, uses)
+                entry.plain = entry.plain and plain.take(entry)
+                if not entry.plain:
+                    self._entry(decl, entry, types, uses)
                 if entry.action.name in only:
                     what = f"action {entry.action.name} is @defaultonly"
                     self.c.error(entry.action, what)
@@ -238,6 +242,14 @@ class TableChecker:
 
     # -- entries -------------------------------------------------------------------------------
 
+    def _plain(self, types: Sequence[Type], uses: dict[str, ActionUse]) -> PlainEntries[ActionUse]:
+        data: dict[str, list[Type] | None] = {}
+        for name, use in uses.items():
+            params = self.c.calls.signature(use.decl).params
+            bound = any(p.direction for p in params)
+            data[name] = None if bound else [p.type for p in params]
+        return PlainEntries(types, data, lambda name, args: ActionUse(uses[name].decl, [], args))
+
     def _entry(
         self,
         decl: ast.TableDecl,
@@ -267,15 +279,20 @@ class TableChecker:
         if not decl.const_entries:
             return  # the control plane may delete the earlier entry
         ordered = any(k.match_kind not in ("exact", "lpm") for k in decl.key)
-        earlier, same = Earlier(), dict[tuple[Known, ...] | None, int]()
+        earlier, same = Earlier(), dict[tuple[Known, ...] | int, int]()
+        at: int | None
         for i, entry in enumerate(decl.entries):
-            sets = known_sets(entry.keyset, types)
-            key = None if sets is None else tuple(sets)
-            at = earlier.cover(sets) if ordered else same.get(key)
-            if at is not None and sets is not None:
+            if entry.plain and not ordered:
+                at = same.setdefault(entry.keyset.const, i)
+            else:
+                sets = known_sets(entry.keyset, types)
+                if ordered:
+                    at = earlier.cover(sets)
+                else:
+                    at = None if sets is None else same.setdefault(single(sets), i)
+            if at is not None and at != i:
                 where = f"the entry at {decl.entries[at].span} matches all its values"
                 self.c.warn(entry, "unreachable", "this entry is never matched", where)
-            same.setdefault(key, i)
 
     def _priorities(self, decl: ast.TableDecl) -> None:
         written = [e for e in decl.entries if e.priority is not None]

@@ -495,6 +495,9 @@ class ActionCall:
     index: int
     args: list[int | bool]
 
+    def __reduce__(self) -> tuple[object, ...]:  # large tables have many: faster than by default
+        return ActionCall, (self.index, self.args)
+
 
 @dataclass(slots=True, eq=False)
 class Key:
@@ -515,6 +518,28 @@ class Entry:
     const: bool = True
     annotations: Annotations = ()
     span: Span = NOWHERE
+
+    def __reduce__(self) -> tuple[object, ...]:  # as for ActionCall; constants by type and value
+        match self:
+            case Entry(matches=[MatchValue(value=Const(type=t, value=value))], priority=None):
+                data = (t, value, self.action.index, self.action.args)
+                return _single_entry, (*data, self.const, self.annotations, self.span)
+        values = (self.matches, self.action, self.priority, self.const)
+        return Entry, (*values, self.annotations, self.span)
+
+
+def _single_entry(
+    key_type: Type,
+    key: int | bool | str,
+    action: int,
+    args: list[int | bool],
+    const: bool,
+    annotations: Annotations,
+    span: Span,
+) -> Entry:
+    """Make an entry with one constant key."""
+    match: Match = MatchValue(Const(key_type, key))
+    return Entry([match], ActionCall(action, args), None, const, annotations, span)
 
 
 @dataclass(slots=True, eq=False)

@@ -145,6 +145,8 @@ def source_match(field: KeyField, match: ir.Match) -> Match:
             return field.canonical((number(low), number(high)))
         case ir.MatchMask(value=value, mask=mask):
             return _masked(field, number(value), number(mask))
+        case ir.MatchValue(value=value) if field.kind == "exact":
+            return (number(value),)
         case ir.MatchValue(value=value):
             return _plain(field, number(value))
     raise AssertionError(match)

@@ -13,6 +13,7 @@ PASSES_A_PACKET = 10 * PASS_LIMIT  # passes of one injected packet and all that 
 TOO_OFTEN = f"a packet was resubmitted or recirculated {PASS_LIMIT} times"
 CLONED_TOO_OFTEN = f"a packet was cloned {PASS_LIMIT} times in a row"
 TOO_MANY_CLONES = f"a packet was cloned more than {CLONE_LIMIT} times"
+ENDLESS = frozenset({TOO_OFTEN, CLONED_TOO_OFTEN, TOO_MANY_CLONES})
 
 Output = tuple[int, bytes]
 """A packet that leaves: port, bytes."""

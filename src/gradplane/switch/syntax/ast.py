@@ -543,6 +543,7 @@ class TableEntry(Node):
     annotations: list[Annotation]
     const: bool = False
     priority: Expr | None = None  # `priority = n :` before the keyset
+    plain: bool = field(default=False, init=False)  # integers alone: one key, the arguments
 
 
 @dataclass(slots=True, eq=False)

@@ -20,6 +20,7 @@ Defines = Mapping[str, object] | Iterable[str]
 MAX_TOKENS = 200_000  # an expansion larger than this is a mistake (or an attack), not a program
 MAX_NESTING = 100  # macros expanded inside macros
 BUILT_IN = frozenset({"__LINE__", "__COUNTER__"})
+_SEPARATE = frozenset(" (),;")  # no token of P4 goes on before or after these
 _DEFINED = re.compile(r"\bdefined\s*(?:\(\s*([A-Za-z_]\w*)\s*\)|([A-Za-z_]\w*))")
 _PARAMETER = r"\s*(?:[A-Za-z_]\w*(?:\.\.\.)?|\.\.\.)\s*"
 _HEAD = re.compile(rf"\s*[A-Za-z_]\w*(?:\((?:{_PARAMETER}(?:,{_PARAMETER})*|\s*)\)|\s|$)")
@@ -111,9 +112,10 @@ class _Engine(pcpp.Preprocessor):  # type: ignore[misc]  # pcpp has no types
             body = self.macro_expand_args(macro, args)
             self.around = outer
         self.unclosed = False
-        made = self.expand_macros(body, expanding_from)
+        made, name_type = self.expand_macros(body, expanding_from), self.t_ID
         for other in made:
-            if other.type == self.t_ID:
+            # A name in an argument occurs as often as its parameter.
+            if other.type == name_type and token.value not in other.made_by:
                 other.made_by = (*other.made_by, token.value)
         # It is expanded already, but for a name at its end whose arguments follow the use, or one
         # whose arguments end behind the use.
@@ -283,10 +285,13 @@ class Macros:
         before = None
         for token in self._engine.expand_macros(self._tokens(text, line)):
             value = token.value
-            if before is not None and value != " " != parts[-1] and not _touch(before, token):
-                parts.append(" ")
+            if value in _SEPARATE:
+                before = None
+            else:
+                if before is not None and not _touch(before, token):
+                    parts.append(" ")
+                before = token
             parts.append(value)
-            before = token
         return "".join(parts)
 
     def holds(self, condition: str, line: int) -> bool:

@@ -59,6 +59,12 @@ class TokenStream:
         self.tried.clear()
         return token
 
+    def move_to(self, index: int) -> None:
+        """Take the tokens before a position."""
+        self.index = index
+        self.tok = self.tokens[index]
+        self.tried.clear()
+
     def peek(self, ahead: int = 1) -> Token:
         return self.tokens[min(self.index + ahead, len(self.tokens) - 1)]
 

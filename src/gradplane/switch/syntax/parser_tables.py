@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from gradplane.switch.syntax import ast
 from gradplane.switch.syntax.parser_statements import StatementParser
+from gradplane.switch.syntax.parser_types import literal
 
 T = TypeVar("T")
 
@@ -99,6 +100,10 @@ class TableParser(StatementParser):
         return ast.ActionRef(name, args, annotations, dot, span=self.span_from(start))
 
     def _entry(self) -> ast.TableEntry:
+        if self.tok.kind == "integer":
+            plain = self._plain_entry()
+            if plain is not None:
+                return plain
         const = self.accept("const") is not None
         priority = self._priority()
         keyset = self.keyset()
@@ -108,6 +113,34 @@ class TableParser(StatementParser):
         span = self.span_from(keyset.span)
         self.expect(";")
         return ast.TableEntry(keyset, action, annotations, const, priority, span=span)
+
+    def _plain_entry(self) -> ast.TableEntry | None:
+        """Parse `1 : action(2, 3);`, the form of most entries in large tables, at once.
+
+        None, and nothing taken, if it has another form.
+        """
+        tokens, start = self.tokens, self.index
+        ahead = tokens[start + 1 : start + 4]
+        if [token.kind for token in ahead] != [":", "name", "("]:
+            return None
+        args: list[ast.Argument] = []
+        at = start + 4
+        while tokens[at].kind == "integer":
+            token = tokens[at]
+            args.append(ast.Argument(literal(token), span=token.span))
+            at += 1
+            if tokens[at].kind != ",":
+                break
+            at += 1
+        if tokens[at].kind != ")" or tokens[at - 1].kind == "," or tokens[at + 1].kind != ";":
+            return None
+        first, name = tokens[start], ahead[1]
+        self.move_to(at + 1)
+        action = ast.ActionRef(name.text, args, [], span=self.span_from(name.span))
+        entry = ast.TableEntry(literal(first), action, [], span=self.span_from(first.span))
+        entry.plain = True
+        self.advance()
+        return entry
 
     def _priority(self) -> ast.Expr | None:
         """Parse `priority = 10 :` or `priority = (expression) :`."""

@@ -23,6 +23,13 @@ class Head(TypedDict):
     span: Span
 
 
+def literal(token: Token) -> ast.IntLit:
+    """Return the expression of an integer's token."""
+    assert isinstance(token.value, tuple), token
+    value, width, signed = token.value
+    return ast.IntLit(value, width, signed, span=token.span)
+
+
 class TypeParser(TokenStream, ABC):
     @abstractmethod
     def expression(self) -> ast.Expr:
@@ -101,10 +108,7 @@ class TypeParser(TokenStream, ABC):
         self.fail()
 
     def integer(self) -> ast.IntLit:
-        token = self.expect("integer")
-        assert isinstance(token.value, tuple), token
-        value, width, signed = token.value
-        return ast.IntLit(value, width, signed, span=token.span)
+        return literal(self.expect("integer"))
 
     def _list_type(self) -> ast.TypeRef:
         span = self.advance().span

@@ -66,6 +66,11 @@ class Process:
         *lines, self._part = (self._part + data).split(b"\n")
         return [json.loads(line) for line in lines]
 
+    @property
+    def ended(self) -> bool:
+        """True once the process has ended."""
+        return self._popen.poll() is not None
+
     def check(self) -> None:
         """Raise NetworkError, with its last messages, if it has ended."""
         status = self._popen.poll()

@@ -9,30 +9,38 @@ from pathlib import Path
 
 from gradplane.hosts.config import HostConfig
 from gradplane.topologies.mininet.child_process import Process, Start
-from gradplane.topologies.network import OnRecord
+from gradplane.topologies.network import OnRecord, Record
 
-START_TIME = 120.0
+START_TIME = 300.0
 """Seconds in which the program must load."""
 
 
 class HostProcess:
     """The process of one HostConfig; hosts.drivers.host_process describes the handshake.
 
-    folder takes its configuration and log. A context manager: ends the process.
+    A process that crashes, as the schedule of its job says, is followed by another. folder takes
+    configurations and logs. A context manager: ends the process.
     """
 
     def __init__(self, config: HostConfig, folder: Path, popen: Start) -> None:
         self.name = f"{config.name} (job {config.job.number})"
         self.finished = False
+        self._config, self._folder, self._popen = config, folder, popen
+        self._origin = 0
+        self._back: int | None = None  # the round that it is back in, once it has crashed
+        self._start()
+
+    def _start(self) -> None:
+        config = self._config
         role = "server" if config.worker is None else "worker"
         if config.flows:
             role = "traffic"
-        file = folder / f"{config.name}-{config.job.number}-{role}"
+        file = self._folder / f"{config.name}-{config.job.number}-{role}-{config.joins}"
         log, path = file.with_suffix(".jsonl"), file.with_suffix(".json")
         path.write_text(dataclasses.replace(config, log=str(log)).to_json())
         self._records = _Tail(log)
         argv = [sys.executable, "-m", "gradplane.hosts", str(path)]
-        self._process = Process(f"host {self.name}", argv, popen)
+        self._process = Process(f"host {self.name}", argv, self._popen)
 
     def __enter__(self) -> HostProcess:
         return self
@@ -47,18 +55,45 @@ class HostProcess:
 
     def go(self, origin: int) -> None:
         """Let it start; all hosts count time from `origin`, a value of time.monotonic_ns()."""
+        self._origin = origin
         self._process.send(f"go {origin}")
 
     def poll(self, on_record: OnRecord) -> None:
-        """Pass on its new log records and read its answers. Raises NetworkError if it has ended."""
-        self.finished |= any("finished" in answer for answer in self._process.answers())
-        self._records.read(on_record)
-        self._process.check()
+        """Pass on its new log records and read its answers.
+
+        Raises NetworkError if it has ended without a crash of the schedule."""
+        ended = self._process.ended  # before its log is read, which is then complete
+        for answer in self._process.answers():
+            self.finished |= "finished" in answer
+            if "ready" in answer:  # of a later life: the first one's is awaited
+                self._process.send(f"go {self._origin}")
+        self._read(on_record)
+        if ended and self._back is None:
+            self._process.check()
+        elif ended:
+            self._restart()
+
+    def _read(self, on_record: OnRecord) -> None:
+        def take(record: Record) -> None:
+            if record["kind"] == "crash":
+                self._back = record["back"]
+            on_record(record)
+
+        self._records.read(take)
+
+    def _restart(self) -> None:
+        """Start the next life of a worker, whose process has killed itself."""
+        assert self._back is not None
+        self._process.close()
+        self._records.close()
+        self._config = dataclasses.replace(self._config, joins=self._back)
+        self._back = None
+        self._start()
 
     def end(self, on_record: OnRecord) -> None:
         """Let it end and pass on the remaining records. Raises NetworkError if it fails."""
         self._process.end()
-        self._records.read(on_record)
+        self._read(on_record)
 
 
 class _Tail:

@@ -11,7 +11,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
@@ -133,11 +133,16 @@ class MininetNetwork:
         """See Network; the deadline is in seconds of the wall clock."""
         check_hosts(self.topology, hosts)
         with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
-            processes = [
-                running.enter_context(HostProcess(c, Path(folder), self._net[c.name].popen))
-                for c in hosts
-            ]
-            for process in processes:
+            processes, loading = [], []
+            for first, config in _firsts_of_their_kind(hosts):
+                popen = self._net[config.name].popen
+                process = HostProcess(config, Path(folder), popen)
+                processes.append(running.enter_context(process))
+                if first:  # it may compile kernels, which the others then find in the disk cache
+                    process.wait_ready()
+                else:
+                    loading.append(process)
+            for process in loading:
                 process.wait_ready()
             origin = time.monotonic_ns()
             for process in processes:
@@ -196,6 +201,15 @@ class MininetNetwork:
         from mininet.cli import CLI
 
         CLI(self._net)
+
+
+def _firsts_of_their_kind(hosts: Sequence[HostConfig]) -> Iterator[tuple[bool, HostConfig]]:
+    """Yield the hosts, each with whether none before it runs the same code."""
+    seen = set()
+    for config in hosts:
+        kind = (config.role, repr(config.job.codec), repr(config.job.pull_codec))
+        yield kind not in seen, config
+        seen.add(kind)
 
 
 def check_tools() -> None:

@@ -25,7 +25,7 @@ from gradplane.topologies.mininet.netns import switch_off_offloads
 
 _MTU = ("mtu", "3000")
 
-START_TIME = 120.0
+START_TIME = 300.0
 """Seconds in which the program must be compiled and the interfaces opened."""
 
 

@@ -190,10 +190,12 @@ class CompiledEvents:
         row = self._memory.table(at.CHANNELS)[channel]
         return int(row[at.SENT]), int(row[at.BYTES]), int(row[at.DROPPED])
 
-    def set_receivers(self, receivers: Sequence[tuple[int, int, int, int, int, int]]) -> None:
+    def set_receivers(
+        self, receivers: Sequence[tuple[int, int, int, int, int, int]], origin: int
+    ) -> None:
         """Let kernels take ordinary packets of hosts, which no longer do so if they are not named.
 
-        The hosts' time is 0 now.
+        origin: the time that counts as 0 for the hosts.
         Of each: host, local port, the peer's MAC address, IP address and port, the address of a
         record of `fast_results.STATE`.
         """
@@ -203,7 +205,7 @@ class CompiledEvents:
         for i in range(len(rows) - 1, -1, -1):
             hosts[rows[i][0], at.FIRST_RECEIVER] = i
             hosts[rows[i][0], at.RECEIVER_COUNT] += 1
-        table = np.array([[*row[1:], self.now] for row in rows], np.int64)
+        table = np.array([[*row[1:], origin] for row in rows], np.int64)
         self._memory.replace(at.RECEIVERS, table.reshape(-1, at.RECEIVER_COLUMNS))
 
     # -- what Python sends ------------------------------------------------------------------------

@@ -119,14 +119,14 @@ class CompiledFabric:
         """See Fabric."""
         return self.events.step(until)
 
-    def set_receivers(self, receivers: list[Receiver]) -> None:
+    def set_receivers(self, receivers: list[Receiver], origin: int) -> None:
         """See Fabric."""
         rows = []
         for receiver in receivers:
             host, (ip, port) = self.stacks[receiver.host].number, receiver.peer
             mac = mac_number(self._arp[ip])
             rows.append((host, receiver.port, mac, ip_number(ip), port, receiver.record))
-        self.events.set_receivers(rows)
+        self.events.set_receivers(rows, origin)
 
     def sent(self, node: str, port: int) -> tuple[int, int, int]:
         """See Fabric."""

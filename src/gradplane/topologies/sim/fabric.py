@@ -46,10 +46,10 @@ class Fabric(Protocol):
         """Run one event or more, but none after the first that Python has a part in, nor after the
         first later than `until`. Returns False if there is no event."""
 
-    def set_receivers(self, receivers: list[Receiver]) -> None:
+    def set_receivers(self, receivers: list[Receiver], origin: int) -> None:
         """Let kernels take the ordinary packets of these ports, and of no others.
 
-        The time of the hosts' programs is 0 now.
+        origin: the virtual time that counts as 0 for the hosts' programs.
         """
 
     def sent(self, node: str, port: int) -> tuple[int, int, int]:

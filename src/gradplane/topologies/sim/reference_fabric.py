@@ -55,7 +55,7 @@ class ReferenceFabric:
         """See Fabric."""
         return self.events.step()
 
-    def set_receivers(self, receivers: list[Receiver]) -> None:
+    def set_receivers(self, receivers: list[Receiver], origin: int) -> None:
         """See Fabric: the stacks take all packets."""
 
     def sent(self, node: str, port: int) -> tuple[int, int, int]:

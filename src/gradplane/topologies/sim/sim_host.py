@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 from gradplane.hosts.protocols.actions import Send
@@ -40,6 +41,10 @@ class HostStack:
             raise NetworkError(f"{self._host.name}: UDP port {port} is taken")
         self._listeners[port] = receive
 
+    def unlisten(self, port: int) -> None:
+        """Deliver nothing more for `port`."""
+        del self._listeners[port]
+
     def close(self) -> None:
         """Remove all listeners."""
         self._listeners.clear()
@@ -73,14 +78,26 @@ class HostStack:
 
 
 class SimEnvironment:
-    """The environment of `gradplane.hosts` under virtual time; time 0 is its creation."""
+    """The environment of `gradplane.hosts` under virtual time."""
 
     granularity = 0
     """Virtual time is exact."""
 
-    def __init__(self, events: Events, stack: HostStack, on_record: OnRecord) -> None:
+    def __init__(
+        self,
+        events: Events,
+        stack: HostStack,
+        on_record: OnRecord,
+        origin: int,
+        on_crash: Callable[[int], None],
+    ) -> None:
+        """Set up a host's environment.
+
+        origin: the time that counts as 0. on_crash: gets the round that the host is back in.
+        """
         self._events, self._stack, self._on_record = events, stack, on_record
-        self._origin = events.now
+        self._origin, self._on_crash = origin, on_crash
+        self._crashed = False
 
     def now(self) -> int:
         """See gradplane.hosts.drivers.environment."""
@@ -88,11 +105,21 @@ class SimEnvironment:
 
     def send(self, send: Send) -> None:
         """See gradplane.hosts.drivers.environment."""
-        self._stack.send(send)
+        if not self._crashed:
+            self._stack.send(send)
 
     def call_at(self, at: int, callback: Callable[[], None]) -> SimEvent:
         """See gradplane.hosts.drivers.environment."""
-        return self._events.at(self._origin + at, callback)
+        return self._events.at(self._origin + at, partial(self._call, callback))
+
+    def _call(self, callback: Callable[[], None]) -> None:
+        if not self._crashed:
+            callback()
+
+    def crash(self, back: int) -> None:
+        """See gradplane.hosts.drivers.environment: nothing of the host happens any more."""
+        self._crashed = True
+        self._on_crash(back)
 
     def record(self, kind: str, **fields: Any) -> None:
         """Pass on a record as a log file would hold it, converted to JSON's kinds of values."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 from gradplane._suggestions import quoted
 from gradplane.hosts.config import HostConfig
@@ -30,13 +31,13 @@ SIMULATORS = ("compiled", "reference")
 class _Program:
     """The program of one job on a host; several jobs may share a host."""
 
-    name: str
+    config: HostConfig
     host: Host
     environment: SimEnvironment
 
     def end(self) -> None:
         self.host.end()
-        self.environment.record("ignored", host=self.name, unsent=0, **self.host.ignored)
+        self.environment.record("ignored", host=self.config.name, unsent=0, **self.host.ignored)
 
 
 class SimNetwork:
@@ -58,6 +59,7 @@ class SimNetwork:
         self._simulator = "reference" if python else simulator
         self._exit = ExitStack()
         self._fabric: Fabric
+        self._programs: list[_Program] = []
 
     def __enter__(self) -> SimNetwork:
         with ExitStack() as on_failure:
@@ -86,44 +88,62 @@ class SimNetwork:
     ) -> None:
         """See Network; the deadline is in virtual seconds."""
         check_hosts(self.topology, hosts)
-        programs = [self._program(config, on_record) for config in hosts]
-        until = None if deadline is None else self._fabric.events.now + round(deadline * NS)
+        origin = self._fabric.events.now
+        until = None if deadline is None else origin + round(deadline * NS)
+        self._programs = [self._program(config, on_record, origin) for config in hosts]
         try:
-            self._fabric.set_receivers(_receivers(programs, hosts))
-            for program in programs:
+            self._fabric.set_receivers(_receivers(self._programs), origin)
+            for program in self._programs:
                 program.host.start()
-            self._run_to_end(programs, until)
-            for program in programs:
+            self._run_to_end(self._programs, until)
+            for program in self._programs:
                 program.end()
         finally:
-            self._fabric.set_receivers([])
+            self._fabric.set_receivers([], origin)
             self._fabric.events.clear()
             for stack in self._fabric.stacks.values():
                 stack.close()
             for switch in self._fabric.switches.values():
                 switch.clear()
 
-    def _program(self, config: HostConfig, on_record: OnRecord) -> _Program:
+    def _program(self, config: HostConfig, on_record: OnRecord, origin: int) -> _Program:
         stack = self._fabric.stacks[config.name]
-        environment = SimEnvironment(self._fabric.events, stack, on_record)
+
+        def crash(back: int) -> None:
+            for port in host.ports:
+                stack.unlisten(port)
+            again = replace(config, joins=back)
+            place = [program.config for program in self._programs].index(config)
+            # The dead program's event is not over yet, so that the next one starts after it.
+            start = partial(self._restart, place, again, on_record, origin)
+            self._fabric.events.at(self._fabric.events.now, start)
+
+        environment = SimEnvironment(self._fabric.events, stack, on_record, origin, crash)
         host = Host(config, environment)
         for port in host.ports:
             stack.listen(port, host.receive)
-        return _Program(config.name, host, environment)
+        return _Program(config, host, environment)
+
+    def _restart(self, place: int, config: HostConfig, on_record: OnRecord, origin: int) -> None:
+        """Start a program in the place of one that has crashed."""
+        self._programs[place] = self._program(config, on_record, origin)
+        self._fabric.set_receivers(_receivers(self._programs), origin)
+        self._programs[place].host.start()
 
     def _run_to_end(self, programs: Sequence[_Program], until: int | None) -> None:
-        waiting = list(programs)
+        """Run until all programs are finished; one that crashed is replaced in `programs`."""
+        waiting = list(range(len(programs)))
         while waiting:
-            if waiting[-1].host.finished:
+            if programs[waiting[-1]].host.finished:
                 waiting.pop()
                 continue
             if not self._fabric.step(until):
-                raise self._unfinished("no events are left", waiting)
+                raise self._unfinished("no events are left", programs)
             if until is not None and self._fabric.events.now > until:
-                raise self._unfinished("the deadline has passed", waiting)
+                raise self._unfinished("the deadline has passed", programs)
 
     def _unfinished(self, what: str, programs: Sequence[_Program]) -> NetworkError:
-        names = ", ".join(program.name for program in programs if not program.host.finished)
+        names = ", ".join(program.config.name for program in programs if not program.host.finished)
         return NetworkError(
             f"{what} at {self._fabric.events.now / NS:.6f} s, not finished: {names}"
         )
@@ -148,13 +168,13 @@ class SimNetwork:
         raise NetworkError("the simulated network has no prompt: use --net mininet for --cli")
 
 
-def _receivers(programs: Sequence[_Program], configs: Sequence[HostConfig]) -> list[Receiver]:
+def _receivers(programs: Sequence[_Program]) -> list[Receiver]:
     """Return the ports whose ordinary packets kernels take."""
     found = []
-    for program, config in zip(programs, configs, strict=True):
+    for program in programs:
         for port in program.host.ports:
             fast = program.host.fast_results(port)
             if fast is not None:
-                peer = config.job.aggregator
-                found.append(Receiver(program.name, port, peer, fast.address))
+                peer = program.config.job.aggregator
+                found.append(Receiver(program.config.name, port, peer, fast.address))
     return found

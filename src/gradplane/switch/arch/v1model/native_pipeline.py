@@ -198,18 +198,14 @@ class V1Traffic(Traffic):
         again = f.compare("ne", "i64", self.context.get(f, "%c", "recirculate"), NONE)
         with f.when(again):
             node = self._node_of(f, room, InstanceType.RECIRCULATED, "recirculate", "%c")
-            self.take_node(f, node, self._deparsed(f, f.load("ptr", node, 8), end))
+            self.take_node(f, node, self.pipeline.deparse(f, "%c", f.load("ptr", node, 8), end))
             f.go(end)
-        size = self._deparsed(f, native_vectors.reserve(f, "out", room), end)
-        self.send(f, "%port", size)
-        f.at(end)
-        f.ret()
-
-    def _deparsed(self, f: Function, target: Operand, after: str) -> Operand:
-        size = self.pipeline.deparse(f, "%c", target, after)
+        size = self.pipeline.deparse(f, "%c", native_vectors.reserve(f, "out", room), end)
         # "Not truncated" is -1, the greatest number when compared unsigned.
         most = self.context.get(f, "%c", "truncate")
-        return f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", most))
+        self.send(f, "%port", f.intrinsic("llvm.umin.i64", "i64", ("i64", size), ("i64", most)))
+        f.at(end)
+        f.ret()
 
     def _departing(self, f: Function) -> None:
         """Set the standard metadata that egress finds but what concerns queues."""
@@ -289,6 +285,7 @@ class V1Traffic(Traffic):
         with f.when(f.compare("ne", "i64", group, 0)):
             first, count = self.members(f, group, depart)
             self.put(f, c, "instance_type", int(InstanceType.REPLICATED))
+            self.context.set(f, c, "truncate", NONE)  # as in simple_switch: replicas are whole
             args = (("ptr", c), ("i64", first), ("i64", count), ("i64", "%passes"))
             f.call("void", "replicate", *args)
             f.go(depart)

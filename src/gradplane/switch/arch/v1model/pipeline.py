@@ -139,6 +139,7 @@ class _Pass(Pass[_Departure]):
 
     def multicast(self, group: int, packet: V1Packet, values: Values, passes: int) -> None:
         replicas = self.members(group)
+        packet.truncate = None  # as in simple_switch: replicas are whole
         self.put(values, instance_type=InstanceType.REPLICATED)
         self.replicate(replicas, packet, values, passes)
 
@@ -215,14 +216,17 @@ class _Pass(Pass[_Departure]):
         if spec == self.state.drop_port:
             self.drop(f"egress: egress_spec is {spec}")
             return
-        data = self.deparsed(packet, values)
+        self.blocks.run("ck", packet, values)
+        self.blocks.run("dep", packet, values)
+        data = packet.output()
         if packet.recirculate is not None:
             self.note(Copied, "recirculated" + _kept(packet.recirculate))
             self.pass_again(
                 InstanceType.RECIRCULATED, data, packet.recirculate, values, departure.passes
             )
             return
-        self.send(departure.replica.port, data)
+        # As in simple_switch, truncation is for what leaves; a recirculated packet is whole.
+        self.send(departure.replica.port, data[: packet.truncate])
 
     def departing(self, departure: _Departure) -> None:
         """Set the standard metadata that egress finds."""
@@ -243,12 +247,6 @@ class _Pass(Pass[_Departure]):
             deq_timedelta=times.deq_timedelta,
             deq_qdepth=times.deq_qdepth,
         )
-
-    def deparsed(self, packet: V1Packet, values: Values) -> bytes:
-        self.blocks.run("ck", packet, values)
-        self.blocks.run("dep", packet, values)
-        data = packet.output()
-        return data if packet.truncate is None else data[: packet.truncate]
 
 
 def _kept(field_list: int) -> str:

@@ -27,7 +27,10 @@ def read_action(listed: ListedActions, message: p4r.Action, default: bool = Fals
 
 
 def show_action(listed: ListedActions, data: ActionData) -> p4r.Action:
-    choice = next(c for c in listed.by_id.values() if c.index == data.index)
+    """Return an action with its parameters; without an id if it is @hidden."""
+    choice = next((c for c in listed.by_id.values() if c.index == data.index), None)
+    if choice is None:
+        return p4r.Action()
     message = p4r.Action(action_id=choice.info.id)
     for param, value in zip(choice.info.params, data.args, strict=True):
         bits = value & ((1 << param.width) - 1)  # int<W> is kept as a negative number
