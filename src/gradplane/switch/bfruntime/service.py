@@ -7,6 +7,7 @@ the only one.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -228,10 +229,9 @@ class BfRuntimeService:
                 p4r.ForwardingPipelineConfig(p4info=running.pipeline.catalog.p4info)
             )
         if not pushed.lstrip().startswith(b"{"):
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                "the binary is not a program for this switch: it runs P4 source, which `gradplane"
-                " p4 config FILE.p4` makes a binary of",
+            _check_same(config, running)
+            return self.device.prepare(
+                p4r.ForwardingPipelineConfig(p4info=running.pipeline.catalog.p4info)
             )
         pipeline = self.device.prepare(p4r.ForwardingPipelineConfig(p4_device_config=pushed))
         if config.p4_name not in ("", program_name(pipeline)):
@@ -413,6 +413,24 @@ def error_message(error: RpcError | None) -> Any:
 
 def _first(errors: list[RpcError | None]) -> str:
     return next(error.message for error in errors if error is not None)
+
+
+def _check_same(config: Any, running: BoundProgram) -> None:
+    """Accept a binary for the chip only if it comes with the running program's name and tables."""
+    what = (
+        "the binary is not a program for this switch: it runs P4 source, which `gradplane p4"
+        " config FILE.p4` makes a binary of"
+    )
+    if config.p4_name != running.name:
+        raise RpcError("INVALID_ARGUMENT", what)
+    try:
+        there = {t["name"]: t["table_type"] for t in json.loads(config.bfruntime_info)["tables"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise RpcError("INVALID_ARGUMENT", f"{what}; its bf-rt.json is wrong: {error}") from error
+    missing = [t.name for t in running.schema.schema.tables if there.get(t.name) != t.kind]
+    if missing:
+        names = ", ".join(missing)
+        raise RpcError("INVALID_ARGUMENT", f"{what}; its bf-rt.json lacks what runs: {names}")
 
 
 def _check_device(number: int) -> None:

@@ -60,7 +60,9 @@ def math_unit(instance: ir.ExternInstance) -> MathUnit:
         if shift not in _POWERS:
             raise ValueError(f"shift {shift} is not -1, 0 or 1")
         # The constructor lists the table from its last value to its first.
-        return MathUnit(first, shift, scale, tuple(x for x in reversed(table) if isinstance(x, int)))
+        return MathUnit(
+            first, shift, scale, tuple(x for x in reversed(table) if isinstance(x, int))
+        )
     numbers = [int(x) for x in rest if isinstance(x, int)]
     if not numbers or numbers[-1] <= 0 or numbers[0] <= 0:
         raise ValueError("the factor must be above 0")
