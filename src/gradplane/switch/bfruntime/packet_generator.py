@@ -57,7 +57,6 @@ class PacketGenerator:
 
     pipe_bits: int
     wide: bool
-    seed: int = 0
     applications: dict[tuple[int, int], Application] = field(default_factory=dict)
     buffers: dict[int, bytearray] = field(default_factory=dict)
     ports: dict[int, dict[str, Any]] = field(default_factory=dict)

@@ -40,8 +40,8 @@ from gradplane.switch.ir.types import (
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.p4info import control_plane_types
 
-U8, U16, U32, U64 = (FieldType(f"uint{n}") for n in (8, 16, 32, 64))
-BOOL, FLOAT, STRING = FieldType("bool"), FieldType("float"), FieldType("string")
+U32, U64 = FieldType("uint32"), FieldType("uint64")
+BOOL = FieldType("bool")
 UNLIMITED = (1 << 64) - 1
 """The default of a meter's rates: every packet is green."""
 
