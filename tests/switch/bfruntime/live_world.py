@@ -67,6 +67,10 @@ def observe(client: Client, seen: dict[str, Any]) -> None:
     seen["names"] = {p["$DEV_PORT"]: [p["$PORT_NAME"], p["$PORT_UP"]] for p in client.read("$PORT")}
     (counted,) = client.read("$PORT_STAT", {"$DEV_PORT": 2})
     seen["counted"] = counted["$FramesTransmittedOK"] >= 1
+    client.add("$PORT", {"$DEV_PORT": 1}, SPEED="BF_SPEED_10G", FEC="BF_FEC_TYP_NONE")
+    seen["disabled"] = client.read("$PORT", {"$DEV_PORT": 1})[0]["$PORT_UP"]
+    client.write(("MODIFY", client.entry("$PORT", {"$DEV_PORT": 1}, PORT_ENABLE=True)))
+    seen["enabled"] = client.read("$PORT", {"$DEV_PORT": 1})[0]["$PORT_UP"]
     ip("link set h2 down")
     end = time.monotonic() + TIMEOUT
     while client.read("$PORT", {"$DEV_PORT": 2})[0]["$PORT_UP"] and time.monotonic() < end:

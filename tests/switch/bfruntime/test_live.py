@@ -32,6 +32,8 @@ def test_packets_and_ports_under_bfruntime() -> None:
         "forwarded": True,
         "names": {"1": ["s1", True], "2": ["s2", True]},
         "counted": True,
+        "disabled": False,
+        "enabled": True,
         "up": False,
         "exit status": 0,
     }

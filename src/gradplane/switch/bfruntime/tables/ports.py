@@ -117,10 +117,12 @@ class PortTable(ControlTable):
         self.notifies = False
 
     def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        """Add a port; one with an interface, which exists already, may be added once."""
         port = self._number(key)
-        if port in self.ports.known():
+        old = self.ports.known().get(port)
+        if old:
             raise RpcError("ALREADY_EXISTS", f"table {self.schema.name}: port {port} exists")
-        return self._set(port, {"$PORT_ENABLE": False, **data.values}, None)
+        return self._set(port, {"$PORT_ENABLE": False, **data.values}, old)
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
         port = self._number(key)
@@ -189,7 +191,8 @@ class PortTable(ControlTable):
             if old is None:
                 self.ports.forget(port)
             else:
-                self._set(port, {"$PORT_ENABLE": True, **old}, values)
+                self.ports.remember(port, old)
+                self.ports.links.set(port, bool(old.get("$PORT_ENABLE", True)))
 
         return undo
 
