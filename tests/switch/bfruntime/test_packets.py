@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import grpc
+import pytest
 from conftest import Served
 
 DST, SRC = 0x0200000000AA, 0x0200000000BB
@@ -82,6 +84,8 @@ def test_groups_of_nodes(served: Served) -> None:
     assert [port for port, _ in device.process(9, frame())] == [1, 2, 4]
     client.add("$pre.prune", {"$MULTICAST_L2_XID": 0}, DEV_PORT=[1])
     assert [port for port, _ in device.process(9, frame())] == [1, 2, 4]  # another rid than 0
+    with pytest.raises(grpc.RpcError, match="_L2_XID 300 is not within 0 to 287"):
+        client.add("$pre.prune", {"$MULTICAST_L2_XID": 300}, DEV_PORT=[1])
     client.write(("MODIFY", client.entry("$pre.node", {"$MULTICAST_NODE_ID": 1}, MULTICAST_RID=0)))
     assert [port for port, _ in device.process(9, frame())] == [2, 4]
     client.write(("DELETE", client.entry("$pre.mgid", {"$MGID": 7})))
