@@ -73,16 +73,30 @@ def test_losses_stragglers_and_synchronisations_replay(lossy_run: Summary) -> No
     assert gradplane.replay(lossy_run.folder) == replayed(lossy_run.folder)
 
 
+@pytest.mark.parametrize(
+    "settings",
+    [
+        (
+            *("job.slots=16", "job.compute_ms=[0.1, 0.3]"),
+            'impairment=[{model="reordering", rate=0.1, delay_ms=3.0}]',
+        ),
+        (
+            *("job.slots=4", "job.retries=0"),
+            'job.compute_ms={distribution="pareto", mean=2.0, alpha=1.5}',
+            'impairment=[{model="jitter", jitter_ms=2.0, direction="down"}]',
+        ),
+    ],
+    ids=["its slot is still in that round", "its slot is in a later round"],
+)
 def test_a_norm_that_is_asked_for_after_its_result_replays(
-    small_run: Runs, monkeypatch: pytest.MonkeyPatch
+    small_run: Runs, monkeypatch: pytest.MonkeyPatch, settings: tuple[str, ...]
 ) -> None:
     """With a quorum of one, a worker's results of a partition pass before it comes to it."""
     monkeypatch.setattr(GridCodec, "_max_partition", 2**11)
     run = small_run(
-        *("topology.workers=2", "job.quorum=1", "job.slots=16", "job.sum_bits=16"),
+        *("topology.workers=2", "job.quorum=1", "job.sum_bits=16", "job.epochs=1", "job.batch=1"),
         *('job.model={name="synthetic", values=8351}', 'job.data={name="blank", rows=8}'),
-        *("job.epochs=1", "job.batch=1", "job.compute_ms=[0.1, 0.3]"),
-        'impairment=[{model="reordering", rate=0.1, delay_ms=3.0}]',
+        *settings,
     )
     assert replayed(run.folder).equal
 

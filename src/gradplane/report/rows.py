@@ -3,8 +3,6 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from gradplane.hosts.absences import Absence
-
 Summary = dict[str, Any]
 Row = list[str]
 
@@ -67,11 +65,12 @@ ABSENCES = ("", "worker", "away from round", "back in round", "crashed at, s", "
 
 
 def absences(
-    of_jobs: Sequence[tuple[str, Sequence[Absence]]], lines: Sequence[dict[str, Any]]
+    of_jobs: Sequence[tuple[str, Sequence[tuple[int, int, int]]]], lines: Sequence[dict[str, Any]]
 ) -> Iterator[Row]:
     """Yield a row for each absence of a worker, with ABSENCES' columns.
 
-    of_jobs: each job's name and absences; lines: those of arrivals.jsonl."""
+    of_jobs: each job's name, and worker, first round and round of return of its absences; lines:
+    those of arrivals.jsonl."""
     kinds = ("crash", "join")
     at = {
         (line["job"], line["worker"], line["kind"], line["round"]): f"{line['at'] / 1e9:.3f}"
@@ -79,11 +78,10 @@ def absences(
         if line["kind"] in kinds
     }
     for number, (name, absences) in enumerate(of_jobs):
-        for absence in sorted(absences, key=lambda a: (a.first, a.worker)):
-            worker = absence.worker
-            died = at.get((number, worker, "crash", absence.first), "-")
-            back = at.get((number, worker, "join", absence.back), "-")
-            yield [name, str(worker), str(absence.first), str(absence.back), died, back]
+        for worker, first, back in sorted(absences, key=lambda absence: absence[1]):
+            died = at.get((number, worker, "crash", first), "-")
+            joined = at.get((number, worker, "join", back), "-")
+            yield [name, str(worker), str(first), str(back), died, joined]
 
 
 COMPUTE = ("", "worker", "mean", "least", "most")

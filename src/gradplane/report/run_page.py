@@ -192,9 +192,10 @@ def _compute_rows(run: RunData) -> Iterator[list[str]]:
 
 
 def _absence_rows(run: RunData) -> Iterator[list[str]]:
-    jobs = [
-        (job.name or "", run.experiment.absences(n)) for n, job in enumerate(run.experiment.job)
-    ]
+    jobs = []
+    for number, job in enumerate(run.experiment.job):
+        absences = run.experiment.absences(number)
+        jobs.append((job.name or "", [(away.worker, away.first, away.back) for away in absences]))
     yield from report_rows.absences(jobs, run.arrivals)
 
 

@@ -24,6 +24,7 @@ from gradplane.switch.jit.externs import (
     Externs,
     Site,
     counter_word,
+    filter_word,
     meter_word,
 )
 from gradplane.switch.jit.hash_algorithms import crc_word
@@ -337,6 +338,8 @@ class Engine:
             self._point(counter_word(counter.name, "bytes"), counter.bytes)
         for meter in state.meters.values():
             self._point(meter_word(meter.name), meter.memory)
+        for filter in state.filters.values():
+            self._point(filter_word(filter.name), filter.cells)
         self._point(RNG, state.rng.state)
         self._point("queued", state.links.queued)
         self._point("port queues", state.links.queues.flags)
