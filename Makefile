@@ -35,6 +35,7 @@ bench: install
 	$(PYTHON) benchmarks/switch_tables.py
 	$(PYTHON) benchmarks/switch_ports.py
 	$(PYTHON) benchmarks/bmv2.py
+	$(PYTHON) benchmarks/bmv2_compilers.py
 	$(PYTHON) benchmarks/hosts.py
 	$(PYTHON) benchmarks/tos_compress.py
 	$(PYTHON) benchmarks/codecs.py

@@ -74,15 +74,19 @@ def compare(name: str, scale: float) -> None:
 
 
 def make_switch() -> Switch:
-    """Install a host on port 1; everything else is behind port 2."""
     switch = Switch(PROGRAM, engine="jit")
+    install(switch)
+    return switch
+
+
+def install(switch: Switch) -> None:
+    """Install a host on port 1; everything else is behind port 2."""
     for address, port in ((NEAR, HOST), (FAR, FABRIC)):
         route = {"mac": port, "port": port}
         switch.table("routes").add({"dst_addr": (address, 32)}, "forward", route)
     switch.table("host_ports").add({"port": HOST}, "host")
     switch.table("to_host_ports").add({"port": HOST}, "host")
     switch.table("bounds").add({"dst_addr": ("0.0.0.0", 0)}, "set_bound", {"k": BOUND})
-    return switch
 
 
 def datagram(to: str, values: np.ndarray) -> bytes:

@@ -65,3 +65,12 @@ def test_keys_of_another_target_are_refused() -> None:
     with pytest.raises(ControllerError) as error:
         targets.get("embedded", compiler="p4c")
     assert str(error.value) == 'compiler is no key of target "embedded"; its own keys: none'
+
+
+def test_the_addresses_that_it_listens_on() -> None:
+    target = targets.get("bmv2")
+    start = Start(Path("p.p4"), {}, "127.0.0.1:50001")
+    assert target.listens(start) == {"P4Runtime": "127.0.0.1:50001"}
+    start = Start(Path("p.p4"), {}, "127.0.0.1:50001", options=("--thrift-port", "9090"))
+    expected = {"P4Runtime": "127.0.0.1:50001", "Thrift": "0.0.0.0:9090"}
+    assert target.listens(start) == expected

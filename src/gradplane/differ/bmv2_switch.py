@@ -98,6 +98,11 @@ class Bmv2Switch:
             self._packet.FromString,
         )
 
+    @property
+    def pid(self) -> int:
+        """The process id of simple_switch_grpc."""
+        return self._process.pid
+
     def load(self, p4info: bytes, config: bytes) -> None:
         """Load a program in place of the one before. p4info: text; config: BMv2's JSON.
 

@@ -72,13 +72,13 @@ def diff(
     p4info, config = target.pipeline(_Loadable(program, folders, defines, found))
     devices = [_device(found.program), _device(found.program)]  # the second one chooses packets
     (ours, guide), inputs = map(_switch, devices), Inputs(found.program, seed)
-    in_source = {e.SerializeToString(deterministic=True) for e in _entities(devices[0])}
+    in_source = {e.SerializeToString(deterministic=True) for e in transferable(devices[0])}
     _populate(ours, entries, inputs)
     with Bmv2Switch(target) as theirs:
         theirs.load(p4info, config)
         added = [
             e
-            for e in _entities(devices[0])
+            for e in transferable(devices[0])
             if e.SerializeToString(deterministic=True) not in in_source
         ]
         count, refused = _transfer(added, devices[0], devices[1], theirs)
@@ -174,7 +174,7 @@ def _transfer(
     return count, tuple(refused)
 
 
-def _entities(device: Device) -> list[Any]:
+def transferable(device: Device) -> list[Any]:
     """Return everything that a controller could have inserted, in an order in which it could."""
     queries = [p4r.Entity() for _ in range(5)]
     queries[0].action_profile_member.SetInParent()

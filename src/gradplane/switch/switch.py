@@ -18,7 +18,7 @@ import numpy.typing as npt
 from gradplane.switch.arch.registry import architecture
 from gradplane.switch.control_handles import Profile, ReplicaSpec, Table
 from gradplane.switch.garbage_pause import collections_paused
-from gradplane.switch.interp.trace_events import Trace, TraceEvent
+from gradplane.switch.interp.trace_events import Dropped, Trace, TraceEvent
 from gradplane.switch.interp.user_externs import Implementations, UserExternLock
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.naming import resolve
@@ -44,6 +44,7 @@ from gradplane.switch.runtime.packet_buffers import (
 )
 from gradplane.switch.runtime.packet_passes import (
     PASSES_A_PACKET,
+    TOO_MANY_PASSES,
     Arrival,
     NativePass,
     Output,
@@ -387,9 +388,15 @@ class Switch:
     # -- single packets -------------------------------------------------------------------------
 
     def _process(self, port: int, packet: bytes, events: list[TraceEvent] | None) -> PassResult:
-        return self._run(partial(self._model.run, events=events), Arrival(port, bytes(packet)))
+        run = partial(self._model.run, events=events)
+        return self._run(run, Arrival(port, bytes(packet)), events)
 
-    def _run(self, run: Callable[[Arrival], PassResult], first: Arrival) -> PassResult:
+    def _run(
+        self,
+        run: Callable[[Arrival], PassResult],
+        first: Arrival,
+        events: list[TraceEvent] | None = None,
+    ) -> PassResult:
         """Run a packet, and all that comes of it, to the end or into queues."""
         whole, arrivals = PassResult(), deque([first])
         for _ in range(PASSES_A_PACKET):
@@ -399,13 +406,12 @@ class Switch:
             whole.outputs += result.outputs
             whole.waiting += result.waiting
             arrivals += result.again
-        self._storm(len(arrivals))
+        left = len(arrivals)
+        self.state.drops[TOO_MANY_PASSES] += left
+        self.state.report(Fault(f"{left} packets dropped: {TOO_MANY_PASSES}"))
+        if events is not None:
+            events.append(Dropped(TOO_MANY_PASSES))
         return whole
-
-    def _storm(self, left: int) -> None:
-        reason = f"one packet took {PASSES_A_PACKET} passes"
-        self.state.drops[reason] += left
-        self.state.report(Fault(f"{left} packets dropped: {reason}"))
 
     def _leaving(self, left: list[Output]) -> list[Output]:
         if self.cpu_port is None:

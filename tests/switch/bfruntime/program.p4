@@ -37,6 +37,8 @@ control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_meta
     RegisterAction<bit<32>, bit<4>, bit<32>>(totals) count = {
         void apply(inout bit<32> value) { value = value + 1; }
     };
+    Lpf<bit<16>, bit<4>>(16) average;
+    Wred<bit<16>, bit<4>>(16, 1, 0) early;
     ActionProfile(32) members;
     Hash<bit<16>>(HashAlgorithm_t.CRC16) spread;
     ActionSelector(members, spread, SelectorMode_t.FAIR, 8, 4) groups;
@@ -71,6 +73,10 @@ control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_meta
         count.execute(5);
         if (!macs.apply().hit) { balanced.apply(); }
         filters.apply();
+        if (h.ethernet.type == 0xaaaa) { h.ethernet.type = average.execute(h.ethernet.dst[15:0], 1); }
+        if (h.ethernet.type == 0xbbbb) {
+            h.ethernet.type = (bit<16>) early.execute(h.ethernet.dst[15:0], 1);
+        }
         dprsr.digest_type = 1;
     }
 }

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import grpc
+import pytest
 from conftest import Served
 
 DST, SRC = 0x0200000000AA, 0x0200000000BB
@@ -82,6 +84,8 @@ def test_groups_of_nodes(served: Served) -> None:
     assert [port for port, _ in device.process(9, frame())] == [1, 2, 4]
     client.add("$pre.prune", {"$MULTICAST_L2_XID": 0}, DEV_PORT=[1])
     assert [port for port, _ in device.process(9, frame())] == [1, 2, 4]  # another rid than 0
+    with pytest.raises(grpc.RpcError, match="_L2_XID 300 is not within 0 to 287"):
+        client.add("$pre.prune", {"$MULTICAST_L2_XID": 300}, DEV_PORT=[1])
     client.write(("MODIFY", client.entry("$pre.node", {"$MULTICAST_NODE_ID": 1}, MULTICAST_RID=0)))
     assert [port for port, _ in device.process(9, frame())] == [2, 4]
     client.write(("DELETE", client.entry("$pre.mgid", {"$MGID": 7})))
@@ -116,10 +120,34 @@ def test_value_sets_and_digests(served: Served) -> None:
     assert device.process(1, frame()) == [(1, frame(kind=0x99))]
     assert device.process(1, frame(kind=5)) == [(1, frame(kind=5))]
     digest = client.next_message("digest")
-    (learned,) = digest.data
+    learned = digest.data[0]
     assert [f.stream for f in learned.fields] == [SRC.to_bytes(6, "big"), b"\0\1"]
     client.write(("DELETE", client.entry("known", None)))
     assert device.process(1, frame()) == [(1, frame())]
+
+
+def test_filters_and_early_drop(served: Served) -> None:
+    device, client = served
+    client.set_default("macs", "Ingress.send", port=1)
+
+    def given(kind: int, value: int) -> int:
+        ((_, packet),) = device.process(1, frame(dst=value, kind=kind))
+        return int.from_bytes(packet[12:14], "big")
+
+    assert given(0xAAAA, 1000) == 1000  # not configured
+    client.add("average", {"$LPF_INDEX": 1}, LPF_SPEC_TYPE="SAMPLE",
+               LPF_SPEC_GAIN_TIME_CONSTANT_NS=1.0, LPF_SPEC_DECAY_TIME_CONSTANT_NS=1e15,
+               LPF_SPEC_OUT_SCALE_DOWN_FACTOR=2)  # fmt: skip
+    assert given(0xAAAA, 1000) == 250  # it rises at once, and hardly falls
+    assert given(0xAAAA, 0) in (249, 250)
+    (entry,) = client.read("average", {"$LPF_INDEX": 1})
+    assert (entry["$LPF_SPEC_TYPE"], entry["$LPF_SPEC_GAIN_TIME_CONSTANT_NS"]) == ("SAMPLE", 1.0)
+    assert given(0xBBBB, 1000) == 0
+    client.add("early", {"$WRED_INDEX": 1}, WRED_SPEC_TIME_CONSTANT_NS=1.0,
+               WRED_SPEC_MIN_THRESH_CELLS=100, WRED_SPEC_MAX_THRESH_CELLS=300,
+               WRED_SPEC_MAX_PROBABILITY=1.0)  # fmt: skip
+    assert [given(0xBBBB, value) for value in (50, 400, 99, 300)] == [0, 1, 0, 1]
+    assert {given(0xBBBB, 200) for _ in range(64)} == {0, 1}
 
 
 def test_mirror_sessions_are_kept(interpreted: Served) -> None:

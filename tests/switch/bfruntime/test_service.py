@@ -250,7 +250,16 @@ def test_a_program_is_pushed_in_steps(interpreted: Served) -> None:
         client.rpc(send, **config_request(client, "WARM_INIT_END"))
     profile["binary"] = b"\x7fELF"
     with pytest.raises(grpc.RpcError, match="it runs P4 source, which `gradplane p4 config"):
+        client.rpc(send, **config_request(client, "VERIFY", **{**config, "p4_name": "other"}))
+    with pytest.raises(grpc.RpcError, match="its bf-rt.json is wrong"):
         client.rpc(send, **config_request(client, "VERIFY", **config))
+    config["bfruntime_info"] = b'{"tables": []}'
+    with pytest.raises(grpc.RpcError, match="lacks what runs: pipe.Ingress.macs, "):
+        client.rpc(send, **config_request(client, "VERIFY", **config))
+    config["bfruntime_info"] = json.dumps(client.info).encode()
+    client.rpc(send, **config_request(client, "VERIFY_AND_WARM_INIT_BEGIN_AND_END", **config))
+    assert client.read("macs") == []
+    client.add("macs", {"h.ethernet.dst": DST}, "Ingress.send", port=3)
     running = {"p4_name": "program"}
     client.rpc(send, **config_request(client, "VERIFY_AND_WARM_INIT_BEGIN_AND_END", **running))
     assert client.read("macs") == []

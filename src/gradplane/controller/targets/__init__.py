@@ -108,6 +108,13 @@ class Target(ABC):
     def command(self, start: Start) -> list[str]:
         """Return the command line that runs a switch."""
 
+    def listens(self, start: Start) -> Mapping[str, str]:
+        """Return the TCP addresses that the switch listens on, by the name of the protocol.
+
+        A port 0 stands for any free one.
+        """
+        return {"P4Runtime": start.address}
+
     def options(
         self, engine: str, seed: int, pcap: Path | None, queues: QueueSettings | None = None
     ) -> list[str]:

@@ -10,6 +10,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -85,6 +86,14 @@ class Bmv2(Target):
             words += ["--log-level", "off"]
         queues = ["--priority-queues", "8"]  # all priorities; without a queue packets are dropped
         return [*words, *start.options, "--", "--grpc-server-addr", start.address, *queues]
+
+    def listens(self, start: Start) -> Mapping[str, str]:
+        """Return the addresses of P4Runtime, and of Thrift where the options name a port."""
+        found = dict(super().listens(start))
+        words = list(start.options)
+        if "--thrift-port" in words[:-1]:
+            found["Thrift"] = f"0.0.0.0:{words[words.index('--thrift-port') + 1]}"
+        return found
 
     def options(
         self, engine: str, seed: int, pcap: Path | None, queues: QueueSettings | None = None

@@ -203,6 +203,8 @@ def _field(table: TableSchema, action: ActionSpec | None, number: int) -> DataFi
 def _value(table: TableSchema, f: DataField, given: Any) -> Any:
     where = f"data field {f.name}"
     wanted, found = form(f), given.WhichOneof("value")
+    if f.repeated and f.type.name == "bytes" and found == "stream":
+        return list(given.stream)
     if found != wanted:
         raise invalid(table, f"{where} takes {wanted}, not {found or 'nothing'}")
     value = getattr(given, wanted)

@@ -224,6 +224,75 @@ data 16 selector_member_order bool
 """
 
 
+_GENERATOR = """
+table {0}.pktgen.port_cfg PktgenPortCfg 4278386689 256
+key 1 dev_port uint32
+data 1 recirculation_enable bool
+data 2 pktgen_enable bool
+data 3 pattern_matching_enable bool
+data 4 clear_port_down_enable bool
+table {0}.pktgen.app_cfg PktgenAppCfg 4278386690 {1}
+key 1 app_id uint32
+data 12 app_enable bool
+data 13 pkt_len {2}
+data 14 pkt_buffer_offset {2}
+data 15 pipe_local_source_port uint32
+data 16 increment_source_port bool
+data 17 batch_count_cfg {2}
+data 18 packets_per_batch_cfg {2}
+data 19 ibg uint32
+data 20 ibg_jitter uint32
+data 21 ipg uint32
+data 22 ipg_jitter uint32
+data 23 batch_counter uint64
+data 24 pkt_counter uint64
+data 25 trigger_counter uint64
+{3}
+action 1 trigger_timer_one_shot
+data 1 timer_nanosec uint32
+action 2 trigger_timer_periodic
+data 1 timer_nanosec uint32
+action 3 trigger_port_down
+{4}
+table {0}.pktgen.pkt_buffer PktgenPktBufferCfg 4278386691 1024
+key 1 pkt_buffer_offset uint32
+key 2 pkt_buffer_size uint32
+data 1 buffer bytes8*
+"""
+
+GENERATOR_TF1 = _GENERATOR.format(
+    "tf1", 8, "uint16", "",
+    """
+action 4 trigger_recirc_pattern
+data 4 pattern_value uint32
+data 5 pattern_mask uint32
+""",
+)  # fmt: skip
+
+GENERATOR_TF2 = _GENERATOR.format(
+    "tf2", 16, "bytes16",
+    """
+data 26 offset_len_from_recir_pkt_enable bool
+data 27 source_port_wrap_max bytes8
+data 28 assigned_chnl_id bytes8
+""",
+    """
+data 3 port_mask_sel uint32
+action 4 trigger_recirc_pattern
+data 4 pattern_value bytes128
+data 5 pattern_mask bytes128
+action 5 trigger_dprsr
+data 4 pattern_value bytes128
+data 5 pattern_mask bytes128
+action 6 trigger_pfc
+data 8 pfc_header bytes128
+data 9 timer_enable bool
+data 10 timer bytes16
+data 11 max_pfc_events bytes10
+""",
+)  # fmt: skip
+
+
 def parse_tables(text: str) -> list[TableSchema]:
     """Return the tables that a text describes."""
     tables: list[TableSchema] = []

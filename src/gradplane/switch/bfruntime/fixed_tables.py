@@ -7,10 +7,16 @@ from typing import cast
 
 from gradplane.switch.arch.device_facts import DeviceFacts
 from gradplane.switch.bfruntime import fixed_schema
+from gradplane.switch.bfruntime.packet_generator import PacketGenerator
 from gradplane.switch.bfruntime.schema import Schema
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.device_configuration import DeviceTable
 from gradplane.switch.bfruntime.tables.mirror_sessions import MirrorTable
+from gradplane.switch.bfruntime.tables.packet_generation import (
+    ApplicationTable,
+    GeneratorPortTable,
+    PacketBufferTable,
+)
 from gradplane.switch.bfruntime.tables.ports import (
     Interfaces,
     PortPlaceTable,
@@ -23,7 +29,8 @@ from gradplane.switch.p4runtime.pipeline import Pipeline
 
 
 class FixedTables:
-    """The tables by id, and their schema. interfaces: those of the ports, None if unknown."""
+    """The tables by id, and their schema. generator: of packets, None if the chip has none.
+    interfaces: those of the ports, None if unknown."""
 
     def __init__(
         self, facts: DeviceFacts | None, pipeline: Pipeline, interfaces: object = None
@@ -38,6 +45,7 @@ class FixedTables:
         self._place = Ports(
             self._state.links, self._ports_there, cast("Interfaces | None", interfaces)
         )
+        self.generator: PacketGenerator | None = None
         self.tables = {table.schema.id: table for table in self._made()}
         self.ports = next(t for t in self.tables.values() if isinstance(t, PortTable))
         self.schema = Schema(tuple(table.schema for table in self.tables.values()))
@@ -56,6 +64,12 @@ class FixedTables:
             text = fixed_schema.DEVICE.format(self._facts.family)
             (schema,) = fixed_schema.parse_tables(text)
             yield DeviceTable(schema, self._facts)
+            text = fixed_schema.GENERATOR_TF2 if second else fixed_schema.GENERATOR_TF1
+            ports, applications, buffers = fixed_schema.parse_tables(text)
+            self.generator = PacketGenerator(self._facts.pipe_bits, second)
+            yield GeneratorPortTable(ports, self.generator)
+            yield ApplicationTable(applications, self.generator, self._state.clock)
+            yield PacketBufferTable(buffers, self.generator)
 
     def _port_tables(self) -> Iterator[ControlTable]:
         first, *others = fixed_schema.parse_tables(fixed_schema.PORTS)

@@ -40,8 +40,8 @@ from gradplane.switch.ir.types import (
 from gradplane.switch.p4runtime.catalog import Catalog
 from gradplane.switch.p4runtime.p4info import control_plane_types
 
-U8, U16, U32, U64 = (FieldType(f"uint{n}") for n in (8, 16, 32, 64))
-BOOL, FLOAT, STRING = FieldType("bool"), FieldType("float"), FieldType("string")
+U32, U64 = FieldType("uint32"), FieldType("uint64")
+BOOL, FLOAT = FieldType("bool"), FieldType("float")
 UNLIMITED = (1 << 64) - 1
 """The default of a meter's rates: every packet is green."""
 
@@ -70,6 +70,29 @@ def bfrt_json(program: ir.Program) -> str:
 
 def singleton(id: int, name: str, type: FieldType, mandatory: bool = False) -> DataField:
     return DataField(id, f"${name}", type, mandatory)
+
+
+LPF_FIELDS = (
+    singleton(
+        FieldId.LPF_SPEC_TYPE,
+        "LPF_SPEC_TYPE",
+        FieldType("string", choices=("RATE", "SAMPLE")),
+        True,
+    ),
+    singleton(
+        FieldId.LPF_SPEC_GAIN_TIME_CONSTANT_NS, "LPF_SPEC_GAIN_TIME_CONSTANT_NS", FLOAT, True
+    ),
+    singleton(
+        FieldId.LPF_SPEC_DECAY_TIME_CONSTANT_NS, "LPF_SPEC_DECAY_TIME_CONSTANT_NS", FLOAT, True
+    ),
+    singleton(FieldId.LPF_SPEC_OUT_SCALE_DOWN_FACTOR, "LPF_SPEC_OUT_SCALE_DOWN_FACTOR", U32, True),
+)
+WRED_FIELDS = (
+    singleton(FieldId.WRED_SPEC_TIME_CONSTANT_NS, "WRED_SPEC_TIME_CONSTANT_NS", FLOAT, True),
+    singleton(FieldId.WRED_SPEC_MIN_THRESH_CELLS, "WRED_SPEC_MIN_THRESH_CELLS", U32, True),
+    singleton(FieldId.WRED_SPEC_MAX_THRESH_CELLS, "WRED_SPEC_MAX_THRESH_CELLS", U32, True),
+    singleton(FieldId.WRED_SPEC_MAX_PROBABILITY, "WRED_SPEC_MAX_PROBABILITY", FLOAT, True),
+)
 
 
 class ProgramSchema:
@@ -121,6 +144,10 @@ class ProgramSchema:
             )  # fmt: skip
         for register in self.info.registers:
             yield self._register(register)
+        for kind in ("lpf", "wred"):
+            named = (e for e in self.catalog.program.externs if e.kind == kind)
+            for at, instance in enumerate(named):
+                yield self._filter(instance, at)
         for listed in self.info.value_sets:
             yield TableSchema(
                 self.table_name(listed.preamble.name), listed.preamble.id, "ParserValueSet",
@@ -281,6 +308,15 @@ class ProgramSchema:
                 annotations=(REGISTER_DATA,),
             )  # fmt: skip
 
+    def _filter(self, instance: ir.ExternInstance, at: int) -> TableSchema:
+        of_lpf = instance.kind == "lpf"
+        return TableSchema(
+            self.table_name(instance.name), filter_id(instance.kind, at),
+            "Lpf" if of_lpf else "Wred", instance.number("size"),
+            (index(FieldId.LPF_INDEX if of_lpf else FieldId.WRED_INDEX),),
+            LPF_FIELDS if of_lpf else WRED_FIELDS,
+        )  # fmt: skip
+
     def _value_set_keys(self, listed: p4i.ValueSet) -> Iterator[KeyField]:
         for f in listed.match:
             yield KeyField(f.id, f.name or "f1", "Ternary", bits(f.bitwidth))
@@ -319,6 +355,11 @@ class ProgramSchema:
             )
             name, about = digest.preamble.name, annotations_of(digest.preamble)
             yield LearnFilter(self.table_name(name), digest.preamble.id, fields, about)
+
+
+def filter_id(kind: str, at: int) -> int:
+    """Return the id of the table of a program's filter, by its place among those of its kind."""
+    return table_id(TableId.LPF if kind == "lpf" else TableId.WRED, at)
 
 
 def index(field: FieldId) -> KeyField:

@@ -64,6 +64,7 @@ class BfRuntimeServer:
         self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._stopped = threading.Event()
         self._notifier = threading.Thread(target=self._notify, name="bfruntime notifier")
+        self._generator = threading.Thread(target=self._generate, name="bfruntime generator")
         threads = MAX_STREAMS + _UNARY_THREADS
         self._pool = ThreadPoolExecutor(threads, "bfruntime")
         self._server = grpc.server(
@@ -122,6 +123,7 @@ class BfRuntimeServer:
         if self.device.pipeline is not None:
             self.device.pipeline.state.listener = listen
         self._notifier.start()
+        self._generator.start()
         self._server.start()
         return port
 
@@ -130,6 +132,7 @@ class BfRuntimeServer:
         self._server.stop(grace=_GRACE).wait(2 * _GRACE)
         self._stopped.set()
         self._notifier.join()
+        self._generator.join()
         self._pool.shutdown()
 
     def __enter__(self) -> BfRuntimeServer:
@@ -210,6 +213,21 @@ class BfRuntimeServer:
             with self.device.turn():
                 self.service.stream_closed(stream)
             stream.waiting.put(None)
+
+    def _generate(self) -> None:
+        """Process the packets of the chip's packet generator when they are due."""
+        wait = _TICK
+        while not self._stopped.wait(wait):
+            wait = _TICK
+            try:
+                with self.device.lock:
+                    packets, due = self.service.generated()
+                for port, packet in packets:
+                    self.device.transmit(self.device.process(port, packet))
+                if due is not None:
+                    wait = min(wait, due / 1e9)
+            except Exception:
+                log.exception("a generated packet could not be processed")
 
     def _notify(self) -> None:
         while not self._stopped.wait(_TICK):

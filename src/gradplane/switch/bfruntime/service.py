@@ -7,6 +7,7 @@ the only one.
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -228,10 +229,9 @@ class BfRuntimeService:
                 p4r.ForwardingPipelineConfig(p4info=running.pipeline.catalog.p4info)
             )
         if not pushed.lstrip().startswith(b"{"):
-            raise RpcError(
-                "INVALID_ARGUMENT",
-                "the binary is not a program for this switch: it runs P4 source, which `gradplane"
-                " p4 config FILE.p4` makes a binary of",
+            _check_same(config, running)
+            return self.device.prepare(
+                p4r.ForwardingPipelineConfig(p4info=running.pipeline.catalog.p4info)
             )
         pipeline = self.device.prepare(p4r.ForwardingPipelineConfig(p4_device_config=pushed))
         if config.p4_name not in ("", program_name(pipeline)):
@@ -272,6 +272,24 @@ class BfRuntimeService:
         """Forget the clients of a stream."""
         for client in [c for c in self._clients.values() if c.stream is stream]:
             del self._clients[client.id]
+
+    # -- the packet generator -------------------------------------------------------------------
+
+    def generated(self) -> tuple[list[tuple[int, bytes]], int | None]:
+        """Return the generated packets that are due, and when, in ns from now, the next one is.
+
+        None: none is to come. Only tables that clients have written make packets.
+        """
+        program = self._program
+        if program is None or program.pipeline is not self.device.pipeline:
+            return [], None
+        generator = program.fixed.generator
+        if generator is None:
+            return [], None
+        now = program.pipeline.state.clock()
+        found = list(generator.packets(now))
+        due = generator.next_due()
+        return found, None if due is None else max(due - now, 0)
 
     # -- notifications --------------------------------------------------------------------------
 
@@ -366,6 +384,9 @@ class BfRuntimeService:
         self._watch.down = down
         out: list[Delivery] = []
         ports = program.fixed.ports
+        if program.fixed.generator is not None:
+            for port in sorted(down - before):
+                program.fixed.generator.link_down(port, program.pipeline.state.clock())
         for port in sorted(down ^ before) if ports.notifies else ():
             response = bf.StreamMessageResponse()
             notice = response.port_status_change_notification
@@ -392,6 +413,24 @@ def error_message(error: RpcError | None) -> Any:
 
 def _first(errors: list[RpcError | None]) -> str:
     return next(error.message for error in errors if error is not None)
+
+
+def _check_same(config: Any, running: BoundProgram) -> None:
+    """Accept a binary for the chip only if it comes with the running program's name and tables."""
+    what = (
+        "the binary is not a program for this switch: it runs P4 source, which `gradplane p4"
+        " config FILE.p4` makes a binary of"
+    )
+    if config.p4_name != running.name:
+        raise RpcError("INVALID_ARGUMENT", what)
+    try:
+        there = {t["name"]: t["table_type"] for t in json.loads(config.bfruntime_info)["tables"]}
+    except (ValueError, KeyError, TypeError) as error:
+        raise RpcError("INVALID_ARGUMENT", f"{what}; its bf-rt.json is wrong: {error}") from error
+    missing = [t.name for t in running.schema.schema.tables if there.get(t.name) != t.kind]
+    if missing:
+        names = ", ".join(missing)
+        raise RpcError("INVALID_ARGUMENT", f"{what}; its bf-rt.json lacks what runs: {names}")
 
 
 def _check_device(number: int) -> None:

@@ -24,6 +24,7 @@ from gradplane.switch.jit.externs import (
     Externs,
     Site,
     counter_word,
+    filter_word,
     meter_word,
 )
 from gradplane.switch.jit.hash_algorithms import crc_word
@@ -44,6 +45,7 @@ from gradplane.switch.runtime.egress_queues import QueueTimes, Waiting
 from gradplane.switch.runtime.packet_buffers import Bytes, Ints, Sent, outputs, pack
 from gradplane.switch.runtime.packet_passes import (
     PASSES_A_PACKET,
+    TOO_MANY_PASSES,
     Arrival,
     NativePass,
     Output,
@@ -264,8 +266,7 @@ class Engine:
                 self._fault(site.text, 1, f"packet dropped: {detail}")
             case "storm":
                 left = int.from_bytes(data, "little")
-                reason = f"one packet took {PASSES_A_PACKET} passes"
-                self._fault(reason, left, f"{left} packets dropped: {reason}")
+                self._fault(TOO_MANY_PASSES, left, f"{left} packets dropped: {TOO_MANY_PASSES}")
             case "digest":
                 assert site.type is not None
                 self.state.report(Digest(site.text, site.type, read(data)))
@@ -337,6 +338,8 @@ class Engine:
             self._point(counter_word(counter.name, "bytes"), counter.bytes)
         for meter in state.meters.values():
             self._point(meter_word(meter.name), meter.memory)
+        for filter in state.filters.values():
+            self._point(filter_word(filter.name), filter.cells)
         self._point(RNG, state.rng.state)
         self._point("queued", state.links.queued)
         self._point("port queues", state.links.queues.flags)

@@ -167,6 +167,11 @@ def meter_word(name: str) -> str:
     return f"meter {name}"
 
 
+def filter_word(name: str) -> str:
+    """Return the state word of a filter's cells."""
+    return f"filter {name}"
+
+
 def hashed(
     code: Statements, name: str, fields: FieldList, payload: tuple[Operand, Operand] | None = None
 ) -> Operand:

@@ -106,6 +106,11 @@ def _names(fields: dict[int, Any]) -> str:
 def _shape(field: Any) -> str:
     text = f"field {field.name}, {field.bitwidth} bits"
     if isinstance(field, p4i.MatchField):
-        kind = field.other_match_type or p4i.MatchField.MatchType.Name(field.match_type)
-        text += f", {kind.lower()}"
+        text += f", {field.other_match_type.lower() or _match_kind(field.match_type)}"
     return text
+
+
+def _match_kind(number: int) -> str:
+    """Return the name of a match kind; a message may also have a number that none has."""
+    known = p4i.MatchField.MatchType.values()
+    return p4i.MatchField.MatchType.Name(number).lower() if number in known else f"kind {number}"

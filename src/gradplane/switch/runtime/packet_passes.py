@@ -13,7 +13,8 @@ PASSES_A_PACKET = 10 * PASS_LIMIT  # passes of one injected packet and all that 
 TOO_OFTEN = f"a packet was resubmitted or recirculated {PASS_LIMIT} times"
 CLONED_TOO_OFTEN = f"a packet was cloned {PASS_LIMIT} times in a row"
 TOO_MANY_CLONES = f"a packet was cloned more than {CLONE_LIMIT} times"
-ENDLESS = frozenset({TOO_OFTEN, CLONED_TOO_OFTEN, TOO_MANY_CLONES})
+TOO_MANY_PASSES = f"one packet took {PASSES_A_PACKET} passes"
+ENDLESS = frozenset({TOO_OFTEN, CLONED_TOO_OFTEN, TOO_MANY_CLONES, TOO_MANY_PASSES})
 
 Output = tuple[int, bytes]
 """A packet that leaves: port, bytes."""

@@ -15,6 +15,7 @@ from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
 from gradplane.switch.runtime.entries import Entry
+from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import Meter
@@ -69,6 +70,8 @@ class State:
         self.global_rid: int | None = None
         self.counters = {i.name: _counter(i) for i in by_kind.get("counter", [])}
         self.meters = {i.name: _meter(i) for i in by_kind.get("meter", [])}
+        filters = by_kind.get("lpf", []) + by_kind.get("wred", [])
+        self.filters = {i.name: Filter(i.name, i.number("size")) for i in filters}
         profiles = by_kind.get("action_profile", []) + by_kind.get("action_selector", [])
         self.profiles = {i.name: _profile(i, self.links) for i in profiles}
         self.tables = {t.name: MatchTable(t, self._profile_of(t), clock) for t in program.tables}
@@ -103,6 +106,8 @@ class State:
             counter.clear()
         for meter in self.meters.values():
             meter.clear()
+        for filter in self.filters.values():
+            filter.clear()
         for value_set in self.value_sets.values():
             value_set.replace([])
         self.nodes.clear()

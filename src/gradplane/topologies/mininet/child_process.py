@@ -129,6 +129,23 @@ def free_port() -> int:
         return port
 
 
+def check_free(name: str, protocol: str, address: str) -> None:
+    """Check that nothing listens on HOST:PORT, which a process is to take.
+
+    Raises NetworkError if something does.
+    """
+    host, _, port = address.rpartition(":")
+    try:
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind((host, int(port)))
+    except OSError as error:
+        raise NetworkError(
+            f"{name}: its {protocol} server cannot listen on {address}: {error.strerror};"
+            " end the process that listens there, or choose another port"
+        ) from error
+
+
 def wait_for_port(process: Process, address: str, seconds: float) -> None:
     """Wait until HOST:PORT takes connections.
 

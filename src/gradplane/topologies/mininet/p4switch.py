@@ -20,7 +20,13 @@ from mininet.node import Switch
 from gradplane._suggestions import nearest
 from gradplane.controller import targets
 from gradplane.switch.ports import offload
-from gradplane.topologies.mininet.child_process import LEASH, Process, free_port, wait_for_port
+from gradplane.topologies.mininet.child_process import (
+    LEASH,
+    Process,
+    check_free,
+    free_port,
+    wait_for_port,
+)
 from gradplane.topologies.mininet.netns import switch_off_offloads
 
 _MTU = ("mtu", "3000")
@@ -101,6 +107,9 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
         # A session of its own, so that Ctrl-C at Mininet's prompt does not end it.
         if not self.target.announces and self.address.endswith(":0"):
             self.address = f"{self.address[:-2]}:{free_port()}"
+        if not self.target.announces:
+            for protocol, address in self.target.listens(self._start_parameters()).items():
+                check_free(f"switch {self.name}", protocol, address)
         argv = [*LEASH, *self.command()]
         self.process = Process(f"switch {self.name}", argv, start_new_session=True)
 
@@ -114,13 +123,13 @@ class P4Switch(Switch):  # type: ignore[misc]  # mininet has no types
 
     def command(self) -> list[str]:
         """Return the command line of the switch."""
+        return self.target.command(self._start_parameters())
+
+    def _start_parameters(self) -> targets.Start:
         interfaces = {self.ports[interface]: interface.name for interface in self._links()}
         interfaces |= self._cable
         folders, options = self.include_dirs, self.options
-        start = targets.Start(
-            self.program, interfaces, self.address, folders, self.defines, options
-        )
-        return self.target.command(start)
+        return targets.Start(self.program, interfaces, self.address, folders, self.defines, options)
 
     def stop(self, deleteIntfs: bool = True) -> None:  # noqa: N803 - Mininet's name
         """Stop the switch."""

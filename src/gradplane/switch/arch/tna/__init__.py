@@ -58,6 +58,9 @@ ARCHITECTURE = Architecture(
         "Mirror": InstanceKind("mirror", ("condition",)),
         "Resubmit": InstanceKind("resubmit", ("condition",)),
         "Random": InstanceKind("random"),
+        "MathUnit": InstanceKind("math_unit"),
+        "Lpf": InstanceKind("lpf", ("size",)),
+        "Wred": InstanceKind("wred", ("size", "drop", "keep")),
         "Hash": InstanceKind("hash", ("algorithm", "polynomial")),
         "CRCPolynomial": InstanceKind(
             "crc_polynomial", ("coefficients", "reversed", "msb", "extended", "init", "xor")

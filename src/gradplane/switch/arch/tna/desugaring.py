@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from gradplane.switch.arch.externs import checksums
 from gradplane.switch.arch.load_checks import full_name
+from gradplane.switch.arch.tna import math_unit
 from gradplane.switch.arch.tna.chips import Chip, chip_of
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
@@ -271,6 +272,20 @@ class _Desugaring:
             whole = build.binary("++", whole, leaf)
         return _result(call, whole)
 
+    # -- the math unit --------------------------------------------------------------------------
+
+    def math_unit(self, call: ir.CallExtern) -> list[ir.Stmt]:
+        """Compute the function of a number, in a block that the rules of ALUs pass over."""
+        assert call.instance is not None
+        if call.result is None:
+            return []
+        try:
+            unit = math_unit.math_unit(call.instance)
+        except ValueError as error:
+            self._refuse(call, str(error))
+            return []
+        return [ir.Block(math_unit.statements(unit, call.args[0], call.result), ir.HELPER)]
+
     # -- functions ------------------------------------------------------------------------------
 
     def extreme(self, call: ir.CallExtern) -> list[ir.Stmt]:
@@ -319,6 +334,7 @@ _REPLACEMENTS: Mapping[str, Callable[[_Desugaring, ir.CallExtern], list[ir.Stmt]
     "Meter.execute": _Desugaring.execute_meter,
     "DirectMeter.execute": _Desugaring.execute_meter,
     "Hash.get": _Desugaring.hash,
+    "MathUnit.execute": _Desugaring.math_unit,
     "min": _Desugaring.extreme,
     "max": _Desugaring.extreme,
     "funnel_shift_right": _Desugaring.funnel_shift,

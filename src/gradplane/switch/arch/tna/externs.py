@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from gradplane.switch.arch.extern_table import Extern, Externs
 from gradplane.switch.arch.externs import arrays, checksums, messages
+from gradplane.switch.arch.tna.filters import LPF, WRED
 from gradplane.switch.arch.tna.hashes import GET_HASH
 from gradplane.switch.arch.tna.mirroring import MIRROR, RESUBMIT
 from gradplane.switch.interp.extern_call import Call
@@ -99,6 +100,8 @@ EXTERNS: Externs = {
     ("DirectMeter", "execute"): arrays.direct_meter_execute(
         codes=COLOUR_CODES, before=0, adjust=1, own_codes=_result_codes
     ),
+    ("Lpf", "execute"): LPF,
+    ("Wred", "execute"): WRED,
     ("Random", "get"): RANDOM,
     ("Hash", "get"): GET_HASH,
     ("Checksum", "add"): checksums.ADD.within(*_PARSERS),

@@ -5,7 +5,7 @@ A smaller $MATCH_PRIORITY wins, as on the chip; in the switch's state the larger
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -67,7 +67,6 @@ class MatchActionTable(ControlTable):
         schema: TableSchema,
         table: MatchTable,
         action_numbers: Mapping[int, int],
-        notified: Callable[[], None] = nothing,
     ) -> None:
         super().__init__(schema)
         self.table = table

@@ -46,15 +46,22 @@ _DEFAULTS: Mapping[str, Any] = {
 }  # fmt: skip
 
 _INTERFACE_COUNTS = {
-    "FramesReceivedOK": "rx_packets", "FramesReceivedAll": "rx_packets",
-    "FrameswithanyError": "rx_errors", "FramesReceivedwithFCSError": "rx_crc_errors",
-    "OctetsReceivedinGoodFrames": "rx_bytes", "OctetsReceived": "rx_bytes",
-    "FramesReceivedwithMulticastAddresses": "multicast", "FramesDroppedBufferFull": "rx_dropped",
-    "FramesTransmittedOK": "tx_packets", "FramesTransmittedAll": "tx_packets",
-    "FramesTransmittedwithError": "tx_errors", "OctetsTransmittedwithouterror": "tx_bytes",
-    "OctetsTransmittedTotal": "tx_bytes",
+    "OctetsReceivedinGoodFrames": 0, "OctetsReceived": 0, "FramesReceivedOK": 1,
+    "FramesReceivedAll": 1, "FrameswithanyError": 2, "FramesDroppedBufferFull": 3,
+    "FramesReceivedwithMulticastAddresses": 7, "OctetsTransmittedwithouterror": 8,
+    "OctetsTransmittedTotal": 8, "FramesTransmittedOK": 9, "FramesTransmittedAll": 9,
+    "FramesTransmittedwithError": 10,
 }  # fmt: skip
-"""The statistics of a network interface that a port's counters show; the others are 0."""
+"""The columns of /proc/net/dev that a port's counters show; the others are 0."""
+
+
+def interface_counts(text: str) -> dict[str, list[int]]:
+    """Return the numbers of each interface in /proc/net/dev."""
+    found = {}
+    for line in text.splitlines()[2:]:
+        name, _, numbers = line.partition(":")
+        found[name.strip()] = [int(number) for number in numbers.split()]
+    return found
 
 
 class Ports:
@@ -110,10 +117,12 @@ class PortTable(ControlTable):
         self.notifies = False
 
     def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        """Add a port; one with an interface, which exists already, may be added once."""
         port = self._number(key)
-        if port in self.ports.known():
+        old = self.ports.known().get(port)
+        if old:
             raise RpcError("ALREADY_EXISTS", f"table {self.schema.name}: port {port} exists")
-        return self._set(port, {"$PORT_ENABLE": False, **data.values}, None)
+        return self._set(port, {"$PORT_ENABLE": False, **data.values}, old)
 
     def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
         port = self._number(key)
@@ -182,7 +191,8 @@ class PortTable(ControlTable):
             if old is None:
                 self.ports.forget(port)
             else:
-                self._set(port, {"$PORT_ENABLE": True, **old}, values)
+                self.ports.remember(port, old)
+                self.ports.links.set(port, bool(old.get("$PORT_ENABLE", True)))
 
         return undo
 
@@ -296,13 +306,10 @@ class PortStatisticsTable(ControlTable):
     def _counts(self, port: int) -> dict[str, int]:
         name = self._ports.interfaces().get(port)
         counts = dict.fromkeys(STATISTICS, 0)
-        if name:
-            folder = Path("/sys/class/net") / name / "statistics"
-            for counter, file in _INTERFACE_COUNTS.items():
-                try:
-                    counts[counter] = int((folder / file).read_text())
-                except (OSError, ValueError):
-                    continue  # the interface is gone
+        # The process's own: /sys may show the interfaces of another network namespace.
+        numbers = interface_counts(Path("/proc/self/net/dev").read_text()).get(name or "")
+        if numbers is not None:
+            counts.update({n: numbers[column] for n, column in _INTERFACE_COUNTS.items()})
         return counts
 
     def _shown(self, port: int) -> Data:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gradplane.switch.bfruntime.identifiers import TableId, table_id
-from gradplane.switch.bfruntime.program_schema import ProgramSchema
+from gradplane.switch.bfruntime.program_schema import ProgramSchema, filter_id
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.arrays import (
     CounterTable,
@@ -14,6 +14,7 @@ from gradplane.switch.bfruntime.tables.arrays import (
     RegisterTable,
 )
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
+from gradplane.switch.bfruntime.tables.filters import LpfTable, WredTable
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
@@ -68,6 +69,11 @@ class _Builder:
                 )
             else:
                 yield RegisterTable(self.known[number], instance, pipes)
+        for kind, made in (("lpf", LpfTable), ("wred", WredTable)):
+            named = (e for e in catalog.program.externs if e.kind == kind)
+            for at, instance in enumerate(named):
+                known = self.known[filter_id(kind, at)]
+                yield made(known, state.filters[instance.name], state.clock)
         facts = self.program.facts
         for number in range(len(facts.pipelines) if facts is not None else 0):
             assert facts is not None

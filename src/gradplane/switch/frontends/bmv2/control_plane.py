@@ -46,6 +46,7 @@ _KINDS = {
     p4i.MatchField.RANGE: "range",
     p4i.MatchField.OPTIONAL: "optional",
 }
+_OTHER_SECTIONS = ("pkg_info", "type_info", "externs")  # v1model has no externs of that kind
 _GENERATED = "tbl_"  # what p4c calls a table that it made of an action's call
 
 
@@ -61,7 +62,7 @@ class ControlPlane:
         self._objects: dict[str, dict[str, Any]] = {}
         self._widths: dict[str, int] = {}  # of translated types, in the switch
         for descriptor, value in () if self._info is None else self._info.ListFields():
-            if descriptor.name not in ("pkg_info", "type_info"):
+            if descriptor.name not in _OTHER_SECTIONS:
                 self._objects[descriptor.name] = {o.preamble.name: o for o in value}
 
     def _find(self, section: str, name: str) -> Any | None:

@@ -163,7 +163,7 @@ struct egress_intrinsic_metadata_for_output_port_t {
 
 // -- headers that the chip makes ----------------------------------------------------------------
 
-// In front of generated packets, in place of the port's metadata.
+// In front of generated packets, behind the metadata of their port.
 #if __TARGET_TOFINO__ == 2
 #define PKTGEN_APPLICATION @padding bit<2> _pad1; bit<2> pipe_id; bit<4> app_id;
 #else

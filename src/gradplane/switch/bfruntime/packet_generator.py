@@ -1,0 +1,156 @@
+"""The chip's packet generators: one in each pipe, with applications that a timer or a port without
+a link triggers. It does no I/O and has no threads: time is an argument, in ns.
+
+A generated packet begins with six bytes that say where it comes from (pipe, application, batch and
+packet, or the port), then has the application's bytes of the packet buffer.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+BUFFER = 16384
+"""Bytes of a pipe's packet buffer."""
+
+Generated = tuple[int, bytes]
+"""The port that a packet comes in by, and its bytes."""
+
+ONE_SHOT, PERIODIC = "trigger_timer_one_shot", "trigger_timer_periodic"
+PORT_DOWN = "trigger_port_down"
+
+
+@dataclass(slots=True)
+class Application:
+    """An application of a pipe. values: the fields of its table. trigger: the table's action.
+
+    due: when the next trigger or packet is, None for none. batch, packet: which is next.
+    """
+
+    pipe: int
+    number: int
+    trigger: str
+    values: dict[str, Any]
+    due: int | None = None
+    batch: int = 0
+    packet: int = 0
+    started: int = 0
+    port_down: int | None = None
+
+    @property
+    def enabled(self) -> bool:
+        return bool(self.values.get("app_enable"))
+
+    def count(self, name: str) -> None:
+        self.values[name] = self.values.get(name, 0) + 1
+
+    def number_of(self, name: str) -> int:
+        return int(self.values.get(name, 0))
+
+
+@dataclass(slots=True)
+class PacketGenerator:
+    """The generators of a chip. pipe_bits: of a port's number below the pipe's. wide: whether
+    application numbers have four bits (Tofino 2), not three."""
+
+    pipe_bits: int
+    wide: bool
+    applications: dict[tuple[int, int], Application] = field(default_factory=dict)
+    buffers: dict[int, bytearray] = field(default_factory=dict)
+    ports: dict[int, dict[str, Any]] = field(default_factory=dict)
+    _jitter: random.Random = field(default_factory=lambda: random.Random(0))
+
+    def buffer(self, pipe: int) -> bytearray:
+        return self.buffers.setdefault(pipe, bytearray(BUFFER))
+
+    def configure(
+        self, pipe: int, number: int, trigger: str, values: dict[str, Any], now: int
+    ) -> None:
+        """Set an application; enabling a timer starts it."""
+        old = self.applications.get((pipe, number))
+        new = Application(pipe, number, trigger, values)
+        self.applications[pipe, number] = new
+        if not new.enabled or trigger not in (ONE_SHOT, PERIODIC):
+            return
+        if old is not None and old.enabled and old.trigger == trigger:
+            new.due, new.batch, new.packet = old.due, old.batch, old.packet
+            new.started = old.started
+            return
+        new.due = now + new.number_of("timer_nanosec")
+
+    def link_down(self, port: int, now: int) -> None:
+        """Trigger the applications of a port's pipe that wait for a link to go down."""
+        for application in self.applications.values():
+            there = application.pipe == port >> self.pipe_bits
+            if application.enabled and application.trigger == PORT_DOWN and there:
+                application.due, application.port_down = now, port
+                application.batch = application.packet = 0
+
+    def next_due(self) -> int | None:
+        """Return when the next packet is due, None if none is to come."""
+        return min((a.due for a in self.applications.values() if a.due is not None), default=None)
+
+    def packets(self, now: int, most: int = 1024) -> Iterator[Generated]:
+        """Yield the packets that are due by now, at most so many."""
+        for _ in range(most):
+            due = [a for a in self.applications.values() if a.due is not None and a.due <= now]
+            if not due:
+                return
+            first = min(due, key=lambda a: a.due or 0)
+            packet = self._packet(first)
+            self._advance(first)
+            if packet is not None:
+                yield packet
+
+    # -- parts ----------------------------------------------------------------------------------
+
+    def _packet(self, a: Application) -> Generated | None:
+        """Return the packet that an application makes now; None if its port is not enabled."""
+        local = a.number_of("pipe_local_source_port")
+        if a.values.get("increment_source_port"):
+            local += a.packet
+        port = a.pipe << self.pipe_bits | local & (1 << self.pipe_bits) - 1
+        offset, size = a.number_of("pkt_buffer_offset"), a.number_of("pkt_len")
+        if not a.batch and not a.packet:
+            a.count("trigger_counter")
+        if not a.packet:
+            a.count("batch_counter")
+        a.count("pkt_counter")
+        if not self._enabled(a.pipe):
+            return None
+        head = bytes([a.pipe << (4 if self.wide else 3) | a.number, 0])
+        if a.port_down is None:
+            middle = a.batch.to_bytes(2, "big")
+        else:
+            middle = (a.port_down & 0x1FF).to_bytes(2, "big")
+        header = head + middle + a.packet.to_bytes(2, "big")
+        return port, header + bytes(self.buffer(a.pipe)[offset : offset + size])
+
+    def _enabled(self, pipe: int) -> bool:
+        return any(
+            values.get("pktgen_enable") and port >> self.pipe_bits == pipe
+            for port, values in self.ports.items()
+        )
+
+    def _advance(self, a: Application) -> None:
+        """Go on to the next packet, batch or period."""
+        assert a.due is not None
+        if not a.batch and not a.packet:
+            a.started = a.due
+        if a.packet < a.number_of("packets_per_batch_cfg"):
+            a.packet += 1
+            a.due += self._gap(a, "ipg")
+        elif a.batch < a.number_of("batch_count_cfg"):
+            a.packet, a.batch = 0, a.batch + 1
+            a.due += self._gap(a, "ibg")
+        else:
+            a.packet = a.batch = 0
+            a.due = None
+            if a.trigger == PERIODIC:
+                a.due = a.started + max(a.number_of("timer_nanosec"), 1)
+
+    def _gap(self, a: Application, name: str) -> int:
+        jitter = a.number_of(f"{name}_jitter")
+        return a.number_of(name) + (self._jitter.randrange(jitter + 1) if jitter else 0)

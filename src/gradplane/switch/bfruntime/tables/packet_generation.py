@@ -1,0 +1,184 @@
+"""The tables of the packet generator: its applications, ports and packet buffers, in each pipe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from gradplane.switch.bfruntime.codec import Data, Key
+from gradplane.switch.bfruntime.packet_generator import (
+    BUFFER,
+    ONE_SHOT,
+    PERIODIC,
+    PORT_DOWN,
+    Application,
+    PacketGenerator,
+)
+from gradplane.switch.bfruntime.schema import TableSchema
+from gradplane.switch.bfruntime.tables.control_table import ControlTable, Flags, Scope, Undo
+
+COUNTERS = ("batch_counter", "pkt_counter", "trigger_counter")
+
+
+class ApplicationTable(ControlTable):
+    """The applications; a read gives those of the first pipe that it is for."""
+
+    def __init__(
+        self, schema: TableSchema, generator: PacketGenerator, clock: Callable[[], int]
+    ) -> None:
+        super().__init__(schema)
+        self.generator = generator
+        self._clock = clock
+
+    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        return self.modify(scope, key, data, Flags())
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+        number = self._number(key)
+        old = {pipe: self.generator.applications.get((pipe, number)) for pipe in scope.pipes}
+        for pipe, former in old.items():
+            trigger = data.action.name if data.action else former.trigger if former else ""
+            if not trigger:
+                raise self.invalid("an application needs an action, its trigger")
+            if trigger not in (ONE_SHOT, PERIODIC, PORT_DOWN):
+                raise self.refused(f"applications with the action {trigger}")
+            values = {**(former.values if former else {}), **data.values}
+            if values.get("pkt_buffer_offset", 0) + values.get("pkt_len", 0) > BUFFER:
+                raise self.invalid(f"the packet ends beyond the buffer's {BUFFER} bytes")
+            self.generator.configure(pipe, number, trigger, values, self._clock())
+        return lambda: self._put_back(number, old)
+
+    def delete(self, scope: Scope, key: Key) -> Undo:
+        number = self._number(key)
+        old = {pipe: self.generator.applications.pop((pipe, number), None) for pipe in scope.pipes}
+        return lambda: self._put_back(number, old)
+
+    def reset(self, scope: Scope, key: Key) -> Undo:
+        return self.delete(scope, key)
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        number = self._number(key)
+        found = self.generator.applications.get((scope.pipes[0], number))
+        if found is None:
+            raise self.missing(f"application {number} has no entry")
+        return key, self._shown(found)
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        for (pipe, number), application in sorted(self.generator.applications.items()):
+            if pipe == scope.pipes[0]:
+                yield {"app_id": (number,)}, self._shown(application)
+
+    def usage(self) -> int:
+        return len({number for _, number in self.generator.applications})
+
+    def _number(self, key: Key) -> int:
+        number = self.number(key, "app_id")
+        if number >= self.schema.size:
+            raise self.invalid(f"app_id {number} is not within 0 to {self.schema.size - 1}")
+        return number
+
+    def _shown(self, application: Application) -> Data:
+        spec = self.schema.action_named(application.trigger)
+        fields = (*self.schema.data, *spec.data)
+        zeros: dict[str, Any] = {f.name: False if f.type.name == "bool" else 0 for f in fields}
+        return Data(spec, {**zeros, **application.values})
+
+    def _put_back(self, number: int, old: dict[int, Application | None]) -> None:
+        for pipe, application in old.items():
+            if application is None:
+                self.generator.applications.pop((pipe, number), None)
+            else:
+                self.generator.applications[pipe, number] = application
+
+
+class GeneratorPortTable(ControlTable):
+    """The ports that a pipe's generator may use: one of them must be enabled."""
+
+    def __init__(self, schema: TableSchema, generator: PacketGenerator) -> None:
+        super().__init__(schema)
+        self.generator = generator
+
+    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        return self.modify(scope, key, data, Flags())
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+        port = self.number(key, "dev_port")
+        old = self.generator.ports.get(port)
+        self.generator.ports[port] = {**(old or {}), **data.values}
+
+        def undo() -> None:
+            del self.generator.ports[port]
+            if old is not None:
+                self.generator.ports[port] = old
+
+        return undo
+
+    def delete(self, scope: Scope, key: Key) -> Undo:
+        port = self.number(key, "dev_port")
+        old = self.generator.ports.pop(port, None)
+        if old is None:
+            raise self.missing(f"port {port} has no entry")
+
+        def undo() -> None:
+            assert old is not None
+            self.generator.ports[port] = old
+
+        return undo
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        port = self.number(key, "dev_port")
+        if port not in self.generator.ports:
+            raise self.missing(f"port {port} has no entry")
+        zeros = {f.name: False for f in self.schema.data}
+        return key, Data(None, {**zeros, **self.generator.ports[port]})
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        for port in sorted(self.generator.ports):
+            yield self.find(scope, {"dev_port": (port,)})
+
+    def usage(self) -> int:
+        return len(self.generator.ports)
+
+
+class PacketBufferTable(ControlTable):
+    """The bytes of the packet buffers; a key is a place and a size."""
+
+    def __init__(self, schema: TableSchema, generator: PacketGenerator) -> None:
+        super().__init__(schema)
+        self.generator = generator
+
+    def add(self, scope: Scope, key: Key, data: Data) -> Undo:
+        return self.modify(scope, key, data, Flags())
+
+    def modify(self, scope: Scope, key: Key, data: Data, flags: Flags) -> Undo:
+        start, end = self._span(key)
+        given = bytes(data.values.get("buffer", b""))
+        if len(given) != end - start:
+            raise self.invalid(f"{len(given)} bytes for a size of {end - start}")
+        buffers = [self.generator.buffer(pipe) for pipe in scope.pipes]
+        old = [bytes(buffer[start:end]) for buffer in buffers]
+        for buffer in buffers:
+            buffer[start:end] = given
+
+        def undo() -> None:
+            for buffer, former in zip(buffers, old, strict=True):
+                buffer[start:end] = former
+
+        return undo
+
+    def find(self, scope: Scope, key: Key) -> tuple[Key, Data]:
+        start, end = self._span(key)
+        found = self.generator.buffer(scope.pipes[0])[start:end]
+        return key, Data(None, {"buffer": list(found)})
+
+    def entries(self, scope: Scope) -> Iterator[tuple[Key, Data]]:
+        return iter(())
+
+    def usage(self) -> int:
+        return 0
+
+    def _span(self, key: Key) -> tuple[int, int]:
+        start, size = self.number(key, "pkt_buffer_offset"), self.number(key, "pkt_buffer_size")
+        if start + size > BUFFER:
+            raise self.invalid(f"{start} + {size} is beyond the buffer's {BUFFER} bytes")
+        return start, start + size

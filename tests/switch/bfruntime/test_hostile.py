@@ -1,0 +1,133 @@
+"""Requests with random parts: each gets an answer or an RpcError, and undoing leaves no trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from conftest import PROGRAM
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gradplane.switch.bfruntime import messages as bf
+from gradplane.switch.bfruntime.service import BfRuntimeService
+from gradplane.switch.daemon.live_switch import make_device
+from gradplane.switch.daemon.options import SwitchOptions
+from gradplane.switch.p4runtime.status_errors import RpcError
+
+Served = tuple[BfRuntimeService, list[Any]]
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    service = BfRuntimeService(make_device(SwitchOptions(program=PROGRAM, engine="interpreter")))
+    yield service, [table.schema for table in service.program.requests.tables.values()]
+
+
+BYTES = st.binary(max_size=9)
+SMALL = st.sampled_from([0, 1, 2, 3, 5, 7, 16, 255, 65535, (1 << 32) - 1])
+
+
+def messages(draw: st.DrawFn, schemas: list[Any]) -> Any:
+    """Draw a TableEntry whose ids exist but for a few."""
+    schema = draw(st.sampled_from(schemas))
+    entry = bf.TableEntry(table_id=schema.id, is_default_entry=draw(st.booleans()))
+    for field in schema.keys if draw(st.booleans()) else ():
+        part = entry.key.fields.add(field_id=field.id)
+        kind = draw(st.sampled_from(["exact", "ternary", "lpm", "range", "optional"]))
+        if draw(st.integers(0, 3)):
+            kind = {"Exact": "exact", "Ternary": "ternary", "LPM": "lpm", "Range": "range"}.get(
+                field.match, "optional"
+            )
+        inner = getattr(part, kind)
+        for side in inner.DESCRIPTOR.fields:
+            if side.name == "prefix_len":
+                inner.prefix_len = draw(st.integers(-1, 49))
+            elif side.name == "is_valid":
+                inner.is_valid = draw(st.booleans())
+            else:
+                size = draw(st.sampled_from([0, field.type.size, field.type.size, 20]))
+                setattr(inner, side.name, draw(st.binary(min_size=size, max_size=size)))
+    specs = [None, *schema.actions]
+    spec = draw(st.sampled_from(specs))
+    if spec is not None:
+        entry.data.action_id = spec.id
+    for field in [*schema.data, *(spec.data if spec is not None else ())]:
+        if draw(st.booleans()):
+            value(draw, field, entry.data.fields.add(field_id=field.id))
+    return entry
+
+
+def value(draw: st.DrawFn, field: Any, out: Any) -> None:
+    kind = draw(st.integers(0, 9))
+    if kind == 9:
+        out.stream = draw(BYTES)
+    elif field.repeated and field.type.name == "bool":
+        out.bool_arr_val.val.extend(draw(st.lists(st.booleans(), max_size=3)))
+    elif field.repeated:
+        out.int_arr_val.val.extend(draw(st.lists(SMALL, max_size=3)))
+    elif field.type.name == "bool":
+        out.bool_val = draw(st.booleans())
+    elif field.type.name == "float":
+        out.float_val = draw(st.floats(width=32))
+    elif field.type.name == "string":
+        out.str_val = draw(st.sampled_from([*field.type.choices, "", "other"]))
+    else:
+        size = draw(st.sampled_from([1, field.type.size]))
+        out.stream = draw(st.binary(min_size=size, max_size=size))
+
+
+def snapshot(service: BfRuntimeService) -> dict[str, Any]:
+    """Return what all tables say, but what time changes."""
+    found = {}
+    everything = bf.message("ReadRequest")
+    for table in service.program.requests.tables.values():
+        if table.schema.kind == "PortStat":
+            continue
+        request = everything(target={"pipe_id": 0xFFFF})
+        request.entities.add().table_entry.table_id = table.schema.id
+        found[table.schema.name] = [r.SerializeToString() for r in service.read(request)]
+    return found
+
+
+@settings(max_examples=150)
+@given(data=st.data())
+def test_random_updates(served: Served, data: st.DataObject) -> None:
+    service, schemas = served
+    request = bf.WriteRequest(
+        target={"pipe_id": data.draw(st.sampled_from([0xFFFF, 0xFFFF, 0, 3, 9]))}
+    )
+    for _ in range(data.draw(st.integers(1, 4))):
+        update = request.updates.add(type=data.draw(st.integers(0, 6)))
+        update.entity.table_entry.CopyFrom(messages(data.draw, schemas))
+    # The last one fails, so that all before it are taken back.
+    request.updates.add(type=1).entity.table_entry.table_id = 1
+    request.atomicity = bf.WriteRequest.ROLLBACK_ON_ERROR
+    before = snapshot(service)
+    with pytest.raises(RpcError):
+        service.write(request, {})
+    assert snapshot(service) == before
+    request.atomicity = bf.WriteRequest.CONTINUE_ON_ERROR
+    with pytest.raises(RpcError):
+        service.write(request, {})
+
+
+@settings(max_examples=60)
+@given(data=st.data())
+def test_random_reads(served: Served, data: st.DataObject) -> None:
+    service, schemas = served
+    request = bf.message("ReadRequest")(target={"pipe_id": 0xFFFF})
+    entity = request.entities.add()
+    kind = data.draw(st.sampled_from(["table_entry", "table_usage", "handle", "object_id"]))
+    if kind == "table_entry":
+        entity.table_entry.CopyFrom(messages(data.draw, schemas))
+    elif kind == "object_id":
+        entity.object_id.table_object.table_name = data.draw(st.sampled_from(["macs", "x", ""]))
+        entity.object_id.table_object.data_field_name.field = data.draw(st.text(max_size=3))
+    else:
+        getattr(entity, kind).table_id = data.draw(st.sampled_from(schemas)).id
+    try:
+        list(service.read(request))
+    except RpcError as error:
+        assert error.message
