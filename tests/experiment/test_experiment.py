@@ -279,7 +279,8 @@ TYPES = (
         (
             'model = "random"',
             '2: impairment.0.model = "random": expected "bernoulli", "nth", "burst", "corruption",'
-            ' "duplication", "reordering", "jitter", "drop list" or "straggler"',
+            ' "duplication", "reordering", "jitter", "drop list", "straggler", "crash"'
+            ' or "late join"',
         ),
         ("rate = 0.1", "1: impairment.0.model is missing"),
         ('model = "nth"', "1: impairment.0.n is missing"),

@@ -3,7 +3,7 @@
     python tests/runner/fuzz_faults.py [--seconds 60] [--seed N] [--from N]
 
 Each experiment has 1 to 3 jobs of 2 to 64 workers, vectors of one or more partitions, any scheme,
-and a random schedule of impairments, compute times and background traffic. Every worker
+and a random schedule of impairments, absences, compute times and background traffic. Every worker
 must end; every sum that a host gets must be the sum of the codes that its bitmap names, computed
 here from the workers' packets; workers that retransmit to a full quorum must end with equal
 weights; and the run must replay equal. `--seed N` repeats an experiment, which is printed when it
