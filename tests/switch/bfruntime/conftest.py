@@ -9,15 +9,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from bfrt_client import Client  # noqa: E402
+from bfrt_served import PROGRAM, Served  # noqa: E402
 
 from gradplane.switch.bfruntime.server import BfRuntimeServer  # noqa: E402
 from gradplane.switch.daemon.live_switch import make_device  # noqa: E402
 from gradplane.switch.daemon.options import SwitchOptions  # noqa: E402
-from gradplane.switch.p4runtime.device import Device  # noqa: E402
-
-PROGRAM = Path(__file__).parent / "program.p4"
-
-Served = tuple[Device, Client]
 
 
 @pytest.fixture(params=["interpreter", "jit"])

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Served
+from bfrt_served import Served
 
 from gradplane.switch.bfruntime.server import BfRuntimeServer
 from gradplane.switch.daemon.live_switch import make_device

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import PROGRAM
+from bfrt_served import PROGRAM
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

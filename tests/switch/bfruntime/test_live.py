@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import PROGRAM
+from bfrt_served import PROGRAM
 
 COMMAND = ["unshare", "--net", "--map-root-user"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from conftest import Served
+from bfrt_served import Served
 
 from gradplane.switch.bfruntime.packet_generator import (
     ONE_SHOT,

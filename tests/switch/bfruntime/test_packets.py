@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import grpc
 import pytest
-from conftest import Served
+from bfrt_served import Served
 
 DST, SRC = 0x0200000000AA, 0x0200000000BB
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import grpc
 import pytest
 from bfrt_client import ALL_PIPES, Client
-from conftest import PROGRAM, Served
+from bfrt_served import PROGRAM, Served
 from finsy.proto import rpc_status
 
 from gradplane.switch.bfruntime import messages as bf
