@@ -27,7 +27,7 @@ _HINTS = {
 }
 
 
-_ATTEMPTS = 12  # at a request that is not answered; finsy waits for 10 s each time
+_ATTEMPTS = 30  # at a request that is not answered; finsy waits for 10 s each time
 _ELECTION_ID = 10  # leaves lower ids for later controllers, which only read
 
 
