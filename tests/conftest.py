@@ -19,7 +19,7 @@ from gradplane.runner.run_experiment import run
 
 _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
-settings.register_profile("test", derandomize=True, database=None, **_ANY_SPEED)
+settings.register_profile("test", derandomize=True, database=None, max_examples=50, **_ANY_SPEED)
 settings.register_profile("fuzz", print_blob=True, **_ANY_SPEED)
 settings.load_profile(os.environ.get("GRADPLANE_HYPOTHESIS_PROFILE", "test"))
 

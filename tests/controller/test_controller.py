@@ -324,7 +324,7 @@ class LateAnswers:
     ("client", "error", "requests"),
     [
         (LateAnswers(3), None, 4),
-        (LateAnswers(100), NoAnswerError, 12),
+        (LateAnswers(100), NoAnswerError, 30),
         (LateAnswers(1, grpc.StatusCode.UNAVAILABLE), RequestError, 1),
     ],
 )

@@ -83,7 +83,7 @@ def test_a_marked_ring_trains_beside_the_same_ring_unmarked(ring_run: Runs) -> N
 
 def test_the_shipped_ring_learns_as_well_as_without_compression(tmp_path: Path) -> None:
     file = Path(__file__).parents[2] / "experiments" / "inceptionn-ring.toml"
-    run = run_experiment.run(file, tmp_path / "run", net="sim", settings=["job.epochs=6"])
+    run = run_experiment.run(file, tmp_path / "run", net="sim", settings=["job.epochs=3"])
     assert run.baseline is not None
     assert abs(run.test_accuracy - run.baseline["test_accuracy"]) < 0.01
     assert run.test_accuracy > 0.9

@@ -95,7 +95,7 @@ def test_the_run_folder(name: str, done: dict[str, launch.Done]) -> None:
     assert values["study"]["name"] == name and values["seed"] == 1 and len(values["rows"]) > 1
 
 
-@pytest.mark.parametrize("name", ["thc-fig2b", "thc-fig10", "3lc-table2", "inceptionn-fig15"])
+@pytest.mark.parametrize("name", ["thc-fig2b", "thc-fig10", "3lc-table2"])
 def test_the_folders_file_alone_repeats_the_study(
     name: str, done: dict[str, launch.Done], tmp_path: Path
 ) -> None:

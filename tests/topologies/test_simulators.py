@@ -87,9 +87,9 @@ IMPAIRMENTS = {
     ("one link", 2): (spec("bernoulli", rate=0.1),),
 }
 STARS = {
-    "at once": {},
-    "paced": {"rate": "1Gbit", "delay": "5us"},
-    "full queues": {"rate": "100Mbit", "queue": 3},
+    "at once": (JOBS, {}),
+    "paced": (JOBS[2:5], {"rate": "1Gbit", "delay": "5us"}),
+    "full queues": (JOBS[:2], {"rate": "100Mbit", "queue": 3}),
 }
 
 
@@ -97,7 +97,8 @@ STARS = {
 def test_jobs_on_a_star_are_the_same_runs(name):
     paced = switch_config(recirculation_rate=2_000_000_000, latency=3_000)
     config = paced if name == "paced" else None
-    star(*JOBS, config=config, impairments=IMPAIRMENTS, workers=4, **STARS[name])
+    jobs, links = STARS[name]
+    star(*jobs, config=config, impairments=IMPAIRMENTS, workers=4, **links)
 
 
 def test_two_partitions():

@@ -106,6 +106,7 @@ class Switch:
             program = load_program(program, include_dirs, defines, text)
         self.program = program
         self.architecture = architecture(arch, program)
+        self.architecture.check(program)
         fixed = self.architecture.cpu_port
         self.cpu_port = cpu_port if fixed is None else fixed
         most = self.architecture.ports - 1

@@ -16,7 +16,7 @@ from gradplane.switch.ir.verify import verify
 LENGTHS = (20, 40, 70, 110, 150, 250)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(10))
 def test_random_programs_agree(seed: int) -> None:
     rng = random.Random(seed)
     pair = Pair(random_program(rng), seed)

@@ -122,11 +122,10 @@ class Architecture:
     def interpreter(
         self, program: ir.Program, state: State, externs: Implementations | None = None
     ) -> Model[Any]:
-        """Load a program into the interpreter; `externs` implements its user-defined externs.
+        """Load a program that was checked into the interpreter.
 
-        Raises CompileError if the program uses what the architecture does not have.
+        `externs` implements its user-defined externs.
         """
-        self.check(program)
         return self.implementation.model(self, program, state, externs)
 
     def engine(
