@@ -27,7 +27,7 @@ JOB = """
 name = "%s"
 workers = 3
 model = "softmax"
-epochs = 1
+epochs = 2
 batch = 75
 """
 NAMES = codecs.names()
