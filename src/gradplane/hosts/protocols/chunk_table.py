@@ -17,6 +17,7 @@ from gradplane.hosts.protocols.switch_states import (
     ChunkState,
     transitions,
 )
+from gradplane.hosts.wire.aggregation import HEADER_SIZE
 
 Table = npt.NDArray[np.void]
 Ints = npt.NDArray[np.int64]
@@ -76,21 +77,23 @@ def _unpack(body, sums):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def accept(first, table, ends, norms, most, bodies, parsed, sums, turns, now, after, found):  # type: ignore[no-untyped-def]
+def accept(first, table, ends, norms, most, packets, parsed, sums, turns, now, after, found):  # type: ignore[no-untyped-def]
     """Take results, one after the other, in the order of their packets.
 
     first: number of the reduce's first chunk. table: its rows. ends: int64[partitions], the index
     after a partition's last chunk; norms: int64[partitions], -1 where not known. most: the table's
-    largest number. bodies: uint8[n, bytes], the sums in network order; parsed: int64[n, 4], their
-    chunk's number, workers, bitmap, norm. sums: uint8 or uint16[chunks, lanes]. turns:
-    int64[window], by chain the chunk whose turn it is. found: int64[n], set to one of the constants
-    above. Returns how many chunks ended, and when the last of those that were sent once was sent,
-    -1 for none.
+    largest number. packets: uint8[n, bytes], the sums in network order behind the header; parsed:
+    int64[n, 5], type, chunk number, workers, bitmap, norm. sums: uint8 or uint16[chunks, lanes].
+    turns: int64[window], by chain the chunk whose turn it is. found: int64[n], set to one of the
+    constants above. Returns how many chunks ended, and when the last of those that were sent once
+    was sent, -1 for none.
     """
     ended, sent_at = 0, -1
     unpacked = np.empty(sums.shape[1], sums.dtype)
+    end = HEADER_SIZE + sums.shape[1] * sums.itemsize
     for i in range(len(parsed)):
-        index = parsed[i, 0] - first
+        number, workers, bitmap, norm = parsed[i, 1], parsed[i, 2], parsed[i, 3], parsed[i, 4]
+        index = number - first
         if index < 0 or index >= len(table):
             found[i] = OUTSIDE
             continue
@@ -101,20 +104,20 @@ def accept(first, table, ends, norms, most, bodies, parsed, sums, turns, now, af
         part = 0
         while index >= ends[part]:
             part += 1
-        if norms[part] >= 0 and norms[part] != parsed[i, 3]:
+        if norms[part] >= 0 and norms[part] != norm:
             found[i] = OTHER_NORM
             continue
-        if _unpack(bodies[i], unpacked) > most * parsed[i, 1]:
+        if _unpack(packets[i, HEADER_SIZE:end], unpacked) > most * workers:
             found[i] = BEYOND_TABLE
             continue
         sums[index] = unpacked
         found[i] = NEW
-        norms[part] = parsed[i, 3]
-        row.count, row.bitmap, row.at = parsed[i, 1], parsed[i, 2], now
+        norms[part] = norm
+        row.count, row.bitmap, row.at = workers, bitmap, now
         if row.attempts == 1:
             sent_at = row.sent_at
         if row.state == PENDING:
-            turns[parsed[i, 0] % len(turns)] += len(turns)
+            turns[number % len(turns)] += len(turns)
             ended += 1
         step(row, RESULT, after)
     return ended, sent_at

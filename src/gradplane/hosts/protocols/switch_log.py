@@ -53,7 +53,8 @@ class SwitchLog:
         if missed != number:
             return
         del self._missed[slot]
-        sums = aggregation.unpack_sums(results.bodies[i].tobytes(), self._job.sum_bits)
+        bits = self._job.sum_bits
+        sums = aggregation.unpack_sums(results.body(i, bits), bits)
         answer = {
             "result": "late",
             "count": int(results.parsed[i, WORKERS]),

@@ -31,12 +31,18 @@ class Results:
     """Packets of one type from the switch, in the order in which they came.
 
     parsed: int64[n, 5], the columns above: type, chunk number, workers in the result, bitmap (its
-    64 bits), norm. bodies: uint8[n, bytes], what follows the header.
+    64 bits), norm. packets: uint8[n, bytes], whole rows, which are contiguous: a kernel is compiled
+    for one layout, and a part of a row is contiguous only where there is a single row.
     """
 
     kind: Type
     parsed: Ints
-    bodies: Bytes
+    packets: Bytes
+
+    def body(self, i: int, sum_bits: int) -> bytes:
+        """Return what follows the header of packet i."""
+        end = HEADER_SIZE + aggregation.body_size(self.kind, sum_bits)
+        return self.packets[i, HEADER_SIZE:end].tobytes()
 
     def header(self, i: int, slots: int) -> tuple[int, int]:
         """Return slot and round of packet i."""
@@ -78,7 +84,7 @@ class SwitchPackets:
         ):
             column = values.astype(f">u{width}").view(np.uint8).reshape(-1, width)
             packets[:, offset : offset + width] = column
-        _pack(codes, packets[:, HEADER_SIZE:])
+        _pack(codes, packets)
         return packets
 
     def _header(self, kind: Type, number: int, norm: int, flags: int) -> bytes:
@@ -108,23 +114,19 @@ class SwitchPackets:
         if len(kinds) > 1:
             edges[1:1] = (np.flatnonzero(np.diff(kinds)) + 1).tolist()
         return [
-            self._results(Type(int(kinds[a])), parsed[a:b], data[a:b])
+            Results(Type(int(kinds[a])), parsed[a:b], data[a:b])
             for a, b in zip(edges, edges[1:], strict=False)
         ]
 
-    def _results(self, kind: Type, parsed: Ints, data: Bytes) -> Results:
-        size = aggregation.body_size(kind, self._job.sum_bits)
-        return Results(kind, parsed, data[:, HEADER_SIZE : HEADER_SIZE + size])
-
 
 @njit(cache=True, nogil=True)
-def _pack(codes, bodies):  # type: ignore[no-untyped-def]
-    """Write 4-bit codes, the first of two in a byte's high half."""
-    size = bodies.shape[1]
-    for row in range(len(bodies)):
+def _pack(codes, packets):  # type: ignore[no-untyped-def]
+    """Write 4-bit codes behind the headers, the first of two in a byte's high half."""
+    size = packets.shape[1] - _HEADER
+    for row in range(len(packets)):
         some = codes[2 * size * row : 2 * size * (row + 1)]
         whole = some.size // 2
-        body = bodies[row]
+        body = packets[row, _HEADER:]
         for i in range(whole):
             body[i] = some[2 * i] << np.uint8(4) | some[2 * i + 1]
         if whole < size:

@@ -272,13 +272,13 @@ class SwitchWorker:
 
     def _sums(self, results: Results, now: int) -> None:
         """Take sums into the reduces in flight, and as late results of earlier ones."""
-        parsed, bodies = results.parsed[:, NUMBER:], results.bodies
+        parsed = results.parsed
         outside = np.ones(len(parsed), bool)
         for reduce in self._reduces:
             found = np.empty(len(parsed), np.int64)
             place = (reduce.first, reduce.table, reduce.ends, reduce.norms, self._codec.table[-1])
             ended, sent_at = chunk_table.accept(
-                *place, bodies, parsed, reduce.sums, self._turns, now, AFTER, found
+                *place, results.packets, parsed, reduce.sums, self._turns, now, AFTER, found
             )
             reduce.left -= ended
             if sent_at >= 0:
