@@ -1,4 +1,4 @@
-"""What clients write is what packets meet, in both engines."""
+"""Packets match the entries and registers that clients have written, in both engines."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import grpc
 from finsy.proto import rpc_status
@@ -15,7 +15,7 @@ from finsy.proto import rpc_status
 from gradplane.switch.bfruntime import messages as bf
 from gradplane.switch.bfruntime.service import BfRuntimeService, Delivery, error_message
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.server import ServerError, ServerTls, check_free
+from gradplane.switch.p4runtime.server import ServerError, ServerTls, check_free, end_rpc
 from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, code_number
 from gradplane.switch.runtime.control_messages import Message
 
@@ -25,7 +25,6 @@ _GRACE = 0.2  # seconds for requests in progress to finish
 _WAITING = 10_000  # responses and messages that may wait; more are dropped
 _LARGEST_MESSAGE = 256 << 20  # bytes of a request or an answer
 _UNARY_THREADS = 8
-_STATUS_KEY = "grpc-status-details-bin"
 _TYPE_URL = f"type.googleapis.com/{bf.PACKAGE}.Error"
 
 log = logging.getLogger(__name__)
@@ -255,21 +254,12 @@ def _single(error: RpcError) -> RpcError | None:
     return error.errors[0] if isinstance(error, BatchError) else error
 
 
-class _Status(NamedTuple):
-    """The status to end an RPC with; grpc wants an object of this form (grpc.Status)."""
-
-    code: grpc.StatusCode
-    details: str
-    trailing_metadata: tuple[tuple[str, bytes], ...]
-
-
 def _abort(context: grpc.ServicerContext, error: RpcError) -> NoReturn:
     """End the RPC; the details of a BatchError go into the trailing metadata."""
-    trailing: tuple[tuple[str, bytes], ...] = ()
+    details = None
     if isinstance(error, BatchError):
         status = rpc_status.Status(code=code_number(error.code), message=error.message)
         for item in error.errors:
             status.details.add(type_url=_TYPE_URL, value=error_message(item).SerializeToString())
-        trailing = ((_STATUS_KEY, status.SerializeToString()),)
-    context.abort_with_status(_Status(grpc.StatusCode[error.code], error.message, trailing))
-    raise AssertionError("abort_with_status raises")
+        details = status.SerializeToString()
+    end_rpc(context, error, details)

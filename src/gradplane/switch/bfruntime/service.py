@@ -49,8 +49,8 @@ Delivery = tuple[object, Any]
 
 @dataclass(slots=True)
 class _Watch:
-    """What was last reported: the idle entries by table and handle, with the time of their last
-    hit; the ports that are down."""
+    """The last report: the idle entries by table and handle, with the time of their last hit;
+    the ports that are down."""
 
     idle: dict[tuple[str, int], tuple[Entry, int]] = field(default_factory=dict)
     down: frozenset[int] = frozenset()
@@ -164,7 +164,7 @@ class BfRuntimeService:
         return response
 
     def set_config(self, request: Any) -> tuple[Any, list[Delivery]]:
-        """Bind a client, or verify or start a program; return what to tell the other clients."""
+        """Bind a client, or verify or start a program; return the messages for others."""
         _check_device(request.device_id)
         actions = bf.SetForwardingPipelineConfigRequest
         response = bf.SetForwardingPipelineConfigResponse()

@@ -312,8 +312,12 @@ class _Status(NamedTuple):
 
 def _abort(context: grpc.ServicerContext, error: RpcError) -> NoReturn:
     """End the RPC; the details of a BatchError go into the trailing metadata."""
-    trailing: tuple[tuple[str, bytes], ...] = ()
-    if isinstance(error, BatchError):
-        trailing = ((_STATUS_KEY, rpc_status_of(error).SerializeToString()),)
+    details = rpc_status_of(error).SerializeToString() if isinstance(error, BatchError) else None
+    end_rpc(context, error, details)
+
+
+def end_rpc(context: grpc.ServicerContext, error: RpcError, details: bytes | None) -> NoReturn:
+    """End the RPC with an error; the trailing metadata has its details, a google.rpc.Status."""
+    trailing = () if details is None else ((_STATUS_KEY, details),)
     context.abort_with_status(_Status(grpc.StatusCode[error.code], error.message, trailing))
     raise AssertionError("abort_with_status raises")

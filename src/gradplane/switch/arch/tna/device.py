@@ -1,4 +1,4 @@
-"""What control protocols find in the chip: pipes, ports, and the metadata of ports."""
+"""The parts of the chip that control protocols configure: pipes, ports, and their metadata."""
 
 from __future__ import annotations
 
