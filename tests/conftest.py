@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from gradplane.records.summary import Summary
 from gradplane.runner.run_experiment import run
@@ -21,7 +22,13 @@ _ANY_SPEED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 
 settings.register_profile("test", derandomize=True, database=None, max_examples=50, **_ANY_SPEED)
 settings.register_profile("fuzz", print_blob=True, **_ANY_SPEED)
-settings.load_profile(os.environ.get("GRADPLANE_HYPOTHESIS_PROFILE", "test"))
+_profile = os.environ.get("GRADPLANE_HYPOTHESIS_PROFILE", "test")
+settings.load_profile(_profile)
+if _profile == "test":
+    # Hypothesis also draws constants that it finds in the modules loaded so far, and which those are
+    # depends on the tests that ran before.
+    assert hasattr(providers, "_get_local_constants")
+    providers._get_local_constants = providers.Constants
 
 SMALL = """
 [topology]
@@ -35,6 +42,7 @@ timeout_ms = 20
 
 [output]
 baseline = false
+report = false
 """
 
 

@@ -5,7 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from memory_network import AGGREGATOR, HOP, TIMEOUT, MemoryNetwork, make_job
 
@@ -236,8 +236,13 @@ EVENTS = st.one_of(
 )
 
 
+# A worker whose norm was lost takes the norm that comes with sums; this one is infinite.
+INFINITE_SUMS = aggregation.Header(aggregation.Type.SUMS, 3, 1, 0, 1, 8, norm=0x7F800000, bitmap=1)
+
+
 @settings(max_examples=150)
 @given(st.sampled_from(["lossy", "retransmit"]), st.integers(1, 4), st.lists(EVENTS, max_size=40))
+@example("lossy", 1, [("timer", 4), (INFINITE_SUMS, 0), ("timer", 4), ("timer", 2), ("timer", 2)])
 def test_no_event_harms_a_worker(reliability, quorum, events):
     """A worker delivers finite values once, whatever packets arrive and timers fire."""
     worker = SwitchWorker(make_job(reliability=reliability, quorum=quorum), 1)

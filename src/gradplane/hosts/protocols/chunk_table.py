@@ -17,7 +17,7 @@ from gradplane.hosts.protocols.switch_states import (
     ChunkState,
     transitions,
 )
-from gradplane.hosts.wire.aggregation import HEADER_SIZE
+from gradplane.hosts.wire.aggregation import HEADER_SIZE, INFINITE_NORM
 
 Table = npt.NDArray[np.void]
 Ints = npt.NDArray[np.int64]
@@ -104,7 +104,7 @@ def accept(first, table, ends, norms, most, packets, parsed, sums, turns, now, a
         part = 0
         while index >= ends[part]:
             part += 1
-        if norms[part] >= 0 and norms[part] != norm:
+        if norm >= INFINITE_NORM or (norms[part] >= 0 and norms[part] != norm):
             found[i] = OTHER_NORM
             continue
         if _unpack(packets[i, HEADER_SIZE:end], unpacked) > most * workers:

@@ -25,6 +25,7 @@ LANES_A_PASS = 128
 """The number of indices that the P4 program adds in a pass; in p4/include/blocks.p4, too."""
 STATUS_ANSWER, STATUS_CLOSED, STATUS_NORM = 1, 2, 4  # flags of STATUS; NORM: of the norm stage
 MAX_ROUND = 2**32 - 1
+INFINITE_NORM = 0x7F800000  # bits of the least float32 without a sign that is no norm
 
 _HEADER = struct.Struct(">BBBBHBBIQI")
 HEADER_SIZE = _HEADER.size
@@ -148,7 +149,7 @@ def norm_value(bits: int) -> np.float32:
 
 def is_norm(bits: int) -> bool:
     """Return whether bits are a finite float32 without a sign, all that the switch compares."""
-    return bits < 0x7F800000
+    return bits < INFINITE_NORM
 
 
 def _sums_dtype(sum_bits: int) -> str:
