@@ -20,6 +20,7 @@ from gradplane.cli.options import (
 )
 
 if TYPE_CHECKING:
+    from gradplane.fit.analysis import FitReport
     from gradplane.switch.daemon.clients import ClientTls
 
 commands = typer.Typer()
@@ -134,6 +135,52 @@ def ir(
     if prepared:
         programs.check(compiled)
     print(program_text(compiled.program, spaced=True), end="")
+
+
+@p4_commands.command("fit")
+def fit_chip(
+    program: Program,
+    chip: Annotated[
+        str | None,
+        typer.Option(metavar="tofino|tofino2", help="The chip; default: the program's"),
+    ] = None,
+    include: Includes = [],  # noqa: B006
+    define: Defines = [],  # noqa: B006
+    json: Annotated[bool, typer.Option("--json", help="As JSON")] = False,
+    html: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the report as a page there")
+    ] = None,
+) -> None:
+    """Estimate whether a TNA program fits on a chip, stage by stage; exit code 1 if it does not."""
+    from gradplane.experiment import p4_programs as programs
+    from gradplane.fit import analysis
+    from gradplane.fit.chip_resources import CHIPS
+
+    if chip is not None and chip not in CHIPS:
+        raise typer.BadParameter(f'"{chip}": use {" or ".join(CHIPS)}', param_hint="--chip")
+    macros = [] if chip is None else [f"__TARGET_TOFINO__={list(CHIPS).index(chip) + 1}"]
+    compiled = programs.compiled(program, include, [*macros, *define])
+    wanted = analysis.chip_for(compiled.program) if chip is None else CHIPS[chip]
+    report = analysis.fit(compiled.program, wanted, str(program))
+    _print_fit(report, compiled.reporter.lines, json, html)
+    if not report.fits:
+        raise typer.Exit(1)
+
+
+def _print_fit(
+    report: "FitReport", lines: dict[str, list[str]], as_json: bool, html: Path | None
+) -> None:
+    from gradplane.fit.page import page
+    from gradplane.fit.report_text import report_json, report_text
+
+    if html is not None:
+        html.write_text(page(report), "utf-8")
+    if as_json:
+        from json import dumps
+
+        print(dumps(report_json(report), indent=1))
+    else:
+        print(report_text(report, lines), end="")
 
 
 @p4_commands.command()

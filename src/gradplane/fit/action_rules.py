@@ -1,0 +1,94 @@
+"""What an action and a condition of the chip cannot do, whatever room there is.
+
+All operations of an action happen at once, each by the ALU of one container, with two operands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gradplane.fit.chip_resources import IMMEDIATE_BITS
+from gradplane.fit.logical_tables import GATEWAY, LogicalTable, TableAction
+from gradplane.fit.operations import Operation
+from gradplane.fit.overruns import Overrun
+
+_MOST_BITS = 64
+"""The widest sum: two containers with a carry between them."""
+
+
+def broken_rules(tables: Sequence[LogicalTable]) -> Iterator[Overrun]:
+    """Yield the actions and conditions that the chip cannot do."""
+    seen: set[tuple[object, str]] = set()
+    for table in tables:
+        found = _condition(table) if table.kind == GATEWAY else _actions(table)
+        for overrun in found:
+            if (overrun.span, overrun.what) not in seen:
+                seen.add((overrun.span, overrun.what))
+                yield overrun
+
+
+def _condition(table: LogicalTable) -> Iterator[Overrun]:
+    if table.problem:
+        way_out = "compute it before in an action of a table (a difference, an AND), and test the"
+        way_out += " result against a constant; or ask a table with constant entries"
+        yield Overrun("gateways", table.problem, table.span, way_out)
+
+
+def _actions(table: LogicalTable) -> Iterator[Overrun]:
+    for action in table.actions:
+        yield from _hashes(action)
+        for n, operation in enumerate(action.operations):
+            yield from _operation(operation)
+            if table.table is not None or operation.called is not None:
+                yield from _order(action, action.operations[:n], operation)
+
+
+def _hashes(action: TableAction) -> Iterator[Overrun]:
+    """Yield an overrun if hashes and random numbers have more bits than come to one action."""
+    uses = {
+        id(use): use
+        for operation in action.operations
+        for use in operation.value.uses
+        if use.instance.kind in ("hash", "random")
+        and not any(other.hashed and other is not use for other in operation.value.uses)
+    }
+    bits = sum(use.result_bits for use in uses.values())
+    if bits > IMMEDIATE_BITS:
+        what = f"{bits} bits of hashes and random numbers come to one action; {IMMEDIATE_BITS} can"
+        way_out = "compute them in actions of several tables (statements side by side are one)"
+        yield Overrun("hash_units", what, action.operations[0].span, way_out)
+
+
+def _operation(operation: Operation) -> Iterator[Overrun]:
+    value = operation.value
+    if value.impossible:
+        way_out = "make the choice a condition in the control, or a table; compute before or after"
+        yield Overrun("instructions", value.impossible, operation.span, way_out)
+    elif value.steps > 1 and not _by_field(operation):
+        what = f"{value.steps} operations after each other for one field; an action makes one"
+        way_out = "use an action for each step (the compiler puts what one statement sets into the"
+        way_out += " next ones, but not across actions), with metadata between them"
+        yield Overrun("instructions", what, operation.span, way_out)
+    wide = [p for p in operation.writes if p.bits > _MOST_BITS]
+    if operation.carries and wide:
+        what = f"{wide[0].name} is added up over {wide[0].bits} bits; two ALUs have {_MOST_BITS}"
+        way_out = "keep the number in two parts, or in a register of pairs"
+        yield Overrun("instructions", what, operation.span, way_out)
+
+
+def _by_field(operation: Operation) -> bool:
+    """Return whether an ALU takes several operations at once: masks and shifts into a field."""
+    return operation.value.steps == 2 and not operation.carries and operation.value.sources <= 3
+
+
+def _order(
+    action: TableAction, before: Sequence[Operation], operation: Operation
+) -> Iterator[Overrun]:
+    ages = operation.value.ages
+    for n, earlier in enumerate(before):
+        for place in earlier.writes:
+            if any(place.overlaps(p) and n < ages.get(p, len(before)) for p in operation.reads):
+                what = f"action {action.name} reads {place.name} after writing it in one stage"
+                way_out = "split the action: a second table, or statements in the control, go on"
+                yield Overrun("instructions", what, operation.span, way_out)
+                return

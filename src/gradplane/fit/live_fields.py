@@ -1,0 +1,195 @@
+"""The fields that a pipeline carries in one direction, and from which stage to which.
+
+-1 is the parser, the number of stages the deparser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gradplane.fit.logical_tables import LogicalTable
+from gradplane.fit.placement import Placement
+from gradplane.fit.places import VALID, Place, leaves, reads
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import nested, statements
+from gradplane.switch.ir.types import Header
+
+PARSER = -1
+
+
+@dataclass(slots=True)
+class Carried:
+    """A field: its bits, and from where to where it is alive.
+
+    header: the one it is part of, "" for metadata. offset: its first bit in the header. computed:
+    an ALU, a key or a condition has it; carries: it is added or subtracted. states: the parser
+    states that extract it.
+    """
+
+    name: str
+    width: int
+    header: str
+    offset: int
+    first: int
+    last: int
+    computed: bool = False
+    carries: bool = False
+    made: bool = False
+    states: frozenset[str] = frozenset()
+
+
+_Key = tuple[str, tuple[int, ...]]
+
+
+class LiveFields:
+    """Collects the fields of one direction of a pipeline.
+
+    The parameters of parser, control and deparser have the same storage if they have the same
+    type, so a field is known by the type of its parameter."""
+
+    def __init__(self, end: int) -> None:
+        self.end = end
+        self.fields: dict[_Key, Carried] = {}
+        self._headers: dict[_Key, tuple[str, int]] = {}
+
+    def parser(self, parser: ir.Parser) -> None:
+        """Add what a parser extracts and sets."""
+        for state in parser.states.values():
+            for stmt in nested(state.body):
+                match stmt:
+                    case ir.Extract(target=target):
+                        self._extract(target, state.name)
+                    case ir.Assign(target=target) | ir.Lookahead(target=target):
+                        self._set(leaves(target), PARSER)
+                    case ir.CallExtern(result=ir.LValue() as result):
+                        self._set(leaves(result), PARSER)
+
+    def control(self, tables: Sequence[LogicalTable], placement: Placement) -> None:
+        """Add what placed tables read and write."""
+        for table in tables:
+            first = placement.first_stage_of(table)
+            last = placement.stage_of(table)
+            for place in table.key:
+                self._get(place, last).computed = True
+            for operation in table.operations:
+                for place in operation.reads:
+                    self._get(place, last).computed = True
+                for place in operation.writes:
+                    field = self._set([place], first)[0]
+                    field.computed = True
+                    field.carries |= operation.carries
+                    field.made |= place.of_header
+                if operation.carries:
+                    for place in operation.reads:
+                        self._field(place).carries |= operation.writes != []
+
+    def deparser(self, control: ir.Control) -> None:
+        """Add what a deparser emits and reads, and what it gives to the chip."""
+        for stmt in statements(control):
+            for e in _deparsed(stmt):
+                for place in reads(e):
+                    self._read(place, self.end)
+
+    def outputs(self) -> None:
+        """Let what is set for the traffic manager and the deparser live to the end."""
+        for key, field in self.fields.items():
+            if "_for_tm_" in key[0] or "_for_deparser_" in key[0] or "_for_output_" in key[0]:
+                field.last = self.end
+
+    # -- one field --------------------------------------------------------------------------
+
+    def _key(self, place: Place) -> _Key:
+        owner = str(place.var.type) if place.path else f"{place.var.name}#{place.var.id}"
+        return owner, place.path
+
+    def _field(self, place: Place) -> Carried:
+        key = self._key(place)
+        if key not in self.fields:
+            header, offset = self._place_in_header(place)
+            self.fields[key] = Carried(
+                place.name, place.width, header, offset, self.end + 1, PARSER - 1
+            )
+        return self.fields[key]
+
+    def _place_in_header(self, place: Place) -> tuple[str, int]:
+        t = place.var.type
+        name = place.var.name
+        offset = 0
+        inside = ""
+        for step in place.path:
+            if step == VALID:
+                return "", 0
+            fields = getattr(t, "fields", None)
+            if fields is None:  # a stack
+                t = getattr(t, "element", t)
+                name = f"{name}[{step}]"
+            else:
+                if inside or isinstance(t, Header):
+                    inside = inside or name
+                    offset += sum(getattr(f.type, "width", 1) for f in fields[:step])
+                t = fields[step].type
+                name = f"{name}.{fields[step].name}"
+        return inside, offset
+
+    def _set(self, places: Iterable[Place], stage: int) -> list[Carried]:
+        found = []
+        for place in places:
+            field = self._field(place)
+            field.first = min(field.first, stage)
+            field.last = max(field.last, stage)
+            found.append(field)
+        return found
+
+    def _get(self, place: Place, stage: int) -> Carried:
+        field = self._field(place)
+        field.first = min(field.first, stage)
+        field.last = max(field.last, stage)
+        return field
+
+    def _read(self, place: Place, stage: int) -> None:
+        """Note that a field is read, if there is one: what nothing sets takes no container."""
+        key = self._key(place)
+        if key in self.fields:
+            self.fields[key].last = max(self.fields[key].last, stage)
+
+    def _extract(self, target: ir.LValue, state: str) -> None:
+        for place in leaves(target):
+            field = self._field(place)
+            field.first = PARSER
+            field.last = max(field.last, PARSER)
+            field.states |= {state}
+
+
+def _deparsed(stmt: ir.Stmt) -> Iterator[ir.Expr]:
+    match stmt:
+        case ir.Emit(value=value):
+            yield value
+        case ir.CallExtern(args=args):
+            yield from args
+        case ir.If(cond=cond):
+            yield cond
+        case ir.Assign(value=value):
+            yield value
+
+
+def coexisting(parser: ir.Parser) -> dict[str, set[str]]:
+    """Return, for each state of a parser, the states that a packet may pass as well."""
+    after: dict[str, set[str]] = {
+        name: {case.next for case in state.cases if case.next in parser.states}
+        for name, state in parser.states.items()
+    }
+    reached: dict[str, set[str]] = {}
+    for name in after:
+        seen = {name}
+        pending = [name]
+        while pending:
+            for follower in after[pending.pop()]:
+                if follower not in seen:
+                    seen.add(follower)
+                    pending.append(follower)
+        reached[name] = seen
+    for name, seen in [(n, set(s)) for n, s in reached.items()]:
+        for other in seen:
+            reached[other].add(name)
+    return reached

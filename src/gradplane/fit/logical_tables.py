@@ -1,0 +1,311 @@
+"""The logical tables of a control: match tables, actions without a table, and conditions.
+
+Statements outside tables become actions of tables without a key. As many consecutive ones as are
+independent, and use one extern, share an action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gradplane.fit.conditions import compared
+from gradplane.fit.copies import copies_in
+from gradplane.fit.operations import Operation, Run, Use, count_reads
+from gradplane.fit.places import Place, reads
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import nested
+from gradplane.switch.ir.types import bit_width
+from gradplane.switch.source import Span
+
+MATCH, ACTION, GATEWAY = "match", "action", "gateway"
+
+Arm = tuple[int, int]
+"""A branch in the control flow, and which way from it."""
+
+
+@dataclass(slots=True)
+class TableAction:
+    """An action: its parameters with their bits, and what it does."""
+
+    name: str
+    params: tuple[tuple[ir.Var, int], ...]
+    operations: list[Operation]
+    span: Span
+
+    @property
+    def data(self) -> list[int]:
+        """The bits of each parameter that an operation reads."""
+        used = {place.var for op in self.operations for place in op.reads}
+        return [width for var, width in self.params if var in used]
+
+
+@dataclass(slots=True, eq=False)
+class LogicalTable:
+    """A table of the chip: it matches, and its action acts; or it only acts, or only decides.
+
+    arms: the branches that it is in. deciders: tables whose outcome decides whether it runs.
+    shares: a gateway that needs no logical table of its own, since a table that it decides about
+    has one. decided: it only acts, and a gateway of its own runs it. problem: why the chip cannot
+    decide so.
+    """
+
+    kind: str
+    name: str
+    span: Span
+    gress: str
+    order: int
+    table: ir.Table | None = None
+    key: tuple[Place, ...] = ()
+    ranges: tuple[Place, ...] = ()
+    rows: int = 1
+    actions: list[TableAction] = field(default_factory=list)
+    arms: tuple[Arm, ...] = ()
+    deciders: tuple[LogicalTable, ...] = ()
+    shares: bool = False
+    decided: bool = False
+    problem: str = ""
+
+    @property
+    def operations(self) -> list[Operation]:
+        return [operation for action in self.actions for operation in action.operations]
+
+    @property
+    def uses(self) -> list[Use]:
+        """The uses of externs by its actions."""
+        return list(dict.fromkeys(use for op in self.operations for use in op.value.uses))
+
+    @property
+    def writes(self) -> list[Place]:
+        return [place for op in self.operations for place in op.writes]
+
+    @property
+    def reads(self) -> list[Place]:
+        """The places that its actions read."""
+        return [place for op in self.operations for place in op.reads]
+
+    def excludes(self, other: LogicalTable) -> bool:
+        """Return whether no packet comes through both."""
+        other_arms = dict(other.arms)
+        return any(other_arms.get(branch, arm) != arm for branch, arm in self.arms)
+
+
+def logical_tables(
+    control: ir.Control, gress: str, called_actions: Mapping[Span, Span]
+) -> list[LogicalTable]:
+    """Return the logical tables of a control in the order of the program.
+
+    called_actions: those of ir.Program."""
+    walk = _Walk(control, gress, called_actions)
+    walk.body(control.body, (), ())
+    return walk.tables
+
+
+class _Walk:
+    def __init__(
+        self, control: ir.Control, gress: str, called_actions: Mapping[Span, Span]
+    ) -> None:
+        self.gress = gress
+        self.called_actions = called_actions
+        self.tables: list[LogicalTable] = []
+        self.resolve = copies_in(control).resolve
+        self.everywhere = count_reads(control.body)
+        self._actions = {
+            id(a.action): a.action
+            for stmt in nested(control.body)
+            if isinstance(stmt, ir.ApplyTable)
+            for a in stmt.table.actions
+        }
+        for action in self._actions.values():
+            self.everywhere.update(count_reads(action.body))
+        self._outcomes: dict[ir.Var, LogicalTable] = {}
+        self._branches = 0
+        self._computed: set[object] = set()
+
+    def body(
+        self,
+        stmts: Sequence[ir.Stmt],
+        arms: tuple[Arm, ...],
+        deciders: tuple[LogicalTable, ...],
+    ) -> None:
+        """Read a body. Statements behind a way that leaves are on the other way."""
+        run: list[ir.Stmt] = []
+        for stmt in stmts:
+            if isinstance(stmt, ir.If | ir.SwitchStmt | ir.ApplyTable) or _has_flow(stmt):
+                self._plain(run, arms, deciders)
+                run = []
+                arms, deciders = self._flow(stmt, arms, deciders)
+            elif not isinstance(stmt, ir.Leave | ir.Exit):
+                run.append(stmt)
+        self._plain(run, arms, deciders)
+
+    def _flow(
+        self, stmt: ir.Stmt, arms: tuple[Arm, ...], deciders: tuple[LogicalTable, ...]
+    ) -> tuple[tuple[Arm, ...], tuple[LogicalTable, ...]]:
+        match stmt:
+            case ir.ApplyTable():
+                self._apply(stmt, arms, deciders)
+            case ir.If(cond=cond, then=then, other=other):
+                decider = self._condition([cond], stmt.span, arms, deciders)
+                bodies = [then, other]
+            case ir.SwitchStmt(subject=subject, cases=cases, default=default):
+                decider = self._condition([subject], stmt.span, arms, deciders, len(cases))
+                bodies = [*(body for _, body in cases), default]
+            case ir.Block(body=body) | ir.Loop(body=body):
+                self.body(body, arms, deciders)
+        if isinstance(stmt, ir.If | ir.SwitchStmt):
+            self._branches += 1
+            branch = self._branches
+            inside = deciders if decider is None else (*deciders, decider)
+            at = len(self.tables)
+            known = set(self._computed)
+            for n, body in enumerate(bodies):
+                self._computed = set(known)
+                self.body(body, (*arms, (branch, n)), inside)
+            self._computed = set()
+            if decider is not None and decider.kind == GATEWAY:
+                first = self.tables[at : at + 1]
+                decider.shares = bool(first) and first[0].kind != GATEWAY
+                if decider.shares and first[0].kind == ACTION:
+                    first[0].decided = True
+            staying = [n for n, body in enumerate(bodies) if not _leaves(body)]
+            if len(staying) == 1:
+                return (*arms, (branch, staying[0])), inside
+        return arms, deciders
+
+    def _condition(
+        self,
+        exprs: Sequence[ir.Expr],
+        span: Span,
+        arms: tuple[Arm, ...],
+        deciders: tuple[LogicalTable, ...],
+        rows: int = 1,
+    ) -> LogicalTable | None:
+        """Return the table that decides: the one whose outcome is asked for, or a gateway."""
+        found = [self.resolve(place) for e in exprs for place in reads(e)]
+        outcomes = {p.var for p in found} & self._outcomes.keys()
+        key = tuple(dict.fromkeys(p for p in found if p.var not in self._outcomes))
+        if outcomes and not key:
+            return self._outcomes[next(iter(outcomes))]
+        if not key:
+            return None
+        asked = compared(exprs, self._outcomes)
+        gateway = LogicalTable(
+            GATEWAY, f"condition in line {span.line}", span, self.gress, len(self.tables),
+            key=key, ranges=tuple(asked.ordered), rows=rows, arms=arms, deciders=deciders,
+        )  # fmt: skip
+        gateway.problem = asked.problem
+        again = next((p for p in key if p.field in self._computed), None)
+        if again is not None and not gateway.problem:
+            gateway.problem = (
+                f"the condition asks for {again.name}, computed in a statement right before it,"
+                " which the chip's compiler computes in the condition"
+            )
+        self.tables.append(gateway)
+        return gateway
+
+    def _apply(
+        self, stmt: ir.ApplyTable, arms: tuple[Arm, ...], deciders: tuple[LogicalTable, ...]
+    ) -> None:
+        table = stmt.table
+        self._plain(table.key_setup, arms, deciders)
+        self._computed.clear()
+        key = tuple(dict.fromkeys(p for k in table.keys for p in map(self.resolve, reads(k.expr))))
+        actions = [self._action(a.action) for a in table.actions]
+        made = LogicalTable(
+            MATCH if table.keys else ACTION, table.name, table.span, self.gress, len(self.tables),
+            table, key, (), 1, actions, arms, deciders,
+        )  # fmt: skip
+        self.tables.append(made)
+        for outcome in (stmt.hit, stmt.action_run):
+            if isinstance(outcome, ir.Var):
+                self._outcomes[outcome] = made
+
+    def _action(self, action: ir.Action) -> TableAction:
+        run = Run(self.everywhere, count_reads(action.body), frozenset(action.params), self.resolve)
+        run.take(action.body)
+        params = tuple((p, bit_width(p.type) or 0) for p in action.params)
+        return TableAction(action.name, params, run.operations, action.span)
+
+    def _plain(
+        self,
+        stmts: Sequence[ir.Stmt],
+        arms: tuple[Arm, ...],
+        deciders: tuple[LogicalTable, ...],
+    ) -> None:
+        """Make tables without a key of statements: a new one where a statement depends on one
+        before it, or where both use an extern."""
+        if not stmts:
+            return
+        run = Run(
+            self.everywhere,
+            count_reads(stmts),
+            frozenset(),
+            self.resolve,
+            False,
+            self.called_actions,
+        )
+        run.take(stmts)
+        for operation in run.operations:
+            self._computed -= {place.field for place in operation.writes}
+            if operation.value.steps and not operation.value.uses and operation.called is None:
+                self._computed |= {place.field for place in operation.writes}
+        group: list[Operation] = []
+        for operation in run.operations:
+            if group and _separate(operation, group):
+                self._keyless(group, arms, deciders)
+                group = []
+            group.append(operation)
+        if group:
+            self._keyless(group, arms, deciders)
+
+    def _keyless(
+        self, group: list[Operation], arms: tuple[Arm, ...], deciders: tuple[LogicalTable, ...]
+    ) -> None:
+        span = group[0].span
+        name = f"{_purpose(group)} (line {span.line})"
+        action = TableAction(name, (), group, span)
+        self.tables.append(
+            LogicalTable(
+                ACTION, name, span, self.gress, len(self.tables), actions=[action], arms=arms,
+                deciders=deciders,
+            )
+        )  # fmt: skip
+
+
+def _separate(operation: Operation, group: Sequence[Operation]) -> bool:
+    """Return whether an operation is in another action than those before it."""
+    if operation.called is not None or group[-1].called is not None:
+        return operation.called != group[-1].called
+    return _depends(operation, group) or _both_use(operation, group)
+
+
+def _depends(operation: Operation, group: Sequence[Operation]) -> bool:
+    taken = (*operation.reads, *operation.writes)
+    return any(w.overlaps(p) for before in group for w in before.writes for p in taken)
+
+
+def _both_use(operation: Operation, group: Sequence[Operation]) -> bool:
+    return bool(_externs([operation])) and bool(_externs(group))
+
+
+def _externs(group: Sequence[Operation]) -> list[Use]:
+    return [use for op in group for use in op.value.uses if use.instance.kind != "hash"]
+
+
+def _has_flow(stmt: ir.Stmt) -> bool:
+    """Return whether a statement contains others, other than the access to a register."""
+    if isinstance(stmt, ir.Block):
+        return stmt.access is None
+    return isinstance(stmt, ir.Loop)
+
+
+def _leaves(body: Sequence[ir.Stmt]) -> bool:
+    return bool(body) and isinstance(body[-1], ir.Leave | ir.Exit)
+
+
+def _purpose(group: Sequence[Operation]) -> str:
+    """Return what statements are for, in short: the register they use, or what they set."""
+    names = [use.instance.name.rpartition(".")[2] for use in _externs(group)]
+    names += [place.name for op in group for place in op.writes]
+    return names[0] if names else "statement"

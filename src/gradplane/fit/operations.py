@@ -1,0 +1,396 @@
+"""The operations of a run of statements: what the chip's ALUs do at once.
+
+A variable that only carries a value from one statement of a run to another takes no container: the
+value's source is read where the variable is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gradplane.fit.places import Place, leaves, reads
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.statement_walk import nested
+from gradplane.switch.ir.types import Fields, bit_width
+from gradplane.switch.ir.verify_expressions import operands
+from gradplane.switch.source import Span
+
+FREE = ("++",)
+"""Operators that the way to an ALU makes, without an operation of it."""
+ARITHMETIC = ("+", "-", "|+|", "|-|")
+LEAST_IN_CODE, MOST_IN_CODE = -8, 7
+"""The constants that an ALU's instruction holds."""
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The use of an extern instance.
+
+    index: "constant", "data" (of the action), "field" or "direct"; inputs: the places that its
+    index or its data come from. bits: of its result (a hash) or of its index.
+    """
+
+    instance: ir.ExternInstance
+    index: str
+    index_bits: int
+    inputs: tuple[Place, ...]
+    hashed: bool
+    result_bits: int
+    span: Span
+    index_inputs: tuple[Place, ...] = ()
+    hashes: tuple[ir.ExternInstance, ...] = ()
+
+
+@dataclass(slots=True)
+class Value:
+    """The value of an expression: places read, operations on the way, externs used.
+
+    constant: an operand is a number that does not stand in the ALU's instruction. ages: after how
+    many of the run's operations a place was read, where it was read."""
+
+    places: tuple[Place, ...] = ()
+    steps: int = 0
+    uses: tuple[Use, ...] = ()
+    sources: int = 0
+    carries: bool = False
+    impossible: str = ""
+    constant: bool = False
+    ages: dict[Place, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Operation:
+    """An operation: places written and read, externs used, how many operations it takes.
+
+    called: the action that is called directly and that it is part of."""
+
+    writes: list[Place]
+    value: Value
+    span: Span
+    carries: bool = False
+    called: Span | None = None
+
+    @property
+    def reads(self) -> tuple[Place, ...]:
+        return self.value.places
+
+
+@dataclass(slots=True)
+class Run:
+    """Reads statements one after another; `operations` has what they do.
+
+    everywhere: how often each variable is read in the whole control; inside: in these statements.
+    resolve: gives the place that a place stands for. in_action: the statements are an action's, so
+    what an extern gives can be taken twice. called_actions: as in ir.Program; called: the one that
+    is read. values, copies: of the variables that take no container, and of fields that were set,
+    since the chip's compiler puts what they were set to into later statements.
+    """
+
+    everywhere: Counter[ir.Var]
+    inside: Counter[ir.Var]
+    params: frozenset[ir.Var]
+    resolve: Callable[[Place], Place]
+    in_action: bool = True
+    called_actions: Mapping[Span, Span] = field(default_factory=dict)
+    called: Span | None = None
+    operations: list[Operation] = field(default_factory=list)
+    values: dict[ir.Var, Value] = field(default_factory=dict)
+    copies: dict[object, Value] = field(default_factory=dict)
+
+    def take(self, stmts: Iterable[ir.Stmt]) -> None:
+        """Read statements. An `if` inside is taken as both of its ways, computed by condition."""
+        for stmt in stmts:
+            if not self.in_action:
+                self.called = self.called_actions.get(stmt.span)
+            self._statement(stmt)
+
+    def _statement(self, stmt: ir.Stmt) -> None:
+        match stmt:
+            case ir.Assign(target=ir.Var(), value=ir.Zero()):
+                pass  # an out parameter that has no value yet
+            case ir.Assign(target=target, value=ir.LValue() as e) if isinstance(e.type, Fields):
+                self._copy_fields(target, e, stmt.span)
+            case ir.Assign(target=target, value=e):
+                self._store(target, self.value(e), stmt.span)
+            case ir.SetValid(target=target):
+                self._add([p for p in self._leaves(target) if p.of_header], Value(), stmt.span)
+            case ir.Push(target=target) | ir.Pop(target=target):
+                places = tuple(self._leaves(target))
+                self._add(list(places), Value(places), stmt.span)
+            case ir.Block(access=ir.ExternInstance() as action):
+                self._access(stmt, action)
+            case ir.Block(body=body) | ir.Loop(body=body):
+                self.take(body)
+            case ir.If(cond=cond, then=then, other=other):
+                found = self.value(cond)
+                at = len(self.operations)
+                self.take(then)
+                self.take(other)
+                if not found.places or any(p.var not in self.params for p in found.places):
+                    for operation in self.operations[at:]:
+                        operation.value.places += found.places
+                        operation.value.impossible = "an action has conditions on its own data only"
+            case ir.CallExtern():
+                self._call(stmt)
+            case ir.CallUserExtern():
+                self._add([], Value(impossible="the chip has no user-defined externs"), stmt.span)
+
+    def value(self, e: ir.Expr) -> Value:
+        """Return the value of an expression, read where it comes from."""
+        match e:
+            case ir.Const() | ir.Zero():
+                return Value(sources=1)
+            case ir.Var() if e in self.values:
+                return self.values[e]
+            case ir.SliceOf(base=base) if not any(True for _ in leaves(e)):
+                return self.value(base)
+            case ir.SliceOf(base=ir.Var() as base) if base in self.values:
+                return self.values[base]
+            case ir.Cast(operand=x):
+                return self.value(x)
+            case ir.FieldOf() | ir.Var() if (copy := self._copy(e)) is not None:
+                return copy
+            case ir.LValue() | ir.IsValid():
+                places = tuple(self._reads(e))
+                return Value(places, sources=1, ages=dict.fromkeys(places, len(self.operations)))
+        parts = [self.value(part) for part in operands(e)]
+        found = Value(
+            tuple(p for part in parts for p in part.places),
+            max((part.steps for part in parts), default=0),
+            tuple(use for part in parts for use in part.uses),
+            sum(part.sources for part in parts),
+            any(part.carries for part in parts),
+            next((part.impossible for part in parts if part.impossible), ""),
+            any(part.constant for part in parts),
+            {place: age for part in parts for place, age in part.ages.items()},
+        )
+        self._operator(e, found)
+        return found
+
+    def _operator(self, e: ir.Expr, found: Value) -> None:
+        """Add what an operator takes to the value of its operands."""
+        match e:
+            case ir.Binary(op=op, left=left, right=right):
+                shift = op in ("<<", ">>")
+                found.constant |= not shift and (_large(left) or _large(right))
+                if op in FREE or (isinstance(left, ir.Const) and isinstance(right, ir.Const)):
+                    return
+                found.steps += 1
+                found.carries = found.carries or op in ARITHMETIC
+                shifted = op in ("<<", ">>") and not isinstance(right, ir.Const)
+                if op in ("*", "/", "%"):
+                    found.impossible = f"an ALU does not compute {op}"
+                elif shifted:
+                    found.impossible = "an ALU shifts by constants only"
+                elif op in _COMPARISONS:
+                    found.impossible = "an ALU does not compare"
+            case ir.Unary():
+                found.steps += 1
+            case ir.Mux():
+                found.steps += 1
+                found.impossible = "an ALU does not choose by a condition"
+
+    def _store(self, target: ir.LValue, value: Value, span: Span) -> None:
+        inline = isinstance(target, ir.Var) and self.everywhere[target] == self.inside[target]
+        if inline and isinstance(target, ir.Var) and (value.steps == 0 or value.impossible):
+            self.values[target] = value
+            return
+        if inline and isinstance(target, ir.Var) and self.inside[target] == 1 and not value.uses:
+            self.values[target] = value
+            return
+        if isinstance(target, ir.Var):
+            self.values.pop(target, None)
+        places = self._leaves(target)
+        if list(value.places) == places and not value.steps:
+            return  # a place that stands for itself
+        self._add(places, value, span)
+        self._forget(places)
+        plain = value.steps == 0 and (self.in_action or not value.uses)
+        passes = plain or (
+            self.called is None and not value.uses and not self._reads_own(value, places)
+        )
+        if (
+            not value.impossible
+            and passes
+            and len(places) == 1
+            and places[0].bits == places[0].width
+        ):
+            self.copies[places[0].field] = value
+
+    def _forget(self, places: Sequence[Place]) -> None:
+        """Forget what was set from places that now change, and what these were set to."""
+        for place in places:
+            self.copies.pop(place.field, None)
+        computed = [(f, v) for f, v in self.copies.items() if v.steps]
+        for name, value in computed:
+            if self._reads_own(value, places):
+                del self.copies[name]
+
+    def _reads_own(self, value: Value, places: Sequence[Place]) -> bool:
+        return any(p.overlaps(q) for p in value.places for q in places)
+
+    def _copy_fields(self, target: ir.LValue, e: ir.LValue, span: Span) -> None:
+        """Copy a struct or header, but for the fields that stand for themselves."""
+        pairs = zip(self._leaves(target), self._leaves(e), strict=True)
+        moved = [(to, source) for to, source in pairs if to != source]
+        if moved:
+            sources = tuple(source for _, source in moved)
+            self._add([to for to, _ in moved], Value(sources, sources=1), span)
+
+    def _copy(self, e: ir.LValue) -> Value | None:
+        """Return the value that a statement before has copied to a field."""
+        places = self._leaves(e)
+        return self.copies.get(places[0].field) if len(places) == 1 else None
+
+    def _add(self, writes: list[Place], value: Value, span: Span) -> None:
+        self.operations.append(Operation(writes, value, span, value.carries, self.called))
+
+    def _leaves(self, e: ir.Expr) -> list[Place]:
+        return [self.resolve(place) for place in leaves(e)]
+
+    def _reads(self, e: ir.Expr) -> list[Place]:
+        return [self.resolve(place) for place in reads(e)]
+
+    def _index(self, e: ir.Expr | None) -> tuple[str, Value]:
+        if e is None:
+            return "direct", Value()
+        if isinstance(e, ir.Const):
+            return "constant", Value()
+        found = self.value(e)
+        if found.places and all(p.var in self.params for p in found.places):
+            return "data", found
+        return ("constant" if not found.places and not found.uses else "field"), found
+
+    def _use(
+        self,
+        instance: ir.ExternInstance,
+        index: ir.Expr | None,
+        data: Iterable[Place],
+        bits: int,
+        span: Span,
+    ) -> Value:
+        """Return the value that an extern gives, which reads its index and data."""
+        kind, found = self._index(index)
+        width = bit_width(index.type) or 0 if index is not None else 0
+        hashed = any(use.instance.kind == "hash" for use in found.uses)
+        places = tuple(p for p in found.places if p.var not in self.params)
+        inputs = (*places, *data)
+        hashes = tuple(u.instance for u in found.uses if u.instance.kind == "hash")
+        use = Use(instance, kind, width, inputs, hashed, bits, span, places, hashes)
+        return Value((*found.places, *data), 0, (*found.uses, use), 1)
+
+    def _access(self, block: ir.Block, action: ir.ExternInstance) -> None:
+        """Read the access of a register action: index, packet's numbers, results."""
+        register = action.args[0]
+        assert isinstance(register, ir.ExternInstance), action.name
+        first, last = block.body[0], block.body[-1]
+        assert isinstance(first, ir.CallExtern), first
+        own: set[ir.Var] = set()
+        for stmt in nested(block.body):
+            match stmt:
+                case ir.Assign(target=target):
+                    own |= {p.var for p in leaves(target)}
+                case ir.CallExtern(result=ir.Var() as result):
+                    own.add(result)
+        data: list[Place] = []
+        for stmt in nested(block.body[1:]):
+            for e in read_by(stmt):
+                if stmt is last and first.args and e is first.args[0]:
+                    continue
+                for place in reads(e):
+                    if place.var in self.values and place.var not in own:
+                        data += self.values[place.var].places
+                    elif place.var not in own:
+                        data.append(self.resolve(place))
+        index = first.args[0] if first.args else None
+        data = [p for p in dict.fromkeys(data) if p.var not in self.params]
+        if index is not None:
+            known = set(self._reads(index))
+            data = [p for p in data if p not in known]
+        found = self._use(register, index, data, 32, block.span)
+        outside = [v for v in own if self.everywhere[v] > _count(block, v)]
+        for var in outside:
+            self.values[var] = found
+        if not outside:
+            self._add([], found, block.span)
+
+    def _call(self, stmt: ir.CallExtern) -> None:
+        instance = stmt.instance
+        ins = [a for a, d in zip(stmt.args, stmt.directions, strict=True) if d not in ("out",)]
+        outs = [a for a, d in zip(stmt.args, stmt.directions, strict=True) if "out" in d]
+        writes = [p for out in outs for p in self._leaves(out)]
+        bits = (bit_width(stmt.result.type) or 32) if stmt.result is not None else 0
+        if instance is None:
+            parts = [self.value(a) for a in ins]
+            found = Value(
+                tuple(p for part in parts for p in part.places),
+                1 + max((part.steps for part in parts), default=0),
+                tuple(use for part in parts for use in part.uses),
+                2,
+                True,
+            )
+            if stmt.name == "invalidate":
+                for a in ins:
+                    self._add(self._leaves(a), Value(), stmt.span)
+                return
+        elif instance.kind == "hash":
+            data = [p for a in ins for p in self.value(a).places]
+            use = Use(instance, "field", 0, tuple(dict.fromkeys(data)), True, bits, stmt.span)
+            found = Value(tuple(data), 0, (use,), 1)
+        else:
+            direct = instance.kind.startswith("direct")
+            indexed = instance.kind in ("register", "counter", "meter", "lpf", "wred")
+            index = ins[0] if indexed and not direct and ins else None
+            if instance.kind in ("lpf", "wred") and len(ins) > 1:
+                index = ins[1]
+            rest = [a for a in ins if a is not index]
+            data = [p for a in rest for p in self.value(a).places if p.var not in self.params]
+            found = self._use(instance, index, data, bits, stmt.span)
+        if stmt.result is not None:
+            self._store(stmt.result, found, stmt.span)
+            if writes:
+                self._add(writes, found, stmt.span)
+        else:
+            self._add(writes, found, stmt.span)
+
+
+def _large(e: ir.Expr) -> bool:
+    """Return whether a constant does not fit into an instruction, and comes as action data."""
+    return isinstance(e, ir.Const) and not LEAST_IN_CODE <= int(e.value) <= MOST_IN_CODE
+
+
+def read_by(stmt: ir.Stmt) -> Iterator[ir.Expr]:
+    """Yield the expressions that a statement itself reads."""
+    match stmt:
+        case ir.Assign(target=target, value=value):
+            yield value
+            if isinstance(target, ir.ElementOf):
+                yield target.index
+        case ir.If(cond=cond):
+            yield cond
+        case ir.SwitchStmt(subject=subject):
+            yield subject
+        case ir.CallExtern(args=args, directions=directions):
+            yield from (a for a, d in zip(args, directions, strict=True) if d != "out")
+        case ir.CallUserExtern(args=given):
+            yield from (a.value for a in given if isinstance(a.value, ir.Expr))
+        case ir.ApplyTable(table=table):
+            yield from (key.expr for key in table.keys)
+        case ir.Emit(value=value):
+            yield value
+
+
+def count_reads(stmts: Sequence[ir.Stmt]) -> Counter[ir.Var]:
+    """Return how often statements, and those inside them, read each variable without fields."""
+    found: Counter[ir.Var] = Counter()
+    for stmt in nested(stmts):
+        for e in read_by(stmt):
+            found.update(place.var for place in reads(e))
+    return found
+
+
+def _count(block: ir.Block, var: ir.Var) -> int:
+    return count_reads(block.body)[var]

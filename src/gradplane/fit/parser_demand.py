@@ -1,0 +1,92 @@
+"""The states and TCAM rows that a program's parsers take.
+
+A state of the chip fills a limited number of containers and passes by 32 bytes; a state of a
+program that takes more becomes several. Each way out of a state is a row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from gradplane.fit.chip_resources import PARSER_KEY_BITS, ChipResources
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import bit_width
+from gradplane.switch.source import Span
+
+
+@dataclass(frozen=True, slots=True)
+class ParserState:
+    """A state of a program: the chip's states and rows for it."""
+
+    name: str
+    span: Span
+    states: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class ParserDemand:
+    """A parser's states, as the chip needs them."""
+
+    gress: str
+    span: Span
+    parts: tuple[ParserState, ...]
+
+    @property
+    def states(self) -> int:
+        return sum(part.states for part in self.parts)
+
+    @property
+    def rows(self) -> int:
+        return sum(part.rows for part in self.parts)
+
+
+def parser_demand(parser: ir.Parser, gress: str, chip: ChipResources) -> ParserDemand:
+    """Return what a parser takes of the chip's."""
+    parts = tuple(_state(state, chip) for state in parser.states.values())
+    return ParserDemand(gress, parser.span, parts)
+
+
+def _state(state: ir.State, chip: ChipResources) -> ParserState:
+    extracted = passed = 0
+    for stmt in state.body:
+        match stmt:
+            case ir.Extract(target=target):
+                bits = bit_width(target.type) or 0
+                extracted += bits
+                passed += bits
+            case ir.Advance(bits=ir.Const(value=int() as bits)):
+                passed += bits
+            case ir.Assign(target=target):
+                extracted += bit_width(target.type) or 0
+    at_once = sum(bits * count for bits, count in chip.extractors.items())
+    steps = max(1, ceil(extracted / at_once), ceil(passed / (8 * chip.shift)))
+    key = sum(bit_width(e.type) or 0 for e in state.select)
+    more = max(0, ceil(key / PARSER_KEY_BITS) - 1)
+    rows = sum(_rows(case) for case in state.cases)
+    return ParserState(state.name, state.span, steps + more, steps - 1 + max(1, rows) * (1 + more))
+
+
+def _rows(case: ir.SelectCase) -> int:
+    """Return the rows of a way out: one for each pattern of its ranges, one a set's member."""
+    rows = 1
+    for match in case.matches:
+        match match:
+            case ir.MatchRange(low=ir.Const(value=low), high=ir.Const(value=high)):
+                rows *= _prefixes(int(low), int(high))
+            case ir.MatchSet(set=value_set):
+                rows *= value_set.size
+    return rows
+
+
+def _prefixes(low: int, high: int) -> int:
+    """Return how many masked values cover a range."""
+    count = 0
+    while low <= high:
+        step = low & -low if low else 1 << (high + 1).bit_length()
+        while step > high - low + 1:
+            step >>= 1
+        low += step
+        count += 1
+    return count

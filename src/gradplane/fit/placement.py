@@ -1,0 +1,273 @@
+"""The placement of logical tables in stages: a list schedule, the longest chains first.
+
+Ingress and egress share the stages. Tables that share a register are placed together. A table
+without one is split over stages where its memory does not fit into one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from gradplane.fit.chip_resources import STAGE, TCAM_ROWS, ChipResources
+from gradplane.fit.dependencies import Dependency
+from gradplane.fit.logical_tables import LogicalTable
+from gradplane.fit.table_resources import (
+    Demand,
+    demand,
+    exact_format,
+    is_ternary,
+    shared,
+    shared_memory,
+    size_of,
+    splittable,
+)
+from gradplane.switch.ir import nodes as ir
+
+MEMORY = ("sram", "tcam")
+MOST_STAGES = 96
+"""Where the placement gives up: far more than any chip has."""
+
+
+@dataclass(slots=True)
+class Part:
+    """A table in a stage, or a part of it: entries there."""
+
+    table: LogicalTable
+    stage: int
+    entries: int
+    taken: Demand
+
+
+@dataclass(slots=True)
+class Stage:
+    """A stage: the parts there, and what is taken."""
+
+    number: int
+    parts: list[Part] = field(default_factory=list)
+    taken: Demand = field(default_factory=Demand)
+
+
+@dataclass(slots=True)
+class Placement:
+    """Where tables are. oversized: those that even an empty stage has too little for, with the
+    resources that lack. cycles: tables with one register that must be in one stage and after
+    each other, with the dependency."""
+
+    stages: list[Stage]
+    oversized: list[tuple[LogicalTable, list[str]]]
+    cycles: list[Dependency]
+
+    def stage_of(self, table: LogicalTable) -> int:
+        """Return the last stage in which a table is, -1 if it is in none."""
+        found = [s.number for s in self.stages for part in s.parts if part.table is table]
+        return max(found, default=-1)
+
+    def first_stage_of(self, table: LogicalTable) -> int:
+        found = [s.number for s in self.stages for part in s.parts if part.table is table]
+        return min(found, default=-1)
+
+
+@dataclass(slots=True, eq=False)
+class _Group:
+    """Tables that are placed in one stage, because they use one register."""
+
+    tables: list[LogicalTable]
+    memory: list[ir.ExternInstance]
+    before: list[tuple[_Group, int]] = field(default_factory=list)
+    tail: int = 0
+    left: int = 0  # entries not yet placed, of a table that can be split
+    stage: int = -1
+
+    @property
+    def order(self) -> int:
+        return self.tables[0].order
+
+
+def place(
+    tables: Sequence[LogicalTable], edges: Sequence[Dependency], chip: ChipResources
+) -> Placement:
+    """Return a placement of tables, in as many stages as they take."""
+    groups, cycles = _groups(tables, edges)
+    _tails(groups)
+    waiting = set(groups)
+    placement = Placement([], [], cycles)
+    while waiting and len(placement.stages) < MOST_STAGES:
+        stage = Stage(len(placement.stages))
+        placement.stages.append(stage)
+        while True:
+            ready = [g for g in waiting if _ready(g, stage.number)]
+            ready.sort(key=lambda g: (-g.tail, g.order))
+            if not any(_put(group, stage, placement, waiting) for group in ready):
+                break
+    return placement
+
+
+def _groups(
+    tables: Sequence[LogicalTable], edges: Sequence[Dependency]
+) -> tuple[list[_Group], list[Dependency]]:
+    """Return the groups with their dependencies, and the dependencies inside a group."""
+    owner: dict[LogicalTable, _Group] = {t: _Group([t], []) for t in tables}
+    for instance, users in _users(tables).items():
+        first = owner[users[0]]
+        for table in users[1:]:
+            other = owner[table]
+            if other is not first:
+                first.tables += other.tables
+                first.memory += other.memory
+                for moved in other.tables:
+                    owner[moved] = first
+        first.memory.append(instance)
+    groups = list(dict.fromkeys(owner.values()))
+    for group in groups:
+        group.tables.sort(key=lambda t: t.order)
+        only = group.tables[0]
+        if len(group.tables) == 1 and splittable(only) and only.table is not None:
+            group.left = size_of(only.table)
+    cycles: list[Dependency] = []
+    between: dict[tuple[_Group, _Group], Dependency] = {}
+    for edge in edges:
+        pair = owner[edge.before], owner[edge.after]
+        if pair[0] is pair[1]:
+            cycles += [edge] if edge.distance else []
+        elif pair not in between or between[pair].distance < edge.distance:
+            between[pair] = edge
+    circular = _circular(groups, between)
+    for (before, after), edge in between.items():
+        if before in circular and after in circular and before.order > after.order:
+            cycles.append(edge)
+        else:
+            after.before.append((before, edge.distance))
+    return groups, cycles
+
+
+def _circular(groups: Sequence[_Group], pairs: Iterable[tuple[_Group, _Group]]) -> set[_Group]:
+    """Return the groups that wait for each other in a circle, and those behind them."""
+    after: dict[_Group, list[_Group]] = {}
+    waits: dict[_Group, int] = dict.fromkeys(groups, 0)
+    for before, group in pairs:
+        after.setdefault(before, []).append(group)
+        waits[group] += 1
+    free = [g for g in groups if not waits[g]]
+    for group in free:
+        for follower in after.get(group, ()):
+            waits[follower] -= 1
+            if not waits[follower]:
+                free.append(follower)
+    return set(groups) - set(free)
+
+
+def _users(tables: Sequence[LogicalTable]) -> Mapping[ir.ExternInstance, list[LogicalTable]]:
+    found: dict[ir.ExternInstance, list[LogicalTable]] = {}
+    for table in tables:
+        for instance in shared([table]):
+            found.setdefault(instance, []).append(table)
+    return found
+
+
+def _tails(groups: Iterable[_Group]) -> None:
+    """Set how many stages must follow each group."""
+    after: dict[_Group, list[tuple[_Group, int]]] = {}
+    for group in groups:
+        for before, distance in group.before:
+            after.setdefault(before, []).append((group, distance))
+    done: dict[_Group, int] = {}
+
+    def settle(start: _Group) -> None:
+        stack = [start]
+        while stack:
+            group = stack[-1]
+            missing = [g for g, _ in after.get(group, ()) if g not in done]
+            if missing:
+                stack += missing
+                continue
+            stack.pop()
+            done[group] = max((done[g] + d for g, d in after.get(group, ())), default=0)
+
+    for group in groups:
+        settle(group)
+        group.tail = done[group]
+
+
+def _ready(group: _Group, stage: int) -> bool:
+    return all(g.stage >= 0 and g.stage + d <= stage for g, d in group.before)
+
+
+def _put(group: _Group, stage: Stage, placement: Placement, waiting: set[_Group]) -> bool:
+    """Place a group, or a part of its table, if the stage has room; return whether anything
+    was placed."""
+    if group.left and any(part.table is group.tables[0] for part in stage.parts):
+        return False
+    entries = group.left or None
+    parts = _parts(group, stage.number, entries)
+    need = _memory(group, parts)
+    if not stage.taken.with_(need).lacking():
+        _take(stage, parts, need)
+        group.stage = stage.number
+        group.left = 0
+        waiting.discard(group)
+        return True
+    if group.left:
+        fitting = _fitting(group, stage)
+        if fitting:
+            parts = _parts(group, stage.number, fitting)
+            _take(stage, parts, _memory(group, parts))
+            group.left -= fitting
+            return True
+    if not stage.parts:  # not even an empty stage has room
+        lacking = need.lacking()
+        placement.oversized += [(t, lacking) for t in group.tables[:1]]
+        _take(stage, parts, need)
+        group.stage = stage.number
+        waiting.discard(group)
+        return True
+    return False
+
+
+def _take(stage: Stage, parts: list[Part], need: Demand) -> None:
+    stage.parts += parts
+    stage.taken.add(need)
+
+
+def _parts(group: _Group, stage: int, entries: int | None) -> list[Part]:
+    return [Part(t, stage, n := _entries(t, entries), demand(t, n)) for t in group.tables]
+
+
+def _entries(table: LogicalTable, entries: int | None) -> int:
+    if entries is not None:
+        return entries
+    return size_of(table.table) if table.table is not None else 0
+
+
+def _memory(group: _Group, parts: Sequence[Part]) -> Demand:
+    """Return what a group's parts and the memory that they share take."""
+    total = Demand()
+    for part in parts:
+        total.add(part.taken)
+    entries = max(part.entries for part in parts)
+    for instance in group.memory:
+        total.add(shared_memory(instance, entries))
+    return total
+
+
+def _fitting(group: _Group, stage: Stage) -> int:
+    """Return how many of a table's entries the rest of a stage has room for."""
+    table = group.tables[0]
+    low, high = 0, group.left
+    step = TCAM_ROWS if is_ternary(table.table) else exact_format(table, group.left).per_row * 1024
+    low_units, high_units = 0, high // step
+    while low_units < high_units:
+        middle = (low_units + high_units + 1) // 2
+        parts = _parts(group, stage.number, middle * step)
+        if stage.taken.with_(_memory(group, parts)).lacking():
+            high_units = middle - 1
+        else:
+            low_units = middle
+    low = low_units * step
+    return low if low >= min(step, group.left) else 0
+
+
+def used(stages: Sequence[Stage], names: Iterable[str] = STAGE) -> dict[str, int]:
+    """Return the sum of each resource over stages."""
+    totals = [stage.taken.totals() for stage in stages]
+    return {name: sum(t[name] for t in totals) for name in names}

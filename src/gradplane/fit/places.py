@@ -1,0 +1,133 @@
+"""The bits of storage that expressions read and statements write."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import Bits, Bool, Fields, Header, Stack, Type, Varbit
+from gradplane.switch.ir.verify_expressions import operands
+
+VALID = -1
+"""The number of a header's validity in a path."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Bits `high` to `low` of a field or variable without fields: a variable, and field numbers."""
+
+    var: ir.Var
+    path: tuple[int, ...]
+    name: str
+    width: int
+    high: int
+    low: int
+
+    @property
+    def field(self) -> tuple[ir.Var, tuple[int, ...]]:
+        """The whole field."""
+        return self.var, self.path
+
+    @property
+    def bits(self) -> int:
+        return self.high - self.low + 1
+
+    @property
+    def of_header(self) -> bool:
+        """Whether it is a header's validity."""
+        return bool(self.path) and self.path[-1] == VALID
+
+    def overlaps(self, other: Place) -> bool:
+        """Return whether both have a bit in common."""
+        return self.field == other.field and self.low <= other.high and other.low <= self.high
+
+
+def leaves(e: ir.Expr) -> Iterator[Place]:
+    """Yield the fields without fields of their own that an l-value consists of.
+
+    An element of a stack by a changing index is any of the stack's.
+    """
+    found = _base(e)
+    if found is None:
+        return
+    (var, path, name, t), slices = found
+    for place in _spread(var, path, name, t):
+        high, low = place.high, place.low
+        for hi, lo in reversed(slices):
+            high, low = low + hi, low + lo
+        yield Place(var, place.path, place.name, place.width, high, low)
+
+
+_Root = tuple[ir.Var, tuple[int, ...], str, Type]
+
+
+def _base(e: ir.Expr) -> tuple[_Root, list[tuple[int, int]]] | None:
+    """Return an l-value without the slices around it, and those, the outermost first."""
+    match e:
+        case ir.SliceOf(base=base, hi=hi, lo=lo):
+            found = _base(base)
+            return None if found is None else (found[0], [(hi, lo), *found[1]])
+        case ir.Var():
+            return (e, (), e.name, e.type), []
+        case ir.FieldOf(base=base, index=index, name=name):
+            found = _base(base)
+            if found is None:
+                return None
+            var, path, text, t = found[0]
+            if isinstance(t, Stack):  # by a changing index: the first stands for all
+                path, t = (*path, 0), t.element
+            return (var, (*path, index), f"{text}.{name}", e.type), []
+        case ir.ElementOf(base=base, index=ir.Const(value=int() as at)):
+            found = _base(base)
+            if found is None:
+                return None
+            var, path, text, _ = found[0]
+            return (var, (*path, at), f"{text}[{at}]", e.type), []
+        case ir.ElementOf(base=base) | ir.NextOf(base=base) | ir.LastOf(base=base):
+            return _base(base)
+    return None
+
+
+def _spread(var: ir.Var, path: tuple[int, ...], name: str, t: Type) -> Iterator[Place]:
+    match t:
+        case Fields(fields=fields):
+            if isinstance(t, Header):
+                yield Place(var, (*path, VALID), f"{name}.$valid", 1, 0, 0)
+            for n, field in enumerate(fields):
+                yield from _spread(var, (*path, n), f"{name}.{field.name}", field.type)
+        case Stack(element=element, size=size):
+            for n in range(size):
+                yield from _spread(var, (*path, n), f"{name}[{n}]", element)
+        case Bits(width=width) | Varbit(width=width):
+            yield Place(var, path, name, width, width - 1, 0)
+        case Bool():
+            yield Place(var, path, name, 1, 0, 0)
+
+
+def reads(e: ir.Expr) -> Iterator[Place]:
+    """Yield the places that an expression reads."""
+    match e:
+        case ir.IsValid(base=base):
+            yield from (p for p in leaves(base) if p.of_header)
+        case ir.LValue():
+            if isinstance(e, ir.SliceOf) and _base(e) is None:
+                yield from reads(e.base)
+                return
+            yield from leaves(e)
+            if isinstance(e, ir.ElementOf):
+                yield from reads(e.index)
+        case _:
+            for part in operands(e):
+                yield from reads(part)
+
+
+def byte_count(places: Iterable[Place]) -> int:
+    """Return the bytes that places lie in, each once. Validities of headers are bits of a byte."""
+    found: set[object] = set()
+    valid = 0
+    for place in set(places):
+        valid += place.of_header
+        if not place.of_header:
+            found |= {(place.field, n) for n in range(place.low // 8, place.high // 8 + 1)}
+    return len(found) + (valid + 7) // 8

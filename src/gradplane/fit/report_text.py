@@ -1,0 +1,192 @@
+"""The report as text of up to 80 columns, and as JSON."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from gradplane.fit.analysis import GRESSES, FitReport, PipelineFit
+from gradplane.fit.chip_resources import STAGE
+from gradplane.fit.dependencies import Dependency
+from gradplane.fit.placement import Stage, used
+from gradplane.switch.source import Diagnostic, Span
+
+WIDTH = 80
+CELL = 5  # columns of a number: those of all resources and the stage make 80
+ESTIMATE = "An estimate: the chip's own compiler decides."
+
+
+def report_text(report: FitReport, lines: Mapping[str, list[str]]) -> str:
+    """Return the report. lines: of the source files, for the places of overruns."""
+    parts = [part for p in report.pipelines for part in _pipeline(report, p, lines)]
+    verdict = "fits" if report.fits else "does not fit"
+    head = f"{report.program} on {report.chip.title}: {verdict}. {ESTIMATE}"
+    return "\n".join([*_wrap(head), *parts]) + "\n"
+
+
+def _pipeline(
+    report: FitReport, found: PipelineFit, lines: Mapping[str, list[str]]
+) -> Iterator[str]:
+    chip = report.chip
+    yield ""
+    title = f"Pipeline {found.name}: {found.stages} of {chip.stages} stages"
+    chains = [f"{gress} {len(chain) + 1}" for gress, chain in _chains(found)]
+    yield from _wrap(f"{title}; longest chains of dependencies: {', '.join(chains)}")
+    yield ""
+    yield from _resources(found)
+    yield ""
+    for stage in found.placement.stages:
+        names = ", ".join(dict.fromkeys(_part_text(stage, n) for n in range(len(stage.parts))))
+        yield from _wrap(f"stage {stage.number}: {names or 'empty'}", "  ")
+    yield ""
+    yield from _wrap(phv_text(found))
+    for parser in found.parsers:
+        yield f"{parser.gress} parser: {parser.states} states, {parser.rows} TCAM rows of " + str(
+            chip.parser_rows
+        )
+    yield from _wrap(passes_text(found))
+    for gress, chain in _chains(found):
+        if chain:
+            yield from _wrap(f"longest chain, {gress}: {chain_text(chain)}", "  ")
+    for overrun in found.overruns:
+        yield ""
+        hint = "way out: " + overrun.way_out
+        yield Diagnostic(overrun.span, overrun.what, hint=hint).render(dict(lines))
+
+
+def _chains(found: PipelineFit) -> list[tuple[str, tuple[Dependency, ...]]]:
+    return list(zip(GRESSES, found.chains, strict=False))
+
+
+def _part_text(stage: Stage, n: int) -> str:
+    part = stage.parts[n]
+    name = part.table.name
+    whole = part.table.table.size if part.table.table is not None else 0
+    if part.table.key and part.table.table is not None and part.entries != whole:
+        return f"{name} ({part.entries} entries)"
+    return name
+
+
+def _resources(found: PipelineFit) -> Iterator[str]:
+    yield "stage" + "".join(resource.short.rjust(CELL) for resource in STAGE.values())
+    for stage in found.placement.stages:
+        yield str(stage.number).rjust(CELL) + _row(stage.taken.totals())
+    yield "sum".rjust(CELL) + _row(used(found.placement.stages))
+    yield "most".rjust(CELL) + _row({name: r.amount for name, r in STAGE.items()})
+    legend = ", ".join(f"{r.short} {r.name}" for r in STAGE.values())
+    yield from _wrap(f"({legend}; most: of one stage)", " ")
+
+
+def _row(totals: Mapping[str, int]) -> str:
+    return "".join(str(totals[name] or ".").rjust(CELL) for name in STAGE)
+
+
+def phv_text(found: PipelineFit) -> str:
+    """Return the containers used of each size."""
+    chip = found.chip
+    parts = [
+        f"{found.phv.count(size)} of {count} with {size} bits"
+        for size, count in sorted(chip.containers.items())
+    ]
+    return f"containers: {', '.join(parts)}; {found.phv.passive_bits} bits only pass by"
+
+
+def passes_text(found: PipelineFit) -> str:
+    """Return how packets come to pass the pipeline again, and where."""
+    if not found.again:
+        return "passes: one, as far as constant ports say"
+    kinds: dict[str, list[str]] = {}
+    for again in found.again:
+        kinds.setdefault(again.kind, []).append(str(again.span.line))
+    texts = [f"{kind} in line {', '.join(lines)}" for kind, lines in kinds.items()]
+    return f"passes: more than one, by {'; by '.join(texts)}"
+
+
+def chain_text(chain: Sequence[Dependency]) -> str:
+    """Return a chain of dependencies: tables with the fields between them."""
+    text = chain[0].before.name
+    for edge in chain:
+        text += f" -{edge.place.name if edge.place else edge.kind}-> {edge.after.name}"
+    return text
+
+
+def _wrap(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(
+        text, WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+# -- JSON ----------------------------------------------------------------------------------------
+
+
+def report_json(report: FitReport) -> dict[str, Any]:
+    """Return the report as plain values, for programs."""
+    return {
+        "program": report.program,
+        "chip": report.chip.name,
+        "fits": report.fits,
+        "note": ESTIMATE,
+        "pipelines": [_pipeline_json(p) for p in report.pipelines],
+    }
+
+
+def _pipeline_json(found: PipelineFit) -> dict[str, Any]:
+    chip = found.chip
+    return {
+        "name": found.name,
+        "fits": found.fits,
+        "stages": {"needed": found.stages, "of": chip.stages},
+        "used": used(found.placement.stages),
+        "most_in_a_stage": {name: r.amount for name, r in STAGE.items()},
+        "placement": [_stage_json(stage) for stage in found.placement.stages],
+        "dependencies": [
+            {
+                "kind": edge.kind,
+                "before": edge.before.name,
+                "after": edge.after.name,
+                "field": edge.place.name if edge.place else None,
+            }
+            for edge in found.edges
+        ],
+        "longest_chains": [[edge.after.name for edge in chain] for chain in found.chains],
+        "containers": {
+            str(size): {"used": found.phv.count(size), "of": count}
+            for size, count in chip.containers.items()
+        },
+        "passing_bits": found.phv.passive_bits,
+        "fields": [
+            {"gress": gress, "name": f.name, "bits": f.width, "from": f.first, "to": f.last}
+            for gress, f in found.fields
+        ],
+        "parsers": [
+            {"gress": p.gress, "states": p.states, "rows": p.rows, "of": chip.parser_rows}
+            for p in found.parsers
+        ],
+        "passes_again": [{"kind": a.kind, **_place(a.span)} for a in found.again],
+        "overruns": [
+            {"resource": o.resource, "what": o.what, "way_out": o.way_out, **_place(o.span)}
+            for o in found.overruns
+        ],
+    }
+
+
+def _stage_json(stage: Stage) -> dict[str, Any]:
+    return {
+        "stage": stage.number,
+        "used": stage.taken.totals(),
+        "tables": [
+            {
+                "name": part.table.name,
+                "kind": part.table.kind,
+                "gress": part.table.gress,
+                "entries": part.entries,
+                **_place(part.table.span),
+            }
+            for part in stage.parts
+        ],
+    }
+
+
+def _place(span: Span) -> dict[str, Any]:
+    return {"file": span.file, "line": span.line}

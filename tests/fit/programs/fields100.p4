@@ -1,0 +1,112 @@
+// A hundred words of the packet, each with a constant added: more than the containers hold.
+#define WORDS bit<32> w0; bit<32> w1; bit<32> w2; bit<32> w3; bit<32> w4; bit<32> w5; bit<32> w6; bit<32> w7; bit<32> w8; bit<32> w9; bit<32> w10; bit<32> w11; bit<32> w12; bit<32> w13; bit<32> w14; bit<32> w15; bit<32> w16; bit<32> w17; bit<32> w18; bit<32> w19; bit<32> w20; bit<32> w21; bit<32> w22; bit<32> w23; bit<32> w24; bit<32> w25; bit<32> w26; bit<32> w27; bit<32> w28; bit<32> w29; bit<32> w30; bit<32> w31; bit<32> w32; bit<32> w33; bit<32> w34; bit<32> w35; bit<32> w36; bit<32> w37; bit<32> w38; bit<32> w39; bit<32> w40; bit<32> w41; bit<32> w42; bit<32> w43; bit<32> w44; bit<32> w45; bit<32> w46; bit<32> w47; bit<32> w48; bit<32> w49; bit<32> w50; bit<32> w51; bit<32> w52; bit<32> w53; bit<32> w54; bit<32> w55; bit<32> w56; bit<32> w57; bit<32> w58; bit<32> w59; bit<32> w60; bit<32> w61; bit<32> w62; bit<32> w63; bit<32> w64; bit<32> w65; bit<32> w66; bit<32> w67; bit<32> w68; bit<32> w69; bit<32> w70; bit<32> w71; bit<32> w72; bit<32> w73; bit<32> w74; bit<32> w75; bit<32> w76; bit<32> w77; bit<32> w78; bit<32> w79; bit<32> w80; bit<32> w81; bit<32> w82; bit<32> w83; bit<32> w84; bit<32> w85; bit<32> w86; bit<32> w87; bit<32> w88; bit<32> w89; bit<32> w90; bit<32> w91; bit<32> w92; bit<32> w93; bit<32> w94; bit<32> w95; bit<32> w96; bit<32> w97; bit<32> w98; bit<32> w99;
+#include "frame.p4"
+
+control Ingress(INGRESS_ARGS) {
+    action send(PortId_t port) { tm.ucast_egress_port = port; }
+    action drop() { dprsr.drop_ctl = 1; }
+    apply {
+        hdr.words.w0 = hdr.words.w0 + 1;
+        hdr.words.w1 = hdr.words.w1 + 2;
+        hdr.words.w2 = hdr.words.w2 + 3;
+        hdr.words.w3 = hdr.words.w3 + 4;
+        hdr.words.w4 = hdr.words.w4 + 5;
+        hdr.words.w5 = hdr.words.w5 + 6;
+        hdr.words.w6 = hdr.words.w6 + 7;
+        hdr.words.w7 = hdr.words.w7 + 8;
+        hdr.words.w8 = hdr.words.w8 + 9;
+        hdr.words.w9 = hdr.words.w9 + 10;
+        hdr.words.w10 = hdr.words.w10 + 11;
+        hdr.words.w11 = hdr.words.w11 + 12;
+        hdr.words.w12 = hdr.words.w12 + 13;
+        hdr.words.w13 = hdr.words.w13 + 14;
+        hdr.words.w14 = hdr.words.w14 + 15;
+        hdr.words.w15 = hdr.words.w15 + 16;
+        hdr.words.w16 = hdr.words.w16 + 17;
+        hdr.words.w17 = hdr.words.w17 + 18;
+        hdr.words.w18 = hdr.words.w18 + 19;
+        hdr.words.w19 = hdr.words.w19 + 20;
+        hdr.words.w20 = hdr.words.w20 + 21;
+        hdr.words.w21 = hdr.words.w21 + 22;
+        hdr.words.w22 = hdr.words.w22 + 23;
+        hdr.words.w23 = hdr.words.w23 + 24;
+        hdr.words.w24 = hdr.words.w24 + 25;
+        hdr.words.w25 = hdr.words.w25 + 26;
+        hdr.words.w26 = hdr.words.w26 + 27;
+        hdr.words.w27 = hdr.words.w27 + 28;
+        hdr.words.w28 = hdr.words.w28 + 29;
+        hdr.words.w29 = hdr.words.w29 + 30;
+        hdr.words.w30 = hdr.words.w30 + 31;
+        hdr.words.w31 = hdr.words.w31 + 32;
+        hdr.words.w32 = hdr.words.w32 + 33;
+        hdr.words.w33 = hdr.words.w33 + 34;
+        hdr.words.w34 = hdr.words.w34 + 35;
+        hdr.words.w35 = hdr.words.w35 + 36;
+        hdr.words.w36 = hdr.words.w36 + 37;
+        hdr.words.w37 = hdr.words.w37 + 38;
+        hdr.words.w38 = hdr.words.w38 + 39;
+        hdr.words.w39 = hdr.words.w39 + 40;
+        hdr.words.w40 = hdr.words.w40 + 41;
+        hdr.words.w41 = hdr.words.w41 + 42;
+        hdr.words.w42 = hdr.words.w42 + 43;
+        hdr.words.w43 = hdr.words.w43 + 44;
+        hdr.words.w44 = hdr.words.w44 + 45;
+        hdr.words.w45 = hdr.words.w45 + 46;
+        hdr.words.w46 = hdr.words.w46 + 47;
+        hdr.words.w47 = hdr.words.w47 + 48;
+        hdr.words.w48 = hdr.words.w48 + 49;
+        hdr.words.w49 = hdr.words.w49 + 50;
+        hdr.words.w50 = hdr.words.w50 + 51;
+        hdr.words.w51 = hdr.words.w51 + 52;
+        hdr.words.w52 = hdr.words.w52 + 53;
+        hdr.words.w53 = hdr.words.w53 + 54;
+        hdr.words.w54 = hdr.words.w54 + 55;
+        hdr.words.w55 = hdr.words.w55 + 56;
+        hdr.words.w56 = hdr.words.w56 + 57;
+        hdr.words.w57 = hdr.words.w57 + 58;
+        hdr.words.w58 = hdr.words.w58 + 59;
+        hdr.words.w59 = hdr.words.w59 + 60;
+        hdr.words.w60 = hdr.words.w60 + 61;
+        hdr.words.w61 = hdr.words.w61 + 62;
+        hdr.words.w62 = hdr.words.w62 + 63;
+        hdr.words.w63 = hdr.words.w63 + 64;
+        hdr.words.w64 = hdr.words.w64 + 65;
+        hdr.words.w65 = hdr.words.w65 + 66;
+        hdr.words.w66 = hdr.words.w66 + 67;
+        hdr.words.w67 = hdr.words.w67 + 68;
+        hdr.words.w68 = hdr.words.w68 + 69;
+        hdr.words.w69 = hdr.words.w69 + 70;
+        hdr.words.w70 = hdr.words.w70 + 71;
+        hdr.words.w71 = hdr.words.w71 + 72;
+        hdr.words.w72 = hdr.words.w72 + 73;
+        hdr.words.w73 = hdr.words.w73 + 74;
+        hdr.words.w74 = hdr.words.w74 + 75;
+        hdr.words.w75 = hdr.words.w75 + 76;
+        hdr.words.w76 = hdr.words.w76 + 77;
+        hdr.words.w77 = hdr.words.w77 + 78;
+        hdr.words.w78 = hdr.words.w78 + 79;
+        hdr.words.w79 = hdr.words.w79 + 80;
+        hdr.words.w80 = hdr.words.w80 + 81;
+        hdr.words.w81 = hdr.words.w81 + 82;
+        hdr.words.w82 = hdr.words.w82 + 83;
+        hdr.words.w83 = hdr.words.w83 + 84;
+        hdr.words.w84 = hdr.words.w84 + 85;
+        hdr.words.w85 = hdr.words.w85 + 86;
+        hdr.words.w86 = hdr.words.w86 + 87;
+        hdr.words.w87 = hdr.words.w87 + 88;
+        hdr.words.w88 = hdr.words.w88 + 89;
+        hdr.words.w89 = hdr.words.w89 + 90;
+        hdr.words.w90 = hdr.words.w90 + 91;
+        hdr.words.w91 = hdr.words.w91 + 92;
+        hdr.words.w92 = hdr.words.w92 + 93;
+        hdr.words.w93 = hdr.words.w93 + 94;
+        hdr.words.w94 = hdr.words.w94 + 95;
+        hdr.words.w95 = hdr.words.w95 + 96;
+        hdr.words.w96 = hdr.words.w96 + 97;
+        hdr.words.w97 = hdr.words.w97 + 98;
+        hdr.words.w98 = hdr.words.w98 + 99;
+        hdr.words.w99 = hdr.words.w99 + 100;
+        send(1);
+    }
+}
+#include "frame_end.p4"

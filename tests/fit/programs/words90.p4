@@ -1,0 +1,101 @@
+// Ninety words of the packet, each with one added: more than the containers hold.
+#define WORDS bit<32> w0; bit<32> w1; bit<32> w2; bit<32> w3; bit<32> w4; bit<32> w5; bit<32> w6; bit<32> w7; bit<32> w8; bit<32> w9; bit<32> w10; bit<32> w11; bit<32> w12; bit<32> w13; bit<32> w14; bit<32> w15; bit<32> w16; bit<32> w17; bit<32> w18; bit<32> w19; bit<32> w20; bit<32> w21; bit<32> w22; bit<32> w23; bit<32> w24; bit<32> w25; bit<32> w26; bit<32> w27; bit<32> w28; bit<32> w29; bit<32> w30; bit<32> w31; bit<32> w32; bit<32> w33; bit<32> w34; bit<32> w35; bit<32> w36; bit<32> w37; bit<32> w38; bit<32> w39; bit<32> w40; bit<32> w41; bit<32> w42; bit<32> w43; bit<32> w44; bit<32> w45; bit<32> w46; bit<32> w47; bit<32> w48; bit<32> w49; bit<32> w50; bit<32> w51; bit<32> w52; bit<32> w53; bit<32> w54; bit<32> w55; bit<32> w56; bit<32> w57; bit<32> w58; bit<32> w59; bit<32> w60; bit<32> w61; bit<32> w62; bit<32> w63; bit<32> w64; bit<32> w65; bit<32> w66; bit<32> w67; bit<32> w68; bit<32> w69; bit<32> w70; bit<32> w71; bit<32> w72; bit<32> w73; bit<32> w74; bit<32> w75; bit<32> w76; bit<32> w77; bit<32> w78; bit<32> w79; bit<32> w80; bit<32> w81; bit<32> w82; bit<32> w83; bit<32> w84; bit<32> w85; bit<32> w86; bit<32> w87; bit<32> w88; bit<32> w89;
+#include "frame.p4"
+
+control Ingress(INGRESS_ARGS) {
+    action send(PortId_t port) { tm.ucast_egress_port = port; }
+    apply {
+        hdr.words.w0 = hdr.words.w0 + 1;
+        hdr.words.w1 = hdr.words.w1 + 1;
+        hdr.words.w2 = hdr.words.w2 + 1;
+        hdr.words.w3 = hdr.words.w3 + 1;
+        hdr.words.w4 = hdr.words.w4 + 1;
+        hdr.words.w5 = hdr.words.w5 + 1;
+        hdr.words.w6 = hdr.words.w6 + 1;
+        hdr.words.w7 = hdr.words.w7 + 1;
+        hdr.words.w8 = hdr.words.w8 + 1;
+        hdr.words.w9 = hdr.words.w9 + 1;
+        hdr.words.w10 = hdr.words.w10 + 1;
+        hdr.words.w11 = hdr.words.w11 + 1;
+        hdr.words.w12 = hdr.words.w12 + 1;
+        hdr.words.w13 = hdr.words.w13 + 1;
+        hdr.words.w14 = hdr.words.w14 + 1;
+        hdr.words.w15 = hdr.words.w15 + 1;
+        hdr.words.w16 = hdr.words.w16 + 1;
+        hdr.words.w17 = hdr.words.w17 + 1;
+        hdr.words.w18 = hdr.words.w18 + 1;
+        hdr.words.w19 = hdr.words.w19 + 1;
+        hdr.words.w20 = hdr.words.w20 + 1;
+        hdr.words.w21 = hdr.words.w21 + 1;
+        hdr.words.w22 = hdr.words.w22 + 1;
+        hdr.words.w23 = hdr.words.w23 + 1;
+        hdr.words.w24 = hdr.words.w24 + 1;
+        hdr.words.w25 = hdr.words.w25 + 1;
+        hdr.words.w26 = hdr.words.w26 + 1;
+        hdr.words.w27 = hdr.words.w27 + 1;
+        hdr.words.w28 = hdr.words.w28 + 1;
+        hdr.words.w29 = hdr.words.w29 + 1;
+        hdr.words.w30 = hdr.words.w30 + 1;
+        hdr.words.w31 = hdr.words.w31 + 1;
+        hdr.words.w32 = hdr.words.w32 + 1;
+        hdr.words.w33 = hdr.words.w33 + 1;
+        hdr.words.w34 = hdr.words.w34 + 1;
+        hdr.words.w35 = hdr.words.w35 + 1;
+        hdr.words.w36 = hdr.words.w36 + 1;
+        hdr.words.w37 = hdr.words.w37 + 1;
+        hdr.words.w38 = hdr.words.w38 + 1;
+        hdr.words.w39 = hdr.words.w39 + 1;
+        hdr.words.w40 = hdr.words.w40 + 1;
+        hdr.words.w41 = hdr.words.w41 + 1;
+        hdr.words.w42 = hdr.words.w42 + 1;
+        hdr.words.w43 = hdr.words.w43 + 1;
+        hdr.words.w44 = hdr.words.w44 + 1;
+        hdr.words.w45 = hdr.words.w45 + 1;
+        hdr.words.w46 = hdr.words.w46 + 1;
+        hdr.words.w47 = hdr.words.w47 + 1;
+        hdr.words.w48 = hdr.words.w48 + 1;
+        hdr.words.w49 = hdr.words.w49 + 1;
+        hdr.words.w50 = hdr.words.w50 + 1;
+        hdr.words.w51 = hdr.words.w51 + 1;
+        hdr.words.w52 = hdr.words.w52 + 1;
+        hdr.words.w53 = hdr.words.w53 + 1;
+        hdr.words.w54 = hdr.words.w54 + 1;
+        hdr.words.w55 = hdr.words.w55 + 1;
+        hdr.words.w56 = hdr.words.w56 + 1;
+        hdr.words.w57 = hdr.words.w57 + 1;
+        hdr.words.w58 = hdr.words.w58 + 1;
+        hdr.words.w59 = hdr.words.w59 + 1;
+        hdr.words.w60 = hdr.words.w60 + 1;
+        hdr.words.w61 = hdr.words.w61 + 1;
+        hdr.words.w62 = hdr.words.w62 + 1;
+        hdr.words.w63 = hdr.words.w63 + 1;
+        hdr.words.w64 = hdr.words.w64 + 1;
+        hdr.words.w65 = hdr.words.w65 + 1;
+        hdr.words.w66 = hdr.words.w66 + 1;
+        hdr.words.w67 = hdr.words.w67 + 1;
+        hdr.words.w68 = hdr.words.w68 + 1;
+        hdr.words.w69 = hdr.words.w69 + 1;
+        hdr.words.w70 = hdr.words.w70 + 1;
+        hdr.words.w71 = hdr.words.w71 + 1;
+        hdr.words.w72 = hdr.words.w72 + 1;
+        hdr.words.w73 = hdr.words.w73 + 1;
+        hdr.words.w74 = hdr.words.w74 + 1;
+        hdr.words.w75 = hdr.words.w75 + 1;
+        hdr.words.w76 = hdr.words.w76 + 1;
+        hdr.words.w77 = hdr.words.w77 + 1;
+        hdr.words.w78 = hdr.words.w78 + 1;
+        hdr.words.w79 = hdr.words.w79 + 1;
+        hdr.words.w80 = hdr.words.w80 + 1;
+        hdr.words.w81 = hdr.words.w81 + 1;
+        hdr.words.w82 = hdr.words.w82 + 1;
+        hdr.words.w83 = hdr.words.w83 + 1;
+        hdr.words.w84 = hdr.words.w84 + 1;
+        hdr.words.w85 = hdr.words.w85 + 1;
+        hdr.words.w86 = hdr.words.w86 + 1;
+        hdr.words.w87 = hdr.words.w87 + 1;
+        hdr.words.w88 = hdr.words.w88 + 1;
+        hdr.words.w89 = hdr.words.w89 + 1;
+        send(1);
+    }
+}
+#include "frame_end.p4"

@@ -1,0 +1,191 @@
+"""The parts of the estimate: dependencies, overruns with their lines, output."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gradplane.cli.p4_commands import commands
+from gradplane.fit.analysis import FitReport, fit
+from gradplane.fit.chip_resources import CHIPS, STAGE
+from gradplane.fit.dependencies import ACTION, ANTI, MATCH, SUCCESSOR
+from gradplane.fit.page import page
+from gradplane.fit.report_text import report_json, report_text
+from gradplane.switch.compiler import compile_program
+from gradplane.switch.source import CompileError
+
+PROGRAMS = Path(__file__).parent / "programs"
+CONTROL = """#define METADATA bit<16> a; bit<16> b; bit<32> s; bit<32> t;
+#include "frame.p4"
+control Ingress(INGRESS_ARGS) {{
+    action set_a(bit<16> v) {{ md.a = v; }}
+    action set_b(bit<16> v) {{ md.b = v; }}
+    action use_a() {{ hdr.ip.id = md.a; }}
+    action write_ports() {{ hdr.ports.src = 7; }}
+    {declarations}
+    apply {{
+        {body}
+    }}
+}}
+#include "frame_end.p4"
+"""
+TABLE = (
+    "table {name} {{ key = {{ {key} : exact; }} actions = {{ {action}; NoAction; }}"
+    " const default_action = NoAction(); size = 512; }}"
+)
+
+
+def table(name: str, key: str, action: str) -> str:
+    return TABLE.format(name=name, key=key, action=action)
+
+
+def report(declarations: str, body: str, chip: str = "tofino") -> FitReport:
+    text = CONTROL.format(declarations=declarations, body=body)
+    number = str(list(CHIPS).index(chip) + 1)
+    path = PROGRAMS / "generated.p4"
+    compiled = compile_program(path, defines={"__TARGET_TOFINO__": number}, text=text)
+    return fit(compiled, CHIPS[chip], "generated.p4")
+
+
+def kinds(found: FitReport) -> dict[tuple[str, str], str]:
+    edges = found.pipelines[0].edges
+    return {(e.before.name[8:], e.after.name[8:]): e.kind for e in edges}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kind", "stages"),
+    [
+        (("hdr.ip.dst", "set_a"), ("md.a", "use_a"), MATCH, 2),
+        (("hdr.ip.dst", "set_a"), ("hdr.ip.src", "use_a"), ACTION, 2),
+        (("hdr.ports.src", "use_a"), ("hdr.ip.src", "write_ports"), ANTI, 1),
+        (("hdr.ip.dst", "set_a"), ("hdr.ip.dst", "write_ports"), None, 1),
+    ],
+)
+def test_dependencies(
+    first: tuple[str, str], second: tuple[str, str], kind: str | None, stages: int
+) -> None:
+    tables = table("one", *first) + table("two", *second)
+    found = report(tables, "one.apply(); two.apply(); hdr.ip.offset = (bit<13>)md.a;")
+    assert kinds(found).get(("one", "two")) == kind
+    placement = found.pipelines[0].placement
+    assert len([s for s in placement.stages if any(p.table.key for p in s.parts)]) == stages
+
+
+def test_a_table_that_decides_is_before_what_it_decides() -> None:
+    tables = table("one", "hdr.ip.dst", "write_ports") + table("two", "hdr.ip.src", "use_a")
+    found = report(tables, "if (one.apply().hit) { two.apply(); }")
+    assert kinds(found)[("one", "two")] == SUCCESSOR
+
+
+def test_tables_of_two_branches_do_not_depend_on_each_other() -> None:
+    tables = table("one", "hdr.ip.dst", "set_a") + table("two", "md.a", "set_b")
+    found = report(
+        tables, "if (hdr.ip.tos == 1) { one.apply(); } else { two.apply(); } hdr.ip.id = md.b;"
+    )
+    assert ("one", "two") not in kinds(found)
+
+
+def test_a_chain_names_its_fields_and_the_line_beyond_the_last_stage() -> None:
+    found = compile_program(PROGRAMS / "chain13.p4")
+    overrun = fit(found, CHIPS["tofino"]).pipelines[0].overruns[0]
+    assert overrun.resource == "stages"
+    assert overrun.what.startswith("14 stages are needed, Tofino 1 has 12: 14 tables depend")
+    line = (PROGRAMS / "chain13.p4").read_text().splitlines()[overrun.span.line - 1]
+    assert "table t12" in line
+
+
+@pytest.mark.parametrize(
+    ("declarations", "body", "problem"),
+    [
+        ("", "hdr.words.w0 = hdr.words.w1 * hdr.words.w2;", "an ALU does not compute *"),
+        ("", "hdr.words.w0 = hdr.words.w1 << hdr.ip.tos;", "an ALU shifts by constants only"),
+        ("", "if (hdr.words.w0 > 1000) { md.a = 1; }", "a condition compares 32 bits by their"),
+        (
+            "",
+            "if (hdr.words.w0 != 0 || hdr.words.w1 != 0) { hdr.ip.id = 1; }",
+            "a condition compares 8 bytes; the chip compares 4 and 12 bits",
+        ),
+        (
+            "action both() { md.s = hdr.words.w0 + 1; hdr.words.w1 = md.s + hdr.words.w2; }"
+            + table("t", "hdr.ip.dst", "both"),
+            "t.apply();",
+            "2 operations after each other for one field; an action makes one",
+        ),
+    ],
+)
+def test_what_the_chip_cannot_do_is_said_at_its_line(
+    declarations: str, body: str, problem: str
+) -> None:
+    overruns = report(declarations, body).pipelines[0].overruns
+    assert any(o.what.startswith(problem) for o in overruns), [o.what for o in overruns]
+    assert all(o.way_out and o.span.line for o in overruns)
+
+
+def test_conditions_that_fit() -> None:
+    body = "if (hdr.words.w0 == hdr.words.w1) { hdr.ip.id = 1; }"
+    body += "if (hdr.words.w2 < 4096) { hdr.ip.tos = 1; }"
+    assert report("", body).fits
+
+
+def test_a_statement_of_a_directly_called_action_is_a_table_of_its_own() -> None:
+    steps = "action first() { md.s = hdr.words.w0 + hdr.words.w1; }"
+    steps += "action second() { hdr.words.w2 = md.s + hdr.words.w3; }"
+    assert report(steps, "first(); second();").fits
+    in_place = "md.s = hdr.words.w0 + hdr.words.w1; hdr.words.w2 = md.s + hdr.words.w3;"
+    assert not report("", in_place).fits
+
+
+def test_recirculation_and_resubmission_are_found() -> None:
+    found = report("", "tm.ucast_egress_port = 68; hdr.ip.tos = 1;").pipelines[0]
+    assert [a.kind for a in found.again] == ["recirculation"]
+
+
+def test_a_large_table_is_split_and_no_stage_is_overfull() -> None:
+    found = fit(compile_program(PROGRAMS / "exact_1m.p4"), CHIPS["tofino"]).pipelines[0]
+    parts = [p for s in found.placement.stages for p in s.parts if p.table.name == "Ingress.mac"]
+    assert sum(p.entries for p in parts) == 1048576
+    for stage in found.placement.stages:
+        assert all(n <= STAGE[name].amount for name, n in stage.taken.totals().items())
+
+
+def test_the_text_is_80_columns_wide_but_for_source_lines() -> None:
+    found = fit(compile_program(PROGRAMS / "aggregation_and.p4"), CHIPS["tofino"], "a.p4")
+    assert found.fits
+    text = report_text(found, {})
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert "a.p4 on Tofino 1: fits. An estimate" in text
+
+
+def test_json_and_page_hold_every_table_of_a_stage() -> None:
+    found = fit(compile_program(PROGRAMS / "aggregation_and.p4"), CHIPS["tofino"], "a.p4")
+    data = json.loads(json.dumps(report_json(found)))
+    pipeline = data["pipelines"][0]
+    assert data["fits"] and pipeline["stages"] == {"needed": found.pipelines[0].stages, "of": 12}
+    names = [t["name"] for stage in pipeline["placement"] for t in stage["tables"]]
+    assert "Ingress.jobs" in names
+    html = page(found)
+    assert html.count('<span class="box') >= len(names)
+
+
+def test_programs_for_another_chip_or_architecture_are_refused() -> None:
+    with pytest.raises(CompileError, match="written for Tofino 1"):
+        fit(compile_program(PROGRAMS / "chain4.p4"), CHIPS["tofino2"])
+    v1model = (PROGRAMS / "../../../src/gradplane/p4/thc.p4").resolve()
+    folders = [v1model.parent, v1model.parent / "include"]
+    with pytest.raises(CompileError, match="which is not Tofino 1's"):
+        fit(compile_program(v1model, folders), CHIPS["tofino"])
+
+
+def test_the_command(tmp_path: Path) -> None:
+    runner = CliRunner()
+    out = tmp_path / "fit.html"
+    arguments = ["p4", "fit", str(PROGRAMS / "chain13.p4"), "--json", "--html", str(out)]
+    result = runner.invoke(commands, arguments)
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["fits"] is False
+    assert "does not fit" in out.read_text()
+    result = runner.invoke(commands, [*arguments[:3], "--chip", "tofino2"])
+    assert result.exit_code == 0, result.output
+    result = runner.invoke(commands, [*arguments[:3], "--chip", "tofino3"])
+    assert result.exit_code == 2
