@@ -12,6 +12,7 @@ from gradplane.switch.p4runtime.server import P4RuntimeServer
 from gradplane.switch.switch import Switch
 
 THC = Path(__file__).parents[2] / "p4" / "thc.p4"
+THC_TNA = THC.with_name("thc_tna.p4")
 TABLE = (0, 1, 2, 4, 6, 8, 11, 13, 17, 19, 22, 24, 26, 28, 29, 30)
 
 
@@ -28,9 +29,9 @@ def thc_pipeline(**defines):
 class Server:
     """The embedded switch under P4Runtime on a free port."""
 
-    def __init__(self):
+    def __init__(self, server=P4RuntimeServer):
         self.device = Device(self._compile, Switch, id=0)
-        self._server = P4RuntimeServer(self.device, "127.0.0.1:0")
+        self._server = server(self.device, "127.0.0.1:0")
 
     @staticmethod
     def _compile(source):

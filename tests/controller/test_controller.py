@@ -228,7 +228,7 @@ def test_another_program(server, tmp_path):
         session(server, install)
     assert str(error.value) == (
         "the program on the switch is not p4/thc.p4, which this controller needs:"
-        " no P4Registers present; you asked for 'ThcIngress.norm_round'?"
+        " no P4Registers present; you asked for 'ThcIngress.norm_max'?"
     )
 
 

@@ -1,4 +1,4 @@
-"""The control plane: P4Runtime to every switch, and nothing else.
+"""The control plane: P4Runtime to every switch, BFRuntime to a Tofino's driver, nothing else.
 
 `plan` computes what a job needs and refuses what cannot work; `Controller` installs it; `configure`
 and `read_counters` do so in one call. targets/ has a file for each kind of switch. May import:

@@ -76,7 +76,7 @@ def _run(coroutine: Coroutine[Any, Any, T]) -> T:
 
 async def _configure(session: Controller, pipeline: Pipeline, setup: Setup) -> None:
     async with session as controller:
-        await controller.load(pipeline)
+        await controller.start(pipeline)
         if setup.jobs:
             check(setup.jobs, controller.capacity)
         await controller.install_routes(setup.routes)

@@ -1,4 +1,6 @@
-"""The control plane of our programs: routes, jobs, error bounds and counters, over P4Runtime.
+"""The control plane of our programs: routes, jobs, error bounds and counters.
+
+It speaks P4Runtime, and BFRuntime to a Tofino's driver.
 
     async with Controller("127.0.0.1:9559") as controller:
         await controller.load(Pipeline(p4info, device_config))
@@ -15,6 +17,7 @@ from collections.abc import Iterable
 import finsy
 
 from gradplane.controller import compression, forwarding, targets, thc
+from gradplane.controller.bfruntime_connection import BfRuntimeConnection
 from gradplane.controller.compression import Bound, Compression
 from gradplane.controller.connection import Connection, Entity, Pipeline
 from gradplane.controller.controller_errors import ControllerError
@@ -40,7 +43,9 @@ class Controller:
     ) -> None:
         chosen = targets.get(target)
         number = chosen.device_id if device_id is None else device_id
-        self._connection = Connection(address, number, chosen, credentials)
+        kind = BfRuntimeConnection if chosen.protocol == "bfruntime" else Connection
+        self._connection = kind(address, number, chosen, credentials)
+        self._lasting = chosen.lasting
         self._local: tuple[str, str] | None = None
 
     async def __aenter__(self) -> Controller:
@@ -51,8 +56,15 @@ class Controller:
         await self._connection.__aexit__(*error)
 
     async def load(self, pipeline: Pipeline, force: bool = False) -> None:
-        """Run this program. If it runs already it goes on, with all its state, unless `force`."""
+        """Run this program. If it runs already it goes on, with all its state, unless `force`.
+
+        On a Tofino it runs already: `force` removes its entries and clears its registers.
+        """
         await self._connection.load(pipeline, force)
+
+    async def start(self, pipeline: Pipeline) -> None:
+        """Load this program for a run, without what an earlier run may have left on the switch."""
+        await self.load(pipeline, force=self._lasting)
 
     @property
     def capacity(self) -> Capacity:

@@ -1,4 +1,4 @@
-"""The control-plane names of `p4/thc.p4`, and a job as entries of its tables."""
+"""The control-plane names of `p4/thc.p4` and `p4/thc_tna.p4`, and a job as entries."""
 
 from __future__ import annotations
 
@@ -16,9 +16,12 @@ ROUTES = "ThcIngress.routes"
 MEMBERS = "ThcIngress.members"
 RECEIVERS = "ThcEgress.receivers"
 EVENTS = "ThcIngress.events"
+COMPLETIONS = "ThcIngress.completions"
+"""thc_tna.p4 counts completed sums and norms here: a packet counts once in a counter."""
 _ADMIT = "ThcIngress.admit"
-_SLOTS = "ThcIngress.norm_round"
+_SLOTS = "ThcIngress.norm_max"
 _LOOKUP = re.compile(r"(ThcIngress\.block\d+\.)lookup(\d)")
+_CODE_BITS = 4
 
 EVENT_NAMES = (
     "accepted",
@@ -45,7 +48,8 @@ def capacity(schema: finsy.P4Schema) -> Capacity:
         slots = schema.registers[_SLOTS].size
         bitmap = schema.actions[_ADMIT].params["worker_bit"].bitwidth
         table, action = next(iter(lookup_tables(schema).items()))
-        sum_bits = schema.tables[table].actions[action].params["value"].bitwidth
+        value = schema.tables[table].actions[action].params["value"]
+        sum_bits = value.bitwidth // _codes_a_lookup(schema, table)
     except (ValueError, StopIteration) as error:
         raise ControllerError(
             f"the program on the switch is not p4/thc.p4, which this controller needs: {error}"
@@ -80,7 +84,7 @@ def job_entries(
 ) -> Iterator[finsy.P4TableEntry | finsy.P4MulticastGroupEntry]:
     """Yield a job's entries, members last: packets are admitted when all is installed."""
     for table, action in lookup_tables(schema).items():
-        yield from _lookup_entries(plan, table, action)
+        yield from _lookup_entries(plan, table, action, _codes_a_lookup(schema, table))
     yield from _receivers(plan, local_ip, local_mac)
     yield group(plan)
     yield from _members(plan)
@@ -95,10 +99,24 @@ def group(plan: JobPlan) -> finsy.P4MulticastGroupEntry:
     return finsy.P4MulticastGroupEntry(plan.group, replicas=replicas)
 
 
-def _lookup_entries(plan: JobPlan, table: str, action: str) -> Iterator[finsy.P4TableEntry]:
-    for index, value in enumerate(plan.table):
+def _codes_a_lookup(schema: finsy.P4Schema, table: str) -> int:
+    """Return how many codes of four bits are the index of a lookup table: one or two."""
+    return int(schema.tables[table].match_fields["index"].bitwidth) // _CODE_BITS
+
+
+def _lookup_entries(
+    plan: JobPlan, table: str, action: str, codes: int
+) -> Iterator[finsy.P4TableEntry]:
+    for index, value in enumerate(plan.table if codes == 1 else _pairs(plan)):
         match = finsy.Match(job=plan.number, index=index)
         yield finsy.P4TableEntry(table, match=match, action=finsy.Action(action, value=value))
+
+
+def _pairs(plan: JobPlan) -> list[int]:
+    """Return the values of all pairs of codes, the first code's in the high bits; one that the
+    table does not have counts 0."""
+    values = [*plan.table, *[0] * ((1 << _CODE_BITS) - len(plan.table))]
+    return [first << plan.sum_bits | second for first in values for second in values]
 
 
 def _receivers(plan: JobPlan, local_ip: str, local_mac: str) -> Iterator[finsy.P4TableEntry]:
@@ -146,7 +164,8 @@ def claim(member: finsy.P4TableEntry) -> Claim:
 def events(counters: Mapping[str, Mapping[int, Mapping[str, int]]]) -> dict[int, dict[str, int]]:
     """Return each job's events by name, from `Controller.counters()`, without those that are 0."""
     found: dict[int, dict[str, int]] = {}
-    for index, data in counters.get(EVENTS, {}).items():
+    cells = [*counters.get(EVENTS, {}).items(), *counters.get(COMPLETIONS, {}).items()]
+    for index, data in cells:
         job, event = divmod(index, EVENTS_PER_JOB)
         name = EVENT_NAMES[event] if event < len(EVENT_NAMES) else f"event {event}"
         found.setdefault(job, {})[name] = data["packets"]

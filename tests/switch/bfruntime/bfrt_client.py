@@ -9,7 +9,7 @@ from typing import Any
 
 import grpc
 
-from gradplane.switch.bfruntime import messages as bf
+from gradplane import _bfruntime as bf
 
 ALL_PIPES = 0xFFFF
 MATCHES = {"Exact": "exact", "Ternary": "ternary", "LPM": "lpm", "Range": "range",
@@ -97,6 +97,21 @@ class Client:
         for name, value in values.items():
             setattr(part, name, value)
         return out
+
+    def key_id(self, table: str, field: str) -> int:
+        return int(next(f["id"] for f in self.table(table)["key"] if f["name"] == field))
+
+    def key_masks(self, table: str) -> dict[int, bytes]:
+        """Read a table's key masks, by the fields' ids."""
+        (found,) = self.read_entities(self.attribute(table, "dyn_key_mask"))
+        return {f.field_id: f.mask for f in found.table_attribute.dyn_key_mask.fields}
+
+    def mask_keys(self, table: str, masks: Mapping[int, bytes]) -> None:
+        """Set a table's key masks, by the fields' ids."""
+        entity = self.attribute(table, "dyn_key_mask")
+        for number, mask in masks.items():
+            entity.table_attribute.dyn_key_mask.fields.add(field_id=number, mask=mask)
+        self.write(("MODIFY", entity))
 
     def bind(self, name: str) -> None:
         request = {"client_id": self.id, "config": [{"p4_name": name}]}

@@ -37,6 +37,33 @@ macs.attribute_idle_time_set(target, True, max_ttl=3000)
 (idle,) = macs.attribute_get(target, "IdleTimeout")
 assert (idle["enable"], idle["max_ttl"]) == (True, 3000), idle
 
+macs.attribute_entry_scope_set(target)  # all pipes
+try:
+    macs.attribute_entry_scope_set(target, predefined_pipe_scope_val=gc.bfruntime_pb2.Mode.SINGLE)
+    raise AssertionError("pipes have entries of their own")
+except gc.BfruntimeReadWriteRpcException as error:
+    assert "all pipes share its entries" in str(error), error
+
+masked = info.table_get("masked")
+mask = masked.make_key([gc.KeyTuple("src", 0xFF), gc.KeyTuple("label", 0x70)])
+masked.attribute_dyn_key_mask_set(target, mask)
+(shown,) = masked.attribute_get(target, "DynamicKeyMask")
+assert shown["fields"].to_dict() == mask.to_dict(), shown
+place = masked.make_key([gc.KeyTuple("src", 0x1234), gc.KeyTuple("label", 0x2F)])
+masked.entry_add(target, [place], [masked.make_data([gc.DataTuple("type", 7)], "Ingress.mark")])
+((_, where),) = entries(masked.entry_get(target, [place]))
+assert where == {"src": {"value": 0x34}, "label": {"value": 0x20}}, where
+
+smoothed = info.table_get("smoothed")
+place = smoothed.make_key([gc.KeyTuple("src", 1)])
+settings = [gc.DataTuple("$LPF_SPEC_TYPE", str_val="SAMPLE"),
+            gc.DataTuple("$LPF_SPEC_GAIN_TIME_CONSTANT_NS", float_val=100.0),
+            gc.DataTuple("$LPF_SPEC_DECAY_TIME_CONSTANT_NS", float_val=200.0),
+            gc.DataTuple("$LPF_SPEC_OUT_SCALE_DOWN_FACTOR", 2)]  # fmt: skip
+smoothed.entry_add(target, [place], [smoothed.make_data(settings, "Ingress.smoothen")])
+((found, _),) = entries(smoothed.entry_get(target, [place]))
+assert found["$LPF_SPEC_DECAY_TIME_CONSTANT_NS"] == 200.0, found
+
 filters = info.table_get("filters")
 fields = [gc.KeyTuple("src", 0x10, 0xF0), gc.KeyTuple("vlan", low=1, high=9),
           gc.KeyTuple("dst", 0x020000000000, prefix_len=8),

@@ -66,6 +66,20 @@ control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_meta
         actions = { mark; NoAction; }
         size = 16;
     }
+    DirectLpf<bit<16>>() smooth;
+    action smoothen() { h.ethernet.type = smooth.execute(h.ethernet.dst[15:0]); }
+    table smoothed {
+        key = { h.ethernet.src : exact @name("src"); }
+        actions = { smoothen; NoAction; }
+        filters = smooth;
+        size = 8;
+    }
+    @dynamic_table_key_masks(1)
+    table masked {
+        key = { h.ethernet.src : exact @name("src"); m.port.label : exact @name("label"); }
+        actions = { mark; NoAction; }
+        size = 8;
+    }
     apply {
         per_port.count(ig_intr_md.ingress_port);
         police.execute(0);
@@ -74,6 +88,8 @@ control Ingress(inout headers_t h, inout metadata_t m, in ingress_intrinsic_meta
         if (!macs.apply().hit) { balanced.apply(); }
         filters.apply();
         if (h.ethernet.type == 0xaaaa) { h.ethernet.type = average.execute(h.ethernet.dst[15:0], 1); }
+        if (h.ethernet.type == 0xdddd) { masked.apply(); }
+        if (h.ethernet.type == 0xcccc) { smoothed.apply(); }
         if (h.ethernet.type == 0xbbbb) {
             h.ethernet.type = (bit<16>) early.execute(h.ethernet.dst[15:0], 1);
         }

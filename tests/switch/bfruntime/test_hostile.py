@@ -5,22 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import grpc
 import pytest
-from bfrt_served import PROGRAM
+from bfrt_served import PROGRAM, Served
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradplane.switch.bfruntime import messages as bf
+from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.service import BfRuntimeService
 from gradplane.switch.daemon.live_switch import make_device
 from gradplane.switch.daemon.options import SwitchOptions
 from gradplane.switch.p4runtime.status_errors import RpcError
 
-Served = tuple[BfRuntimeService, list[Any]]
+Service = tuple[BfRuntimeService, list[Any]]
 
 
 @pytest.fixture(scope="module")
-def served() -> Iterator[Served]:
+def served() -> Iterator[Service]:
     service = BfRuntimeService(make_device(SwitchOptions(program=PROGRAM, engine="interpreter")))
     yield service, [table.schema for table in service.program.requests.tables.values()]
 
@@ -93,7 +94,7 @@ def snapshot(service: BfRuntimeService) -> dict[str, Any]:
 
 @settings(max_examples=150)
 @given(data=st.data())
-def test_random_updates(served: Served, data: st.DataObject) -> None:
+def test_random_updates(served: Service, data: st.DataObject) -> None:
     service, schemas = served
     request = bf.WriteRequest(
         target={"pipe_id": data.draw(st.sampled_from([0xFFFF, 0xFFFF, 0, 3, 9]))}
@@ -115,7 +116,7 @@ def test_random_updates(served: Served, data: st.DataObject) -> None:
 
 @settings(max_examples=60)
 @given(data=st.data())
-def test_random_reads(served: Served, data: st.DataObject) -> None:
+def test_random_reads(served: Service, data: st.DataObject) -> None:
     service, schemas = served
     request = bf.message("ReadRequest")(target={"pipe_id": 0xFFFF})
     entity = request.entities.add()
@@ -131,3 +132,14 @@ def test_random_reads(served: Served, data: st.DataObject) -> None:
         list(service.read(request))
     except RpcError as error:
         assert error.message
+
+
+@pytest.mark.parametrize("rpc", bf.METHODS)
+def test_bytes_that_are_no_message(interpreted: Served, rpc: str) -> None:
+    call = interpreted[1].channel.stream_stream(
+        f"/{bf.SERVICE}/{rpc}", request_serializer=bytes, response_deserializer=bytes
+    )
+    with pytest.raises(grpc.RpcError) as caught:
+        list(call(iter([b"\xff\xff\xff"])))
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert f"no {bf.PACKAGE}.{bf.METHODS[rpc].request}: compare" in caught.value.details()

@@ -150,6 +150,30 @@ def test_filters_and_early_drop(served: Served) -> None:
     assert {given(0xBBBB, 200) for _ in range(64)} == {0, 1}
 
 
+def test_the_filter_of_an_entry(served: Served) -> None:
+    device, client = served
+    client.set_default("macs", "Ingress.send", port=1)
+
+    def given(value: int) -> int:
+        ((_, packet),) = device.process(1, frame(dst=value, kind=0xCCCC))
+        return int.from_bytes(packet[12:14], "big")
+
+    client.add("smoothed", {"src": SRC}, "Ingress.smoothen")
+    assert given(1000) == 1000  # not configured
+    settings = {"LPF_SPEC_TYPE": "SAMPLE", "LPF_SPEC_OUT_SCALE_DOWN_FACTOR": 1,
+                "LPF_SPEC_GAIN_TIME_CONSTANT_NS": 1.0,
+                "LPF_SPEC_DECAY_TIME_CONSTANT_NS": 1e15}  # fmt: skip
+    entry = client.entry("smoothed", {"src": SRC}, "Ingress.smoothen", **settings)
+    client.write(("MODIFY", entry))
+    assert [given(1000), given(1000)] == [500, 500]
+    (entry,) = client.read("smoothed", {"src": SRC})
+    assert (entry["$LPF_SPEC_TYPE"], entry["$LPF_SPEC_OUT_SCALE_DOWN_FACTOR"]) == ("SAMPLE", 1)
+    wrong = {**settings, "LPF_SPEC_DECAY_TIME_CONSTANT_NS": 0.0}
+    with pytest.raises(grpc.RpcError, match="both must be above 0"):
+        client.add("smoothed", {"src": 9}, "Ingress.smoothen", **wrong)
+    assert len(client.read("smoothed")) == 1
+
+
 def test_mirror_sessions_are_kept(interpreted: Served) -> None:
     device, client = interpreted
     client.add("$mirror.cfg", {"$sid": 5}, "$normal", direction="INGRESS", session_enable=True,
@@ -163,3 +187,26 @@ def test_mirror_sessions_are_kept(interpreted: Served) -> None:
     assert 5 not in pipeline.state.clone_sessions
     (entry,) = client.read("$mirror.cfg")
     assert (entry["$ucast_egress_port"], entry["$session_enable"]) == (9, False)
+
+
+def test_keys_are_compared_under_their_masks(served: Served) -> None:
+    device, client = served
+    client.set_default("macs", "Ingress.send", port=1)
+    source, label = (client.key_id("masked", name) for name in ("src", "label"))
+    assert client.key_masks("masked") == {source: b"\xff" * 6, label: b"\x7f"}
+    client.mask_keys("masked", {source: (0xFF).to_bytes(6, "big"), label: b"\x00"})
+    client.add("masked", {"src": 0x1234567890BB, "label": 9}, "Ingress.mark", type=0x4444)
+    (entry,) = client.read("masked")
+    assert (entry["src"], entry["label"]) == (0xBB, 0)
+    for src, kind in ((SRC, 0x4444), (0xBB, 0x4444), (0xBC, 0xDDDD)):
+        ((_, packet),) = device.process(200, frame(src=src, kind=0xDDDD))
+        assert packet[12:14] == kind.to_bytes(2, "big"), src
+    with pytest.raises(grpc.RpcError, match="its key masks can change while it has no entries"):
+        client.mask_keys("masked", {})
+    client.write(("DELETE", client.entry("masked", {"src": SRC, "label": 77}, None)))
+    client.mask_keys("masked", {})
+    assert client.key_masks("masked")[source] == b"\xff" * 6
+    with pytest.raises(grpc.RpcError, match="the mask of key field label has more than 7 bits"):
+        client.mask_keys("masked", {label: b"\x80"})
+    with pytest.raises(grpc.RpcError, match="key field 99 has no mask"):
+        client.mask_keys("masked", {99: b"\x80"})

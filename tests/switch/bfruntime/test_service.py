@@ -12,7 +12,7 @@ from bfrt_client import ALL_PIPES, Client
 from bfrt_served import PROGRAM, Served
 from finsy.proto import rpc_status
 
-from gradplane.switch.bfruntime import messages as bf
+from gradplane import _bfruntime as bf
 from gradplane.switch.p4runtime.device_config import device_config
 
 DST = 0x0200000000AA

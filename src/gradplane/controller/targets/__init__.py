@@ -84,10 +84,19 @@ class Target(ABC):
     cable: ClassVar[tuple[int, int] | None] = None
     """Two ports that the network connects with each other: a packet that leaves through the first
     comes back through the second. Their interfaces carry 3000 bytes."""
+    suffix: ClassVar[str] = ""
+    """The end of the names of shipped programs that are written for this target ("_tna": thc_tna.p4
+    in the place of thc.p4)."""
     queues: ClassVar[bool] = False
     """Its switches can be started with queues of a rate and depth."""
     keys: ClassVar[tuple[str, ...]] = ()
     """The keys of an experiment's [switch] that are for this target; they go to __init__."""
+
+    protocol: ClassVar[str] = "p4runtime"
+    """The control protocol: "p4runtime" or "bfruntime"."""
+    lasting: ClassVar[bool] = False
+    """Its switches are there before and after a run, so they may have entries and register values
+    of an earlier one."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -99,6 +108,10 @@ class Target(ABC):
     def missing(self) -> str | None:
         """Return what is not installed and how to install it; None if the target can be used."""
         return None
+
+    def port(self, number: int) -> int:
+        """Return the port that is a switch's `number`-th, counted from 1."""
+        return number
 
     @abstractmethod
     def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:

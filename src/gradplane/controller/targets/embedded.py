@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import ClassVar
 
 from gradplane.controller.targets import LoadableProgram, QueueSettings, Start, Target
 
@@ -12,7 +13,7 @@ class Embedded(Target):
     """The target embedded: `gradplane switch` in Mininet, its engine in the simulated network."""
 
     batch = 512
-    networks = ("mininet", "sim")
+    networks: ClassVar[tuple[str, ...]] = ("mininet", "sim")
     announces = True
     queues = True
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from finsy.proto import p4i
@@ -185,6 +186,9 @@ class ProgramSchema:
             operations.append("SyncRegisters")
             last = max((f.id for a in actions for f in a.data), default=0)
             data += self._cells(source.register, last + 1)
+        if source.filter is not None:
+            fields = LPF_FIELDS if source.filter.kind == "direct_lpf" else WRED_FIELDS
+            data += (replace(f, mandatory=False) for f in fields)
         attributes.append("EntryScope")
         if any(a.name == "dynamic_table_key_masks" for a in source.annotations):
             attributes.append("DynamicKeyMask")

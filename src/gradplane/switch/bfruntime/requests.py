@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from gradplane.switch.bfruntime import messages as bf
+from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.codec import (
     ALL_PIPES,
     Data,

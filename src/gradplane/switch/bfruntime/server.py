@@ -12,11 +12,17 @@ from typing import Any, NoReturn
 import grpc
 from finsy.proto import rpc_status
 
-from gradplane.switch.bfruntime import messages as bf
+from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.service import BfRuntimeService, Delivery, error_message
 from gradplane.switch.p4runtime.device import Device
-from gradplane.switch.p4runtime.server import ServerError, ServerTls, check_free, end_rpc
-from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, code_number
+from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
+from gradplane.switch.p4runtime.server import ServerError, ServerTls, check_free
+from gradplane.switch.p4runtime.status_errors import (
+    BatchError,
+    RpcError,
+    code_number,
+    internal_error,
+)
 from gradplane.switch.runtime.control_messages import Message
 
 MAX_STREAMS = 16
@@ -75,26 +81,22 @@ class BfRuntimeServer:
                 ("grpc.so_reuseport", 0),
             ],
         )
-        self._server.add_generic_rpc_handlers((self._handlers(),))
+        self._server.add_generic_rpc_handlers((self._handler(),))
 
-    def _handlers(self) -> grpc.GenericRpcHandler:
-        unary = grpc.unary_unary_rpc_method_handler
-        made = {
-            "Write": (unary, self._write),
-            "Read": (grpc.unary_stream_rpc_method_handler, self._read),
-            "SetForwardingPipelineConfig": (unary, self._set_config),
-            "GetForwardingPipelineConfig": (unary, self._get_config),
-            "StreamChannel": (grpc.stream_stream_rpc_method_handler, self._stream),
+    def _handler(self) -> grpc.GenericRpcHandler:
+        handlers = {
+            "Write": self._write,
+            "Read": self._read,
+            "SetForwardingPipelineConfig": self._set_config,
+            "GetForwardingPipelineConfig": self._get_config,
+            "StreamChannel": self._stream,
         }
         methods = {}
-        for name, (kind, handler) in made.items():
-            method = bf.METHODS[name]
-            methods[name] = kind(
-                handler,
-                request_deserializer=bf.message(method.request).FromString,
-                response_serializer=bf.message(method.response).SerializeToString,
-            )
-        return grpc.method_handlers_generic_handler(bf.SERVICE, methods)
+        for name, method in bf.METHODS.items():
+            request, response = bf.message(method.request), bf.message(method.response)
+            streams = method.requests, method.responses
+            methods[name] = RpcMethod(handlers[name], request, response, *streams)
+        return service_handler(bf.SERVICE, methods)
 
     def start(self) -> int:
         """Accept requests and return the port; raise ServerError if the address cannot be used."""
@@ -167,6 +169,8 @@ class BfRuntimeServer:
                 answers.extend(self.service.read(request))
             except RpcError as error:
                 failure = error
+            except Exception as error:
+                failure = internal_error(error, "a BFRuntime query")
         in_response = _metadata(context).get("error_in_resp") == "1"
         if failure is not None and in_response:
             answers.append(bf.ReadResponse(status=[error_message(_single(failure))]))
@@ -185,6 +189,8 @@ class BfRuntimeServer:
                 target=self._listen, args=(stream, requests), name="bfruntime stream", daemon=True
             ).start()
             while (item := stream.waiting.get()) is not None:
+                if isinstance(item, RpcError):
+                    _abort(context, item)
                 yield item
         finally:
             self._free_streams.release()
@@ -196,7 +202,10 @@ class BfRuntimeServer:
             with self.device.turn():
                 return handler()
         except RpcError as error:
-            _abort(context, error)
+            failure = error
+        except Exception as error:
+            failure = internal_error(error, "a BFRuntime request")
+        _abort(context, failure)
 
     def _listen(self, stream: _Stream, requests: Iterable[Any]) -> None:
         """Handle a stream's requests until either side ends it."""
@@ -204,10 +213,12 @@ class BfRuntimeServer:
             for request in requests:
                 with self.device.turn():
                     _deliver(self.service.stream_message(stream, request))
+        except RpcError as error:
+            stream.waiting.put(error)
         except grpc.RpcError:
             log.debug("a client closed its stream")
-        except Exception:
-            log.exception("a stream request could not be handled")
+        except Exception as error:
+            stream.waiting.put(internal_error(error, "a message on a stream"))
         finally:
             with self.device.turn():
                 self.service.stream_closed(stream)

@@ -15,7 +15,7 @@ from typing import Any
 
 from finsy.proto import p4r
 
-from gradplane.switch.bfruntime import messages as bf
+from gradplane import _bfruntime as bf
 from gradplane.switch.bfruntime.bound_program import BoundProgram, bind, program_name
 from gradplane.switch.bfruntime.codec import ALL_PIPES, show_key, show_value
 from gradplane.switch.bfruntime.tables.match_table import NOTIFY

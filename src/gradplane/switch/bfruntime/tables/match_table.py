@@ -5,7 +5,7 @@ A smaller $MATCH_PRIORITY wins, as on the chip; in the switch's state the larger
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,8 @@ from gradplane.switch.bfruntime.tables.control_table import (
     Undo,
     nothing,
 )
+from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
+from gradplane.switch.bfruntime.tables.key_masks import KeyMasks
 from gradplane.switch.bfruntime.tables.meter_rates import meter_config, meter_values
 from gradplane.switch.ir.types import Bits
 from gradplane.switch.p4runtime.status_errors import RpcError
@@ -31,6 +33,7 @@ from gradplane.switch.runtime.entries import (
     GroupRef,
     MemberRef,
 )
+from gradplane.switch.runtime.filters import Filter, FilterConfig
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import MeterCell
@@ -60,13 +63,15 @@ class IdleMode:
 
 
 class MatchActionTable(ControlTable):
-    """A table of the program. action_numbers: the position of each action, by its id."""
+    """A table of the program. action_numbers: the position of each action, by its id. masks: those
+    of its keys that have one, by the field's name, in each pipe."""
 
     def __init__(
         self,
         schema: TableSchema,
         table: MatchTable,
         action_numbers: Mapping[int, int],
+        masks: Mapping[str, Sequence[Register]],
     ) -> None:
         super().__init__(schema)
         self.table = table
@@ -74,16 +79,20 @@ class MatchActionTable(ControlTable):
         self._specs = {number: schema.action_by_id[id] for id, number in action_numbers.items()
                        if id in schema.action_by_id}  # fmt: skip
         self.idle = IdleMode()
+        self._masks = KeyMasks(schema, masks)
         self._adjusted = 0
         self._seen: dict[int, int] = {}  # by handle: the last hit before UpdateHitState
         self._states: dict[int, str] = {}
         register = table.table.register
         self._cells = None if register is None else CellFields(schema, register)
+        filter = table.table.filter
+        self._filter_fields = None if filter is None else FIELDS[filter.kind]
 
     # -- keys -----------------------------------------------------------------------------------
 
     def _identity(self, key: Key) -> tuple[tuple[Match, ...], int]:
         names = [f.name for f in self.schema.keys if f.name != PRIORITY]
+        key = self._masks.masked(key)
         matches: list[Match] = []
         for name, known in zip(names, self.table.fields, strict=True):
             match = key[name]
@@ -128,9 +137,12 @@ class MatchActionTable(ControlTable):
         if target is None:
             raise self.invalid("an entry needs an action, a member or a group")
         entry = Entry(matches, target, priority, idle_timeout_ns=self._timeout(data))
-        self._set_parts(entry.counter, entry.meter, None, data)
+        self._set_parts(entry.counter, entry.meter, data)
+        config = self._filter_config(None, data)
         self.table.insert(entry)
         self._set_register(entry.register, data)
+        if config is not None and entry.filter is not None:
+            entry.filter.write(0, config, self.table.clock())
         self._note_state(entry, data)
         return lambda: self.table.delete(entry)
 
@@ -143,7 +155,11 @@ class MatchActionTable(ControlTable):
         if changed is not None or timeout != found.idle_timeout_ns:
             target = found.action if changed is None else changed
             self.table.modify(Entry(found.matches, target, found.priority, found.metadata, timeout))
-        undo_parts = self._set_parts(found.counter, found.meter, found.register, data)
+        undo_parts = _both(
+            self._set_filter(found.filter, data),
+            self._set_parts(found.counter, found.meter, data),
+            self._set_register(found.register, data),
+        )
         if flags.reset_stats and changed is not None and not {PACKETS, BYTES} & data.values.keys():
             undo_parts = _both(undo_parts, _set_counter(found.counter, 0, 0))
         if flags.reset_ttl and self.table.table.support_timeout:
@@ -196,7 +212,8 @@ class MatchActionTable(ControlTable):
     def data(self, entry: Entry) -> Data:
         """Return the data of an entry."""
         data = self._shown(entry.action)
-        self._show_parts(data, entry.counter, entry.meter, entry.register)
+        self._show_parts(data, entry.counter, entry.meter)
+        self._show_cells(data, entry.register, entry.filter)
         if self.table.table.support_timeout:
             data.values[TTL] = entry.idle_timeout_ns // MILLISECOND
             data.values[HIT_STATE] = self._state(entry)
@@ -211,8 +228,10 @@ class MatchActionTable(ControlTable):
         table, old = self.table, self.table.default
         if data.action is not None:
             table.set_default(self._action(data.action, data))
-        undo_parts = self._set_parts(
-            table.default_counter, table.default_meter, table.default_register, data
+        undo_parts = _both(
+            self._set_filter(table.default_filter, data),
+            self._set_parts(table.default_counter, table.default_meter, data),
+            self._set_register(table.default_register, data),
         )
 
         def undo() -> None:
@@ -231,13 +250,9 @@ class MatchActionTable(ControlTable):
     def default(self, scope: Scope) -> Data | None:
         if self.table.profile is not None:
             return None
-        data = self._shown(self.table.default)
-        self._show_parts(
-            data,
-            self.table.default_counter,
-            self.table.default_meter,
-            self.table.default_register,
-        )
+        table, data = self.table, self._shown(self.table.default)
+        self._show_parts(data, table.default_counter, table.default_meter)
+        self._show_cells(data, table.default_register, table.default_filter)
         return data
 
     # -- operations and attributes --------------------------------------------------------------
@@ -259,6 +274,8 @@ class MatchActionTable(ControlTable):
         elif name == "entry_scope":
             for part in (message.entry_scope.gress_scope, message.entry_scope.pipe_scope):
                 part.predef = 0
+        elif name == "dyn_key_mask":
+            self._masks.show(message.dyn_key_mask)
         elif name == "byte_count_adj" and "MeterByteCountAdjust" in self.schema.attributes:
             message.byte_count_adj.byte_count_adjust = self._adjusted
         else:
@@ -278,6 +295,10 @@ class MatchActionTable(ControlTable):
             return undo
         if name == "entry_scope":
             return self._set_scope(message.entry_scope)
+        if name == "dyn_key_mask":
+            if len(self.table):
+                raise self.refused("its key masks can change while it has no entries: clear it")
+            return self._masks.set(message.dyn_key_mask)
         if name == "byte_count_adj" and "MeterByteCountAdjust" in self.schema.attributes:
             if message.byte_count_adj.byte_count_adjust:
                 raise self.refused(
@@ -358,11 +379,9 @@ class MatchActionTable(ControlTable):
             if data.values.get(HIT_STATE) == "ENTRY_ACTIVE":
                 entry.last_hit_ns = self.table.clock()
 
-    # -- direct counter, meter and register ------------------------------------------------------
+    # -- direct counter, meter, register and filter ----------------------------------------------
 
-    def _set_parts(
-        self, counter: Count, meter: MeterCell, cell: Register | None, data: Data
-    ) -> Undo:
+    def _set_parts(self, counter: Count, meter: MeterCell, data: Data) -> Undo:
         undo = nothing
         if {PACKETS, BYTES} & data.values.keys():
             packets = data.values.get(PACKETS, counter.packets)
@@ -375,8 +394,6 @@ class MatchActionTable(ControlTable):
                 meter_config(self.schema, data.values, meter.config), self.table.clock()
             )
             undo = _both(undo, lambda: meter.restore(old))
-        if cell is not None:
-            undo = _both(undo, self._set_register(cell, data))
         return undo
 
     def _set_register(self, cell: Register | None, data: Data) -> Undo:
@@ -389,15 +406,30 @@ class MatchActionTable(ControlTable):
         cell.write(0, value)
         return lambda: cell.write(0, old)
 
-    def _show_parts(
-        self, data: Data, counter: Count, meter: MeterCell, cell: Register | None
-    ) -> None:
+    def _filter_config(self, old: FilterConfig | None, data: Data) -> FilterConfig | None:
+        fields = self._filter_fields
+        return None if fields is None else fields.changed(old, data.values)
+
+    def _set_filter(self, filter: Filter | None, data: Data) -> Undo:
+        """Start a filter anew if the data give it another config; raises TableError."""
+        old = None if filter is None else filter.read(0)
+        config = self._filter_config(old, data)
+        if filter is None or config is old:
+            return nothing
+        filter.write(0, config, self.table.clock())
+        return lambda: filter.write(0, old, self.table.clock())
+
+    def _show_parts(self, data: Data, counter: Count, meter: MeterCell) -> None:
         if self.table.table.counter is not None:
             data.values[PACKETS], data.values[BYTES] = counter.packets, counter.bytes
         if self.table.table.meter is not None:
             data.values.update(meter_values(self.schema, meter.config))
+
+    def _show_cells(self, data: Data, cell: Register | None, filter: Filter | None) -> None:
         if cell is not None and self._cells is not None:
             data.values.update(self._cells.fields([cell.read(0)]))
+        if filter is not None and self._filter_fields is not None:
+            data.values.update(self._filter_fields.values(filter.read(0)))
 
 
 def _set_counter(counter: Count, packets: int, nbytes: int) -> Undo:
@@ -410,9 +442,11 @@ def _set_counter(counter: Count, packets: int, nbytes: int) -> Undo:
     return undo
 
 
-def _both(first: Undo, second: Undo) -> Undo:
+def _both(*steps: Undo) -> Undo:
+    """Return what undoes several steps, the last first."""
+
     def undo() -> None:
-        second()
-        first()
+        for step in reversed(steps):
+            step()
 
     return undo

@@ -14,12 +14,15 @@ from gradplane.switch.bfruntime.tables.arrays import (
     RegisterTable,
 )
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
-from gradplane.switch.bfruntime.tables.filters import LpfTable, WredTable
+from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
+from gradplane.switch.bfruntime.tables.filters import FilterTable
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
 from gradplane.switch.bfruntime.tables.value_sets import ValueSetTable
+from gradplane.switch.ir import nodes as ir
 from gradplane.switch.p4runtime.catalog import ListedActions
+from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.state import State
 
 
@@ -37,12 +40,21 @@ class _Builder:
         self.known = known
         self.pipes = schema.facts.pipes if schema.facts else 1
 
+    def _masks(self, schema: TableSchema, table: ir.Table) -> dict[str, list[Register]]:
+        """Return the registers of the keys that have a mask, by the names of the key fields."""
+        keys = (key for key in table.keys if key.match_kind != "selector")
+        return {
+            field.name: self.state.pipe_registers(key.mask.name)
+            for field, key in zip(schema.keys, keys, strict=False)
+            if key.mask is not None
+        }
+
     def tables(self) -> Iterator[ControlTable]:
         catalog, state = self.catalog, self.state
         for number, info in catalog.tables.items():
-            yield MatchActionTable(
-                self.known[number], state.tables[info.name], _numbers(info.actions)
-            )
+            table, runs = self.known[number], state.tables[info.name]
+            masks = self._masks(table, info.table)
+            yield MatchActionTable(table, runs, _numbers(info.actions), masks)
         for number, extern in catalog.profiles.items():
             profile, actions = state.profiles[extern.name], catalog.member_actions[number]
             members = self.known[table_id(TableId.ACTION_PROFILE, number)]
@@ -69,11 +81,12 @@ class _Builder:
                 )
             else:
                 yield RegisterTable(self.known[number], instance, pipes)
-        for kind, made in (("lpf", LpfTable), ("wred", WredTable)):
+        for kind in ("lpf", "wred"):
             named = (e for e in catalog.program.externs if e.kind == kind)
             for at, instance in enumerate(named):
                 known = self.known[filter_id(kind, at)]
-                yield made(known, state.filters[instance.name], state.clock)
+                filter = state.filters[instance.name]
+                yield FilterTable(known, filter, FIELDS[kind], state.clock)
         facts = self.program.facts
         for number in range(len(facts.pipelines) if facts is not None else 0):
             assert facts is not None

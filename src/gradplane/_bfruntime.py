@@ -1,4 +1,4 @@
-"""The classes of BFRuntime's messages, made from `message_table`, and its service's methods.
+"""The classes of BFRuntime's messages, made from a table of them, and its service's methods.
 
 They are in a descriptor pool of their own, so that a program may import them beside the classes
 that protoc makes of bfruntime.proto.
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from finsy.proto import rpc_status
 from google.protobuf import any_pb2, descriptor_pb2, descriptor_pool, message_factory
 
-from gradplane.switch.bfruntime.message_table import MESSAGES
+from gradplane._bfruntime_message_table import MESSAGES
 
 PACKAGE = "bfrt_proto"
 SERVICE = f"{PACKAGE}.BfRuntime"

@@ -1,0 +1,39 @@
+"""gradplane's own switch in the place of a Tofino: it runs the programs for that chip."""
+
+from __future__ import annotations
+
+from gradplane.controller.connection import parse_p4info
+from gradplane.controller.controller_errors import ControllerError
+from gradplane.controller.targets import LoadableProgram
+from gradplane.controller.targets.embedded import Embedded
+
+_ARCHITECTURE = "tna"  # of both chips, in P4Info
+_FIRST, _PORTS, _PIPE = 8, 56, 128
+
+
+class Tna(Embedded):
+    """The target tna: the embedded switch with a program for Tofino and the chip's port numbers."""
+
+    suffix = "_tna"
+
+    def port(self, number: int) -> int:
+        """Return the chip's number of a switch's `number`-th port: 8 to 63 of pipe 0, then of 1 ...
+
+        Below and above are ports to the CPU and for recirculation, of one chip or the other.
+        """
+        pipe, place = divmod(number - 1, _PORTS)
+        return pipe * _PIPE + _FIRST + place
+
+    def pipeline(self, program: LoadableProgram) -> tuple[bytes, bytes]:
+        """Return P4Info and the packed source.
+
+        Raises ControllerError for a program of another architecture.
+        """
+        info, source = super().pipeline(program)
+        architecture = parse_p4info(info).pkg_info.arch
+        if architecture != _ARCHITECTURE:
+            raise ControllerError(
+                f"{program.path} is written for {architecture}: target {self.name} takes programs"
+                " for Tofino (include tna.p4 or t2na.p4)"
+            )
+        return info, source
