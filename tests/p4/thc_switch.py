@@ -1,4 +1,5 @@
-"""p4/thc.p4 on the embedded switch with one job installed, spoken to in UDP payloads."""
+"""p4/thc.p4 or p4/thc_tna.p4 on the embedded switch with one job installed, spoken to in UDP
+payloads."""
 
 import functools
 import struct
@@ -11,7 +12,10 @@ from gradplane.switch.ir import nodes as ir
 
 CODEC = codecs.get("thc")
 JOB, SLOT_BASE, SLOTS, GROUP = 3, 5, 4, 7
+PROGRAMS = ("p4/thc.p4", "p4/thc_tna.p4")
 OVERHEAD = 14 + 20 + 8  # bytes before the UDP payload
+RECIRCULATION = 6  # bytes that thc_tna.p4 puts before a packet between two passes
+NOTICE = 0x15  # version and type of a straggler notice
 
 Out = list[tuple[int, bytes]]
 
@@ -34,23 +38,33 @@ def frame(worker: int, payload: bytes, to: str = "10.0.0.254", port: int = 18256
 
 
 @functools.cache
-def program(sum_bits: int) -> ir.Program:
-    return compile_program("p4/thc.p4", defines={"SUM_BITS": str(sum_bits), "SLOTS": "16"})
+def program(path: str, sum_bits: int) -> ir.Program:
+    return compile_program(path, defines={"SUM_BITS": str(sum_bits), "SLOTS": "16"})
 
 
 class ThcSwitch:
-    """Worker w sits on port w + 1. Its job has slots SLOT_BASE ... of the switch."""
+    """Worker w sits on port w + 1, or on ports[w]. Its job's slots begin with SLOT_BASE."""
 
     def __init__(
-        self, workers: int, quorum: int, sum_bits: int = 8, engine: str = "interpreter"
+        self,
+        path: str,
+        workers: int,
+        quorum: int,
+        sum_bits: int = 8,
+        engine: str = "interpreter",
+        ports: Sequence[int] = range(1, 65),
     ) -> None:
-        self.switch = Switch(program(sum_bits), engine=engine)
+        self.ports = ports
+        self.switch = Switch(program(path, sum_bits), engine=engine)
+        self.counters = ["events"]
+        if path.endswith("_tna.p4"):  # counts completions apart: a counter counts once in a pass
+            self.counters.append("completions")
         self.workers = workers
         self._routes()
         self._lookups(CODEC.table)
         for w in range(workers):
             self._member(w, quorum)
-        self.switch.multicast(GROUP, [(w + 1, w + 1) for w in range(workers)])
+        self.switch.multicast(GROUP, [(ports[w], w + 1) for w in range(workers)])
 
     def _routes(self) -> None:
         routes = self.switch.table("routes")
@@ -69,7 +83,7 @@ class ThcSwitch:
 
     def _member(self, w: int, quorum: int) -> None:
         self.switch.table("members").add(
-            match={"job": JOB, "worker": w, "port": w + 1},
+            match={"job": JOB, "worker": w, "port": self.ports[w]},
             action="admit",
             params={
                 "workers": self.workers,
@@ -97,13 +111,18 @@ class ThcSwitch:
         return self._open(self.switch.process(port, frame(port - 1, payload)))
 
     def step(self, port: int, packet: bytes | Recirculated) -> tuple[Out, list[Recirculated]]:
-        """Run one pass of a frame, or of the result of an earlier pass."""
+        """Run one pass of a frame, or of the result of an earlier pass.
+
+        A straggler notice that leaves after a pass of its own, as on Tofino, leaves at once.
+        """
         outputs, again = self.switch.run_once(port, packet)
+        if self.counters[1:] and again and again[0].packet[RECIRCULATION + OVERHEAD] == NOTICE:
+            outputs, again = self.switch.run_once(port, again[0])
         return self._open(outputs), again
 
     def events(self) -> dict[int, int]:
-        counter = self.switch.counter("events")
-        counts = {e: counter.read(JOB * 16 + e)[0] for e in range(16)}
+        found = [self.switch.counter(name) for name in self.counters]
+        counts = {e: sum(c.read(JOB * 16 + e)[0] for c in found) for e in range(16)}
         return {e: n for e, n in counts.items() if n}
 
     def _open(self, outputs: Sequence[tuple[int, bytes]]) -> Out:

@@ -16,7 +16,7 @@
 #include <v1model.p4>
 
 #include "include/headers.p4"
-#include "include/blocks.p4"
+#include "include/v1model_block.p4"
 
 // v1model's instance types, and the port number that stands for recirculation.
 const bit<32> INSTANCE_REPLICATION = 5;

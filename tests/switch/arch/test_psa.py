@@ -369,14 +369,14 @@ SHARED = (
     "action add(bit<8> v) {{ h.a.y = h.a.y + v; }} action mark() {{ h.a.z = 0xee; }}"
     "table t {{ key = {{ h.a.x : exact; h.a.kind : selector; }} actions = {{ add; mark; }}"
     "psa_implementation = impl; }}"
-    "table u {{ key = {{ h.a.x : exact; {key} : selector; }} actions = {{ {actions} }}"
+    "table u {{ key = {{ h.a.x : exact; {key}; }} actions = {{ {actions} }}"
     "psa_implementation = impl; }}"
 )
 
 
 @engines
 def test_tables_share_a_profile_whatever_the_order_of_their_actions(engine: str) -> None:
-    locals_ = SHARED.format(key="h.a.kind", actions="mark; add;")
+    locals_ = SHARED.format(key="h.a.kind : selector", actions="mark; add;")
     apply = (
         TO_1 + "t.apply(); switch (u.apply().action_run) { add: { h.a.kind = 1; } default: { } }"
     )
@@ -394,7 +394,7 @@ def test_tables_share_a_profile_whatever_the_order_of_their_actions(engine: str)
 def test_an_entry_has_members_with_actions_of_its_own_table_only(engine: str) -> None:
     """t lists add and mark, u hide and mark; members 1, 2 and 3 have add, mark and hide."""
     locals_ = "action hide() { h.a.kind = 0xdd; }"
-    locals_ += SHARED.format(key="h.a.kind", actions="hide; mark;")
+    locals_ += SHARED.format(key="h.a.kind : selector", actions="hide; mark;")
     sw = switch(engine, ingress_locals=locals_, ingress=TO_1 + "t.apply(); u.apply();")
     profile, t, u = sw.profile("impl"), sw.table("t"), sw.table("u")
     profile.add_member(1, "add", {"v": 3})
@@ -425,10 +425,25 @@ def test_an_entry_has_members_with_actions_of_its_own_table_only(engine: str) ->
     profile.remove_member(3)
 
 
-def test_tables_that_share_a_selector_give_its_hash_the_same_keys() -> None:
-    message = refused(ingress_locals=SHARED.format(key="h.a.z", actions="add; mark;"),
+@pytest.mark.parametrize(
+    ("key", "read"),
+    [
+        ("h.a.z : selector", "h.a.z"),
+        ("h.a.kind : selector; h.a.z : selector", "h.a.kind, h.a.z"),
+        ('h.a.z : selector @name("h.a.kind")', "h.a.z"),
+        ("h.a.kind[3:0] : selector", "h.a.kind[3:0]"),
+    ],
+)
+def test_tables_that_share_a_selector_give_its_hash_the_same_values(key: str, read: str) -> None:
+    message = refused(ingress_locals=SHARED.format(key=key, actions="add; mark;"),
                    ingress=TO_1 + "t.apply(); u.apply();")  # fmt: skip
-    assert "but not its keys of kind selector\n    table ingress.t has h.a.kind" in message
+    assert "but not its keys of kind selector\n" in message
+    assert f"\n    table ingress.u has {read}; table ingress.t has h.a.kind" in message
+
+
+def test_tables_that_share_a_selector_may_give_its_keys_names_of_their_own() -> None:
+    locals_ = SHARED.format(key='h.a.kind : selector @name("k")', actions="add; mark;")
+    switch("interpreter", ingress_locals=locals_, ingress=TO_1 + "t.apply(); u.apply();")
 
 
 def test_selector_keys_are_for_selectors() -> None:

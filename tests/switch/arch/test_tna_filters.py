@@ -10,7 +10,7 @@ import tnaprograms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradplane.switch import Switch
+from gradplane.switch import CompileError, Switch
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.filters import Filter, FilterConfig
 
@@ -22,6 +22,31 @@ PROGRAM = {
     "ingress": """
         bit<16> found = smooth.execute(h.a.y ++ h.a.z, h.a.x);
         if (h.a.kind == 1) { found = (bit<16>) early.execute(h.a.y ++ h.a.z, h.a.x); }
+        h.a.y = found[15:8];
+        h.a.z = found[7:0];
+        tm.ucast_egress_port = 1;
+    """,
+}
+
+
+DIRECT = {
+    "ingress_locals": """
+        DirectLpf<bit<16>>() smooth;
+        DirectWred<bit<16>>(7, 3) early;
+        bit<16> found = 0;
+        action average() { found = smooth.execute(h.a.y ++ h.a.z); }
+        action drop_early() { found = (bit<16>) early.execute(h.a.y ++ h.a.z); }
+        table averages {
+            key = { h.a.x : exact; } actions = { average; NoAction; }
+            default_action = average; filters = smooth;
+        }
+        table early_drops {
+            key = { h.a.x : ternary; } actions = { drop_early; NoAction; }
+            default_action = drop_early; filters = early;
+        }
+    """,
+    "ingress": """
+        if (h.a.kind == 1) { early_drops.apply(); } else { averages.apply(); }
         h.a.y = found[15:8];
         h.a.z = found[7:0];
         tm.ucast_egress_port = 1;
@@ -81,6 +106,75 @@ def test_both_engines_compute_the_same(
             out += [data[2:4] for _, data in switch.process(1, packet)]
         found.append(out)
     assert found[0] == found[1]
+
+
+@pytest.fixture(scope="module")
+def both_direct() -> list[tuple[Switch, Time]]:
+    """The program with filters of its tables' entries in each engine, with a clock."""
+    times = Time(), Time()
+    return [
+        (tnaprograms.switch(engine, clock=time, **DIRECT), time)
+        for engine, time in zip(("interpreter", "jit"), times, strict=True)
+    ]
+
+
+def fill_and_configure(switch: Switch, config: FilterConfig) -> None:
+    """Give both tables entries for 1 and 2, and configure the filters of 1 and of the misses."""
+    for name, action in (("averages", "average"), ("early_drops", "drop_early")):
+        for value in (1, 2):
+            key = {"h.a.x": value if name == "averages" else (value, 255)}
+            switch.table(f"ingress.{name}").add(
+                key, f"ingress.{action}", {}, priority=0 if name == "averages" else 1
+            )
+        table = switch.state.tables[f"ingress.{name}"]
+        first = next(iter(table.entries()))
+        for filter in (first.filter, table.default_filter):
+            assert filter is not None
+            filter.write(0, config)
+
+
+@settings(max_examples=20)
+@given(config=CONFIGS, steps=STEPS)
+def test_both_engines_filter_by_entry(
+    both_direct: list[tuple[Switch, Time]],
+    config: FilterConfig,
+    steps: list[tuple[int, int, int, int]],
+) -> None:
+    found = []
+    for switch, time in both_direct:
+        time.now = 0
+        switch.reset()
+        switch.state.rng.state[:] = 1
+        fill_and_configure(switch, config)
+        out = []
+        for kind, index, value, later in steps:
+            time.now += later
+            packet = tnaprograms.packet(kind, index, value >> 8, value & 255)
+            out += [data[2:4] for _, data in switch.process(1, packet)]
+        found.append(out)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("engine", ["interpreter", "jit"])
+def test_each_entry_has_a_filter_of_its_own(engine: str) -> None:
+    time = Time()
+    switch = tnaprograms.switch(engine, clock=time, **DIRECT)
+    fill_and_configure(switch, FilterConfig(gain=1000, decay=1000))
+    time.now = 1000
+    reached = int(40000 * (1 - math.exp(-1))).to_bytes(2, "big")
+    given = (40000).to_bytes(2, "big")
+    for index, expected in ((1, reached), (2, given), (3, reached)):
+        [(_, data)] = switch.process(1, tnaprograms.packet(0, index, given[0], given[1]))
+        assert data[2:4] == expected, index
+    switch.reset()
+    [(_, data)] = switch.process(1, tnaprograms.packet(0, 3, given[0], given[1]))
+    assert data[2:4] == given
+
+
+def test_a_direct_filter_is_its_tables() -> None:
+    wrong = {**DIRECT, "ingress": "found = smooth.execute(1); tm.ucast_egress_port = 1;"}
+    with pytest.raises(CompileError, match="the table has the property filters = ingress.smooth"):
+        tnaprograms.switch(**wrong)
 
 
 def average(config: FilterConfig, values: list[tuple[int, int]]) -> list[int]:

@@ -69,7 +69,10 @@ class _Bmv2Tester(Tester):
 
     def start(self, stack: ExitStack, file: Path, switch: str) -> None:
         thrift, ipc = str(_free_port()), f"ipc://{file.with_suffix('.ipc')}"
+        # By default all switches of a machine share one address for notifications.
+        notes = f"ipc://{file.with_suffix('.notes')}"
         command = [switch, str(file), "--packet-in", ipc, "--thrift-port", thrift]
+        command += ["--notifications-addr", notes]
         command += ["--log-file", str(file.with_suffix("")), "--log-flush"]
         out = file.with_suffix(".out")
         process = subprocess.Popen(

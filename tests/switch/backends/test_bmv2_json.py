@@ -117,6 +117,59 @@ def test_equal_jumps_in_an_action_are_told_apart() -> None:
     assert found["pipelines"][0]["tables"]
 
 
+SIZES = """
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; bit<8> b; }
+struct H { h_t h; }
+struct M { }
+parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+    state start { p.extract(h.h); transition accept; }
+}
+control C(inout H h, inout M m) { apply { } }
+control I(inout H h, inout M m, inout standard_metadata_t s) {
+    direct_counter(CounterType.packets) seen;
+    action set(bit<8> v) { h.h.b = v; }
+    action count(bit<8> v) { seen.count(); h.h.b = v; }
+    table fixed {
+        key = { h.h.a : exact; } actions = { set; } const entries = { 1 : set(1); 2 : set(2); }
+    }
+    table counted {
+        key = { h.h.a : exact; } actions = { count; } counters = seen;
+        default_action = count(0); const entries = { 1 : count(1); }
+    }
+    table first {
+        key = { h.h.a : exact; } actions = { set; } entries = { 1 : set(1); 2 : set(2); }
+    }
+    table given {
+        key = { h.h.a : exact; } actions = { set; } size = 5; const entries = { 1 : set(1); }
+    }
+    table free { key = { h.h.a : exact; } actions = { set; } }
+    table none { key = { h.h.a : exact; } actions = { set; } size = 0; }
+    apply {
+        fixed.apply(); counted.apply(); first.apply(); given.apply(); free.apply(); none.apply();
+    }
+}
+control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+control D(packet_out p, in H h) { apply { p.emit(h); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+"""
+
+
+def test_tables_without_a_size_have_room_for_the_entries_of_the_source(tmp_path: Path) -> None:
+    """The sizes are those of p4c 1.2.5: its P4Info has 1024 where the source says nothing."""
+    (program := tmp_path / "sizes.p4").write_text(SIZES)
+    found = compiled(program)
+    tables = found["pipelines"][0]["tables"]
+    sizes = {t["name"].removeprefix("I."): t["max_size"] for t in tables}
+    assert sizes == dict(fixed=2, counted=1, first=2, given=5, free=1024, none=1024)
+    assert [c["size"] for c in found["counter_arrays"]] == [1]
+    info = p4i.P4Info()
+    text_format.Parse(p4_programs.P4Program(program, {}).p4info("bmv2").decode(), info)
+    named = {t.preamble.alias: t.size for t in info.tables}
+    assert named == dict(fixed=1024, counted=1024, first=1024, given=5, free=1024, none=1024)
+
+
 def test_another_architecture_is_refused() -> None:
     with pytest.raises(CompileError) as error:
         compiled(STF / "exercises" / "router.p4", arch="psa")

@@ -19,6 +19,7 @@ from gradplane.switch.runtime.entries import (
     MemberRef,
     OneShot,
 )
+from gradplane.switch.runtime.filters import Filter, FilterConfig
 from gradplane.switch.runtime.match_fields import KeyField, Match
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.packet_buffers import pack
@@ -111,6 +112,11 @@ class Pair:
                 config = self._meter_config()
                 for switch in self.both:
                     switch.meter(name).write(index, config, self.clock())
+        for name, filter in self.jit.state.filters.items():
+            for index in range(0, filter.size, 2):
+                settings = self._filter_config()
+                for switch in self.both:
+                    switch.state.filters[name].write(index, settings, self.clock())
         for name, value_set in self.jit.state.value_sets.items():
             members = [tuple(self.match(f) for f in value_set.fields) for _ in range(3)]
             for switch in self.both:
@@ -143,10 +149,15 @@ class Pair:
         matches = tuple(self.match(f) for f in table.fields)
         priority = self.rng.randrange(1, 6) if table.with_priority else 0
         target, config = self._target(table), self._meter_config()
+        filtered = table.table.filter
+        settings = None if filtered is None else self._filter_config()
 
         def make() -> Entry:
             entry = Entry(matches, target, priority)
             entry.meter.configure(config, self.clock())
+            if filtered is not None:
+                entry.filter = Filter(filtered.name, 1)
+                entry.filter.write(0, settings, self.clock())
             return entry
 
         self._both(name, "insert", make)
@@ -201,6 +212,13 @@ class Pair:
             value -= 1 << param.type.width
         return value
 
+    def _filter_config(self) -> FilterConfig | None:
+        if not self.rng.randrange(4):
+            return None
+        low, rate = self.rng.randrange(100), bool(self.rng.randrange(2))
+        gain, decay = (self.rng.choice([1.0, 1e3, 1e7]) for _ in range(2))
+        return FilterConfig(gain, decay, rate, self.rng.randrange(3), low, low + 100, 0.5)
+
     def _meter_config(self) -> MeterConfig | None:
         if not self.rng.randrange(4):
             return None
@@ -240,6 +258,8 @@ def _visible(switch: Switch) -> dict[str, Any]:
         seen[f"counter {name}"] = counter.packets.tolist(), counter.bytes.tolist()
     for name, meter in state.meters.items():
         seen[f"meter {name}"] = meter.memory.tolist()
+    for name, filter in state.filters.items():
+        seen[f"filter {name}"] = filter.cells.tolist()
     for name, table in state.tables.items():
         seen[f"table {name}"] = [_entry(e) for e in table.entries()]
         seen[f"default of {name}"] = list(table.default_counter.cells)
@@ -249,7 +269,8 @@ def _visible(switch: Switch) -> dict[str, Any]:
 
 def _entry(entry: Entry) -> Any:
     stats = list(entry.counter.cells), list(entry.meter.cells), list(entry.times)
-    return entry.matches, entry.priority, stats
+    filtered = None if entry.filter is None else entry.filter.cells.tolist()
+    return entry.matches, entry.priority, stats, filtered
 
 
 def _message(message: Message) -> Any:

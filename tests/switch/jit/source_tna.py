@@ -174,12 +174,13 @@ Switch(pipe) main;
     def _instances(self) -> Instances:
         name, rng = self.types.name, self.rng
         hashed = Bits(rng.randrange(1, 65))
-        counter, meter, hash_, chance, own = (name(n) for n in "cxgny")
+        counter, meter, hash_, chance, own, average, early = (name(n) for n in "cxgnyve")
         text = f" Counter<bit<32>, bit<3>>(5, CounterType_t.PACKETS_AND_BYTES) {counter};"
         colours = rng.choice(["", ", 7, 2, 9"])
         unit = f"MeterType_t.{rng.choice(['PACKETS', 'BYTES'])}"
         text += f" Meter<bit<3>>(5, {unit}{colours}) {meter};"
         text += f" Random<bit<8>>() {chance};"
+        text += f" Lpf<bit<8>, bit<3>>(5) {average}; Wred<bit<16>, bit<3>>(5, 6, 1) {early};"
         algorithm = f"HashAlgorithm_t.{rng.choice(ALGORITHMS)}"
         if rng.randrange(2):
             width = rng.choice([8, 16, 24, 32, 64])
@@ -202,11 +203,16 @@ Switch(pipe) main;
             before = v.rng.choice([", MeterColor_t.YELLOW", ""])
             return f"{meter}.execute({v.value(Bits(3), 1)}{before})"
 
+        def index(v: Values) -> str:
+            return v.value(Bits(3), 1)
+
         sources: list[Source] = [
             (hashed, get_hash),
             (hashed, extreme),
             (Bits(8), lambda v, d: f"{chance}.get()"),
             (Bits(8), metered),
+            (Bits(8), lambda v, d: f"{average}.execute({v.value(Bits(8), 1)}, {index(v)})"),
+            (Bits(8), lambda v, d: f"{early}.execute({v.value(Bits(16), 1)}, {index(v)})"),
         ]
         more: list[Maker] = [
             lambda w: f"{counter}.count({w.values.value(Bits(3), 2)});",
@@ -216,7 +222,7 @@ Switch(pipe) main;
 
     def _table(self) -> tuple[str, str, str]:
         """Return a table's direct counter or meter with an action of its own, or its profile."""
-        made, own, kind = self.types.name("x"), self.types.name("a"), self.rng.randrange(6)
+        made, own, kind = self.types.name("x"), self.types.name("a"), self.rng.randrange(8)
         if kind == 0:
             before = f"DirectCounter<bit<32>>(CounterType_t.PACKETS_AND_BYTES) {made};"
             before += f" action {own}() {{ {made}.count(32w2); m.small = 1; }}"
@@ -242,6 +248,11 @@ Switch(pipe) main;
                 "m.inner.item.b", "(bit<16>) m.inner.item.b")  # fmt: skip
             before += f" action {own}() {{ m.small = {action}.execute()[2:0]; }}"
             return before, f"registers = {made};", f"{own};"
+        if kind in (5, 6):
+            of, by = ("DirectLpf<bit<8>>", "") if kind == 5 else ("DirectWred<bit<8>>", "5, 2")
+            before = f"{of}({by}) {made};"
+            before += f" action {own}() {{ m.small = {made}.execute((bit<8>) m.i)[2:0]; }}"
+            return before, f"filters = {made};", f"{own};"
         return "", "", ""
 
     # -- deparsers ------------------------------------------------------------------------------

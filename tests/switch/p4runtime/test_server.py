@@ -25,6 +25,7 @@ from gradplane.switch.p4runtime.device import Device
 from gradplane.switch.p4runtime.device_config import Source, device_config
 from gradplane.switch.p4runtime.p4info import p4info_text
 from gradplane.switch.p4runtime.server import P4RuntimeServer, ServerError
+from gradplane.switch.p4runtime.service import P4RuntimeService
 from gradplane.switch.source import CompileError
 
 ROUTER = Path(__file__).parent / "programs" / "router.p4"
@@ -440,3 +441,48 @@ def test_a_server_that_stops_frees_its_address(served: Served) -> None:
         host, _, port = address.rpartition(":")
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         probe.bind((host, int(port)))
+
+
+def raw(data: bytes) -> bytes:
+    return data
+
+
+@pytest.mark.parametrize(
+    ("rpc", "message"),
+    [
+        ("Write", "WriteRequest"),
+        ("Read", "ReadRequest"),
+        ("SetForwardingPipelineConfig", "SetForwardingPipelineConfigRequest"),
+        ("GetForwardingPipelineConfig", "GetForwardingPipelineConfigRequest"),
+        ("Capabilities", "CapabilitiesRequest"),
+        ("StreamChannel", "StreamMessageRequest"),
+    ],
+)
+def test_bytes_that_are_no_message_are_the_clients_fault(
+    served: Served, rpc: str, message: str
+) -> None:
+    with grpc.insecure_channel(served[1]) as channel:
+        call = channel.stream_stream(f"/p4.v1.P4Runtime/{rpc}", raw, raw)
+        with pytest.raises(grpc.RpcError) as caught:
+            list(call(iter([b"\xff\xff\xff"])))
+    assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+    assert caught.value.details() == (
+        f"the request's 3 bytes are no p4.v1.{message}: compare the client's .proto files with the"
+        " service's"
+    )
+
+
+def test_a_fault_of_the_switch_is_internal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def capabilities(self: object, request: object) -> object:
+        raise KeyError("api")
+
+    monkeypatch.setattr(P4RuntimeService, "capabilities", capabilities)
+    device = make_device(SwitchOptions(device_id=1))
+    with (
+        P4RuntimeServer(device, LOOPBACK) as server,
+        grpc.insecure_channel(server.address) as channel,
+        pytest.raises(grpc.RpcError) as caught,
+    ):
+        p4r_grpc.P4RuntimeStub(channel).Capabilities(p4r.CapabilitiesRequest())
+    assert caught.value.code() == grpc.StatusCode.INTERNAL
+    assert caught.value.details() == "a fault of the switch, KeyError: 'api'"

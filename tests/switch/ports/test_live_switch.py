@@ -74,7 +74,8 @@ def test_ports_whose_link_is_down_are_known() -> None:
 def inside(world: Path, *arguments: str) -> Any:
     """Return the output of a script that runs in a network namespace of its own."""
     command = ["unshare", "--net", "--map-root-user", sys.executable, str(world), *arguments]
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(p for p in sys.path if p))
+    helpers = str(Path(__file__).parents[1])  # not on the path if only this folder's tests run
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join([*filter(None, sys.path), helpers]))
     done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=200)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

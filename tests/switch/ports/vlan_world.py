@@ -7,6 +7,7 @@ import json
 import select
 import socket
 import subprocess
+import time
 
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Dot1AD, Dot1Q, Ether
@@ -30,6 +31,7 @@ FRAMES = [
 def main() -> None:
     for arguments in ("link add h1 type veth peer name s1", "link set h1 up", "link set s1 up"):
         subprocess.run(["ip", *arguments.split()], check=True)
+    wait_until_up("h1")
     port = Port(1, "s1")
     sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
     sender.bind(("h1", 0))
@@ -47,6 +49,17 @@ def main() -> None:
         frames = [arrivals.data[start:end].tobytes() for start, end in spans]
         received += [f for f in frames if f[:12] == sent[0][:12]]  # the kernel speaks IPv6, too
     print(json.dumps({"sent": [f.hex() for f in sent], "received": [f.hex() for f in received]}))
+
+
+def wait_until_up(name: str) -> None:
+    """Wait until the kernel has noted the carrier: it drops what is sent before."""
+    end = time.monotonic() + TIMEOUT
+    while True:
+        shown = subprocess.run(["ip", "link", "show", name], capture_output=True, text=True)
+        if "state UP" in shown.stdout:
+            return
+        assert time.monotonic() < end, shown
+        time.sleep(0.01)
 
 
 if __name__ == "__main__":

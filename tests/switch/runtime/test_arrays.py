@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from gradplane.switch.ir import nodes as ir
-from gradplane.switch.ir.types import BOOL, Bits
-from gradplane.switch.runtime.arrays import Counter, Register
+from gradplane.switch.ir.types import BOOL, Bits, Type
+from gradplane.switch.runtime.arrays import Counter, Register, make_registers
 from gradplane.switch.runtime.control_errors import TableError
 from gradplane.switch.runtime.meters import GREEN, RED, SECOND, YELLOW, Meter, MeterConfig
 from gradplane.switch.runtime.valuesets import ParserValueSet
@@ -44,6 +44,26 @@ def test_a_register_is_one_flat_array() -> None:
     assert register.read(1) == register.cells[1] == 77
     assert Register("I.b", 1, BOOL).is_bool
     refused("OUT_OF_RANGE", "register I.r: index 4 is not within 0 to 3", register.read, 4)
+
+
+def test_equal_registers_of_several_controls_share_rows_of_memory() -> None:
+    def instance(name: str, width: int, size: int) -> ir.ExternInstance:
+        args: list[ir.Argument] = [size]
+        types: list[Type] = [Bits(width)]
+        return ir.ExternInstance("register", name, types, args, kind="register", roles=("size",))
+
+    names = ["I.a.sums", "I.b.sums", "I.c.sums"]
+    others = [instance("I.sums", 32, 5), instance("I.a.wide", 65, 4), instance("I.b.wide", 65, 4)]
+    found = make_registers([instance(name, 32, 4) for name in names] + others).by_name
+    first, second = (found[name].values.__array_interface__["data"][0] for name in names[:2])
+    assert second - first == 4 and found["I.a.sums"].values.strides == (12,)
+    for number, register in enumerate(found.values()):
+        for cell in range(register.size):
+            register.write(cell, 100 * number + cell)
+    for number, register in enumerate(found.values()):
+        assert list(register.values) == [100 * number + cell for cell in range(register.size)]
+    found["I.b.sums"].clear()
+    assert [found[name].read(1) for name in names] == [1, 0, 201]
 
 
 def test_counters_count_packets_and_bytes_modulo_two_to_the_64() -> None:

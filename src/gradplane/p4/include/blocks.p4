@@ -1,4 +1,5 @@
-// The 32 aggregation blocks of a pass, four lanes each, and the headers that carry their lanes.
+// The sizes of the 32 aggregation blocks of a pass, four lanes each, and the headers of their lanes.
+// Each architecture has the block itself in a file of its own: its registers differ.
 //
 // SUM_BITS 8:  1024 codes a packet, 8 passes. SUM_BITS 16: 512 codes, 4 passes. Either way a pass
 // handles 128 codes of 4 bits, and a result has 1024 bytes.
@@ -49,65 +50,5 @@ typedef bit<2> update_t;
 const update_t UPDATE_NONE = 0;     // only read
 const update_t UPDATE_START = 1;    // the first of a round: overwrite
 const update_t UPDATE_ADD = 2;
-
-// Four lanes: each code is looked up for its job, and the four values are added to the sums of the
-// cell in one access. The controller keeps granularity * workers below 2^SUM_BITS, so no lane
-// carries into the next.
-control Block(in bit<8> job, in codes4_t codes, in bit<32> cell, in update_t update, out lanes_t out_sums) {
-    register<lanes_t>(CELLS) sums;
-    sum_t value0 = 0;
-    sum_t value1 = 0;
-    sum_t value2 = 0;
-    sum_t value3 = 0;
-    lanes_t total;
-
-    action set0(sum_t value) { value0 = value; }
-    action set1(sum_t value) { value1 = value; }
-    action set2(sum_t value) { value2 = value; }
-    action set3(sum_t value) { value3 = value; }
-
-    table lookup0 {
-        key = { job : exact @name("job"); codes[15:12] : exact @name("index"); }
-        actions = { set0; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = 4096;
-    }
-    table lookup1 {
-        key = { job : exact @name("job"); codes[11:8] : exact @name("index"); }
-        actions = { set1; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = 4096;
-    }
-    table lookup2 {
-        key = { job : exact @name("job"); codes[7:4] : exact @name("index"); }
-        actions = { set2; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = 4096;
-    }
-    table lookup3 {
-        key = { job : exact @name("job"); codes[3:0] : exact @name("index"); }
-        actions = { set3; @defaultonly NoAction; }
-        const default_action = NoAction();
-        size = 4096;
-    }
-
-    apply {
-        if (update != UPDATE_NONE) {
-            lookup0.apply();
-            lookup1.apply();
-            lookup2.apply();
-            lookup3.apply();
-        }
-        sums.read(total, cell);
-        if (update == UPDATE_START) {
-            total = value0 ++ value1 ++ value2 ++ value3;
-            sums.write(cell, total);
-        } else if (update == UPDATE_ADD) {
-            total = total + (value0 ++ value1 ++ value2 ++ value3);
-            sums.write(cell, total);
-        }
-        out_sums = total;
-    }
-}
 
 #endif

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.printer import expression_text
+from gradplane.switch.ir.same_value import same_value
 from gradplane.switch.ir.statement_walk import blocks, nested, statements
 from gradplane.switch.ir.types import Bits, Bool
 from gradplane.switch.source import Diagnostic
@@ -67,7 +69,9 @@ def direct_calls(program: ir.Program, properties: Mapping[str, str]) -> Iterable
         if instance is None or instance.kind not in properties:
             continue
         tables = callers.get(call, [])
-        if not tables or any(instance not in (t.counter, t.meter, t.register) for t in tables):
+        if not tables or any(
+            instance not in (t.counter, t.meter, t.register, t.filter) for t in tables
+        ):
             what = f"{full_name(call)} may be called in an action of the table that"
             hint = f"the table has the property {properties[instance.kind]} = {instance.name}"
             yield Diagnostic(call.span, f"{what} owns {instance.name} only", hint=hint)
@@ -111,15 +115,17 @@ def _shared(program: ir.Program) -> Iterable[Diagnostic]:
         if table.implementation is None:
             continue
         other = first.setdefault(table.implementation, table)
-        if _selector_keys(table) != _selector_keys(other):
+        mine, others = _selector_keys(table), _selector_keys(other)
+        if len(mine) != len(others) or not all(map(same_value, mine, others)):
             where = f"shares {table.implementation.name} with table {other.name}"
             problem = f"table {table.name} {where}, but not its keys of kind selector"
-            hint = f"table {other.name} has {', '.join(_selector_keys(other)) or 'none'}"
+            read = [", ".join(map(expression_text, keys)) or "none" for keys in (mine, others)]
+            hint = f"table {table.name} has {read[0]}; table {other.name} has {read[1]}"
             yield Diagnostic(table.span, problem, hint=hint)
 
 
-def _selector_keys(table: ir.Table) -> list[str]:
-    return [key.name for key in table.keys if key.match_kind == "selector"]
+def _selector_keys(table: ir.Table) -> list[ir.Expr]:
+    return [key.expr for key in table.keys if key.match_kind == "selector"]
 
 
 def _calls(program: ir.Program, architecture: Architecture) -> Iterable[Diagnostic]:

@@ -15,7 +15,9 @@ from gradplane.switch.jit.parsers import parser_function
 from gradplane.switch.jit.traffic_manager import Traffic
 from gradplane.switch.jit.value_layout import scalar_width
 
-_DIRECT = ("direct_counter", "direct_meter", "direct_register")
+_DIRECT = (
+    "direct_counter", "direct_meter", "direct_register", "direct_lpf", "direct_wred",
+)  # fmt: skip
 
 
 class NativeBlocks:

@@ -506,6 +506,7 @@ class Key:
     match_kind: str  # "exact" "lpm" "ternary" "range" "optional" "selector"
     annotations: Annotations = ()
     type_name: str = ""
+    mask: ExternInstance | None = None  # the register of one cell with which `expr` is masked
 
 
 @dataclass(slots=True, eq=False)
@@ -552,7 +553,7 @@ class Table:
     const_default: bool
     entries: list[Entry]
     const_entries: bool  # the control plane may not change the entries
-    size: int  # 1024 where the source says nothing
+    size: int  # most entries; 1024 where the source says nothing, or 0
     implementation: ExternInstance | None = None  # action profile or selector
     counter: ExternInstance | None = None  # direct
     meter: ExternInstance | None = None  # direct
@@ -562,6 +563,8 @@ class Table:
     annotations: Annotations = ()
     span: Span = NOWHERE
     register: ExternInstance | None = None  # direct: a cell for each entry
+    filter: ExternInstance | None = None  # direct
+    sized: bool = True  # the source gives the size
 
 
 Argument: TypeAlias = "int | bool | str | tuple[Argument, ...] | ExternInstance | None"
@@ -730,7 +733,8 @@ class TypeInfo:
 @dataclass(slots=True, eq=False)
 class Program:
     """A whole program. `prepared`: the steps of its preparation that were done and that cannot be
-    done twice."""
+    done twice. `called_actions`: the statements of actions that are called directly, by their
+    places, with the place of the action: they are inlined here, and a chip does them at once."""
 
     package: Package
     errors: list[str]  # error code -> name; 0 is NoError
@@ -746,3 +750,4 @@ class Program:
         default_factory=list
     )  # all of them, in methods too
     prepared: set[str] = field(default_factory=set)
+    called_actions: dict[Span, Span] = field(default_factory=dict)

@@ -1,7 +1,8 @@
 """The layout of a table in native memory, which compiled code and the mirror share.
 
 An entry's record is [key part][action part]. The action part: addresses of the entry's counter,
-meter, times and direct register (8 bytes each, where the table has them), a tag, the action's data.
+meter, times, direct register and filter (8 bytes each, where the table has them), a tag, the
+action's data.
 Tag: the action's number, the top bit set if an entry hit. Tables with an action profile have, in
 place of the tag and data, two 32-bit numbers: the first of the entry's choices and their number;
 choices are action parts in an array of their own: choice 0 is the default action, choice 1 what an
@@ -60,6 +61,7 @@ class ActionPart:
     meter: int | None
     times: int | None
     register: int | None
+    filter: int | None
     tag: int
     tag_bits: int
     args: tuple[tuple[tuple[int, int], ...], ...]
@@ -178,7 +180,7 @@ def _plain_shape(table: ir.Table, fields: tuple[KeyField, ...], bits: int, plain
     args = tuple(tuple((at + PLAIN_RECORD, n) for at, n in row) for row in plain.args)
     constants = tuple(tuple((at + PLAIN_RECORD, n, v) for at, n, v in r) for r in plain.constants)
     size = PLAIN_RECORD + plain.size
-    entry = ActionPart(None, None, None, None, 0, 8, args, size, constants)
+    entry = ActionPart(None, None, None, None, None, 0, 8, args, size, constants)
     words = _words(bits)
     return Shape(table.name, "plain", fields, (), bits, words, entry, None, 0, plain.size, plain)
 
@@ -221,9 +223,9 @@ def _key_size(kind: str, words: int, ranges: Sequence[int]) -> int:
     return 8 * (words + (kind != "hash"))
 
 
-def _heads(table: ir.Table) -> tuple[bool, bool, bool, bool]:
+def _heads(table: ir.Table) -> tuple[bool, ...]:
     parts = (table.counter is not None, table.meter is not None, table.support_timeout)
-    return (*parts, table.register is not None)
+    return (*parts, table.register is not None, table.filter is not None)
 
 
 def _action_part(table: ir.Table, layouts: Layouts, heads: Sequence[bool]) -> ActionPart:
@@ -241,20 +243,22 @@ def _action_part(table: ir.Table, layouts: Layouts, heads: Sequence[bool]) -> Ac
         args.append(tuple(places))
         most = max(most, end)
     align = 8 if any(heads) else align
-    counter, meter, times, register = offsets
+    counter, meter, times, register, filter = offsets
     size = -(-most // align) * align
     constants = tuple(() for _ in args)
-    return ActionPart(counter, meter, times, register, at, tag_bits, tuple(args), size, constants)
+    return ActionPart(
+        counter, meter, times, register, filter, at, tag_bits, tuple(args), size, constants
+    )
 
 
 def _profile_part(heads: Sequence[bool]) -> ActionPart:
     offsets, at = _head_offsets(heads)
-    counter, meter, times, register = offsets
-    return ActionPart(counter, meter, times, register, at, 0, (), at + 8)
+    counter, meter, times, register, filter = offsets
+    return ActionPart(counter, meter, times, register, filter, at, 0, (), at + 8)
 
 
 def _head_offsets(heads: Sequence[bool]) -> tuple[list[int | None], int]:
-    offsets: list[int | None] = [None] * 4
+    offsets: list[int | None] = [None] * 5
     at = 0
     for i, present in enumerate(heads):
         if present:

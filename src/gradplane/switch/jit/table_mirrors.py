@@ -99,6 +99,10 @@ class TableMirror:
             cell = table.default_register if entry is None else entry.register
             assert cell is not None, table.table.name
             found.append(memoryview(cell.memory).cast("B"))  # type: ignore[arg-type]
+        if part.filter is not None:
+            filter = table.default_filter if entry is None else entry.filter
+            assert filter is not None, table.table.name
+            found.append(memoryview(filter.cells).cast("B"))  # type: ignore[arg-type]
         numbers = (0 if cells is None else address_of(cells) for cells in found)
         return b"".join(number.to_bytes(8, "little") for number in numbers)
 

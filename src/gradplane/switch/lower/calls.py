@@ -118,6 +118,7 @@ class CallLowering(ExternLowering):
         outer = self.env
         home = self.p.top
         if isinstance(decl, ast.ActionDecl):
+            self.p.called_actions.update(dict.fromkeys((s.span for s in decl.body.body), decl.span))
             found = outer.find(decl)
             home = found.env if isinstance(found, ActionInstance) else self.p.top
         variables = self.p.checker.types.variables(decl)

@@ -57,6 +57,7 @@ class Instances:
         self.externs: list[ir.ExternInstance] = []
         self.value_sets: list[ir.ValueSet] = []
         self.user_extern_calls: list[ir.CallUserExtern] = []
+        self.called_actions: dict[Span, Span] = {}
         self.direct_of: dict[ir.ExternInstance, str] = {}  # direct counter or meter: its table
         self.methods: dict[tuple[ir.ExternInstance, str], AbstractMethod] = {}  # to be inlined
         self._ids = itertools.count()

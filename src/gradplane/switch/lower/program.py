@@ -89,6 +89,7 @@ class Lowering(Instances):
             self._controller_headers(),
             main.annotations,
             self.user_extern_calls,
+            called_actions=self.called_actions,
         )
 
     def package(self, info: CallInfo, env: Env, annotations: Annotations, name: str) -> ir.Package:

@@ -23,9 +23,10 @@ if TYPE_CHECKING:
     from gradplane.switch.lower.instances import Instances
 
 PROPERTIES = (
-    "counters", "default_action", "idle_timeout", "implementation", "largest_priority_wins",
-    "meters", "priority_delta", "psa_direct_counter", "psa_direct_meter", "psa_empty_group_action",
-    "psa_idle_timeout", "psa_implementation", "registers", "size", "support_timeout",
+    "counters", "default_action", "filters", "idle_timeout", "implementation",
+    "largest_priority_wins", "meters", "priority_delta", "psa_direct_counter", "psa_direct_meter",
+    "psa_empty_group_action", "psa_idle_timeout", "psa_implementation", "registers", "size",
+    "support_timeout",
 )  # fmt: skip
 DEFAULT_SIZE = 1024
 EXACT_ALIASES = {"atcam_partition_index": "exact"}  # match kinds of TNA, and their meaning
@@ -71,6 +72,7 @@ class TableLowering:
             entries=entries,
             const_entries=self.decl.const_entries,
             size=DEFAULT_SIZE,
+            sized=False,
             empty_group=empty_group,
             annotations=self.annotations,
             span=self.decl.span,
@@ -240,10 +242,12 @@ class TableLowering:
     def _property(self, table: ir.Table, p: ast.TableProperty) -> None:
         match p.name:
             case "size":
-                table.size = self._number(p.value)
-                if table.size < 0:
-                    what = f"a table's size cannot be negative: {table.size}"
+                size = self._number(p.value)
+                if size < 0:
+                    what = f"a table's size cannot be negative: {size}"
                     self.p.reporter.error(p.value.span, what)
+                elif size:
+                    table.size, table.sized = int(size), True
             case "largest_priority_wins":
                 table.largest_priority_wins = p.value.const
             case "support_timeout" | "idle_timeout" | "psa_idle_timeout":
@@ -259,6 +263,8 @@ class TableLowering:
                 table.meter = self._direct(p, "direct_meter")
             case "registers":
                 table.register = self._direct(p, "direct_register")
+            case "filters":
+                table.filter = self._direct(p, "direct_lpf", "direct_wred")
             case name if name not in PROPERTIES and self.p.natives is not None:
                 near = did_you_mean(name, PROPERTIES)
                 what = f"the architecture's tables have no property {name}: it is ignored"
@@ -272,12 +278,14 @@ class TableLowering:
             self.p.unsupported(p.value.span, f"property {p.name} must be {known}")
         return bool(getattr(value, "name", value) != "NO_TIMEOUT" and value)
 
-    def _direct(self, p: ast.TableProperty, kind: str) -> ir.ExternInstance | None:
-        """Return a direct counter or meter, which cannot belong to a second table."""
-        found = self._instance(p, kind)
-        owner = self.p.direct_of.setdefault(found, self.name) if found is not None else self.name
+    def _direct(self, p: ast.TableProperty, *kinds: str) -> ir.ExternInstance | None:
+        """Return a direct resource of one of the kinds, which cannot belong to a second table."""
+        found = self._instance(p, *kinds)
+        if found is None:
+            return None
+        owner = self.p.direct_of.setdefault(found, self.name)
         if owner != self.name:
-            self.p.reporter.error(p.span, f"{p.name}: this {kind} belongs to table {owner}")
+            self.p.reporter.error(p.span, f"{p.name}: this {found.kind} belongs to table {owner}")
         return found
 
     def _instance(

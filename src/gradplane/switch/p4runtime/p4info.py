@@ -105,8 +105,10 @@ class _Builder:
         self.info = p4i.P4Info()
         self.symbols = Symbols()
         self.digests = digest_calls(program)
+        masks = {key.mask for table in program.tables for key in table.keys}
+        masks = {key.mask for table in program.tables for key in table.keys}
         self.externs = [
-            e for e in program.externs if e.user_extern is None
+            e for e in program.externs if e.user_extern is None and e not in masks
         ]  # P4Info has no kind for user-defined ones
         self.tables = _applied(program)
         used = {ref.action.name for table in self.tables for ref in table.actions}
@@ -181,7 +183,7 @@ class _Builder:
         if table.implementation is not None:
             out.implementation_id = self.symbols.id(Kind.ACTION_PROFILE, table.implementation.name)
         self._direct_resources(out, table)
-        out.size = table.size or 1024
+        out.size = table.size
         if table.support_timeout:
             out.idle_timeout_behavior = p4i.Table.NOTIFY_CONTROL
         out.is_const_table = table.const_entries

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any
@@ -25,11 +24,9 @@ from gradplane.switch.p4runtime.entities.table_entries import read_table_entries
 from gradplane.switch.p4runtime.entities.value_set_entries import read_value_sets
 from gradplane.switch.p4runtime.pipeline import Pipeline
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
-from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error
 from gradplane.switch.p4runtime.write import entity_id, unknown_entity
 from gradplane.switch.runtime.control_errors import TableError
-
-log = logging.getLogger(__name__)
 
 CHUNK = 256  # entities in an answer, read under one hold of the switch's lock
 
@@ -87,8 +84,7 @@ def _next_chunk(
     except TableError as error:
         return [], RpcError(error.code, error.message, error.pi_text)
     except Exception as error:  # a bug of ours must not take the switch down
-        log.exception("a query could not be answered")
-        return [], RpcError("INTERNAL", f"{type(error).__name__}: {error}")
+        return [], internal_error(error, "a query could not be answered")
 
 
 def _answers(p: Pipeline, query: p4r.Entity, rights: RoleConfig) -> Iterator[p4r.Entity]:

@@ -14,16 +14,24 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import grpc
-from finsy.proto import p4r, p4r_grpc
+from finsy.proto import p4r
+from google.protobuf.message import Message as ProtobufMessage
 
 from gradplane.switch.p4runtime.arbitration import MAX_STREAMS, too_many_streams
 from gradplane.switch.p4runtime.device import Device
+from gradplane.switch.p4runtime.grpc_methods import RpcMethod, end_rpc, service_handler
 from gradplane.switch.p4runtime.service import Delivery, P4RuntimeService
-from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, rpc_status_of
+from gradplane.switch.p4runtime.status_errors import (
+    BatchError,
+    RpcError,
+    internal_error,
+    rpc_status_of,
+)
 from gradplane.switch.runtime.control_messages import Message
 
 DEFAULT_ADDRESS = "127.0.0.1:9559"  # the port that IANA assigned to P4Runtime
@@ -35,7 +43,7 @@ _WAITING = 10_000  # responses that may wait for a slow controller; more are dro
 _LARGEST_MESSAGE = 256 << 20  # bytes of a request or an answer
 _UNARY_THREADS = 8
 _REQUESTS_WAITING = 64  # beyond those that have a thread; more are refused
-_STATUS_KEY = "grpc-status-details-bin"
+_SERVICE = "p4.v1.P4Runtime"
 
 log = logging.getLogger(__name__)
 
@@ -82,7 +90,7 @@ class _Stream:
             self.waiting.put(message)
 
 
-class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
+class P4RuntimeServer:
     """Serves `device` on `address` ("host:port"; port 0 for a free one) from `start` to `stop`.
 
     others: further gRPC services on the same address, which use at most `threads` threads. also:
@@ -119,8 +127,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             ],
             maximum_concurrent_rpcs=threads + _REQUESTS_WAITING,
         )
-        p4r_grpc.add_P4RuntimeServicer_to_server(self, self._server)
-        self._server.add_generic_rpc_handlers(tuple(others))
+        self._server.add_generic_rpc_handlers((self._handler(), *others))
 
     def start(self) -> int:
         """Accept requests and return the port; raise ServerError if the address cannot be used."""
@@ -138,7 +145,7 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     def stop(self) -> None:
         """End all streams and refuse new requests."""
-        # grpc would wait for ever for a stream whose request it could not parse.
+        # A bound, so that an RPC which does not end cannot keep the switch from ending.
         self._server.stop(grace=_GRACE).wait(2 * _GRACE)
         self._messages.put(None)
         self._notifier.join()
@@ -153,23 +160,24 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
 
     # -- the RPCs --------------------------------------------------------------------------------
 
-    def Write(self, request: p4r.WriteRequest, context: grpc.ServicerContext) -> Any:
-        return self._unary(self.service.write, request, context)
+    def _handler(self) -> grpc.GenericRpcHandler:
+        service = self.service
+        unary = {
+            "Write": service.write,
+            "SetForwardingPipelineConfig": service.set_pipeline,
+            "GetForwardingPipelineConfig": service.get_pipeline,
+            "Capabilities": service.capabilities,
+        }
+        methods = {
+            name: RpcMethod(partial(self._unary, answer), *_messages_of(name))
+            for name, answer in unary.items()
+        }
+        streams = _messages_of("StreamMessage")
+        methods["Read"] = RpcMethod(self._read, *_messages_of("Read"), responses=True)
+        methods["StreamChannel"] = RpcMethod(self._stream, *streams, requests=True, responses=True)
+        return service_handler(_SERVICE, methods)
 
-    def SetForwardingPipelineConfig(
-        self, request: p4r.SetForwardingPipelineConfigRequest, context: grpc.ServicerContext
-    ) -> Any:
-        return self._unary(self.service.set_pipeline, request, context)
-
-    def GetForwardingPipelineConfig(
-        self, request: p4r.GetForwardingPipelineConfigRequest, context: grpc.ServicerContext
-    ) -> Any:
-        return self._unary(self.service.get_pipeline, request, context)
-
-    def Capabilities(self, request: p4r.CapabilitiesRequest, context: grpc.ServicerContext) -> Any:
-        return self._unary(self.service.capabilities, request, context)
-
-    def Read(
+    def _read(
         self, request: p4r.ReadRequest, context: grpc.ServicerContext
     ) -> Iterator[p4r.ReadResponse]:
         """Gather all answers before sending any: a slow reader must not keep others waiting."""
@@ -181,11 +189,13 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
                     answers.append(answer)
             except RpcError as error:
                 failure = error  # sent after the entities that could be read
+            except Exception as error:
+                failure = internal_error(error, "a read")
         yield from answers
         if failure is not None:
             _abort(context, failure)
 
-    def StreamChannel(
+    def _stream(
         self, requests: Iterable[p4r.StreamMessageRequest], context: grpc.ServicerContext
     ) -> Iterator[p4r.StreamMessageResponse]:
         if not self._free_streams.acquire(blocking=False):
@@ -228,7 +238,10 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             with self.device.turn():
                 return handler(request)
         except RpcError as error:
-            _abort(context, error)
+            failure = error
+        except Exception as error:
+            failure = internal_error(error, type(request).__name__)
+        _abort(context, failure)
 
     def _listen(self, stream: _Stream, requests: Iterable[p4r.StreamMessageRequest]) -> None:
         """Handle a stream's requests until either side ends it."""
@@ -242,8 +255,8 @@ class P4RuntimeServer(p4r_grpc.P4RuntimeServicer):
             stream.waiting.put(error)
         except grpc.RpcError:
             log.debug("a controller closed its stream")
-        except Exception:
-            log.exception("a stream request could not be handled")
+        except Exception as error:
+            stream.waiting.put(internal_error(error, "a message on a stream"))
         finally:
             with self._lock:
                 _deliver(self.service.stream_closed(stream))
@@ -296,28 +309,18 @@ def check_free(address: str) -> None:
         raise failure
 
 
+def _messages_of(name: str) -> tuple[type[ProtobufMessage], type[ProtobufMessage]]:
+    """Return the types of a method's request and response."""
+    return getattr(p4r, f"{name}Request"), getattr(p4r, f"{name}Response")
+
+
 def _deliver(deliveries: Iterable[Delivery]) -> None:
     for stream, message in deliveries:
         assert isinstance(stream, _Stream)
         stream.send(message)
 
 
-class _Status(NamedTuple):
-    """The status to end an RPC with; grpc wants an object of this form (grpc.Status)."""
-
-    code: grpc.StatusCode
-    details: str
-    trailing_metadata: tuple[tuple[str, bytes], ...]
-
-
 def _abort(context: grpc.ServicerContext, error: RpcError) -> NoReturn:
     """End the RPC; the details of a BatchError go into the trailing metadata."""
     details = rpc_status_of(error).SerializeToString() if isinstance(error, BatchError) else None
     end_rpc(context, error, details)
-
-
-def end_rpc(context: grpc.ServicerContext, error: RpcError, details: bytes | None) -> NoReturn:
-    """End the RPC with an error; the trailing metadata has its details, a google.rpc.Status."""
-    trailing = () if details is None else ((_STATUS_KEY, details),)
-    context.abort_with_status(_Status(grpc.StatusCode[error.code], error.message, trailing))
-    raise AssertionError("abort_with_status raises")

@@ -5,6 +5,7 @@ Codes are the names of google.rpc.Code ("NOT_FOUND", ...).
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from typing import NoReturn
 
@@ -13,6 +14,8 @@ from google.protobuf.wrappers_pb2 import StringValue
 
 ERROR_SPACE = "gradplane"
 TEXT_BYTES = 4096  # of a status; with codes for a hundred updates it is below 8 KiB, gRPC's default
+
+log = logging.getLogger(__name__)
 
 
 class RpcError(Exception):
@@ -36,6 +39,12 @@ class BatchError(RpcError):
 def refuse(code: str, message: str) -> NoReturn:
     """Raise RpcError, in an expression."""
     raise RpcError(code, message)
+
+
+def internal_error(error: Exception, doing: str) -> RpcError:
+    """Log a fault of ours with its traceback, and return the error to answer with."""
+    log.error("a fault of the switch: %s", doing, exc_info=error)
+    return RpcError("INTERNAL", f"a fault of the switch, {type(error).__name__}: {error}")
 
 
 def code_number(code: str) -> int:

@@ -5,7 +5,6 @@ All, some or none are applied.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -28,10 +27,8 @@ from gradplane.switch.p4runtime.entities.table_entries import write_table_entry
 from gradplane.switch.p4runtime.entities.value_set_entries import write_value_set
 from gradplane.switch.p4runtime.pipeline import Pipeline, Undo
 from gradplane.switch.p4runtime.roles import FULL_ACCESS, RoleConfig
-from gradplane.switch.p4runtime.status_errors import BatchError, RpcError
+from gradplane.switch.p4runtime.status_errors import BatchError, RpcError, internal_error
 from gradplane.switch.runtime.control_errors import TableError
-
-log = logging.getLogger(__name__)
 
 Writer = Callable[[Pipeline, int, Any], Undo]
 
@@ -120,8 +117,7 @@ def _attempt(
     except TableError as error:
         return RpcError(error.code, error.message, error.pi_text)
     except Exception as error:  # a bug of ours must not take the switch down
-        log.exception("an update could not be applied: %s", update)
-        return RpcError("INTERNAL", f"{type(error).__name__}: {error}")
+        return internal_error(error, f"an update could not be applied: {update}")
     return None
 
 

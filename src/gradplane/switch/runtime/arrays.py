@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
-from typing import Any, cast, overload
+from typing import Any, NamedTuple, cast, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +24,10 @@ class Register:
     `values` is a NumPy array of the next larger 8, 16, 32 or 64-bit integer; where W > 64 a
     sequence of ints, kept in `memory` as little-endian 64-bit words. Packets that read beyond the
     end get 0; those that write there change nothing (simple_switch leaves the target of such a read
-    unchanged, which v1model calls unspecified). `block`: the zeroed memory for the cells. `copies`:
-    the register in each pipe, where a chip's pipes have cells of their own: a write sets them all,
-    and a read gives the first one's.
+    unchanged, which v1model calls unspecified). `block`: the zeroed memory of the first cell and
+    what follows it; `step`: bytes from cell to cell, if other registers' cells lie between them.
+    `copies`: the register in each pipe, where a chip's pipes have cells of their own: a write sets
+    them all, and a read gives the first one's.
     """
 
     def __init__(
@@ -36,6 +37,7 @@ class Register:
         type: Type,
         initial: int = 0,
         block: npt.NDArray[np.uint8] | None = None,
+        step: int | None = None,
         copies: Sequence[Register] = (),
     ) -> None:
         self.name = name
@@ -46,7 +48,7 @@ class Register:
         self.width = self.type.width
         self.is_bool = isinstance(type, Bool)
         self._wrap = wrap(self.type)
-        self.memory = _cells(type, size, block)
+        self.memory = _cells(type, size, block, step)
         self.values: npt.NDArray[np.integer] | WideCells = self.memory
         # A memoryview of the array reads and writes Python ints several times faster.
         self.cells = cast(MutableSequence[int], memoryview(self.memory))  # type: ignore[arg-type]
@@ -92,13 +94,15 @@ def cell_shape(type: Type) -> tuple[np.dtype[np.integer], int]:
     return np.dtype(f"{'i' if bits.signed else 'u'}{size}"), 1
 
 
-def _cells(type: Type, size: int, block: npt.NDArray[np.uint8] | None) -> npt.NDArray[np.integer]:
+def _cells(
+    type: Type, size: int, block: npt.NDArray[np.uint8] | None, step: int | None
+) -> npt.NDArray[np.integer]:
     dtype, words = cell_shape(type)
-    count = size * words
     if block is None:
-        block = np.zeros(count * dtype.itemsize, dtype=np.uint8)
-    whole = block[: count * dtype.itemsize].view(dtype)
-    return whole.reshape(size, words) if words > 1 else whole
+        block = np.zeros(size * words * dtype.itemsize, dtype=np.uint8)
+    if words > 1:
+        return block[: size * words * 8].view(dtype).reshape(size, words)
+    return np.ndarray((size,), dtype, block.data, strides=(step or dtype.itemsize,))
 
 
 class WideCells(Sequence[int]):
@@ -192,18 +196,45 @@ def _check_index(kind: str, name: str, index: int, size: int) -> None:
 # register's last cell is a spare one, which takes writes beyond the end.
 
 
-def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, int], int]:
-    """Return the offset of each register's cells, in bytes, and the size of the block."""
-    places, end = {}, 0
+class CellPlace(NamedTuple):
+    """The place of a register's cells in the block: the first one's offset, and the step from cell
+    to cell, in bytes; `row`: the offset of the row that begins there or that it shares."""
+
+    offset: int
+    step: int
+    row: int
+
+
+def register_places(instances: Iterable[ir.ExternInstance]) -> tuple[dict[str, CellPlace], int]:
+    """Return the place of each register's cells, and the size of the block in bytes.
+
+    Programs that handle many values a packet have the same register in many instances of a control
+    and go to the same cell of each. Such cells lie side by side, so that they share cache lines and
+    a vector instruction reads several.
+    """
+    rows: dict[tuple[str, int, int], list[ir.ExternInstance]] = {}
     for instance in instances:
         if instance.kind == "register":
-            places[instance.name] = end
-            dtype, words = cell_shape(instance.type_args[0])
-            size = (instance.number("size", 1) + 1) * words * dtype.itemsize
-            # An odd number of lines: equal cells of many registers do not compete for the same
-            # places in the processor's cache.
-            end += (-(-size // LINE) | 1) * LINE
+            rows.setdefault(_row(instance), []).append(instance)
+    places, end = {}, 0
+    for (_, cells, size), row in rows.items():
+        step = len(row) * size
+        if step > LINE:
+            step = -(-step // LINE) * LINE
+        for i, instance in enumerate(row):
+            places[instance.name] = CellPlace(end + i * size, step, end)
+        # An odd number of lines: equal cells of many registers do not compete for the same
+        # places in the processor's cache.
+        end += (-(-cells * step // LINE) | 1) * LINE
     return places, end
+
+
+def _row(instance: ir.ExternInstance) -> tuple[str, int, int]:
+    """Return a key, equal for registers whose cells lie side by side; the cells, the spare one
+    among them, and a cell's bytes."""
+    dtype, words = cell_shape(instance.type_args[0])
+    name = instance.name.rpartition(".")[2] if words == 1 else instance.name
+    return name, instance.number("size", 1) + 1, words * dtype.itemsize
 
 
 @dataclass(slots=True)
@@ -258,7 +289,8 @@ def make_registers(instances: Iterable[ir.ExternInstance], pipes: int = 1) -> Re
     memory, current = block(size * pipes + LINE), CurrentPipe()
 
     def of_pipe(pipe: int) -> dict[str, Register]:
-        return {n: _register(i, memory[size * pipe + places[n] :]) for n, i in known.items()}
+        block = memory[size * pipe :]
+        return {name: _register(i, block, places[name]) for name, i in known.items()}
 
     own = [of_pipe(pipe) for pipe in range(pipes)]
     if pipes == 1:
@@ -267,7 +299,7 @@ def make_registers(instances: Iterable[ir.ExternInstance], pipes: int = 1) -> Re
     whole, found = {}, {}
     for name, instance in known.items():
         copies = [registers[name] for registers in own]
-        whole[name] = _register(instance, memory[places[name] :], copies)
+        whole[name] = _register(instance, memory, places[name], copies)
         found[name] = PipeCells(copies, current)
     return Registers(memory, whole, own, {**found}, current)
 
@@ -278,7 +310,11 @@ def direct_cell(instance: ir.ExternInstance) -> Register:
 
 
 def _register(
-    instance: ir.ExternInstance, memory: npt.NDArray[np.uint8], copies: Sequence[Register] = ()
+    instance: ir.ExternInstance,
+    memory: npt.NDArray[np.uint8],
+    place: CellPlace,
+    copies: Sequence[Register] = (),
 ) -> Register:
     size, initial = instance.number("size", 1), instance.number("initial", 0)
-    return Register(instance.name, size, instance.type_args[0], initial, memory, copies)
+    first, kind = memory[place.offset :], instance.type_args[0]
+    return Register(instance.name, size, kind, initial, first, place.step, copies)

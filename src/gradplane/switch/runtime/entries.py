@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from gradplane.switch.runtime.arrays import Register
+from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.match_fields import Match
 from gradplane.switch.runtime.meters import MeterCell
 from gradplane.switch.runtime.shared_memory import signed_words, unsigned_words
@@ -104,8 +105,9 @@ class Entry:
     _counter: Count | None = field(default=None, init=False, repr=False)
     _meter: MeterCell | None = field(default=None, init=False, repr=False)
     _times: memoryview[int] | None = field(default=None, init=False, repr=False)
-    # The table's direct register makes it when the entry is inserted.
+    # The table's direct register and filter make them when the entry is inserted.
     register: Register | None = field(default=None, init=False, repr=False)
+    filter: Filter | None = field(default=None, init=False, repr=False)
 
     @property
     def counter(self) -> Count:

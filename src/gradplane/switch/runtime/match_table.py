@@ -17,6 +17,7 @@ from gradplane.switch.runtime.entries import (
     EntryAction,
     OneShot,
 )
+from gradplane.switch.runtime.filters import Filter
 from gradplane.switch.runtime.handles import Handles
 from gradplane.switch.runtime.lookup import Index, index_for
 from gradplane.switch.runtime.match_fields import WITH_PRIORITY, Match, key_fields, source_match
@@ -67,6 +68,7 @@ class MatchTable:
         self.default_counter = Count()
         self.default_meter = MeterCell()
         self.default_register = None if table.register is None else direct_cell(table.register)
+        self.default_filter = None if table.filter is None else Filter(table.filter.name, 1)
         self._entries: dict[Identity, Entry] = {}
         self._handles = Handles()
         self._serial = 0
@@ -157,6 +159,9 @@ class MatchTable:
         for cell in [self.default_register, *(entry.register for entry in self.entries())]:
             if cell is not None:
                 cell.clear()
+        for filter in [self.default_filter, *(entry.filter for entry in self.entries())]:
+            if filter is not None:
+                filter.clear()
 
     def clear_counters(self) -> None:
         """Set the direct counters of all entries and of the misses to 0."""
@@ -235,6 +240,8 @@ class MatchTable:
         """Put back an entry that was deleted, with its place among equals and its last hit."""
         if self.table.register is not None and entry.register is None:
             entry.register = direct_cell(self.table.register)
+        if self.table.filter is not None and entry.filter is None:
+            entry.filter = Filter(self.table.filter.name, 1)
         self._entries[self._identity(entry.matches, entry.priority)] = entry
         self._handles.add(entry)
         if self._index is not None:

@@ -77,17 +77,17 @@ def _read_native(call: NativeCall, index: int, result: int | None) -> None:
 def _cell(call: NativeCall, inside: Operand, index: Operand) -> Operand:
     """Return the address of a register's cell; of the spare one behind the last if the index is not
     `inside`, which is faster than a branch."""
-    f, name = call.f, call.instance.name
-    bits = container(scalar_width(call.instance.type_args[0]))
+    f, place = call.f, call.externs.register_places[call.instance.name]
     safe = f.select(inside, "i64", index, call.instance.number("size", 1))
     memory = f.word(REGISTERS, fixed=not call.externs.pipes_have_registers)
-    start = f.add(memory, f.binary("mul", "i64", safe, bits // 8))
-    return f.add(start, call.externs.register_places[name])
+    row = f.add(memory, f.binary("mul", "i64", safe, place.step))
+    return f.add(row, place.offset)
 
 
 def _region(call: NativeCall) -> str:
-    """Return the memory of a register, for Function.load."""
-    return f"register {call.instance.name}"
+    """Return the memory of a register and those whose cells lie beside its own, for
+    Function.load."""
+    return f"registers {call.externs.register_places[call.instance.name].row}"
 
 
 def _write(call: Call) -> Run:
@@ -131,7 +131,7 @@ def _read_direct_cell(call: Call) -> Run:
 def _read_direct_cell_native(call: NativeCall) -> None:
     t = call.instance.type_args[0]
     if call.stmt.result is not None:
-        call.give(call.code.load(t, _found(call)), scalar_width(t))
+        call.give(call.code.load(t, found_cells(call)), scalar_width(t))
 
 
 DIRECT_REGISTER_READ = Extern(_read_direct_cell, _read_direct_cell_native)
@@ -148,7 +148,7 @@ def _write_direct_cell(call: Call) -> Run:
 
 
 def _write_direct_cell_native(call: NativeCall) -> None:
-    _put_cell(call, call.code.value(call.args[0]), _found(call), "")
+    _put_cell(call, call.code.value(call.args[0]), found_cells(call), "")
 
 
 DIRECT_REGISTER_WRITE = Extern(_write_direct_cell, _write_direct_cell_native)
@@ -212,14 +212,14 @@ def _count_direct(call: Call, adjust: int | None) -> Run:
 
 
 def _count_direct_native(call: NativeCall, adjust: int | None) -> None:
-    write_count(call.f, _found(call), _length_native(call, adjust))
+    write_count(call.f, found_cells(call), _length_native(call, adjust))
 
 
 COUNT_DIRECT = count_direct()
 
 
-def _found(call: NativeCall) -> Operand:
-    """Return the address of the cells of the direct counter or meter that the table found."""
+def found_cells(call: NativeCall) -> Operand:
+    """Return the address of the cells of the direct resource that the table found."""
     return call.f.load("ptr", call.f.add("%c", call.code.context.direct[call.instance.name]), 8)
 
 
@@ -327,7 +327,7 @@ def _execute_direct(call: Call, places: _Places) -> Run:
 
 
 def _execute_direct_native(call: NativeCall, places: _Places) -> None:
-    had, cell = _before_native(call, places.before, places.codes), _found(call)
+    had, cell = _before_native(call, places.before, places.codes), found_cells(call)
     by_packets, length = (
         call.instance.word("unit") == "packets",
         _length_native(call, places.adjust),

@@ -38,6 +38,8 @@ class DirectResources:
             steps.append(self.meter(table, table.table.meter, statements))
         if table.table.register is not None:
             steps.append(_register_found(table, table.table.register))
+        if table.table.filter is not None:
+            steps.append(_filter_found(table, table.table.filter))
         if table.table.support_timeout:
             steps.append(_timing(statements))
         if not steps:
@@ -56,6 +58,16 @@ def _register_found(table: MatchTable, instance: ir.ExternInstance) -> Observer:
 
     def keep(env: Env, entry: Entry | None) -> None:
         env[0].direct[name] = table.default_register if entry is None else entry.register
+
+    return keep
+
+
+def _filter_found(table: MatchTable, instance: ir.ExternInstance) -> Observer:
+    """Keep the direct filter that actions execute."""
+    name = instance.name
+
+    def keep(env: Env, entry: Entry | None) -> None:
+        env[0].direct[name] = table.default_filter if entry is None else entry.filter
 
     return keep
 
@@ -137,8 +149,9 @@ def _meter_found(
 
 def _keep_found(table: ir.Table, shape: Shape, code: NativeStatements, entry: Operand) -> None:
     f, part = code.f, shape.entry
-    places = (part.counter, part.meter, part.register)
-    for instance, offset in zip((table.counter, table.meter, table.register), places, strict=True):
+    places = (part.counter, part.meter, part.register, part.filter)
+    instances = (table.counter, table.meter, table.register, table.filter)
+    for instance, offset in zip(instances, places, strict=True):
         if instance is not None and offset is not None:
             cells = f.fixed("ptr", f.add(entry, offset), 8)
             f.store("ptr", cells, f.add("%c", code.context.direct[instance.name]), 8)

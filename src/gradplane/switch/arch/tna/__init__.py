@@ -61,6 +61,8 @@ ARCHITECTURE = Architecture(
         "MathUnit": InstanceKind("math_unit"),
         "Lpf": InstanceKind("lpf", ("size",)),
         "Wred": InstanceKind("wred", ("size", "drop", "keep")),
+        "DirectLpf": InstanceKind("direct_lpf"),
+        "DirectWred": InstanceKind("direct_wred", ("drop", "keep")),
         "Hash": InstanceKind("hash", ("algorithm", "polynomial")),
         "CRCPolynomial": InstanceKind(
             "crc_polynomial", ("coefficients", "reversed", "msb", "extended", "init", "xor")

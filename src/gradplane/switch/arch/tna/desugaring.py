@@ -16,6 +16,7 @@ from gradplane.switch.arch.externs import checksums
 from gradplane.switch.arch.load_checks import full_name
 from gradplane.switch.arch.tna import math_unit
 from gradplane.switch.arch.tna.chips import Chip, chip_of
+from gradplane.switch.arch.tna.key_masks import mask_keys
 from gradplane.switch.ir import expression_builder as build
 from gradplane.switch.ir import nodes as ir
 from gradplane.switch.ir.statement_walk import blocks, children
@@ -48,6 +49,8 @@ def desugar(program: ir.Program) -> Iterable[Diagnostic]:
                 done.add(action)
                 work.rewrite(action.body)
         work.deposit()
+        if isinstance(block, ir.Control):
+            mask_keys(program, block)
     if not found:
         program.prepared.add(PREPARED)
     return found

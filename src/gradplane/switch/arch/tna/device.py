@@ -49,7 +49,7 @@ def port_metadata_type(parser: ir.Parser, chip: Chip) -> Fields | None:
 
 def _neighbours(parser: ir.Parser) -> Iterator[tuple[ir.Stmt, ir.Stmt | None]]:
     for state in parser.states.values():
-        yield from zip(state.body, [*state.body[1:], None], strict=True)
+        yield from zip(state.body, [*state.body, None][1:], strict=True)
 
 
 def _type_of(place: ir.Expr | None) -> Fields | None:

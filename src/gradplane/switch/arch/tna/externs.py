@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from gradplane.switch.arch.extern_table import Extern, Externs
 from gradplane.switch.arch.externs import arrays, checksums, messages
-from gradplane.switch.arch.tna.filters import LPF, WRED
+from gradplane.switch.arch.tna.filters import DIRECT_LPF, DIRECT_WRED, LPF, WRED
 from gradplane.switch.arch.tna.hashes import GET_HASH
 from gradplane.switch.arch.tna.mirroring import MIRROR, RESUBMIT
 from gradplane.switch.interp.extern_call import Call
@@ -102,6 +102,8 @@ EXTERNS: Externs = {
     ),
     ("Lpf", "execute"): LPF,
     ("Wred", "execute"): WRED,
+    ("DirectLpf", "execute"): DIRECT_LPF,
+    ("DirectWred", "execute"): DIRECT_WRED,
     ("Random", "get"): RANDOM,
     ("Hash", "get"): GET_HASH,
     ("Checksum", "add"): checksums.ADD.within(*_PARSERS),

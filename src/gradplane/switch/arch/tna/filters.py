@@ -1,8 +1,13 @@
-"""Lpf and Wred in both engines: runtime/filters.py, and the same as machine code."""
+"""Lpf, Wred and those of a table's entries in both engines: runtime/filters.py, and the same as
+machine code."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from gradplane.switch.arch.extern_table import Extern
+from gradplane.switch.arch.externs.arrays import found_cells
 from gradplane.switch.interp.extern_call import Call
 from gradplane.switch.interp.frame_layout import Env, Run
 from gradplane.switch.jit import native_rng
@@ -10,32 +15,47 @@ from gradplane.switch.jit.expressions import Unit
 from gradplane.switch.jit.externs import NativeCall, filter_word
 from gradplane.switch.jit.llvm_text import Function, Operand
 from gradplane.switch.jit.value_layout import scalar_width
-from gradplane.switch.runtime.filters import CELL
+from gradplane.switch.runtime.filters import CELL, Filter
 
 _AT = {name: 8 * i for i, name in enumerate(CELL)}
 
 # -- the interpreter ----------------------------------------------------------------------------
 
 
-def _filter(call: Call) -> Run:
-    cells, clock = call.state.filters[call.instance.name], call.state.clock
-    value, index, store = call.arg(0), call.arg(1), call.out(None)
+Find = Callable[[Env], tuple[Filter, int]]
+"""Finds the filter that a call executes, and the cell."""
+
+
+def _indexed(call: Call) -> Find:
+    cells, index = call.state.filters[call.instance.name], call.arg(1)
+    return lambda env: (cells, index(env))
+
+
+def _of_entry(call: Call) -> Find:
+    """Find the filter that the table's lookup kept (direct_resources.ON_CALL)."""
+    name = call.instance.name
+    return lambda env: (env[0].direct[name], 0)
+
+
+def _filter(call: Call, find: Callable[[Call], Find]) -> Run:
+    clock, found, value, store = call.state.clock, find(call), call.arg(0), call.out(None)
     most = (1 << scalar_width(call.instance.type_args[0])) - 1
 
     def run(env: Env) -> None:
-        store(env, min(cells.execute(index(env), value(env), clock()), most))
+        cells, index = found(env)
+        store(env, min(cells.execute(index, value(env), clock()), most))
 
     return run
 
 
-def _drop(call: Call) -> Run:
-    cells, state = call.state.filters[call.instance.name], call.state
-    value, index, store = call.arg(0), call.arg(1), call.out(None)
+def _drop(call: Call, find: Callable[[Call], Find]) -> Run:
+    state, found, value, store = call.state, find(call), call.arg(0), call.out(None)
     drop, keep = call.instance.number("drop"), call.instance.number("keep")
 
     def run(env: Env) -> None:
         drawn = state.rng.draw()
-        dropped = cells.drops(index(env), value(env), state.clock(), drawn)
+        cells, index = found(env)
+        dropped = cells.drops(index, value(env), state.clock(), drawn)
         store(env, drop if dropped else keep)
 
     return run
@@ -44,10 +64,14 @@ def _drop(call: Call) -> Run:
 # -- machine code -------------------------------------------------------------------------------
 
 
-def _filter_native(call: NativeCall) -> None:
+Cell = tuple[Operand, Operand]
+"""The address of a cell, and whether it is configured."""
+
+
+def _filter_native(call: NativeCall, find: Callable[[NativeCall], Cell]) -> None:
     f, width = call.f, scalar_width(call.instance.type_args[0])
     result = f.variable("i64", call.number(0))
-    cell, configured = _cell(call)
+    cell, configured = find(call)
     with f.when(configured):
         average = _average(call, cell)
         number = f.op(f"fptosi double {average} to i64")
@@ -58,11 +82,11 @@ def _filter_native(call: NativeCall) -> None:
     call.give(result.get(), 64)
 
 
-def _drop_native(call: NativeCall) -> None:
+def _drop_native(call: NativeCall, find: Callable[[NativeCall], Cell]) -> None:
     f = call.f
     result = f.variable("i64", call.instance.number("keep"))
     drawn = f.op(f"uitofp i64 {f.binary('lshr', 'i64', native_rng.draw(f), 11)} to double")
-    cell, configured = _cell(call)
+    cell, configured = find(call)
     with f.when(configured):
         average = _average(call, cell)
         low, high, most = (_number(f, cell, name) for name in ("low", "high", "most"))
@@ -80,15 +104,23 @@ def _drop_native(call: NativeCall) -> None:
     call.give(result.get(), 64)
 
 
-def _cell(call: NativeCall) -> tuple[Operand, Operand]:
-    """Return the address of the cell (of the first one beyond the end), and whether it is
-    configured."""
+def _cell_at(call: NativeCall) -> Cell:
+    """Return the cell at argument 1; beyond the end the first one, as not configured."""
     f = call.f
     inside, at = call.index(1, call.instance.number("size"))
     place = f.binary("mul", "i64", at, 8 * len(CELL))
     cell = f.add(f.word(filter_word(call.instance.name)), place)
-    set_up = f.op(f"fcmp une double {_number(f, cell, 'configured')}, 0.0")
-    return cell, f.binary("and", "i1", inside, set_up)
+    return cell, f.binary("and", "i1", inside, _configured(f, cell))
+
+
+def _cell_found(call: NativeCall) -> Cell:
+    """Return the cell of the entry that the table found."""
+    cell = found_cells(call)
+    return cell, _configured(call.f, cell)
+
+
+def _configured(f: Function, cell: Operand) -> Operand:
+    return f.op(f"fcmp une double {_number(f, cell, 'configured')}, 0.0")
 
 
 def _average(call: NativeCall, cell: Operand) -> Operand:
@@ -126,8 +158,24 @@ def _number(f: Function, cell: Operand, name: str) -> Operand:
     return f.load("double", f.add(cell, _AT[name]), 8)
 
 
-LPF = Extern(_filter, _filter_native, numbers=(0, 1), needs_packet=False)
+LPF = Extern(
+    partial(_filter, find=_indexed), partial(_filter_native, find=_cell_at),
+    numbers=(0, 1), needs_packet=False,
+)  # fmt: skip
 """Lpf.execute(value, index)."""
 
-WRED = Extern(_drop, _drop_native, numbers=(0, 1), needs_packet=False)
+WRED = Extern(
+    partial(_drop, find=_indexed), partial(_drop_native, find=_cell_at),
+    numbers=(0, 1), needs_packet=False,
+)  # fmt: skip
 """Wred.execute(value, index)."""
+
+DIRECT_LPF = Extern(
+    partial(_filter, find=_of_entry), partial(_filter_native, find=_cell_found), numbers=(0,)
+)
+"""DirectLpf.execute(value), in an action of its table."""
+
+DIRECT_WRED = Extern(
+    partial(_drop, find=_of_entry), partial(_drop_native, find=_cell_found), numbers=(0,)
+)
+"""DirectWred.execute(value), in an action of its table."""

@@ -28,6 +28,8 @@ _DIRECT = {
     "direct_counter": "counters",
     "direct_meter": "meters",
     "direct_register": "registers",
+    "direct_lpf": "filters",
+    "direct_wred": "filters",
 }
 
 # -- rules --------------------------------------------------------------------------------------
@@ -71,7 +73,7 @@ def selectors(program: ir.Program) -> Iterable[Diagnostic]:
 
 
 def direct_resources(program: ir.Program) -> Iterable[Diagnostic]:
-    """Refuse calls of a direct counter, meter or register outside the actions of its table."""
+    """Refuse calls of a direct counter, meter, register or filter outside its table's actions."""
     return direct_calls(program, _DIRECT)
 
 

@@ -26,6 +26,13 @@ LARGEST = (1 << 31) - 1  # priorities: of ours the largest wins, of BMv2's the s
 _KINDS = ("exact", "lpm", "ternary", "range")  # of a table: the last that one of its keys has
 
 
+def table_size(table: ir.Table) -> int:
+    """Return the most entries of a table: as p4c does, where the source gives entries and no size,
+    their number, since BMv2 takes no others."""
+    given = table.size if table.sized or not table.entries else 0
+    return max(given, len(table.entries))
+
+
 class Actions:
     """The program's actions by number: those of tables, and those that code between tables is."""
 
@@ -358,7 +365,7 @@ class Pipeline:
             "key": keys,
             "match_type": match_type,
             "type": "simple",
-            "max_size": table.size,
+            "max_size": table_size(table),
             "with_counters": table.counter is not None,
             "support_timeout": table.support_timeout,
             "direct_meters": None if table.meter is None else table.meter.name,

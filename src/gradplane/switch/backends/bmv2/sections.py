@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gradplane.switch.backends.bmv2.actions import ExternCalls, Primitives, source_info
-from gradplane.switch.backends.bmv2.control_flow import Pipeline
+from gradplane.switch.backends.bmv2.control_flow import Pipeline, table_size
 from gradplane.switch.backends.bmv2.expressions import Expressions
 from gradplane.switch.backends.bmv2.storage import (
     FieldAt,
@@ -81,7 +81,7 @@ class Sections:
         """Return the table of a direct counter or meter, which has a cell per entry."""
         for table in self._program.tables:
             if e in (table.counter, table.meter):
-                return {"binding": table.name, "size": table.size}
+                return {"binding": table.name, "size": table_size(table)}
         return {"binding": None, "size": 0}
 
     def registers(self) -> list[Json]:

@@ -1,0 +1,1025 @@
+// In-network aggregation of THC's compressed gradients (THC, NSDI '24, section 6 and appendix C)
+// for Tofino 2: the rules and the wire format of thc.p4, in the chip's way.
+//
+// A pass handles 128 codes and removes them from the packet, so that the next pass finds its own at
+// the same place. The last pass that finds the slot closed replaces its codes by their sums; the
+// packet then collects the sums of the passes before, the last first, each in front of the others:
+//
+//   codes of passes 0 ... 7  -->  pass 0, 1, ... 7  -->  collecting 6, 5, ... 0  -->  1024 sums
+//
+// A register is accessed once in a pass, so what decides stands in registers one after the other:
+//
+//   round, norm  -->  seen  -->  count  -->  summed  -->  128 sums
+//
+// `seen` has the workers whose packets came by, late ones too; `summed` those that were counted,
+// which a result names. A pass is closed when its count is the quorum.
+//
+// An answer without a payload to a packet whose codes are not all consumed leaves after a pass that
+// only skips them. All ports of the job's workers may be in any pipe: a packet goes to the pipe
+// with the registers first.
+
+#include <core.p4>
+#include <t2na.p4>
+
+#include "include/headers.p4"
+#include "include/blocks.p4"
+
+#if SLOTS == 16
+#define SLOT_BITS 4
+#elif SLOTS == 32
+#define SLOT_BITS 5
+#elif SLOTS == 64
+#define SLOT_BITS 6
+#elif SLOTS == 128
+#define SLOT_BITS 7
+#elif SLOTS == 256
+#define SLOT_BITS 8
+#elif SLOTS == 512
+#define SLOT_BITS 9
+#elif SLOTS == 1024
+#define SLOT_BITS 10
+#elif SLOTS == 2048
+#define SLOT_BITS 11
+#elif SLOTS == 4096
+#define SLOT_BITS 12
+#else
+#error "SLOTS must be a power of two from 16 to 4096"
+#endif
+
+#if PASSES == 8
+#define PASS_BITS 3
+#else
+#define PASS_BITS 2
+#endif
+#define LAST_PASS (PASSES - 1)
+
+// Lookup entries of all jobs together, in each of the tables.
+#ifndef LOOKUPS
+#define LOOKUPS 4096
+#endif
+
+typedef bit<(SLOT_BITS + PASS_BITS)> cell_t;        // slot, pass
+typedef bit<(SLOT_BITS + PASS_BITS + 1)> state_t;   // 0, slot, pass; or 1, slot, 0: its norms
+#define STATES (2 * CELLS)
+
+// The pipe that has the registers, as the high bits of its ports, and its recirculation port.
+const bit<2> AGGREGATING_PIPE = 0;
+const PortId_t RECIRCULATION_PORT = 6;
+#define OF_AGGREGATING_PIPE 9w0 &&& 9w0x180
+
+// Events counted per job, as in thc.p4: index job * 16 + event.
+typedef bit<4> event_t;
+const event_t EVENT_ACCEPTED = 0;
+const event_t EVENT_DUPLICATE = 1;
+const event_t EVENT_LATE = 2;
+const event_t EVENT_SUMS = 3;
+const event_t EVENT_NORM = 4;
+const event_t EVENT_STRAGGLER = 5;
+const event_t EVENT_NORM_DIFFERS = 6;
+const event_t EVENT_BAD_NORM = 7;
+const event_t EVENT_BAD_SLOT = 8;
+const event_t EVENT_BAD_FORMAT = 9;
+const event_t EVENT_SPOOFED_PASS = 10;
+const event_t EVENT_STATUS = 11;
+const event_t EVENT_UNKNOWN_TYPE = 12;
+
+// No completion: an event that is not one of those.
+const event_t NOTHING = 0;
+
+// The verdict on the packet.
+typedef bit<3> verdict_t;
+const verdict_t DROP = 0;
+const verdict_t FORWARD = 1;
+const verdict_t RECIRCULATE = 2;
+const verdict_t ANSWER = 3;         // to the sender
+const verdict_t MULTICAST = 4;      // to all workers of the job
+
+// The operation that a packet asks for.
+typedef bit<3> operation_t;
+const operation_t REFUSED = 0;
+const operation_t CODES = 1;
+const operation_t NORM = 2;
+const operation_t STATUS = 3;
+const operation_t NORM_STATUS = 4;
+const operation_t COLLECT = 5;
+
+#include "include/tna_block.p4"
+
+// The packet's round and norm beside those of the cell, one bit for each combination of: higher
+// round (lowest bit), equal round, equal norm.
+typedef bit<8> relation_t;
+const relation_t LOWER = 0x11;
+const relation_t HIGHER = 0x22;
+const relation_t OTHER_NORM = 0x04;
+const relation_t EQUAL = 0x40;
+
+// What the relation lets the packet do with the cell.
+typedef bit<2> access_t;
+const access_t KEEP_OUT = 0;
+const access_t START = 1;
+const access_t JOIN = 2;        // if its worker is new and the cell open
+const access_t LOOK = 3;
+
+// The count beside the quorum before this packet, likewise: below it, still below with this one.
+typedef bit<4> room_t;
+const room_t FULL = 1;
+const room_t LAST_PLACE = 2;
+
+struct round_and_norm_t { bit<32> round; bit<32> norm; }
+struct workers_t { bit<32> low; bit<32> high; }
+
+// One of the combinations of a relation.
+#define IN(relation) 0 &&& ~relation
+
+// Precedes a packet between two passes.
+header recirculation_t {
+    @padding bit<7> unused;
+    bit<9>  ingress_port;
+    bit<8>  sender;
+    bit<8>  count;          // of the last pass, for the result
+    bit<8>  skip;           // passes whose codes or sums are left in an answer without payload
+    bit<1>  elsewhere;      // on its way to the pipe with the registers: not a pass yet
+    bit<1>  collecting;
+    bit<1>  closing;        // collecting, and has closed the last pass
+    bit<1>  answered;       // an answer, as soon as it has no payload
+    @padding bit<4> unused2;
+}
+
+// From ingress to egress, where packets for workers get their addresses.
+header bridge_t {
+    bit<8>  job;
+    bit<8>  sender;
+    bit<8>  sums;           // 1: an answer with a payload
+    bit<8>  answer;
+}
+
+struct headers_t {
+    bridge_t        bridge;
+    recirculation_t recirculation;
+    ethernet_t      ethernet;
+    ipv4_t          ipv4;
+    udp_t           udp;
+    aggregation_t   agg;
+    sums_t          sums;
+    codes_t         codes;
+}
+
+struct metadata_t {
+    verdict_t verdict;
+    bit<1>  again;          // after an earlier pass
+    bit<1>  local;          // addressed to the switch itself
+    bit<1>  wrong_checksum;
+    PortId_t port;          // ingress port, before any recirculation
+
+    // of the sender, from the table of members
+    bit<1>  member;
+    bit<8>  quorum;
+    bit<16> slots;          // less the packet's slot: 0 if it has none
+    bit<16> slot;
+    bit<16> group;
+    bit<32> bit_low;
+    bit<32> bit_high;
+
+    operation_t operation;
+    event_t event;
+    bit<1>  looks_up;
+
+    // of the cell
+    cell_t  cell;
+    state_t state;
+    relation_t relation;
+    access_t access;
+    bit<1>  straggler;
+    bit<32> round;
+    bit<32> norm;
+    bit<32> seen_low;
+    bit<32> seen_high;
+    bit<1>  duplicate;
+    bit<8>  count;
+    room_t  room;
+    bit<32> summed_low;
+    bit<32> summed_high;
+    update_t update;
+    bit<1>  closed;
+    bit<1>  closing;
+    bit<1>  finished;       // no pass follows: its event counts
+    bit<8>  with_sums;
+    event_t completion;
+}
+
+parser ThcIngressParser(packet_in packet, out headers_t hdr, out metadata_t meta,
+                        out ingress_intrinsic_metadata_t intrinsic) {
+    Checksum() ipv4_checksum;
+
+    state start {
+        packet.extract(intrinsic);
+        packet.advance(PORT_METADATA_SIZE);
+        meta.port = intrinsic.ingress_port;
+        transition select(intrinsic.ingress_port) {
+            RECIRCULATION_PORT: parse_recirculation;
+            default: parse_ethernet;
+        }
+    }
+    state parse_recirculation {
+        packet.extract(hdr.recirculation);
+        meta.port = hdr.recirculation.ingress_port;
+        transition select(hdr.recirculation.elsewhere) {
+            1: parse_ethernet;
+            default: parse_again;
+        }
+    }
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        ipv4_checksum.add(hdr.ipv4);
+        transition select(hdr.ipv4.ihl) {
+            5: check_ipv4;
+            default: accept;
+        }
+    }
+    state check_ipv4 {
+        meta.wrong_checksum = (bit<1>) ipv4_checksum.verify();
+        // No options, no fragments: others are forwarded without being parsed.
+        transition select(hdr.ipv4.version, hdr.ipv4.flags[0:0], hdr.ipv4.fragment_offset,
+                          hdr.ipv4.protocol) {
+            (4, 0, 0, PROTOCOL_UDP): parse_udp;
+            default: accept;
+        }
+    }
+    state parse_udp {
+        packet.extract(hdr.udp);
+        transition select(hdr.udp.dst_port) {
+            AGGREGATION_PORT: parse_aggregation;
+            default: accept;
+        }
+    }
+    state parse_aggregation {
+        packet.extract(hdr.agg);
+        transition select(hdr.agg.version, hdr.agg.type, intrinsic.ingress_port) {
+            (AGGREGATION_VERSION, TYPE_CODES, OF_AGGREGATING_PIPE): parse_codes;
+            default: accept;
+        }
+    }
+    // Between two passes, or on its way out without a payload.
+    state parse_again {
+        meta.again = 1;
+        packet.extract(hdr.ethernet);
+        packet.extract(hdr.ipv4);
+        packet.extract(hdr.udp);
+        packet.extract(hdr.agg);
+        transition select(hdr.recirculation.answered, hdr.recirculation.collecting) {
+            (0, 0): parse_codes;
+            (1, 0): skip_codes;
+            (1, 1): skip_sums;
+            default: accept;
+        }
+    }
+    state parse_codes {
+        packet.extract(hdr.codes);
+        meta.looks_up = 1;
+        transition accept;
+    }
+
+#define SKIP(name, n, left, bytes) state name##n { packet.advance(8 * bytes); transition name##left; }
+    state skip_codes {
+        transition select(hdr.recirculation.skip) {
+            1: skip_codes1; 2: skip_codes2; 3: skip_codes3; 4: skip_codes4;
+            5: skip_codes5; 6: skip_codes6; 7: skip_codes7;
+            default: accept;
+        }
+    }
+    SKIP(skip_codes, 7, 6, 64)
+    SKIP(skip_codes, 6, 5, 64)
+    SKIP(skip_codes, 5, 4, 64)
+    SKIP(skip_codes, 4, 3, 64)
+    SKIP(skip_codes, 3, 2, 64)
+    SKIP(skip_codes, 2, 1, 64)
+    state skip_codes1 { packet.advance(8 * 64); transition accept; }
+    state skip_sums {
+        transition select(hdr.recirculation.skip) {
+            1: skip_sums1; 2: skip_sums2; 3: skip_sums3; 4: skip_sums4;
+            5: skip_sums5; 6: skip_sums6; 7: skip_sums7;
+            default: accept;
+        }
+    }
+    SKIP(skip_sums, 7, 6, 16 * SUM_BITS)
+    SKIP(skip_sums, 6, 5, 16 * SUM_BITS)
+    SKIP(skip_sums, 5, 4, 16 * SUM_BITS)
+    SKIP(skip_sums, 4, 3, 16 * SUM_BITS)
+    SKIP(skip_sums, 3, 2, 16 * SUM_BITS)
+    SKIP(skip_sums, 2, 1, 16 * SUM_BITS)
+    state skip_sums1 { packet.advance(8 * 16 * SUM_BITS); transition accept; }
+}
+
+control ThcIngress(inout headers_t hdr, inout metadata_t meta,
+                   in ingress_intrinsic_metadata_t intrinsic,
+                   in ingress_intrinsic_metadata_from_parser_t from_parser,
+                   inout ingress_intrinsic_metadata_for_deparser_t for_deparser,
+                   inout ingress_intrinsic_metadata_for_tm_t for_tm) {
+    Counter<bit<32>, bit<12>>(4096, CounterType_t.PACKETS) events;
+    // Completed sums and norms, at the same indices: a packet counts once in a counter.
+    Counter<bit<32>, bit<12>>(4096, CounterType_t.PACKETS) completions;
+    Counter<bit<32>, bit<1>>(1, CounterType_t.PACKETS) unknown_member;
+    Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS) port_in;
+
+#define BLOCK_INSTANCE(n) Block() block##n;
+    EACH_BLOCK(BLOCK_INSTANCE)
+
+    // -- routing -------------------------------------------------------------------------------
+
+    action forward(bit<48> mac, bit<9> port) {
+        hdr.ethernet.src_addr = hdr.ethernet.dst_addr;
+        hdr.ethernet.dst_addr = mac;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+        for_tm.ucast_egress_port = port;
+        meta.verdict = FORWARD;
+    }
+
+    action aggregate() { meta.local = 1; }
+
+    action drop_route() { meta.verdict = DROP; }
+
+    table routes {
+        key = { hdr.ipv4.dst_addr : lpm; }
+        actions = { forward; aggregate; drop_route; }
+        const default_action = drop_route();
+        size = 1024;
+    }
+
+    // -- members -------------------------------------------------------------------------------
+
+    action admit(bit<8> workers, bit<8> quorum, bit<16> slot_base, bit<16> slots, bit<16> group,
+                 bit<64> worker_bit) {
+        meta.member = 1;
+        meta.quorum = quorum;
+        meta.slot = slot_base;
+        meta.slots = slots;
+        meta.group = group;
+        meta.bit_high = worker_bit[63:32];
+        meta.bit_low = worker_bit[31:0];
+    }
+
+    table members {
+        key = {
+            hdr.agg.job : exact @name("job");
+            hdr.agg.worker : exact @name("worker");
+            meta.port : exact @name("port");
+        }
+        actions = { admit; @defaultonly NoAction; }
+        const default_action = NoAction();
+        size = 4096;
+    }
+
+    action find_slot() {
+        meta.slots = meta.slots |-| hdr.agg.slot;
+        meta.slot = meta.slot + hdr.agg.slot;
+    }
+
+    // -- the operation, or why it is refused ----------------------------------------------------
+
+    action refuse(event_t event) {
+        meta.operation = REFUSED;
+        meta.event = event;
+    }
+
+    action of_pass(operation_t operation) {
+        meta.operation = operation;
+        meta.cell = meta.slot[SLOT_BITS - 1:0] ++ hdr.agg.pass[PASS_BITS - 1:0];
+        meta.state = 1w0 ++ meta.slot[SLOT_BITS - 1:0] ++ hdr.agg.pass[PASS_BITS - 1:0];
+    }
+
+    action of_last_pass(operation_t operation) {
+        meta.operation = operation;
+        meta.state = 1w0 ++ meta.slot[SLOT_BITS - 1:0] ++ (bit<PASS_BITS>) LAST_PASS;
+    }
+
+    action of_norm(operation_t operation) {
+        meta.operation = operation;
+        meta.state = 1w1 ++ meta.slot[SLOT_BITS - 1:0] ++ (bit<PASS_BITS>) 0;
+    }
+
+#define HEADER_ONLY (IPV4_BYTES + UDP_BYTES + AGGREGATION_BYTES)
+#define WITH_CODES (HEADER_ONLY + CODES_BYTES)
+#define REQUEST(type, flags, sign, exponent, length) \
+    (0, _, 0, 0, _, AGGREGATION_VERSION, type, flags, SUM_BITS, sign, exponent, length, length - IPV4_BYTES)
+
+    table operations {
+        key = {
+            meta.again : ternary;
+            hdr.recirculation.collecting : ternary;
+            from_parser.parser_err : ternary;
+            hdr.agg.pass : ternary;
+            meta.slots : ternary;
+            hdr.agg.version : ternary;
+            hdr.agg.type : ternary;
+            hdr.agg.flags : ternary;
+            hdr.agg.sum_bits : ternary;
+            hdr.agg.norm[31:31] : ternary @name("norm_sign");
+            hdr.agg.norm[30:23] : ternary @name("norm_exponent");
+            hdr.ipv4.total_length : ternary;
+            hdr.udp.length : ternary;
+        }
+        actions = { refuse; of_pass; of_last_pass; of_norm; }
+        const default_action = refuse(EVENT_SPOOFED_PASS);
+        const entries = {
+            (0, _, _, 0, 0, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
+            (1, _, _, _, 0, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_SLOT);
+            (1, 0, 0, _, _, _, TYPE_CODES, _, _, _, _, _, _) : of_pass(CODES);
+            (1, 1, 0, _, _, _, TYPE_CODES, _, _, _, _, _, _) : of_pass(COLLECT);
+            (1, _, _, _, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
+            REQUEST(TYPE_CODES, 0, _, _, WITH_CODES) : of_pass(CODES);
+            (0, _, _, 0, _, _, TYPE_CODES, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
+            REQUEST(TYPE_NORM, 0, 1, _, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
+            REQUEST(TYPE_NORM, 0, _, 255, HEADER_ONLY) : refuse(EVENT_BAD_NORM);
+            REQUEST(TYPE_NORM, 0, _, _, HEADER_ONLY) : of_norm(NORM);
+            REQUEST(TYPE_STATUS, 0, _, _, HEADER_ONLY) : of_last_pass(STATUS);
+            REQUEST(TYPE_STATUS, FLAG_NORM, _, _, HEADER_ONLY) : of_norm(NORM_STATUS);
+            REQUEST(_, 0, _, _, HEADER_ONLY) : refuse(EVENT_UNKNOWN_TYPE);
+            (0, _, _, 0, _, _, _, _, _, _, _, _, _) : refuse(EVENT_BAD_FORMAT);
+        }
+        size = 16;
+    }
+
+    // -- the state of the cell ------------------------------------------------------------------
+
+    Register<round_and_norm_t, state_t>(STATES) rounds;
+    Register<workers_t, state_t>(STATES) seen;
+    Register<bit<8>, state_t>(STATES) counts;
+    Register<workers_t, state_t>(STATES) summed;
+    Register<bit<32>, bit<SLOT_BITS>>(SLOTS) norm_max;
+
+#define RELATION this.predicate<relation_t>(hdr.agg.round > cell.round, hdr.agg.round == cell.round, \
+                                hdr.agg.norm == cell.norm)
+
+    RegisterAction3<round_and_norm_t, state_t, bit<32>, bit<32>, relation_t>(rounds) enter_round = {
+        void apply(inout round_and_norm_t cell, out bit<32> round, out bit<32> norm,
+                   out relation_t relation) {
+            relation = RELATION;
+            if (hdr.agg.round > cell.round) {
+                cell.round = hdr.agg.round;
+                cell.norm = hdr.agg.norm;
+            }
+            round = cell.round;
+            norm = cell.norm;
+        }
+    };
+    RegisterAction3<round_and_norm_t, state_t, bit<32>, bit<32>, relation_t>(rounds) read_round = {
+        void apply(inout round_and_norm_t cell, out bit<32> round, out bit<32> norm,
+                   out relation_t relation) {
+            relation = RELATION;
+            round = cell.round;
+            norm = cell.norm;
+        }
+    };
+
+    action enter() { meta.round = enter_round.execute(meta.state, meta.norm, meta.relation); }
+    action look() { meta.round = read_round.execute(meta.state, meta.norm, meta.relation); }
+
+    @hidden table find_round {
+        key = { meta.operation : exact; }
+        actions = { enter; look; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            CODES : enter();
+            NORM : enter();
+            STATUS : look();
+            NORM_STATUS : look();
+            COLLECT : look();
+        }
+        size = 8;
+    }
+
+    action allow(access_t access, event_t event) {
+        meta.access = access;
+        meta.event = event;
+    }
+    action too_late() {
+        meta.access = LOOK;
+        meta.event = EVENT_STRAGGLER;
+        meta.straggler = 1;
+    }
+    action norm_differs() {
+        meta.operation = REFUSED;
+        meta.event = EVENT_NORM_DIFFERS;
+    }
+
+    // Two combinations of a relation are one number under a mask: one bit is set in all.
+    @hidden table relations {
+        key = { meta.operation : exact; meta.relation : ternary; }
+        actions = { allow; too_late; norm_differs; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (CODES, IN(LOWER)) : too_late();
+            (CODES, IN(HIGHER)) : allow(START, EVENT_ACCEPTED);
+            (CODES, IN(EQUAL)) : allow(JOIN, EVENT_ACCEPTED);
+            (CODES, _) : norm_differs();
+            (NORM, IN(LOWER)) : too_late();
+            (NORM, IN(HIGHER)) : allow(START, EVENT_ACCEPTED);
+            (NORM, _) : allow(JOIN, EVENT_ACCEPTED);
+            (STATUS, _) : allow(LOOK, EVENT_STATUS);
+            (NORM_STATUS, _) : allow(LOOK, EVENT_STATUS);
+            (COLLECT, IN(LOWER)) : too_late();
+            (COLLECT, IN(EQUAL)) : allow(LOOK, EVENT_LATE);
+            (COLLECT, _) : norm_differs();
+        }
+        size = 16;
+    }
+
+    RegisterAction2<workers_t, state_t, bit<32>, bit<32>>(seen) see_first = {
+        void apply(inout workers_t workers, out bit<32> low, out bit<32> high) {
+            low = 0;
+            high = 0;
+            workers.low = meta.bit_low;
+            workers.high = meta.bit_high;
+        }
+    };
+    RegisterAction2<workers_t, state_t, bit<32>, bit<32>>(seen) see = {
+        void apply(inout workers_t workers, out bit<32> low, out bit<32> high) {
+            low = workers.low;
+            high = workers.high;
+            workers.low = workers.low | meta.bit_low;
+            workers.high = workers.high | meta.bit_high;
+        }
+    };
+
+    // Of the workers seen before, keep the packet's.
+    action keep_own_bit() {
+        meta.seen_low = meta.seen_low & meta.bit_low;
+        meta.seen_high = meta.seen_high & meta.bit_high;
+    }
+
+    // In a table, as a condition would compute it and takes 44 bits.
+    @hidden table own_bit {
+        actions = { keep_own_bit; }
+        const default_action = keep_own_bit();
+        size = 1;
+    }
+
+    RegisterAction2<bit<8>, state_t, bit<8>, room_t>(counts) count_first = {
+        void apply(inout bit<8> count, out bit<8> result, out room_t room) {
+            count = 1;
+            result = count;
+            room = 0;
+        }
+    };
+    RegisterAction2<bit<8>, state_t, bit<8>, room_t>(counts) count_one = {
+        void apply(inout bit<8> count, out bit<8> result, out room_t room) {
+            room = this.predicate<room_t>(count < meta.quorum, count + 1 < meta.quorum);
+            if (count < meta.quorum) { count = count + 1; }
+            result = count;
+        }
+    };
+    RegisterAction2<bit<8>, state_t, bit<8>, room_t>(counts) read_count = {
+        void apply(inout bit<8> count, out bit<8> result, out room_t room) {
+            room = this.predicate<room_t>(count < meta.quorum, count + 1 < meta.quorum);
+            result = count;
+        }
+    };
+
+    action start_count() { meta.count = count_first.execute(meta.state, meta.room); }
+    action join_count() { meta.count = count_one.execute(meta.state, meta.room); }
+    action look_at_count() { meta.count = read_count.execute(meta.state, meta.room); }
+
+    @hidden table find_count {
+        key = { meta.access : exact; meta.duplicate : ternary; }
+        actions = { start_count; join_count; look_at_count; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (START, _) : start_count();
+            (JOIN, 0) : join_count();
+            (JOIN, 1) : look_at_count();
+            (LOOK, _) : look_at_count();
+        }
+        size = 8;
+    }
+
+    action update_state(update_t update, bit<1> closed, bit<1> closing) {
+        meta.update = update;
+        meta.closed = closed;
+        meta.closing = closing;
+    }
+
+    @hidden table updates {
+        key = { meta.access : exact; meta.duplicate : ternary; meta.room : ternary; meta.quorum : ternary; }
+        actions = { update_state; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (START, _, _, 1) : update_state(UPDATE_START, 1, 1);
+            (START, _, _, _) : update_state(UPDATE_START, 0, 0);
+            (JOIN, _, FULL, _) : update_state(UPDATE_READ, 1, 0);
+            (JOIN, 1, _, _) : update_state(UPDATE_READ, 0, 0);
+            (JOIN, 0, LAST_PLACE, _) : update_state(UPDATE_ADD, 1, 1);
+            (JOIN, 0, _, _) : update_state(UPDATE_ADD, 0, 0);
+            (LOOK, _, FULL, _) : update_state(UPDATE_READ, 1, 0);
+            (LOOK, _, _, _) : update_state(UPDATE_READ, 0, 0);
+        }
+        size = 8;
+    }
+
+    RegisterAction2<workers_t, state_t, bit<32>, bit<32>>(summed) sum_first = {
+        void apply(inout workers_t workers, out bit<32> low, out bit<32> high) {
+            workers.low = meta.bit_low;
+            workers.high = meta.bit_high;
+            low = workers.low;
+            high = workers.high;
+        }
+    };
+    RegisterAction2<workers_t, state_t, bit<32>, bit<32>>(summed) sum_one = {
+        void apply(inout workers_t workers, out bit<32> low, out bit<32> high) {
+            workers.low = workers.low | meta.bit_low;
+            workers.high = workers.high | meta.bit_high;
+            low = workers.low;
+            high = workers.high;
+        }
+    };
+    RegisterAction2<workers_t, state_t, bit<32>, bit<32>>(summed) read_summed = {
+        void apply(inout workers_t workers, out bit<32> low, out bit<32> high) {
+            low = workers.low;
+            high = workers.high;
+        }
+    };
+
+    action start_summed() { meta.summed_low = sum_first.execute(meta.state, meta.summed_high); }
+    action add_to_summed() { meta.summed_low = sum_one.execute(meta.state, meta.summed_high); }
+    action look_at_summed() { meta.summed_low = read_summed.execute(meta.state, meta.summed_high); }
+
+    @hidden table find_summed {
+        key = { meta.update : exact; }
+        actions = { start_summed; add_to_summed; look_at_summed; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            UPDATE_START : start_summed();
+            UPDATE_ADD : add_to_summed();
+            UPDATE_READ : look_at_summed();
+        }
+        size = 4;
+    }
+
+    RegisterAction<bit<32>, bit<SLOT_BITS>, bit<32>>(norm_max) norm_first = {
+        void apply(inout bit<32> norm, out bit<32> result) {
+            norm = hdr.agg.norm;
+            result = norm;
+        }
+    };
+    RegisterAction<bit<32>, bit<SLOT_BITS>, bit<32>>(norm_max) norm_larger = {
+        void apply(inout bit<32> norm, out bit<32> result) {
+            norm = max(norm, hdr.agg.norm);
+            result = norm;
+        }
+    };
+    RegisterAction<bit<32>, bit<SLOT_BITS>, bit<32>>(norm_max) read_norm = {
+        void apply(inout bit<32> norm, out bit<32> result) { result = norm; }
+    };
+
+    action start_norm() { meta.norm = norm_first.execute(meta.slot[SLOT_BITS - 1:0]); }
+    action join_norm() { meta.norm = norm_larger.execute(meta.slot[SLOT_BITS - 1:0]); }
+    action look_at_norm() { meta.norm = read_norm.execute(meta.slot[SLOT_BITS - 1:0]); }
+
+    @hidden table find_norm {
+        key = { meta.operation : exact; meta.update : exact; }
+        actions = { start_norm; join_norm; look_at_norm; @defaultonly NoAction; }
+        const default_action = NoAction();
+        const entries = {
+            (NORM, UPDATE_START) : start_norm();
+            (NORM, UPDATE_ADD) : join_norm();
+            (NORM, UPDATE_READ) : look_at_norm();
+            (NORM_STATUS, UPDATE_READ) : look_at_norm();
+        }
+        size = 4;
+    }
+
+    // -- what becomes of the packet -------------------------------------------------------------
+
+    action next_pass() {
+        meta.verdict = RECIRCULATE;
+        hdr.agg.pass = hdr.agg.pass + 1;
+    }
+
+    // The header of a result is the last pass's.
+    action collect_first(bit<1> closing) {
+        meta.verdict = RECIRCULATE;
+        hdr.agg.pass = LAST_PASS - 1;
+        hdr.agg.bitmap = meta.summed_high ++ meta.summed_low;
+        hdr.recirculation.collecting = 1;
+        hdr.recirculation.closing = closing;
+        hdr.recirculation.count = meta.count;
+    }
+
+    action collect_next() {
+        meta.verdict = RECIRCULATE;
+        hdr.agg.pass = hdr.agg.pass - 1;
+    }
+
+    action answer_sums(verdict_t verdict, event_t event, event_t completion) {
+        meta.verdict = verdict;
+        meta.event = event;
+        meta.completion = completion;
+        meta.finished = 1;
+        meta.with_sums = 1;
+        hdr.agg.type = TYPE_SUMS;
+        hdr.agg.worker = hdr.recirculation.count;
+    }
+
+    action fill_in(bit<4> type, bit<8> flags) {
+        meta.finished = 1;
+        hdr.agg.type = type;
+        hdr.agg.flags = flags;
+        hdr.agg.pass = 0;
+        hdr.agg.worker = meta.count;
+        hdr.agg.round = meta.round;
+        hdr.agg.bitmap = meta.summed_high ++ meta.summed_low;
+        hdr.agg.norm = meta.norm;
+    }
+
+    action answer(verdict_t verdict, bit<4> type, bit<8> flags, event_t event, event_t completion) {
+        meta.verdict = verdict;
+        meta.event = event;
+        meta.completion = completion;
+        fill_in(type, flags);
+    }
+
+    // A straggler notice, which leaves when the rest of the payload has been skipped.
+    action answer_after_payload() {
+        meta.verdict = RECIRCULATE;
+        hdr.recirculation.answered = 1;
+        hdr.recirculation.skip = LAST_PASS - hdr.agg.pass;
+        fill_in(TYPE_STRAGGLER, 0);
+    }
+
+    action stop(event_t event) {
+        meta.event = event;
+        meta.finished = 1;
+    }
+
+    action count_refusal() { meta.finished = 1; }
+
+    @hidden table outcomes {
+        key = {
+            meta.operation : exact;
+            meta.straggler : ternary;
+            hdr.agg.pass : ternary;
+            meta.closed : ternary;
+            meta.closing : ternary;
+            meta.update : ternary;
+            hdr.recirculation.closing : ternary;
+        }
+        actions = {
+            next_pass; collect_first; collect_next; answer_sums; answer; answer_after_payload; stop;
+            count_refusal;
+        }
+        const default_action = count_refusal();
+        const entries = {
+            (CODES, 1, LAST_PASS, _, _, _, _) : answer(ANSWER, TYPE_STRAGGLER, 0, EVENT_STRAGGLER, NOTHING);
+            (CODES, 1, _, _, _, _, _) : answer_after_payload();
+            (CODES, _, LAST_PASS, 1, 0, _, _) : collect_first(0);
+            (CODES, _, LAST_PASS, 1, 1, _, _) : collect_first(1);
+            (CODES, _, LAST_PASS, 0, _, UPDATE_READ, _) : stop(EVENT_DUPLICATE);
+            (CODES, _, LAST_PASS, 0, _, _, _) : stop(EVENT_ACCEPTED);
+            (CODES, _, _, _, _, _, _) : next_pass();
+            (COLLECT, 1, _, _, _, _, _) : answer_after_payload();
+            (COLLECT, _, 0, _, _, _, 1) : answer_sums(MULTICAST, EVENT_ACCEPTED, EVENT_SUMS);
+            (COLLECT, _, 0, _, _, _, 0) : answer_sums(ANSWER, EVENT_LATE, NOTHING);
+            (COLLECT, _, _, _, _, _, _) : collect_next();
+            (NORM, 1, _, _, _, _, _) : answer(ANSWER, TYPE_STRAGGLER, 0, EVENT_STRAGGLER, NOTHING);
+            (NORM, _, _, 1, 1, _, _) : answer(MULTICAST, TYPE_NORM_RESULT, 0, EVENT_ACCEPTED, EVENT_NORM);
+            (NORM, _, _, 1, 0, _, _) : answer(ANSWER, TYPE_NORM_RESULT, 0, EVENT_LATE, NOTHING);
+            (NORM, _, _, _, _, UPDATE_READ, _) : stop(EVENT_DUPLICATE);
+            (NORM, _, _, _, _, _, _) : stop(EVENT_ACCEPTED);
+            (STATUS, _, _, 0, _, _, _) : answer(ANSWER, TYPE_STATUS, FLAG_ANSWER, EVENT_STATUS, NOTHING);
+            (STATUS, _, _, 1, _, _, _) :
+                answer(ANSWER, TYPE_STATUS, FLAG_ANSWER | FLAG_CLOSED, EVENT_STATUS, NOTHING);
+            (NORM_STATUS, _, _, 0, _, _, _) :
+                answer(ANSWER, TYPE_STATUS, FLAG_ANSWER | FLAG_NORM, EVENT_STATUS, NOTHING);
+            (NORM_STATUS, _, _, 1, _, _, _) :
+                answer(ANSWER, TYPE_STATUS, FLAG_ANSWER | FLAG_NORM | FLAG_CLOSED, EVENT_STATUS, NOTHING);
+        }
+        size = 32;
+    }
+
+    action first_arrival() {
+        hdr.recirculation.setValid();
+        hdr.recirculation.ingress_port = intrinsic.ingress_port;
+        hdr.recirculation.sender = hdr.agg.worker;
+        hdr.recirculation.count = 0;
+        hdr.recirculation.skip = 0;
+        hdr.recirculation.elsewhere = 0;
+        hdr.recirculation.collecting = 0;
+        hdr.recirculation.closing = 0;
+        hdr.recirculation.answered = 0;
+    }
+
+    apply {
+        hdr.sums.setValid();
+        if (!hdr.recirculation.isValid()) {
+            port_in.count(intrinsic.ingress_port);
+            first_arrival();
+        }
+        if (meta.again == 1) {
+            meta.local = 1;
+        } else if (hdr.ipv4.isValid() && meta.wrong_checksum == 0 && hdr.ipv4.ttl != 0) {
+            routes.apply();
+        }
+        if (hdr.agg.isValid()) {
+            members.apply();
+            find_slot();
+        }
+
+        if (meta.local == 1 && hdr.agg.isValid()) {
+            if (hdr.recirculation.answered == 1) {
+                meta.verdict = ANSWER;
+            } else if (intrinsic.ingress_port[8:7] != AGGREGATING_PIPE) {
+                hdr.recirculation.elsewhere = 1;
+                meta.verdict = RECIRCULATE;
+            } else if (meta.member == 0) {
+                unknown_member.count(0);
+            } else {
+                hdr.recirculation.elsewhere = 0;
+                operations.apply();
+                find_round.apply();
+                relations.apply();
+                if (meta.access == START) {
+                    meta.seen_low = see_first.execute(meta.state, meta.seen_high);
+                } else if (meta.access == JOIN) {
+                    meta.seen_low = see.execute(meta.state, meta.seen_high);
+                }
+                own_bit.apply();
+                if (meta.seen_low != 0) {
+                    meta.duplicate = 1;
+                } else if (meta.seen_high != 0) {
+                    meta.duplicate = 1;
+                }
+                find_count.apply();
+                updates.apply();
+                find_summed.apply();
+                find_norm.apply();
+                outcomes.apply();
+                if (meta.finished == 1) {
+                    events.count(hdr.agg.job ++ meta.event);
+                }
+                if (meta.completion != 0) {
+                    completions.count(hdr.agg.job ++ meta.completion);
+                }
+                hdr.codes.setInvalid();
+            }
+        }
+
+#define BLOCK_APPLY(n) block##n.apply(hdr.agg.job, meta.looks_up, hdr.codes.block##n, meta.cell, meta.operation, meta.update, hdr.sums.block##n);
+        EACH_BLOCK(BLOCK_APPLY)
+
+        // The sums of a pass go with the packet from the last pass on, if it is closed.
+        if (hdr.recirculation.collecting == 0 || hdr.recirculation.answered == 1) {
+            hdr.sums.setInvalid();
+        }
+        if (meta.verdict == RECIRCULATE) {
+            for_tm.ucast_egress_port = RECIRCULATION_PORT;
+            for_tm.bypass_egress = 1;
+        } else {
+            hdr.bridge.setValid();
+            hdr.bridge.job = hdr.agg.job;
+            hdr.bridge.sender = hdr.recirculation.sender;
+            hdr.bridge.sums = meta.with_sums;
+            hdr.bridge.answer = 1;
+            if (meta.verdict == MULTICAST) {
+                for_tm.mcast_grp_a = meta.group;
+            } else if (meta.verdict == ANSWER) {
+                for_tm.ucast_egress_port = meta.port;
+            } else {
+                hdr.bridge.answer = 0;
+                if (meta.verdict == DROP) {
+                    for_deparser.drop_ctl = 1;
+                }
+            }
+            hdr.recirculation.setInvalid();
+        }
+    }
+}
+
+control ThcIngressDeparser(packet_out packet, inout headers_t hdr, in metadata_t meta,
+                           in ingress_intrinsic_metadata_for_deparser_t for_deparser) {
+    apply { packet.emit(hdr); }
+}
+
+// -- egress: the addresses of what goes to workers -------------------------------------------------
+
+struct egress_headers_t {
+    bridge_t   bridge;
+    ethernet_t ethernet;
+    ipv4_t     ipv4;
+    udp_t      udp;
+}
+
+struct egress_metadata_t { }
+
+parser ThcEgressParser(packet_in packet, out egress_headers_t hdr, out egress_metadata_t meta,
+                       out egress_intrinsic_metadata_t intrinsic) {
+    state start {
+        packet.extract(intrinsic);
+        packet.extract(hdr.bridge);
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default: accept;
+        }
+    }
+    state parse_ipv4 {
+        // The checksum of one with options is left as it is.
+        transition select(packet.lookahead<bit<8>>()) {
+            0x05 &&& 0x0F: parse_ipv4_header;
+            default: accept;
+        }
+    }
+    state parse_ipv4_header {
+        packet.extract(hdr.ipv4);
+        transition select(hdr.bridge.answer) {
+            1: parse_udp;
+            default: accept;
+        }
+    }
+    state parse_udp {
+        packet.extract(hdr.udp);
+        transition accept;
+    }
+}
+
+control ThcEgress(inout egress_headers_t hdr, inout egress_metadata_t meta,
+                  in egress_intrinsic_metadata_t intrinsic,
+                  in egress_intrinsic_metadata_from_parser_t from_parser,
+                  inout egress_intrinsic_metadata_for_deparser_t for_deparser,
+                  inout egress_intrinsic_metadata_for_output_port_t for_port) {
+    Counter<bit<32>, PortId_t>(512, CounterType_t.PACKETS) port_out;
+
+    action deliver(bit<48> src_mac, bit<48> mac, bit<32> src_ip, bit<32> ip, bit<16> port) {
+        hdr.ethernet.src_addr = src_mac;
+        hdr.ethernet.dst_addr = mac;
+        hdr.ipv4.src_addr = src_ip;
+        hdr.ipv4.dst_addr = ip;
+        hdr.udp.dst_port = port;
+    }
+
+    action drop_packet() { for_deparser.drop_ctl = 1; }
+
+    table receivers {
+        key = {
+            hdr.bridge.job : exact @name("job");
+            hdr.bridge.sender : exact @name("worker");
+        }
+        actions = { deliver; @defaultonly drop_packet; }
+        const default_action = drop_packet();
+        size = 4096;
+    }
+
+    // The replicas of an answer differ only in their addresses.
+    action plain(bit<16> udp_length) {
+        hdr.ipv4.tos = 0;
+        hdr.ipv4.identification = 0;
+        hdr.ipv4.flags = 2;
+        hdr.ipv4.ttl = 64;
+        hdr.ipv4.total_length = udp_length + IPV4_BYTES;
+        hdr.udp.src_port = AGGREGATION_PORT;
+        hdr.udp.checksum = 0;
+        hdr.udp.length = udp_length;
+    }
+
+    apply {
+        port_out.count(intrinsic.egress_port);
+        if (hdr.bridge.answer == 1) {
+            if (hdr.bridge.sums == 1) {
+                plain(UDP_BYTES + AGGREGATION_BYTES + SUMS_BYTES);
+            } else {
+                plain(UDP_BYTES + AGGREGATION_BYTES);
+            }
+            if (intrinsic.egress_rid != 0) {
+                hdr.bridge.sender = (bit<8>) (intrinsic.egress_rid - 1);
+            }
+            receivers.apply();
+        }
+        hdr.bridge.setInvalid();
+    }
+}
+
+control ThcEgressDeparser(packet_out packet, inout egress_headers_t hdr, in egress_metadata_t meta,
+                          in egress_intrinsic_metadata_for_deparser_t for_deparser) {
+    Checksum() ipv4_checksum;
+
+    apply {
+        if (hdr.ipv4.isValid()) {
+            hdr.ipv4.checksum = ipv4_checksum.update({
+                hdr.ipv4.version, hdr.ipv4.ihl, hdr.ipv4.tos, hdr.ipv4.total_length,
+                hdr.ipv4.identification, hdr.ipv4.flags, hdr.ipv4.fragment_offset, hdr.ipv4.ttl,
+                hdr.ipv4.protocol, hdr.ipv4.src_addr, hdr.ipv4.dst_addr
+            });
+        }
+        packet.emit(hdr);
+    }
+}
+
+Pipeline(ThcIngressParser(), ThcIngress(), ThcIngressDeparser(),
+         ThcEgressParser(), ThcEgress(), ThcEgressDeparser()) pipe;
+
+Switch(pipe) main;
