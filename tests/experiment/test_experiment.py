@@ -85,7 +85,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("[[job]]\nslotz = 4\n", 'e.toml:2: unknown key job.0.slotz: did you mean "slots"?'),
         (
             "[output]\nzzz = 4\n",
-            "e.toml:2: unknown key output.zzz: known: baseline, pcap, target_accuracy",
+            "e.toml:2: unknown key output.zzz: known: baseline, pcap, report, target_accuracy",
         ),
         ("[[job]]\nquorum = 65\n", "e.toml:2: job.0.quorum = 65: expected from 1 to 64"),
         (
@@ -124,7 +124,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("[[job]]\nsum_bits = 9\n", "e.toml:2: job.0.sum_bits = 9: expected 8 or 16"),
         (
             '[[job]]\naggregation = "tree"\n',
-            'e.toml:2: job.0.aggregation = "tree": expected "ps", "ring" or "switch"',
+            'e.toml:2: job.0.aggregation = "tree": expected "plan", "ps", "ring" or "switch"',
         ),
         ("[[job]]\npush = { bits = 4 }\n", "e.toml:2: job.0.push.name is missing"),
         ("[[job]]\npush = 4\n", "e.toml:2: job.0.push = 4: expected a table"),
@@ -159,7 +159,7 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             '[switch]\ntarget = "absent"\n',
-            'e.toml:2: no target "absent": known: bmv2, embedded',
+            'e.toml:2: no target "absent": known: bmv2, embedded, tna, tofino',
         ),
         (
             "[topology]\ndelay = 2\n",
@@ -191,8 +191,17 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ),
         (
             '[switch]\ntarget = "bmv2"\nqueue_rate = 4\n',
-            'e.toml:3: queue_rate with target "bmv2": only target "embedded" takes the queues of'
-            " its switches from the experiment",
+            'e.toml:3: queue_rate with target "bmv2": only targets "embedded" and "tna" take'
+            " the queues of their switches from the experiment",
+        ),
+        (
+            '[switch]\nprogram = "thc_tna.p4"\n',
+            'e.toml:2: program thc_tna.p4 is for Tofino: use target = "tna", or program = "thc.p4"',
+        ),
+        (
+            '[switch]\ntarget = "tna"\nprogram = "tos_compress.p4"\n[[job]]\naggregation = "ps"\n',
+            "e.toml:3: program tos_compress.p4 has no version tos_compress_tna.p4; shipped:"
+            " thc_tna.p4",
         ),
         (
             'name = "a/b"\n',
@@ -202,7 +211,8 @@ def test_ones_own_program_is_found_from_the_file(tmp_path: Path) -> None:
         ("job = []\n", "e.toml:1: 0 jobs: there may be 1 to 256"),
         (
             '[switch]\nprogram = "none.p4"\n',
-            "e.toml:2: program {folder}/none.p4: no such file; shipped: thc.p4, tos_compress.p4",
+            "e.toml:2: program {folder}/none.p4: no such file; shipped: thc.p4, thc_tna.p4,"
+            " tos_compress.p4",
         ),
         (
             "[[job]]\nquorum = 5\n",

@@ -129,8 +129,8 @@ def test_a_new_scheme_says_what_cannot_work(package: Path) -> None:
         "gradplane: --set job.aggregation=alone: sync = false: workers would never meet\n"
     )
     assert refused(package, "job.aggregation=alon") == (
-        'gradplane: --set job.aggregation=alon: job.0.aggregation = "alon": expected "alone", "ps",'
-        ' "ring" or "switch"\n'
+        'gradplane: --set job.aggregation=alon: job.0.aggregation = "alon": expected "alone",'
+        ' "plan", "ps", "ring" or "switch"\n'
     )
 
 
@@ -152,6 +152,7 @@ def test_a_target_that_is_not_installed_is_refused_before_a_folder_is_made(packa
         'gradplane: target = "toy" cannot be used here: apt-get install toys\n'
     )
     assert refused(package, "switch.target=absent") == (
-        'gradplane: --set switch.target=absent: no target "absent": known: bmv2, embedded, toy\n'
+        'gradplane: --set switch.target=absent: no target "absent": known: bmv2, embedded, tna,'
+        " tofino, toy\n"
     )
     (package / "no-toys").unlink()

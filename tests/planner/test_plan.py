@@ -56,7 +56,19 @@ def test_json_has_every_tensors_tasks() -> None:
     assert content["iteration_seconds"] == made.time
     assert content["references"][FP32] == made.references[FP32]
     assert [t["name"] for t in content["tensors"]] == [row.name for row in made.rows]
-    assert content["tensors"][0]["tasks"][0] == made.rows[0].option[0]._asdict()
+    tensor, row = content["tensors"][0], made.rows[0]
+    tasks = [task for step in tensor["steps"] for task in step["tasks"]]
+    assert [task["choice"] for task in tasks] == [task.choice for task in row.option]
+    ends = [end for served in content["order"].values() for _, _, _, end in served]
+    assert content["forward_seconds"] + max(ends) == pytest.approx(made.time)
+    for number, tensor in enumerate(content["tensors"]):
+        for at, step in enumerate(tensor["steps"]):
+            (planned,) = [
+                end - start
+                for t, s, start, end in content["order"][step["resource"]]
+                if (t, s) == (number, at)
+            ]
+            assert planned == pytest.approx(sum(task["seconds"] for task in step["tasks"]))
 
 
 def test_the_page_draws_every_event_and_bubble() -> None:

@@ -1,9 +1,9 @@
 """Aggregation schemes: how the gradients of a job's workers become their mean.
 
-A file here is a scheme, by its name: `switch`, `ps`, `ring`. It defines one class that derives from
-`Aggregation` and says everything about the scheme: which keys of a [[job]] it takes and their
-defaults, what cannot work, the addresses, what runs on the job's hosts, what a switch installs for
-it, and how it is replayed. No code outside this folder branches on a scheme's name.
+A file here is a scheme, by its name: `switch`, `ps`, `ring`, `plan`. It defines one class that
+derives from `Aggregation` and says everything about the scheme: which keys of a [[job]] it takes
+and their defaults, what cannot work, the addresses, what runs on the job's hosts, what a switch
+installs for it, and how it is replayed. No code outside this folder branches on a scheme's name.
 
 This room may import codecs, hosts, controller and topologies; experiment and replayer import it.
 """

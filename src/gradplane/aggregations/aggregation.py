@@ -125,6 +125,8 @@ class Aggregation(ABC):
         job = placed.job
         if job.pull is not None and self.no_pull is not None:
             yield "pull", f'{self.no_pull}: pull is for aggregation = "ps"'
+        if job.pull_feedback and self.no_pull is not None:
+            yield "pull_feedback", f'{self.no_pull}: pull_feedback is for aggregation = "ps"'
         if job.marked and not self.marks:
             yield (
                 "marked",

@@ -12,12 +12,13 @@ from gradplane.hosts.drivers import roles
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.messages import Kind, parse
 from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
+from gradplane.hosts.training.sgd import served
 from gradplane.hosts.training.train import Reduce
 from gradplane.topologies.description import HostNode
 
 
 class ServerScheme(Aggregation):
-    """Workers push to the server and pull the mean, each with a codec."""
+    """Workers push to the server and pull the mean, or the weights, each with a codec."""
 
     worker_role = reference(roles.ServedWorkerRole)
     server_role = reference(roles.ParameterServerRole)
@@ -45,7 +46,7 @@ class _ReplayedReduces:
         assert job.server_address is not None
         self._replayed, self._address = replayed, job.server_address
         self._peers = [job.stream_address(w) for w in range(job.workers)]
-        self._server = PsServer(job)
+        self._server = PsServer(job, served(job))
         self._machines = [PsWorker(job, w) for w in range(job.workers)]
         self._everyone = (1 << job.workers) - 1
         self._in_time: deque[tuple[int, bytes]] = deque()

@@ -9,6 +9,8 @@ The contract is in `Codec`; `names()` lists the codecs. Imports no other room of
 with a leading underscore are shared parts; every other module is a codec.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from gradplane.codecs._base import Codec, CodecError, Context, Partition
 from gradplane.codecs._feedback import ErrorFeedback
 from gradplane.codecs._local_steps import LocalSteps
@@ -25,9 +27,13 @@ from gradplane.codecs._random import key
 from gradplane.codecs._registry import get, names
 from gradplane.codecs._table import optimal_table
 
+if TYPE_CHECKING:
+    from gradplane.codecs._adaptive import AdaptiveADT
+
 __all__ = [
     "ERROR_BOUNDS",
     "SUM_WIDTHS",
+    "AdaptiveADT",
     "Codec",
     "CodecError",
     "Context",
@@ -44,3 +50,12 @@ __all__ = [
     "optimal_table",
     "sum_overflow",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use what needs compiled kernels, which take long to import."""
+    if name == "AdaptiveADT":
+        from gradplane.codecs._adaptive import AdaptiveADT
+
+        return AdaptiveADT
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

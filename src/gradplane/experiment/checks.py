@@ -56,8 +56,8 @@ def queues(experiment: Experiment, target: Target) -> Iterator[Problem]:
     places = tuple(("switch", key) for key in given)
     if given and not target.queues:
         yield Problem(
-            f'{" and ".join(given)} with target "{target.name}": only target "embedded" takes the'
-            " queues of its switches from the experiment",
+            f'{" and ".join(given)} with target "{target.name}": only targets "embedded" and'
+            ' "tna" take the queues of their switches from the experiment',
             (*places, ("switch", "target")),
         )
     elif given == ["queue_depth"]:
@@ -215,4 +215,4 @@ def _is_another(program: str, needed: str) -> bool:
     """Return whether a program is a shipped one and not the needed one.
 
     A user's program is only known once it is compiled."""
-    return program in p4_programs.shipped() and program != needed
+    return program in p4_programs.shipped() and p4_programs.original(program) != needed

@@ -4,6 +4,7 @@ Addresses are those of docs/architecture.md: host N is hN, 10.0.0.N; the hosts o
 first, then one for servers.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,7 +17,14 @@ from gradplane.controller.blocking import Setup
 from gradplane.controller.compression import Bound, Compression, Format
 from gradplane.controller.controller_errors import ControllerError
 from gradplane.controller.plan import MAX_JOBS, JobPlan, Route
-from gradplane.experiment import checks, compute_times, p4_programs
+from gradplane.controller.targets import Target
+from gradplane.experiment import (
+    checks,
+    compute_times,
+    p4_programs,
+    planned_jobs,
+    weight_codecs,
+)
 from gradplane.experiment.checks import Problem
 from gradplane.experiment.deployment import DeployedJob, Deployment
 from gradplane.experiment.document import ExperimentError, Key
@@ -81,10 +89,16 @@ def _resolved(experiment: Experiment, number: int, job: Job) -> Job:
 
 
 def _plain(deployed: DeployedJob) -> Job:
-    return deployed.job.changed(
+    job = deployed.job
+    computing = {} if job.plan is None else {"compute_ms": planned_jobs.computing_ms(job)}
+    return job.changed(
         {
+            **computing,
+            "plan": None,
             "push": {"name": "float32"},
             "pull": None,
+            "pull_feedback": False,
+            "device": weight_codecs.plain_device(deployed.job),
             "aggregation": deployed.scheme.baseline,
             "marked": False,
             "bound": None,
@@ -122,11 +136,13 @@ class _Deploying:
     def deployment(self) -> Deployment:
         """Make all parts, in an order in which each can rely on the ones before."""
         experiment, section = self._experiment, self._experiment.switch
+        target: Target | None = None
         with self._about("switch", "target"):
             target = targets.get(section.target, **section.target_keys)
             self._problems += checks.queues(experiment, target)
         with self._about("switch", "program"):
-            path = p4_programs.find(section.program)
+            suffix = "" if target is None else target.suffix
+            path = p4_programs.find(p4_programs.version(section.program, suffix))
         with self._about("topology"):
             network = self._topology()
         if self._advise:
@@ -135,6 +151,8 @@ class _Deploying:
             text = f"{len(experiment.job)} jobs: there may be 1 to {MAX_JOBS}"
             self._add(text, ("job",))
         self._stop()
+        assert target is not None, "a problem with the target has been reported"
+        network = network.with_switch_ports(target.port)
         jobs: list[DeployedJob] = []
         placed = [_placed(network, n, job) for n, job in enumerate(experiment.job)]
         for one in placed:
@@ -195,9 +213,15 @@ class _Deploying:
         pull = job.pull or NamedModel(name="float32")
         with self._about("job", number, "push"):
             push_codec = host_codec(job.push, job)
+        device = None
         with self._about("job", number, "pull"):
-            pull_codec = host_codec(pull, job)
+            pull_codec = weight_codecs.pull_codec(pull, job)
+        with self._about("job", number, "device"):
+            device = weight_codecs.device(job)
         if len(self._problems) == checked:
+            if device is not None and device["policy"] and "policy" in pull_codec[1]:
+                text = "policy in both pull and device: weights arrive at the pull's precision"
+                self._add(text, ("job", number, "device", "policy"), ("job", number, "pull"))
             latency_ns = self._experiment.switch.latency_us * 1000
             advice = scheme.advise(placed, latency_ns) if self._advise else ()
             for key, text in (*scheme.check(placed, others), *advice):
@@ -208,9 +232,12 @@ class _Deploying:
             config = replace(
                 _config(placed, push_codec, pull_codec),
                 absences=self._experiment.absences(placed.number),
+                device=device,
             )
             scheme.check_hosts(config)
             rounds, values = self._size(config)
+            for key, text in planned_jobs.problems(job, values):
+                self._add(text, ("job", number, key), ("job", number, "plan"))
             return DeployedJob(placed, scheme, config, rounds, values)
         return None
 
@@ -287,6 +314,8 @@ def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfi
         batch=job.batch,
         lr=job.lr,
         momentum=job.momentum,
+        weight_decay=job.weight_decay,
+        pull_feedback=job.pull_feedback,
         compute_ns=compute_times.to_ns(job.compute_ms),
         seed=job.seed,
         sync=job.sync,
@@ -296,6 +325,7 @@ def _config(placed: PlacedJob, push_codec: Named, pull_codec: Named) -> JobConfi
         codec_ns=job.codec_ns_per_value,
         reduce_ns=job.reduce_ns_per_value,
         local_steps=job.local_steps,
+        plan=None if job.plan is None else json.loads(job.plan),
     )
 
 

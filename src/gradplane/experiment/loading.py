@@ -17,6 +17,7 @@ from gradplane.experiment.document import (
     override,
     read,
 )
+from gradplane.experiment.planned_jobs import with_plan
 from gradplane.experiment.schema import Experiment
 from gradplane.experiment.validation_text import completed, explain
 
@@ -46,7 +47,8 @@ def load_deployment(
     everywhere.append(f"traffic.seed={seed}")
     changes = [*settings, *([] if seed is None else everywhere)]
     override(document, changes, partial(completed, Experiment))
-    experiment = _with_program(resolve(_validated(document)), document, source)
+    experiment = resolve(_with_plans(_validated(document), document))
+    experiment = _with_program(experiment, document, source)
     experiment = _with_traces(experiment, document)
     try:
         return deploy(experiment, advise=not recorded)
@@ -69,6 +71,18 @@ def _with_program(
         raise ExperimentError(f"{place}: {error}") from None
     switch = experiment.switch.model_copy(update={"program": str(program)})
     return experiment.model_copy(update={"switch": switch})
+
+
+def _with_plans(experiment: Experiment, document: Document) -> Experiment:
+    """Return the experiment with the content of its jobs' plans, not their files' names."""
+    jobs = []
+    for number, job in enumerate(experiment.job):
+        try:
+            jobs.append(with_plan(job, Path(document.name).parent))
+        except ExperimentError as error:
+            place = document.place(("job", number, "plan"))
+            raise ExperimentError(f"{place}: {error}") from None
+    return experiment.model_copy(update={"job": tuple(jobs)})
 
 
 def _with_traces(experiment: Experiment, document: Document) -> Experiment:

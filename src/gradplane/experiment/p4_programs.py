@@ -71,6 +71,34 @@ def find(program: str, folder: Path = Path()) -> Path:
     return path.resolve()
 
 
+def version(program: str, suffix: str) -> str:
+    """Return the shipped program that stands for another one on a target with its own programs.
+
+    suffix: the end of such programs' names, "" for none. A program of the user's is returned as it
+    is. Raises ExperimentError for a shipped one that has no such version, or is one for others."""
+    if program not in shipped():
+        return program
+    own = program.removesuffix(".p4") + suffix + ".p4"
+    if suffix and program.endswith(f"{suffix}.p4"):
+        return program
+    if own not in shipped():
+        having = [name for name in shipped() if suffix and name.endswith(f"{suffix}.p4")]
+        raise ExperimentError(
+            f"program {program} has no version {own}; shipped: {', '.join(having)}"
+        )
+    if not suffix and original(program) != program:
+        raise ExperimentError(
+            f'program {program} is for Tofino: use target = "tna", or program ='
+            f' "{original(program)}"'
+        )
+    return own
+
+
+def original(program: str) -> str:
+    """Return the name of the shipped program that a version for a target stands for."""
+    return program.replace("_tna.p4", ".p4")
+
+
 def shipped() -> list[str]:
     """Return the names of the shipped programs."""
     return sorted(path.name for path in SHIPPED.glob("*.p4"))

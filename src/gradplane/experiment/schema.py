@@ -91,6 +91,17 @@ def _scheme(name: str) -> str:
     return name
 
 
+class DeviceSection(Section):
+    """A job's `device`: the bus between a worker's host and its device, and a policy for it."""
+
+    rate: int | str
+    back_rate: int | str | None = None
+    policy: Named | None = None
+    pack_ns_per_value: float = Field(default=0.0, ge=0)
+    unpack_ns_per_value: float = Field(default=0.0, ge=0)
+    norm_ns_per_value: float = Field(default=0.0, ge=0)
+
+
 class Job(Section):
     """A table [[job]]."""
 
@@ -99,8 +110,10 @@ class Job(Section):
     workers: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
     push: NamedCodec = NamedModel(name="thc")
     pull: Annotated[NamedModel | None, BeforeValidator(_by_tensor)] = None
+    pull_feedback: bool = False
     local_steps: int = Field(default=1, ge=1)
     aggregation: Annotated[str, AfterValidator(_scheme)] = "switch"
+    plan: str | None = None
     marked: bool = False
     bound: ErrorBound | None = None
     quorum: int | None = Field(default=None, ge=1, le=MAX_WORKERS)
@@ -116,7 +129,9 @@ class Job(Section):
     batch: int = Field(default=32, ge=1)
     lr: float = Field(default=0.1, gt=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
+    weight_decay: float = Field(default=0.0, ge=0)
     compute_ms: ComputeTime = 1.0
+    device: DeviceSection | None = None
     codec_ns_per_value: float = Field(default=0.0, ge=0)
     reduce_ns_per_value: float = Field(default=0.0, ge=0)
     seed: int | None = Field(default=None, ge=0, lt=2**63)
@@ -138,6 +153,7 @@ class Output(Section):
     """The table [output]."""
 
     baseline: bool = True
+    report: bool = True
     pcap: bool = False
     target_accuracy: float | None = Field(default=None, gt=0, le=1)
 

@@ -24,7 +24,7 @@ def host_codec(named: NamedModel, job: Job) -> Named:
     if named.name != PER_TENSOR:
         codecs.get(named.name, **named.args)
         return named.name, named.args
-    tensors = _tensors(job)
+    tensors = tensors_of(job)
     rules = _rules(named)
     for pattern, _ in rules:
         if not any(fnmatchcase(tensor.name, pattern) for tensor in tensors):
@@ -54,7 +54,8 @@ def _checked(rule: Any) -> Rule:
     return pattern, codecs.get(**config).config
 
 
-def _tensors(job: Job) -> Sequence[Tensor]:
+def tensors_of(job: Job) -> Sequence[Tensor]:
+    """Return the tensors of a job's model in order, without gaps; ConfigError if there are any."""
     assert job.seed is not None, "not resolved"
     data = datasets.build(job.data.name, job.data.args, job.seed)
     model = models.build(job.model.name, job.model.args, data.features, data.classes)

@@ -43,6 +43,21 @@ def _switched(up: float, down: float, members: float, rate: float, link: Floats)
 
 
 @njit(cache=True, nogil=True)
+def _message(
+    size: float, flows: float, rate: float, latency: float, inside: bool, link: Floats
+) -> float:
+    """Return the time of a message of `size` bytes, beside others of `flows` - 1 on its link."""
+    payload, packet = link[19], link[20]
+    size += link[21]
+    packets = max(math.ceil(size / payload), 1.0)
+    forwarded = link[22] if inside else link[23]
+    first = (min(size, payload) + packet) * forwarded if forwarded > 0 else 0.0
+    whole = flows * (size + packets * packet) + (flows * packets - 1) * link[24]
+    time: float = latency + (whole + first) / rate
+    return time
+
+
+@njit(cache=True, nogil=True)
 def task_times(
     codes: Ints, values: float, link: Floats, curves: Floats, resources: Ints, seconds: Floats
 ) -> int:
@@ -82,26 +97,31 @@ def task_times(
             away = gpus * (machines - 1) / machines  # what a machine's GPUs send elsewhere
         steps, tree = members - 1, math.ceil(math.log2(members))
         if task == 4:
-            time = 2 * steps * latency + 2 * (members - 1) / members * each * flows / rate
+            time = 2 * steps * _message(each / members, flows, rate, latency, inside, link)
         elif task == 5:
-            time = steps * latency + (members - 1) / members * each * flows / rate
+            time = steps * _message(each / members, flows, rate, latency, inside, link)
             length /= members
-        elif task == 6:
-            time = tree * latency + each * flows / rate
+        elif task == 6 or task == 8:
+            time = (tree - 1) * latency + _message(each, flows, rate, latency, inside, link)
         elif task == 7:
-            time = steps * latency + (members - 1) * each * flows / rate
+            time = steps * _message(each, flows, rate, latency, inside, link)
             length *= members
-        elif task == 8:
-            time = tree * latency + each * flows / rate
         elif task == 9:
-            time = steps * latency + (members - 1) * each * flows / rate
+            time = steps * _message(each, flows, rate, latency, inside, link)
             pieces *= members
         elif task == 10:
-            time = steps * latency + away * each * flows / rate
+            part = wide * pieces * (header + 4 * ratio * length / members)
+            time = steps * latency
+            if steps > 0:
+                part *= away * members / steps
+                time = steps * _message(part, flows, rate, latency, inside, link)
             length /= members
             pieces *= members
         elif task == 11:
-            time = steps * latency + away * members * each * flows / rate
+            time = steps * latency
+            if steps > 0:
+                part = away * members * each / steps
+                time = steps * _message(part, flows, rate, latency, inside, link)
             pieces *= members
         elif task == 12:
             wire = each * flows

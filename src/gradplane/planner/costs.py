@@ -55,6 +55,24 @@ class CostModel:
         task_times(codes, float(values), self.link, self.curves, resources, seconds)
         return list(zip(option, resources.tolist(), seconds.tolist(), strict=True))
 
+    def steps(self, option: Option, values: int) -> list[tuple[int, list[tuple[Task, float]]]]:
+        """Return an option's steps as the timeline has them: a resource, and its tasks' seconds.
+
+        Neighbouring tasks on a resource are one step. A task that takes no time belongs to the step
+        before it, a first one to the step after it.
+        """
+        found: list[tuple[int, list[tuple[Task, float]]]] = []
+        idle: list[tuple[Task, float]] = []
+        for task, resource, seconds in self.task_times(option, values):
+            if seconds <= 0 and not found:
+                idle.append((task, 0.0))
+            elif seconds <= 0 or (found and found[-1][0] == resource):
+                found[-1][1].append((task, max(seconds, 0.0)))
+            else:
+                found.append((resource, [*idle, (task, seconds)]))
+                idle = []
+        return found
+
 
 def encode(options: Sequence[Option]) -> Ints:
     """Return the options as numbers: a row each, -1 after its last task."""
@@ -91,17 +109,23 @@ def _links(compression: Compression, system: System) -> Floats:
     if switch and inter.latency_us:
         window = switch.slots * switch.payload / (2e-6 * inter.latency_us)
     recirculation = switch.recirculation_gbit if switch else math.inf
+    framing = system.framing
+    if framing is None:
+        frames = [math.inf, 0.0, 0.0, 0.0, 0.0, 0.0]
+    else:  # the spine forwards a packet when it has the whole of it
+        frames = [float(framing.payload), framing.packet, framing.message, 0.0, 1.0]
+        frames.append(framing.acknowledgement)
     return np.array(
         [
             system.machines, system.gpus,
             system.intra.gbit * 125e6, system.intra.latency_us * 1e-6,
             min(host, fabric) * 125e6, inter.latency_us * 1e-6,
-            compression.ratio, compression.header,
+            compression.ratio, compression.header + (framing.piece if framing else 0),
             compression.code_bits / 8, compression.sum_bits / 8,
             window, recirculation * 125e6, switch.passes if switch else 1.0,
             host * 125e6, fabric * 125e6, (switch.tos_ratio if switch else None) or 1.0,
             max(system.servers, 1), INTER if system.machines > 1 else INTRA,
-            switch.payload if switch else math.inf,
+            switch.payload if switch else math.inf, *frames,
         ]
     )  # fmt: skip
 

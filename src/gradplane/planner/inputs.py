@@ -66,9 +66,11 @@ class Compression(InputTable):
     """A codec: compressed bytes a byte, bytes that every message has besides, times by device.
 
     sums: whether a switch may add its codes; sum_bits, code_bits: their widths up and down.
+    parameters: of the codec, with which it has this ratio.
     """
 
     codec: str
+    parameters: dict[str, bool | int | float | str] = Field(default_factory=dict, strict=False)
     ratio: float = Field(gt=0, le=1)
     header: int = Field(default=0, ge=0)
     sums: bool = False
@@ -103,6 +105,22 @@ class SwitchAbility(InputTable):
     tos_ratio: float | None = Field(default=None, gt=0, le=1)
 
 
+class Framing(InputTable):
+    """The bytes that a network of packets carries besides the values.
+
+    payload: of a message, in one packet. packet: beside each payload. acknowledgement: of a packet,
+    in the other direction, where it meets the next packets of an exchange.
+    message: at the start of each message. piece: beside each compressed piece in it. Where a system
+    has it, packets between machines are stored and forwarded, too.
+    """
+
+    payload: int = Field(ge=1)
+    packet: int = Field(ge=0)
+    acknowledgement: int = Field(ge=0)
+    message: int = Field(ge=0)
+    piece: int = Field(ge=0)
+
+
 class System(InputTable):
     """The system: machines, GPUs a machine, the links inside and between them, the switches."""
 
@@ -113,6 +131,7 @@ class System(InputTable):
     inter: Network
     servers: int = Field(default=0, ge=0)
     switch: SwitchAbility | None = None
+    framing: Framing | None = None
 
 
 Input = TypeVar("Input", Model, Compression, System)

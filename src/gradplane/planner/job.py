@@ -19,7 +19,7 @@ import numpy as np
 from gradplane.planner.cost_kernels import Floats, Ints, cheapest, compile_steps, loads
 from gradplane.planner.costs import CPU, GPU, CostModel, encode, offered
 from gradplane.planner.inputs import Compression, Model, PlannerError, System
-from gradplane.planner.options import Option, constraint, tree
+from gradplane.planner.options import Constraint, Option, constraint, tree
 
 Step = tuple[int, float]
 """A resource (an index of costs.RESOURCES) and the seconds on it."""
@@ -126,12 +126,14 @@ class _Tables:
 
 @lru_cache(16)
 def _tables(
-    network: tuple[str, ...], shapes: tuple[str, ...], constraints: tuple[str, ...]
+    network: tuple[str, ...], shapes: tuple[str, ...], constraints: tuple[str | Constraint, ...]
 ) -> _Tables:
-    tests = [constraint(text) for text in constraints]
+    tests = [constraint(each) if isinstance(each, str) else each for each in constraints]
     options = [option for option in tree(network, shapes) if all(test(option) for test in tests)]
     if not options:
-        raise PlannerError(f"no option is left by the constraints {', '.join(constraints)}")
+        raise PlannerError(
+            f"no option is left by the constraints {', '.join(map(str, constraints))}"
+        )
     options.sort(key=lambda option: option.compressions > 0)
     index = {option: number for number, option in enumerate(options)}
     used = [option.devices for option in options]
@@ -144,10 +146,16 @@ def _tables(
 
 
 class Builder:
-    """Makes jobs of a codec on a system: the tree is generated once, under the constraints."""
+    """Makes jobs of a codec on a system: the tree is generated once, under the constraints.
+
+    A constraint is a text, as `options.constraint` reads it, or a test of an option.
+    """
 
     def __init__(
-        self, compression: Compression, system: System, constraints: Sequence[str] = ()
+        self,
+        compression: Compression,
+        system: System,
+        constraints: Sequence[str | Constraint] = (),
     ) -> None:
         self.tables = _tables(*offered(compression, system), tuple(constraints))
         self.costs = CostModel(compression, system)

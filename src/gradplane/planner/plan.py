@@ -22,10 +22,11 @@ import numpy as np
 from gradplane.planner import search
 from gradplane.planner.balance import lower_bound, slot_loads
 from gradplane.planner.compiled import Timeline, evaluate
-from gradplane.planner.costs import RESOURCES
+from gradplane.planner.costs import RESOURCES, CostModel
 from gradplane.planner.inputs import Compression, Model, PlannerError, System, load
 from gradplane.planner.job import Builder, Job
 from gradplane.planner.options import Option, draw
+from gradplane.planner.scale import scaled
 from gradplane.planner.timeline import TimelineEvent, bubbles, events
 
 FP32 = "FP32 (no compression)"
@@ -81,27 +82,56 @@ class Plan:
     events: tuple[TimelineEvent, ...]
 
     def to_json(self) -> str:
-        """Return the plan as JSON: times, and each tensor's tasks in their order."""
+        """Return the plan as JSON: all that an experiment needs to run it.
+
+        Times are in seconds. The tasks of a tensor form steps, each on one resource; `order` has
+        for each resource the steps (tensor, number) as the timeline serves them, where -1 is the
+        tensor's computation, with their planned beginning and end.
+        """
+        costs = CostModel(self.compression, self.system)
         tensors = [
             {
                 "name": row.name,
                 "values": row.values,
+                "compute_seconds": tensor.compute,
                 "option": str(row.option),
-                "tasks": [task._asdict() for task in row.option],
+                "steps": [
+                    {
+                        "resource": RESOURCES[resource],
+                        "tasks": [
+                            {**task._asdict(), "seconds": seconds} for task, seconds in tasks
+                        ],
+                    }
+                    for resource, tasks in costs.steps(row.option, row.values)
+                ],
             }
-            for row in self.rows
+            for row, tensor in zip(self.rows, self.model.tensors, strict=True)
         ]
+        order = {
+            name: [
+                [event.tensor, event.step, event.start, event.end]
+                for event in self.events
+                if RESOURCES[event.resource] == name
+            ]
+            for name in RESOURCES
+        }
         content: dict[str, Any] = {
             "model": self.model.name,
             "codec": self.compression.codec,
+            "codec_parameters": self.compression.parameters,
             "system": self.system.name,
+            "machines": self.system.machines,
+            "gpus": self.system.gpus,
+            "links_gbit": {"intra": self.system.intra.gbit, "inter": self.system.inter.gbit},
             "constraints": list(self.constraints),
             "iteration_seconds": self.time,
+            "forward_seconds": self.model.forward,
             "bound_seconds": self.bound,
             "references": self.references,
             "tensors": tensors,
+            "order": order,
         }
-        return json.dumps(content, indent=1) + "\n"
+        return json.dumps(content) + "\n"
 
     def speedup(self, seconds: float) -> float:
         """Return how many times as long another way takes; 1 where this one takes no time."""
@@ -120,15 +150,20 @@ class Plan:
 
 
 def make(
-    model: str | Path, codec: str | Path, system: str | Path, constraints: Sequence[str] = ()
+    model: str | Path,
+    codec: str | Path,
+    system: str | Path,
+    constraints: Sequence[str] = (),
+    values: int | None = None,
 ) -> Plan:
     """Return the plan for a model with a codec on a system, each a file or a shipped one's name.
 
-    Raises PlannerError, which says what is wrong.
+    values: scale the job to so many (`scale`). Raises PlannerError, which says what is wrong.
     """
-    return plan(
-        load(Model, model), load(Compression, codec), load(System, system), tuple(constraints)
-    )
+    job = load(Model, model), load(Compression, codec), load(System, system)
+    if values is not None:
+        job = scaled(*job, values)
+    return plan(*job, tuple(constraints))
 
 
 def options(codec: str | Path, system: str | Path, constraints: Sequence[str] = ()) -> str:

@@ -73,7 +73,7 @@ def algorithm2(job: Job, strategy: Sequence[int], combinations: int | None = Non
     groups are gone through one after another instead, until none brings anything.
     """
     timeline = Timeline(job, strategy)
-    groups = _offloadable(job, strategy)
+    groups = offloadable(job, strategy)
     if combinations is None or prod(len(members) + 1 for members in groups) <= combinations:
         return _every_offload(timeline, groups)
     return _offload_by_group(timeline, groups)
@@ -115,7 +115,7 @@ def optimum(job: Job) -> Strategy:
     return best
 
 
-def _offloadable(job: Job, strategy: Sequence[int]) -> list[list[int]]:
+def offloadable(job: Job, strategy: Sequence[int]) -> list[list[int]]:
     """Group tensors of one size and option that have a mirror, farthest from the output first."""
     groups = defaultdict(list)
     for tensor, slot in enumerate(strategy):

@@ -20,6 +20,7 @@ from gradplane.records.record_types import (
     Round,
     RunSummary,
     Stall,
+    Timeline,
     Verdict,
     fault,
 )
@@ -35,6 +36,7 @@ _ARRIVALS = {
     "stall": Stall,
     "crash": Membership,
     "join": Membership,
+    "timeline": Timeline,
 }
 
 

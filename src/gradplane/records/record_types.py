@@ -29,6 +29,8 @@ class WorkerRound(TypedDict):
     finished: int
     codec: NotRequired[int]
     reduce: NotRequired[int]
+    precision: NotRequired[list[int]]
+    device: NotRequired[dict[str, int]]
 
 
 @with_config(ConfigDict(strict=True))
@@ -117,6 +119,21 @@ class Membership(TypedDict):
 
 
 @with_config(ConfigDict(strict=True))
+class Timeline(TypedDict):
+    """A line of kind "timeline" in arrivals.jsonl: a planned iteration of a worker.
+
+    forward: ns before the backward propagation. events: resource, tensor, step, and since that
+    began the ns at which the step was ready, began and ended.
+    """
+
+    job: int
+    worker: int
+    ticket: int
+    forward: int
+    events: list[list[int]]
+
+
+@with_config(ConfigDict(strict=True))
 class Verdict(TypedDict):
     """A line of impairments.jsonl."""
 
@@ -170,6 +187,7 @@ class JobSummary(TypedDict):
     needed: NotRequired[Payload]
     time_to_accuracy: NotRequired[TimeToAccuracy]
     parts: dict[str, float]
+    device: NotRequired[dict[str, float]]
     missed: int
     weights: dict[str, str]
     values: int

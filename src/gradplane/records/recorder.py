@@ -22,7 +22,7 @@ TRAFFIC = ("packets_up", "packets_down", "payload_up", "payload_down", "wire_up"
 PARTS = ("compute", "codec", "reduce", "communication")
 """The parts of a round's time: computing the gradient, encoding and decoding, adding (by hosts, a
 server's too), and the rest, in which a worker waits for the network or for others."""
-_ARRIVALS = ("arrivals", "arrival", "norm", "epoch", "stall", "crash", "join")
+_ARRIVALS = ("arrivals", "arrival", "norm", "epoch", "stall", "crash", "join", "timeline")
 
 
 class StallError(Exception):
@@ -58,6 +58,7 @@ class JobTally:
     weights: dict[int, str] = field(default_factory=dict)  # by worker: the last parameters' digest
     traffic: Counter[str] = field(default_factory=Counter)
     parts: Counter[str] = field(default_factory=Counter)  # ns of PARTS, the workers' added up
+    device: Counter[str] = field(default_factory=Counter)  # ns on the bus to devices, likewise
     curve: list[EpochEnd] = field(default_factory=list)  # in order
 
     def add_round(self, line: Record) -> None:
@@ -67,6 +68,7 @@ class JobTally:
             waiting = worker["finished"] - worker["computed"] - sum(own.values())
             computing = worker["computed"] - worker["started"]
             self.parts.update(own | {"compute": computing, "communication": waiting})
+            self.device.update(worker.get("device", {}))
         self.rounds += 1
         self.worker_rounds += len(line["workers"])
         self.loss = line["loss"]

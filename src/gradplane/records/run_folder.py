@@ -101,6 +101,13 @@ def write_json(path: Path, values: Any) -> None:
     partial.rename(path)
 
 
+def reason(error: BaseException) -> str:
+    """Return why a run did not finish, for failure.txt."""
+    if isinstance(error, KeyboardInterrupt | SystemExit):
+        return "it was interrupted"
+    return f"{type(error).__name__}: {error}".removesuffix(": ")
+
+
 def write_failure(folder: Path, reason: str) -> None:
     """Write failure.txt: why the run did not finish."""
     (folder / FAILURE).write_text(f"{reason}\n", "utf-8")

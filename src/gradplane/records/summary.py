@@ -44,7 +44,7 @@ class Summary:
 
     @property
     def report(self) -> Path:
-        """The report's path."""
+        """The report's path; nothing is there where the experiment has `output.report = false`."""
         return self.folder / "report.html"
 
 
@@ -114,6 +114,7 @@ def _job(job: Job, tally: JobTally) -> dict[str, Any]:
         "traffic": traffic,
         "needed": needed(job, tally, traffic),
         "parts": parts(tally),
+        **device(tally),
         "missed": tally.missed,
         "synchronised": tally.synchronised,
         "weights": {str(worker): digest for worker, digest in sorted(tally.weights.items())},
@@ -124,6 +125,15 @@ def parts(tally: JobTally) -> dict[str, float]:
     """Return the seconds of each part of a round, as a mean over rounds and workers."""
     times = max(1, tally.worker_rounds)
     return {part: tally.parts[part] / times / 1e9 for part in PARTS}
+
+
+def device(tally: JobTally) -> dict[str, dict[str, float]]:
+    """Return the key "device": seconds a round of each part of the way to the device and back.
+
+    Empty for a job without devices. The same seconds are in the part "compute"."""
+    times = max(1, tally.worker_rounds)
+    found = {part: ns / times / 1e9 for part, ns in tally.device.items()}
+    return {"device": found} if found else {}
 
 
 def per_round(tally: JobTally) -> dict[str, float]:

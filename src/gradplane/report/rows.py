@@ -101,6 +101,18 @@ def compute(lines: Sequence[dict[str, Any]], jobs: Mapping[int, str]) -> Iterato
         yield [jobs[job], str(worker), *(f"{cell:.3f}" for cell in cells)]
 
 
+DEVICE = ("", "norms", "pack", "to the device", "unpack", "gradient back", "together")
+
+
+def device(summary: Summary) -> Iterator[Row]:
+    """Yield a row for each job with devices, and for its baseline: ms a round, DEVICE's columns."""
+    for label, run in (("", summary), (", baseline", summary.get("baseline"))):
+        for job in run["jobs"] if run else ():
+            if found := job.get("device"):
+                times = [1e3 * found[part] for part in ("norm", "pack", "down", "unpack", "up")]
+                yield [job["name"] + label, *(f"{t:.4f}" for t in (*times, sum(times)))]
+
+
 BACKGROUND = ("flow", "from", "to", "bytes a datagram", "sent", "received")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from gradplane.records.recorder import lost
 from gradplane.records.run_data import STREAM_TYPES, RunData
 from gradplane.records.summary import queue_drops, rate, time_to_accuracy, undelivered
-from gradplane.report import charts, figures
+from gradplane.report import charts, figures, planned_timeline, precision
 from gradplane.report import rows as report_rows
 
 Values = dict[str, Any]
@@ -33,10 +33,13 @@ def contents(run: RunData) -> Values:
         "links": _links(summary),
         "times": {"head": report_rows.PARTS, "rows": list(report_rows.parts(summary))},
         "compute": {"head": report_rows.COMPUTE, "rows": list(_compute_rows(run))},
+        "device": {"head": report_rows.DEVICE, "rows": list(report_rows.device(summary))},
+        "precision": precision.contents(run),
         "background": {
             "head": report_rows.BACKGROUND,
             "rows": list(report_rows.background(summary)),
         },
+        "planned": planned_timeline.contents(run),
         "timeline": _timeline(run),
         "absences": {"head": report_rows.ABSENCES, "rows": list(_absence_rows(run))},
         "switches": _switches(summary),

@@ -38,14 +38,15 @@ def pairs(
     axes.bar(places + 0.2, known, 0.38, color=BASELINE, label="the paper")
     if log:
         _log(axes)
-        axes.set_ylim(min(ours) / _MARGIN, max(*ours, *known) * _MARGIN)
+        drawn = [value for value in (*ours, *known) if value > 0]
+        axes.set_ylim(min(drawn) / _MARGIN, max(drawn) * _MARGIN)
     tops = [value + half for value, half in zip(ours, spread or [0.0] * len(ours), strict=True)]
     written = [*zip(places - 0.2, ours, tops, strict=True)]
     written += [(place, value, value) for place, value in _present(places + 0.2, paper)]
     for place, value, top in written:
         text = f"{value:.3g}" if spread is None else f"{value:.1f}"
         axes.text(place, max(top, 0), text, ha="center", va="bottom", fontsize=8)
-    axes.set_xticks(places, labels, fontsize=8 if len(labels) > 5 else None)
+    axes.set_xticks(places, labels, fontsize=8 if len(labels) > 4 else None)
     axes.set_ylabel(y)
     axes.grid(visible=False, axis="x")
     legend(axes, 2)

@@ -12,7 +12,7 @@ import ipaddress
 import pkgutil
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -146,6 +146,16 @@ class Topology:
         links = {link.b_port: link for link in self.links if link.b == switch}
         links.update({link.a_port: link for link in self.links if link.a == switch})
         return dict(sorted(links.items()))
+
+    def with_switch_ports(self, renumber: Callable[[int], int]) -> Topology:
+        """Return the network with other port numbers at its switches, given the one of each."""
+        switches = {switch.name for switch in self.switches}
+        links = []
+        for link in self.links:
+            a = renumber(link.a_port) if link.a in switches else link.a_port
+            b = renumber(link.b_port) if link.b in switches else link.b_port
+            links.append(replace(link, a_port=a, b_port=b))
+        return replace(self, links=tuple(links))
 
     def attachment(self, host: str) -> tuple[str, int]:
         """Return (switch, port) that a host is attached to."""

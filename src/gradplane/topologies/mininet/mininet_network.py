@@ -11,8 +11,8 @@ import shutil
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -131,6 +131,27 @@ class MininetNetwork:
         self, hosts: Sequence[HostConfig], on_record: OnRecord, deadline: float | None = None
     ) -> None:
         """See Network; the deadline is in seconds of the wall clock."""
+        with self._started(hosts) as processes:
+            self._follow(processes, on_record, deadline)
+            for process in processes:
+                process.end(on_record)
+
+    @contextmanager
+    def beside(
+        self, hosts: Sequence[HostConfig], on_record: OnRecord
+    ) -> Iterator[Callable[[], None]]:
+        """Run hosts that have no end of their own, such as servers, until the block ends.
+
+        Yields a function that passes on their new records, and raises NetworkError if one of them,
+        or a switch, has failed."""
+        with self._started(hosts) as processes:
+            yield lambda: self._poll(processes, on_record)
+            for process in processes:
+                process.end(on_record)
+
+    @contextmanager
+    def _started(self, hosts: Sequence[HostConfig]) -> Iterator[list[HostProcess]]:
+        """Start the hosts' processes, which count time from the same moment."""
         check_hosts(self.topology, hosts)
         with tempfile.TemporaryDirectory() as folder, ExitStack() as running:
             processes, loading = [], []
@@ -147,9 +168,7 @@ class MininetNetwork:
             origin = time.monotonic_ns()
             for process in processes:
                 process.go(origin)
-            self._follow(processes, on_record, deadline)
-            for process in processes:
-                process.end(on_record)
+            yield processes
 
     def _follow(
         self, processes: Sequence[HostProcess], on_record: OnRecord, deadline: float | None
@@ -158,15 +177,18 @@ class MininetNetwork:
         end = None if deadline is None else time.monotonic() + deadline
         while not all(process.finished for process in processes):
             time.sleep(_POLL)
-            for process in processes:
-                process.poll(on_record)
-            for switch in self._net.switches:
-                switch.process.check()
+            self._poll(processes, on_record)
             if end is not None and time.monotonic() > end:
                 names = "; ".join(p.name for p in processes if not p.finished)
                 raise NetworkError(
                     f"the deadline has passed at {deadline:g} s, not finished: {names}"
                 )
+
+    def _poll(self, processes: Sequence[HostProcess], on_record: OnRecord) -> None:
+        for process in processes:
+            process.poll(on_record)
+        for switch in self._net.switches:
+            switch.process.check()
 
     def link_counters(self) -> list[LinkCounters]:
         """See Network; counted by the kernel, from the start of the network."""
@@ -189,11 +211,12 @@ class MininetNetwork:
         with CommandClient(self.switch_addresses[node]) as client:
             return client.queue_drops().get(port, 0)
 
-    def start(self, host: str, argv: Sequence[str]) -> subprocess.Popen[bytes]:
-        """Start a program on a host, with its standard output in a pipe."""
-        process: subprocess.Popen[bytes] = self._net[host].popen(
-            list(argv), stdout=subprocess.PIPE, stderr=None
-        )
+    def start(self, host: str, argv: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        """Start a program on a host, with its standard output in a pipe.
+
+        options: Popen's, which may say otherwise."""
+        pipes = {"stdout": subprocess.PIPE, "stderr": None}
+        process: subprocess.Popen[bytes] = self._net[host].popen(list(argv), **pipes | options)
         return process
 
     def cli(self) -> None:

@@ -1,0 +1,92 @@
+"""Each tensor goes its own way, as a plan of `gradplane plan` has it (Espresso).
+
+The class `PlanScheme` is the scheme; `_ReplayedReduces` re-enacts its reduces.
+"""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from typing import Any
+
+from gradplane.aggregations.aggregation import (
+    Aggregation,
+    Keyed,
+    PlacedJob,
+    ReplayedJob,
+    reference,
+)
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.drivers import roles
+from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage, SetTimer
+from gradplane.hosts.protocols.planned_worker import PlannedWorker, check_plan
+from gradplane.hosts.training.train import Reduce
+
+
+class PlanScheme(Aggregation):
+    """The workers are a plan's GPUs, machine by machine; they exchange tensors by collectives."""
+
+    worker_role = reference(roles.PlannedWorkerRole)
+    baseline = "ring"
+    no_pull = "a plan says where tensors are compressed"
+
+    def check(self, placed: PlacedJob, others: Sequence[PlacedJob]) -> Iterator[Keyed]:
+        """Yield problems that prevent a run, each with its key."""
+        yield from super().check(placed, others)
+        job = placed.job
+        if job.plan is None:
+            yield "plan", "plan is missing: the plan.json of gradplane plan ... --out DIR"
+            return
+        if job.quorum is not None and job.quorum < job.size:
+            yield (
+                "quorum",
+                f"quorum = {job.quorum} of {job.size} workers with a plan: its collectives need"
+                f" every worker: use quorum = {job.size}",
+            )
+        if job.reliability != "retransmit":
+            yield (
+                "reliability",
+                f'reliability = "{job.reliability}" with a plan: a lost part would stop a'
+                ' collective, so hosts send it again: use reliability = "retransmit"',
+            )
+
+    def check_hosts(self, config: JobConfig) -> None:
+        """Raise ConfigError if the workers cannot run the plan."""
+        if config.plan is not None:
+            check_plan(config)
+
+    def replay(self, replayed: ReplayedJob) -> Callable[[], None]:
+        """Return a function that re-enacts one reduce."""
+        return _ReplayedReduces(replayed).reduce
+
+
+class _ReplayedReduces:
+    """Planned reduces without time: the order in which parts and timers come changes nothing."""
+
+    def __init__(self, replayed: ReplayedJob) -> None:
+        job = replayed.config
+        self._replayed = replayed
+        self._peers = [job.stream_address(w) for w in range(job.workers)]
+        self._machines = [PlannedWorker(job, w) for w in range(job.workers)]
+        self._events: deque[tuple[int, Callable[..., list[Action]], tuple[Any, ...]]] = deque()
+
+    def reduce(self) -> None:
+        """Re-enact the reduce that all workers ask for."""
+        workers = self._replayed.workers
+        for worker, machine in zip(workers, self._machines, strict=True):
+            step = worker.step
+            assert isinstance(step, Reduce), step
+            self._perform(worker.number, machine.reduce(step.round, step.vector, 0))
+        while self._events:
+            number, event, arguments = self._events.popleft()
+            self._perform(number, event(*arguments, 0))
+
+    def _perform(self, number: int, actions: Iterable[Action]) -> None:
+        for action in actions:
+            if isinstance(action, SendMessage):
+                data = self._replayed.arrived(self._peers[number], action)
+                receiver = self._peers.index(action.peer)
+                arguments: tuple[Hashable, ...] = (self._peers[number], data)
+                self._events.append((receiver, self._machines[receiver].receive, arguments))
+            elif isinstance(action, SetTimer):
+                self._events.append((number, self._machines[number].timer, (action.key,)))
+            elif isinstance(action, Deliver):
+                self._replayed.workers[number].take(action)

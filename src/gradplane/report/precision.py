@@ -1,0 +1,33 @@
+"""The precision of weights over the rounds of a run, where a policy chooses it."""
+
+from typing import Any
+
+from gradplane.experiment.tensor_codecs import tensors_of
+from gradplane.records.run_data import RunData
+from gradplane.report import figures
+
+_FULL = 4  # bytes
+
+
+def contents(run: RunData) -> list[dict[str, Any]]:
+    """Return a figure and its key for each job whose weights have a precision."""
+    found = []
+    for number, job in enumerate(run.experiment.job):
+        lines = [line for line in run.metrics if line["job"] == number]
+        kept = [line["workers"][0].get("precision") for line in lines]
+        if lines and kept[0]:
+            rounds = [line["round"] for line in lines]
+            names = [tensor.name for tensor in tensors_of(job)]
+            found.append({"name": job.name, **_figure(rounds, kept, names)})
+    return found
+
+
+def _figure(rounds: list[int], kept: list[list[int]], names: list[str]) -> dict[str, Any]:
+    columns = list(zip(names, zip(*kept, strict=True), strict=True))
+    shown = [(name, keeps) for name, keeps in columns if min(keeps) < _FULL]
+    lines, key = [], []
+    for number, (name, keeps) in enumerate(shown):
+        colour = figures.PALETTE[number % len(figures.PALETTE)]
+        lines.append((colour, "-", rounds, [8 * keep for keep in keeps]))
+        key.append({"label": name, "colour": colour, "width": 2.5, "dashes": "none"})
+    return {"key": key, "svgs": [figures.curves(lines, "round, from 0", "bits per weight")]}

@@ -1,0 +1,107 @@
+"""Espresso's evaluation (EuroSys 2023, section 5) by our planner: schemes and iteration times.
+
+Times are predicted by the planner's timeline, with computation and codec times of ours (see
+docs/planner.md); the paper measured trainings on 64 V100.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from gradplane.planner import search
+from gradplane.planner.compiled import evaluate
+from gradplane.planner.inputs import Compression, Curve, Model, PlannerError, System, load
+from gradplane.planner.job import Builder, Job
+from gradplane.planner.options import Constraint
+from gradplane.planner.plan import RESTRICTED, quickest_alone
+
+ESPRESSO = "Alg. 1, 2"
+OURS = "our search"
+FP32 = "FP32"
+BASELINES = {
+    "BytePS-C.": "like BytePS-Compress",
+    "HiTopKComm": "like HiTopKComm",
+    "HiPress": "like HiPress",
+}
+"""The paper's names of the restricted searches."""
+SCHEMES = (FP32, *BASELINES, ESPRESSO, OURS)
+
+Strategist = Callable[[Job], Sequence[int]]
+
+
+class Case(NamedTuple):
+    """A model with a codec on a system."""
+
+    model: Model
+    compression: Compression
+    system: System
+
+    @classmethod
+    def of(cls, model: str, codec: str, system: str, machines: int | None = None) -> Case:
+        """Return the case of shipped files, where given with another number of machines."""
+        loaded = load(System, system)
+        if machines is not None:
+            loaded = loaded.model_copy(update={"machines": machines})
+        return cls(load(Model, model), load(Compression, codec), loaded)
+
+    @property
+    def gpus(self) -> int:
+        """The number of GPUs of all machines."""
+        return self.system.machines * self.system.gpus
+
+    @property
+    def computing(self) -> float:
+        """The seconds of forward and backward propagation: an iteration on one GPU."""
+        return self.model.forward + sum(tensor.compute for tensor in self.model.tensors)
+
+    def job(self, constraints: Sequence[str | Constraint] = ()) -> Job:
+        """Return the planner's job; PlannerError where the constraints leave no option."""
+        tensors = self.model.tensors
+        return Builder(self.compression, self.system, constraints).job(
+            [t.compute for t in tensors], [t.values for t in tensors]
+        )
+
+    def seconds(
+        self, strategist: Strategist = search.search, constraints: Sequence[str | Constraint] = ()
+    ) -> float:
+        """Return the iteration's time with the strategy that is chosen under constraints."""
+        job = self.job(constraints)
+        return self.model.forward + evaluate(job, strategist(job))
+
+
+def algorithms(job: Job) -> Sequence[int]:
+    """Return the strategy of Algorithms 1 and 2 (every offload up to 1000 combinations)."""
+    return search.algorithm2(job, search.algorithm1(job), search.COMBINATIONS)
+
+
+def times(case: Case) -> dict[str, float]:
+    """Return the iteration's seconds by scheme.
+
+    A baseline without options on this system, such as hierarchical ones with a single machine,
+    does not compress.
+    """
+    plain = case.seconds(quickest_alone, ["compressions<=0"])
+    found = {FP32: plain}
+    for name, restricted in BASELINES.items():
+        try:
+            found[name] = case.seconds(quickest_alone, RESTRICTED[restricted])
+        except PlannerError:
+            found[name] = plain
+    job = case.job()
+    for name, strategist in ((ESPRESSO, algorithms), (OURS, search.search)):
+        found[name] = case.model.forward + evaluate(job, strategist(job))
+    return found
+
+
+def upper_bound(case: Case) -> float:
+    """Return the seconds behind the paper's Upper Bound: compression takes no time at all.
+
+    As in the paper it is the strategy that a search finds then; the best one may be quicker still.
+    """
+    free = {
+        device: Curve(values=(1.0, 2.0), compress=(0.0, 0.0), decompress=(0.0, 0.0))
+        for device in ("gpu", "cpu")
+    }
+    costless = case.compression.model_copy(update=free)
+    return case._replace(compression=costless).seconds()

@@ -1,0 +1,39 @@
+"""Espresso, figure 13: throughput of three models, PCIe and 25 Gbit/s."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from gradplane.studies import espresso_throughput
+from gradplane.studies.papers.espresso_table5 import Codec, ModelName
+from gradplane.studies.study import Study, StudyOutcome
+
+Machines = Annotated[int, Field(strict=True, ge=1, le=64)]
+Panel = Annotated[tuple[ModelName, Codec], Field(strict=False)]
+PAPER = {
+    ("lstm", "BytePS-C."): 101,
+    ("lstm", "HiTopKComm"): 73,
+    ("lstm", "HiPress"): 77,
+    ("vgg16", "FP32"): 269,
+    ("vgg16", "BytePS-C."): 357,
+    ("vgg16", "HiPress"): 55,
+    ("resnet101", "FP32"): 20,
+    ("resnet101", "BytePS-C."): 18,
+    ("resnet101", "HiPress"): 24,
+}
+
+
+class Fig13(Study):
+    """Predicted by the planner; equal parameters give equal outcomes."""
+
+    name: Literal["espresso-fig13"] = "espresso-fig13"
+    panels: tuple[Panel, ...] = Field(
+        default=(("lstm", "dgc"), ("vgg16", "efsignsgd"), ("resnet101", "dgc")),
+        min_length=1,
+        strict=False,
+    )
+    machines: tuple[Machines, ...] = Field(default=(1, 2, 4, 8), min_length=1, strict=False)
+
+    def run(self, seed: int) -> StudyOutcome:
+        """Return a row for each model and scheme on the largest number of machines."""
+        return espresso_throughput.outcome("13", "pcie-25g", self.panels, self.machines, PAPER)

@@ -1,0 +1,77 @@
+"""Machines with several GPUs, each GPU a host: fast local links, one network interface a machine.
+
+    s1===s2   s3===s4     GPUs' switches: port 1 to the host, then one to each GPU of the machine
+     \\   /     \\   /      (local links), the last to the machine's network interface
+      s5        s6        machines' network interfaces
+        \\      /
+         \\    /          links between machines
+           s7             spine
+
+What GPUs of one machine send each other crosses their local link alone, everything else the
+machine's link, which its GPUs share: the two networks do not delay each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gradplane.topologies.description import QUEUE, HostNode, Link, SwitchNode, Topology
+from gradplane.topologies.link_options import (
+    LinkOptions,
+    Quantity,
+    check_count,
+    check_hosts,
+)
+from gradplane.topologies.topology_errors import TopologyError
+
+
+def machines(
+    workers: int,
+    servers: int = 0,
+    gpus: int = 2,
+    rate: Quantity | None = None,
+    delay: Quantity = 0,
+    queue: int = QUEUE,
+    fabric_rate: Quantity | None = None,
+    fabric_delay: Quantity = 0,
+    fabric_queue: int = QUEUE,
+) -> Topology:
+    """Return a network with the workers in order on machines of `gpus` each, servers at the spine.
+
+    rate, delay and queue are those of the links inside a machine, of which every two GPUs have one;
+    fabric_rate, fabric_delay and fabric_queue those of a machine's and a server's link to the
+    spine. The links between hosts and switches, and those to a machine's interface, have no limit.
+    Raises TopologyError where the workers do not fill the machines.
+    """
+    count = check_hosts(workers, servers, "machines")
+    each = check_count("gpus", gpus, "GPUs of a machine")
+    if workers % each:
+        raise TopologyError(
+            f"gpus = {each}: {workers} workers do not fill machines of {each}: use a multiple",
+            "gpus",
+        )
+    number = workers // each
+    local = LinkOptions.parse(1, "local links", rate, delay, queue).of(0)
+    outer = LinkOptions.parse(
+        1, "links to the spine", fabric_rate, fabric_delay, fabric_queue, "fabric_"
+    ).of(0)
+    spine = f"s{workers + number + 1}"
+    links = [Link(f"h{n + 1}", f"s{n + 1}", 0, 1) for n in range(workers)]
+    for machine in range(number):
+        links += _machine(machine, each, workers + machine + 1, local)
+        links.append(Link(f"s{workers + machine + 1}", spine, each + 1, machine + 1, *outer))
+    links += [Link(f"h{workers + n + 1}", spine, 0, number + n + 1, *outer) for n in range(servers)]
+    switches = tuple(SwitchNode(f"s{n}") for n in range(1, workers + number + 2))
+    hosts = tuple(HostNode.numbered(n) for n in range(1, count + 1))
+    return Topology("machines", hosts, switches, tuple(links))
+
+
+def _machine(
+    machine: int, gpus: int, interface: int, local: tuple[int | None, int, int]
+) -> Iterator[Link]:
+    """Yield the links of a machine: between every two GPUs, and to its network interface."""
+    first = machine * gpus + 1
+    for a in range(gpus):
+        for b in range(a + 1, gpus):
+            yield Link(f"s{first + a}", f"s{first + b}", 1 + b, 2 + a, *local)
+        yield Link(f"s{first + a}", f"s{interface}", gpus + 1, a + 1, queue=local[2])
