@@ -18,7 +18,7 @@ MININET, WHY_NOT = run_experiment.mininet_possible()
 CRASH = '{model="crash", worker=0, round=2, back=5}'
 LATE = '{model="late join", worker=1, round=1}'
 LOSS = '{model="bernoulli", rate=0.05}'
-SMALL = ("job.quorum=1", "job.epochs=4", "output.baseline=false")
+SMALL = ("job.quorum=1", "job.epochs=4", "output.baseline=false", "output.report=false")
 
 
 def workers(summary: Summary) -> list[list[int]]:

@@ -10,6 +10,7 @@ from gradplane.experiment.document import ExperimentError
 from gradplane.experiment.loading import load
 from gradplane.records.summary import Summary
 from gradplane.replayer.replay_run import ReplayResult, replay
+from gradplane.report import page
 from gradplane.runner import run_experiment
 from gradplane.runner.run_experiment import run
 
@@ -29,7 +30,7 @@ def test_a_flow_slows_a_run_down_and_changes_no_sum(small_run: Runs) -> None:
     expected = 15e6 * beside.values["seconds"] / (8 * 1442)
     assert flow["sent"] == pytest.approx(expected, rel=0.1)
     assert "background" not in alone.values
-    assert "Background traffic" in (beside.folder / "report.html").read_text()
+    assert "Background traffic" in page.write([beside.folder]).read_text()
 
 
 def test_a_queue_that_overflows_drops_both_and_the_run_replays_equal(small_run: Runs) -> None:

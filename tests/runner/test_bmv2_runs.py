@@ -146,4 +146,4 @@ def test_the_simulated_network_is_refused(experiment: Path) -> None:
 def test_one_target_is_nothing_to_compare(experiment: Path) -> None:
     with pytest.raises(ExperimentError) as error:
         compare_targets.compare(experiment, ["bmv2"], experiment.parent / "out")
-    assert str(error.value) == "bmv2: name two targets or more, such as bmv2,embedded"
+    assert str(error.value) == "bmv2: name two targets or more of bmv2, embedded, tna, tofino"

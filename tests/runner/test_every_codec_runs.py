@@ -21,6 +21,7 @@ HEAD = """
 workers = 3
 [output]
 baseline = false
+report = false
 """
 JOB = """
 [[job]]

@@ -23,6 +23,7 @@ epochs = 1
 batch = 300
 [output]
 baseline = false
+report = false
 """
 
 
@@ -94,10 +95,10 @@ def test_a_program_that_was_changed_after_the_run_is_named(experiment: Path) -> 
             " quorum, slot_base, slots, group, worker_bit))",
         ),
         (
-            "norm_round",
+            "norm_max",
             "norm_of_round",
             "the program on the switch is not p4/thc.p4, which this controller needs: no register"
-            ' named "ThcIngress.norm_round"',
+            ' named "ThcIngress.norm_max"',
         ),
     ],
 )

@@ -20,6 +20,7 @@ batch = 300
 epochs = 3
 [output]
 baseline = false
+report = false
 """
 
 

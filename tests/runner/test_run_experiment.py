@@ -25,7 +25,9 @@ MININET, WHY_NOT = run_experiment.mininet_possible()
 def whole(experiment_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Summary:
     """Return a run with a baseline and packet captures."""
     out = tmp_path_factory.mktemp("whole") / "run"
-    settings = ("output.baseline=true", "output.pcap=true", "job.epochs=1")
+    settings = (
+        "output.baseline=true", "output.report=true", "output.pcap=true", "job.epochs=1"
+    )  # fmt: skip
     return gradplane.run(experiment_file, out, net="sim", settings=settings)
 
 

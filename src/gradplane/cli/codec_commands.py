@@ -66,10 +66,19 @@ def plan(
         Path | None,
         typer.Option(metavar="DIR", help="For plan.json and plan.html; it must not exist"),
     ] = None,
+    scale: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="VALUES",
+            help="Scale the job to so many values; --out then writes an experiment that runs it",
+        ),
+    ] = None,
     tree: Annotated[bool, typer.Option("--tree", help="Draw the tree of options instead")] = False,
 ) -> None:
     """Choose for each tensor of a model whether, where and how to compress it."""
     from gradplane.cli import plan_tables
+    from gradplane.planner.experiment_file import experiment
     from gradplane.planner.page import page
     from gradplane.planner.plan import make, options
 
@@ -79,10 +88,13 @@ def plan(
         return
     if out is not None and out.exists():
         raise typer.BadParameter(f"{out} exists: choose another folder", param_hint="--out")
-    made = make(model, codec, system, constraints)
+    made = make(model, codec, system, constraints, scale)
     console.print(plan_tables.plan(made))
     if out is not None:
         out.mkdir(parents=True)
         (out / "plan.json").write_text(made.to_json(), "utf-8")
         (out / "plan.html").write_text(page(made), "utf-8")
         say(console, f"plan: {out / 'plan.json'}\npage: {out / 'plan.html'}")
+        if scale is not None:
+            (out / "experiment.toml").write_text(experiment(made, "plan.json"), "utf-8")
+            say(console, f"experiment: {out / 'experiment.toml'}")

@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -17,6 +17,9 @@ from gradplane.cli.options import (
     say,
     stoppable,
 )
+
+if TYPE_CHECKING:
+    from gradplane.records.summary import Summary
 
 commands = typer.Typer()
 
@@ -69,7 +72,11 @@ def run(
             )
     console = make_console()
     console.print(output_tables.results(summary))
-    say(console, f"report: {summary.report}")
+    say(console, _where(summary))
+
+
+def _where(run: "Summary") -> str:
+    return f"report: {run.report}" if run.report.exists() else f"records: {run.folder}"
 
 
 def _run_study(
@@ -136,7 +143,7 @@ def replay(
             )
     if isinstance(result, Summary):
         console.print(output_tables.results(result))
-        say(console, f"report: {result.report}")
+        say(console, _where(result))
         return
     say(console, result.text())
     if not result.equal:

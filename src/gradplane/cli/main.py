@@ -10,7 +10,13 @@ from typing import Annotated
 import typer
 
 from gradplane import __version__
-from gradplane.cli import codec_commands, experiment_commands, p4_commands, switch_commands
+from gradplane.cli import (
+    codec_commands,
+    experiment_commands,
+    p4_commands,
+    switch_commands,
+    torch_command,
+)
 from gradplane.cli.options import fail, notes
 
 app = typer.Typer(
@@ -19,7 +25,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-for module in (experiment_commands, codec_commands, p4_commands, switch_commands):
+for module in (experiment_commands, torch_command, codec_commands, p4_commands, switch_commands):
     app.add_typer(module.commands)
 
 

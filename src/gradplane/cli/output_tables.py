@@ -69,6 +69,18 @@ def _bad(count: int) -> Text:
     return Text(f"{count:,}", style="bold red" if count else "")
 
 
+def torchrun(values: dict[str, Any]) -> Table:
+    """Return what a script's run left in its counters: the reduces of a rank, and all traffic."""
+    table = _table(values["name"], "")
+    table.add_row("seconds", f"{values['seconds']:.1f}")
+    table.add_row("ranks", f"{values['ranks']}")
+    table.add_row("buckets reduced by a rank", f"{values['reduces']:,}")
+    table.add_row("results missed, by all ranks", _bad(values["missed"]))
+    table.add_row("bytes on the hosts' links", f"{values['link_bytes']['hosts']:,}")
+    table.add_row("packets dropped by queues", _bad(queue_drops(values)))
+    return table
+
+
 def experiments() -> Table:
     """List the shipped experiments with the first sentence of each file."""
     table = _table("experiments", "", justify="left")

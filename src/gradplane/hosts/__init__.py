@@ -10,6 +10,6 @@ before it:
     training     models, data sets and the training of one worker
     drivers      the performers of the state machines' actions, on sockets or in a simulated network
 
-`allreduce.Ring` is the ring for user programs; `scapy_layers` and
-`dissector/` show the packets in Scapy and Wireshark.
+`allreduce.Ring` is the ring for user programs, and `reducer.Reducer` a worker of any scheme;
+`scapy_layers` and `dissector/` show the packets in Scapy and Wireshark.
 """

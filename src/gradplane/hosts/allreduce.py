@@ -70,7 +70,8 @@ class Ring:
         }
         self._workers = {bound: RingWorker(plan, rank) for bound, plan in plans.items()}
         ip, port = self._peers[rank]
-        self._loop = SocketThread(ip, port, self._datagrams, self._fail)
+        self._loop = SocketThread(ip, self._fail)
+        self._loop.listen(port, self._datagrams)
         self._machines = ActionDriver(
             self._loop.env, port, self._loop.env.send, self._deliver, self._gone, time.time_ns()
         )

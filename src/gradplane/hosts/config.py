@@ -44,7 +44,7 @@ class JobConfig:
     aggregation: str  # the scheme's name, for people; hosts run the role that they are given
     reliability: str  # "lossy" | "retransmit"
     codec: tuple[str, dict[str, Any]]  # of what workers push: name, parameters
-    pull_codec: tuple[str, dict[str, Any]]  # of a parameter server's answers
+    pull_codec: tuple[str, dict[str, Any]]  # of a parameter server's answers: means, or weights
     error_feedback: bool
     slots: int  # of this job, even; a worker keeps slots // 2 chunks in flight
     sum_bits: int  # 8 | 16
@@ -71,6 +71,15 @@ class JobConfig:
     reduce_ns: float = 0.0  # time of adding a value
     local_steps: int = 1  # rounds whose gradients are pushed as one sum
     absences: tuple[Absence, ...] = ()  # of workers, in training rounds
+    plan: dict[str, Any] | None = None  # of a planned job: see protocols/run_plan.py
+    weight_decay: float = 0.0  # times the parameters, added to the mean gradient
+    device: dict[str, Any] | None = None  # of a worker: see training/device.py
+    pull_feedback: bool = False  # the server keeps the error of its answers for the next ones
+
+    @property
+    def pulls_weights(self) -> bool:
+        """Whether the server answers with weights, whose precision a policy chooses."""
+        return "policy" in self.pull_codec[1]
 
     @property
     def window(self) -> int:

@@ -92,18 +92,13 @@ def _carry_out(task: "_Task", folder: Path) -> Summary:
         try:
             values = _isolated(task)
         except BaseException as error:
-            run_folder.write_failure(folder, _reason(error))
+            run_folder.write_failure(folder, run_folder.reason(error))
             with suppress(FolderError, OSError):
                 error.add_note(_way_on(folder))
             raise
-    page.write([folder])
+    if task.deployment.experiment.output.report:
+        page.write([folder])
     return Summary(folder, values)
-
-
-def _reason(error: BaseException) -> str:
-    if isinstance(error, KeyboardInterrupt | SystemExit):
-        return "it was interrupted"
-    return f"{type(error).__name__}: {error}".removesuffix(": ")
 
 
 def _way_on(folder: Path) -> str:
@@ -169,6 +164,11 @@ def check_target(deployment: Deployment, network: str) -> None:
 
     Raises ExperimentError where it cannot, and CompileError where the program is wrong."""
     target = deployment.target
+    if not target.networks:
+        raise ExperimentError(
+            f'target = "{target.name}" runs no experiments: its hosts are machines of their own;'
+            " gradplane.controller.configure installs one's tables there (docs/tofino.md)"
+        )
     if network not in target.networks:
         names = " or ".join(f"--net {name}" for name in target.networks)
         raise ExperimentError(f'target = "{target.name}" cannot run on {network}: use {names}')

@@ -30,8 +30,9 @@ class ActionDriver:
     """The state machines of one host, with the stream that listens on local port `stream_port`.
 
     `send` puts a datagram on the link, `deliver` gets the results, `failed` the peers that the
-    stream gave up; `connection` is the Stream's. Actions that follow from an action are performed
-    before the next one, and results are delivered last.
+    stream gave up; `connection` and `granularity` (None: the environment's) are the Stream's.
+    Actions that follow from an action are performed before the next one, and results are delivered
+    last.
     """
 
     def __init__(
@@ -42,10 +43,12 @@ class ActionDriver:
         deliver: Callable[[Deliver], None],
         failed: Callable[[Failed], None],
         connection: int = 1,
+        granularity: int | None = None,
     ) -> None:
         self._env = env
         self._send, self._deliver, self._failed = send, deliver, failed
-        self._stream = Stream(stream_port, connection, granularity=env.granularity)
+        least = env.granularity if granularity is None else granularity
+        self._stream = Stream(stream_port, connection, granularity=least)
         self._on_message: dict[Kind, tuple[OnMessage, OnTimer | None]] = {}
         self._timers: dict[tuple[OnTimer, Hashable], Handle] = {}
         self._waiting: deque[tuple[Action, OnTimer | None]] = deque()

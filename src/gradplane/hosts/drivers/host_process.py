@@ -9,29 +9,19 @@ standard input ends, which also happens when its parent process dies.
 import contextlib
 import json
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
-
-from gradplane.codecs import Codec
-from gradplane.hosts.config import ConfigError, HostConfig, JobConfig
+from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.host import Host
 from gradplane.hosts.drivers.process_memory import exempt_loaded_objects, keep_memory
 from gradplane.hosts.drivers.roles import SwitchWorkerRole
 from gradplane.hosts.drivers.socket_environment import SocketEnvironment
 from gradplane.hosts.drivers.training_host import HostError
-from gradplane.hosts.protocols.actions import Send
-from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec
+from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
 from gradplane.hosts.protocols.results import ReduceError
-from gradplane.hosts.protocols.switch_worker import SwitchWorker
-from gradplane.hosts.stream.segments import SEGMENT, message_bytes
-from gradplane.hosts.stream.stream import Stream
 from gradplane.hosts.training.train import TrainingError
 from gradplane.hosts.training.user_objects import LoadError
-from gradplane.hosts.wire.aggregation import Type, body_size, parse
-from gradplane.hosts.wire.payloads import Payloads
 
 _EXPECTED = (ConfigError, LoadError, TrainingError, ReduceError, HostError, OSError)
 
@@ -50,23 +40,12 @@ def run(path: Path, commands: TextIO, answers: TextIO) -> None:
         if not config.flows:
             warm_up(config.job)
             if isinstance(host.role, SwitchWorkerRole):
-                _exercise_worker(config.job)
+                exercise_switch_worker(config.job)
         exempt_loaded_objects()
         _say(answers, "ready", config.name)
         if (origin := _origin(commands.readline())) is not None:
             env.origin = origin
             _loop(config, host, env, commands, answers)
-
-
-def warm_up(job: JobConfig) -> None:
-    """Load the compiled kernels of codecs and streams: the first round need not wait for them."""
-    _exercise_streams()
-    codecs = [push_codec(job), make_codec(job.pull_codec, "pull_codec")]
-    if job.bound is not None:
-        codecs.append(make_codec(("inceptionn", {"bound": job.bound}), "bound"))
-    for codec in codecs:
-        for part in parts(codec):
-            _exercise(part, job.sum_bits)
 
 
 def _loop(
@@ -104,48 +83,6 @@ def _origin(line: str) -> int | None:
 
 def _say(answers: TextIO, event: str, name: str) -> None:
     print(json.dumps({event: name}), file=answers, flush=True)
-
-
-def _exercise_streams() -> None:
-    """Pass a message of two segments from one stream to another."""
-    sender, receiver = Stream(0), Stream(1)
-    for sent in sender.send_message(("", 1), bytes(2 * SEGMENT), 0):
-        if isinstance(sent, Send):
-            message_bytes(sent.payloads)
-            for answer in receiver.receive(("", 0), sent.payloads, 0):
-                if isinstance(answer, Send):
-                    sender.receive(("", 1), answer.payloads, 0)
-
-
-def _exercise_worker(job: JobConfig) -> None:
-    """Reduce a packet's values at a worker whose switch answers at once."""
-    worker = SwitchWorker(job, 0)
-    actions = worker.reduce(0, np.ones(8, np.float32), 0)
-    while actions:
-        action = actions.pop()
-        if isinstance(action, Send):
-            answers = Payloads.of([_answer(job, payload) for payload in action.payloads])
-            actions += worker.receive(action.ip, action.port, answers, 0)
-
-
-def _answer(job: JobConfig, payload: bytes) -> bytes:
-    """Return the switch's result for a worker's packet: its norm, or sums of zero."""
-    header, _ = parse(payload)
-    kind = Type.NORM_RESULT if header.type is Type.NORM else Type.SUMS
-    everyone = replace(header, type=kind, worker=job.workers, bitmap=(1 << job.workers) - 1)
-    return everyone.pack() + bytes(body_size(kind, header.sum_bits))
-
-
-def _exercise(codec: Codec, sum_bits: int) -> None:
-    x = np.ones(8, np.float32)
-    state = codec.start(x.size)
-    shared = codec.local(x, state)
-    data, _ = codec.encode(x, shared, state=state)
-    codec.decode(data, x.size)
-    if codec.summable:
-        codes, _ = codec.codes(x, shared, state=state)
-        sums = np.array(codec.table, f"u{sum_bits // 8}")[codes]
-        codec.decode_sum(sums, x.size, np.ones(codes.size, np.int64), shared)
 
 
 def main(arguments: list[str]) -> int:

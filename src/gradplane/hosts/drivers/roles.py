@@ -4,71 +4,99 @@ A HostConfig names its host's role as "module:object". A user-defined role is a 
 any module.
 """
 
+from typing import ClassVar
+
 from gradplane.hosts.config import ConfigError, HostConfig
 from gradplane.hosts.drivers.action_driver import ActionDriver
 from gradplane.hosts.drivers.environment import Environment
 from gradplane.hosts.drivers.training_host import StreamHost, TrainingHost
-from gradplane.hosts.impairments.host_link import (
-    HostLink,
-    LocalPort,
-    aggregation_payload,
-    stream_payload,
+from gradplane.hosts.drivers.worker_reducers import (
+    RingReducer,
+    ServedReducer,
+    SwitchReducer,
+    WorkerReducer,
 )
-from gradplane.hosts.protocols import switch_worker
+from gradplane.hosts.impairments.host_link import HostLink, LocalPort, stream_payload
 from gradplane.hosts.protocols.actions import Deliver, Failed
-from gradplane.hosts.protocols.job_codec import codec_ns
-from gradplane.hosts.protocols.messages import RING_KINDS, SERVER_KINDS, WORKER_KINDS
-from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
-from gradplane.hosts.protocols.ring_plan import RingPlan
-from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.protocols.messages import PLAN_KINDS, SERVER_KINDS
+from gradplane.hosts.protocols.parameter_server import PsServer
+from gradplane.hosts.protocols.planned_worker import PlannedWorker
+from gradplane.hosts.protocols.run_plan import run_plan
+from gradplane.hosts.stream import segments
+from gradplane.hosts.training.sgd import served
 from gradplane.hosts.training.train import Reduce
-from gradplane.hosts.wire.payloads import Payloads
+
+_HEADERS = 70  # bytes of a segment's headers, from Ethernet on
 
 
-class SwitchWorkerRole(TrainingHost):
+class ReducingRole(TrainingHost):
+    """A worker that trains and reduces whole gradients by `reducer`."""
+
+    reducer: ClassVar[type[WorkerReducer]]
+
+    def connect(self) -> None:
+        """Open the reducer's port."""
+        place = (self.config, self.env, self.link, self.machines, self.stream_port)
+        self._reducer = self.reducer(*place)
+        self.reduce_port = self._reducer.port
+        self.encode_ns, self.decode_ns = self._reducer.encode_ns, self._reducer.decode_ns
+        self.refused = self._reducer.refused
+
+    def reduce(self, step: Reduce) -> None:
+        """Begin the reduce that the training asks for."""
+        self._reducer.reduce(step.round, step.vector)
+
+
+class SwitchWorkerRole(ReducingRole):
     """A worker whose codes the P4 program sums."""
+
+    reducer = SwitchReducer
+    _reducer: SwitchReducer
 
     def connect(self) -> None:
         """Open the port of aggregation packets."""
-        self._reducer = switch_worker.SwitchWorker(self.job, self.worker, self.env.granularity)
+        super().connect()
         self._skip = self.config.joins  # reduces before its first
-        _, port = self.job.worker_addresses[self.worker]
-        self.link.ports[port] = self.reduce_port = LocalPort(self._receive, aggregation_payload)
-        self.reduce_port.fast_results = self._reducer.fast_results
-        self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.codec)
-        self.refused = self._reducer.refused
 
     def reduce(self, step: Reduce) -> None:
         """Begin the reduce that the training asks for."""
         if self._skip:
             self._reducer.skip(self._skip, step.vector.size)
             self._skip = 0
-        actions = self._reducer.reduce(step.round, step.vector, self.env.now())
-        self.machines.perform(actions, self._reducer.timer)
-
-    def _receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
-        actions = self._reducer.receive(ip, source_port, payloads, self.env.now())
-        self.machines.perform(actions, self._reducer.timer)
+        super().reduce(step)
 
 
-class ServedWorkerRole(StreamHost):
+class ServedWorkerRole(ReducingRole):
     """A worker of a parameter server."""
 
+    reducer = ServedReducer
+
+
+class RingWorkerRole(ReducingRole):
+    """A worker of a ring."""
+
+    reducer = RingReducer
+
+
+class PlannedWorkerRole(StreamHost):
+    """A worker that takes each tensor on the way that a plan chose for it."""
+
     def connect(self) -> None:
-        """Reduce by pushing to the server and pulling from it."""
-        _server_address(self.config)
-        self.encode_ns = codec_ns(self.job, self.job.codec)
-        self.decode_ns = codec_ns(self.job, self.job.pull_codec)
-        self.use(PsWorker(self.job, self.worker), WORKER_KINDS)
+        """Reduce tensor by tensor, with the computation between them."""
+        reducer = PlannedWorker(self.job, self.worker)
+        self.use(reducer, PLAN_KINDS, reducer.timer)
 
+    def granularity(self) -> int:
+        """Return the ns in which the full windows of a machine's GPUs pass the slowest link.
 
-class RingWorkerRole(StreamHost):
-    """A worker of a ring; it counts the time of its encoding and decoding itself."""
-
-    def connect(self) -> None:
-        """Reduce by passing blocks to the right neighbour."""
-        reducer = RingWorker(RingPlan.of(self.job), self.worker)
-        self.use(reducer, RING_KINDS, reducer.timer)
+        A scaled plan has slow links: after small messages a stream expects an answer long before
+        those of a large one can arrive, and would send everything again.
+        """
+        assert self.job.plan is not None, "the job has no plan"
+        plan = run_plan(self.job.plan)
+        packets = plan.gpus * segments.BEYOND
+        drained = packets * (segments.SEGMENT + _HEADERS) * 8e9 / plan.slowest_bps
+        return max(self.env.granularity, round(drained))
 
 
 class ParameterServerRole:
@@ -79,7 +107,7 @@ class ParameterServerRole:
     def __init__(self, config: HostConfig, env: Environment, link: HostLink) -> None:
         _, port = _server_address(config)
         self._machines = ActionDriver(env, port, link.send, self._deliver, self._failed)
-        server = PsServer(config.job)
+        server = PsServer(config.job, served(config.job))
         self._machines.route(SERVER_KINDS, server.receive, server.timer)
         link.ports[port] = LocalPort(self._machines.receive, stream_payload)
         self._unreachable = 0  # workers that no longer acknowledge, such as finished ones

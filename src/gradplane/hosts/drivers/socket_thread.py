@@ -17,25 +17,31 @@ class SocketThread:
     """The environment `env`, its thread from start() on, and calls into that thread.
 
     `failed` is called in the thread with each exception of a datagram's or timer's handler; the
-    loop continues. OSError if (ip, port) cannot be bound.
+    loop continues. log: a file for the environment's records, "" for none. OSError if it cannot be
+    written.
     """
 
-    def __init__(
-        self, ip: str, port: int, receive: Receive, failed: Callable[[Exception], None]
-    ) -> None:
+    def __init__(self, ip: str, failed: Callable[[Exception], None], log: str = "") -> None:
         self._failed = failed
         self._calls: deque[Callable[[], None]] = deque()
         self._running = True
         with contextlib.ExitStack() as opened:
-            log = opened.enter_context(open(os.devnull, "w"))
-            self.env = opened.enter_context(SocketEnvironment(ip, log))
-            self.env.listen(port, receive)
+            records = opened.enter_context(open(log or os.devnull, "w", buffering=1))
+            self.env = opened.enter_context(SocketEnvironment(ip, records))
             self._reader, self._writer = os.pipe()
             opened.callback(os.close, self._reader)
             opened.callback(os.close, self._writer)
             self.env.watch(self._reader, self._called)
             self._opened = opened.pop_all()
-        self._thread = threading.Thread(target=self._run, name=f"{ip}:{port}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"sockets of {ip}", daemon=True)
+
+    def listen(self, port: int, receive: Receive) -> None:
+        """Bind a port, before start(). OSError, with all closed, where that fails."""
+        try:
+            self.env.listen(port, receive)
+        except OSError:
+            self._opened.close()
+            raise
 
     def start(self) -> None:
         """Start the thread; datagrams that arrived before wait in the socket."""

@@ -78,6 +78,10 @@ class TrainingHost(ABC):
     def reduce(self, step: Reduce) -> None:
         """Begin the reduce that the training asks for; its result comes as a Deliver."""
 
+    def granularity(self) -> int:
+        """Return the ns below which no timeout of the stream is."""
+        return self.env.granularity
+
     @property
     def ignored(self) -> dict[str, int]:
         """The number of datagrams that arrived and were ignored, by reason."""
@@ -92,6 +96,7 @@ class TrainingHost(ABC):
         self.machines = ActionDriver(
             *(self.env, port, self.link.send, self._deliver, self._failed),
             connection=1 + _LIFE * self.config.joins,
+            granularity=self.granularity(),
         )
         self._sync = Synchronisation(self.job, self.worker)
         self.machines.route(SYNC_KINDS, self._sync.receive)

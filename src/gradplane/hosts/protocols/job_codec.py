@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from gradplane import codecs
+from gradplane.codecs.policies.awp import AWP
 from gradplane.hosts.config import ConfigError, JobConfig, UnsuitableCodecError
 from gradplane.hosts.wire.marked_values import Marked
 
@@ -14,9 +15,27 @@ def make_codec(named: tuple[str, dict[str, Any]], what: str) -> codecs.Codec:
     try:
         if name == "per_tensor":
             return codecs.PerTensor(tuple((n, codecs.get(**kind)) for n, kind in params["parts"]))
+        if "policy" in params:
+            return adaptive(params)
         return codecs.get(name, **params)
     except codecs.CodecError as error:
         raise ConfigError(f"{what}: {error}", what) from error
+
+
+def adaptive(params: dict[str, Any]) -> codecs.AdaptiveADT:
+    """Return the codec of weights under AWP; `params` as in its configuration."""
+    own = {key: value for key, value in params.items() if key not in ("name", "policy", "tensors")}
+    return codecs.AdaptiveADT(AWP(**own), tuple((size, layer) for size, layer in params["tensors"]))
+
+
+def pull_codec(job: JobConfig) -> codecs.Codec:
+    """Return the codec of the server's answers, with error feedback and local steps where the job
+    has them for its answers."""
+    codec = make_codec(job.pull_codec, "pull_codec")
+    if not job.pull_feedback:
+        return codec
+    codec = _with_feedback(codec)
+    return codecs.LocalSteps(codec, job.local_steps) if job.local_steps > 1 else codec
 
 
 def push_codec(job: JobConfig) -> codecs.Codec:
@@ -39,6 +58,8 @@ def parts(codec: codecs.Codec) -> Iterator[codecs.Codec]:
         yield from parts(codec.codec)
     elif isinstance(codec, codecs.PerTensor):
         yield from (part for _, part in codec.parts)
+    elif isinstance(codec, codecs.AdaptiveADT):
+        yield codec.policy.codec(codec.policy.initial)
     else:
         yield codec
 

@@ -29,6 +29,7 @@ class Kind(IntEnum):
     JOIN = 10  # newcomer to donor: asks for its state at the start of round `ticket`
     STATE = 11  # donor to newcomer: n parameters, n values of momentum, float32 little-endian
     READY = 12  # newcomer to all others of round `ticket`: it has the state
+    PLANNED = 13  # between workers of a plan: part `count` of a task, `bitmap`, of `tensor`
 
 
 SERVER_KINDS = frozenset({Kind.STAT, Kind.PUSH})
@@ -36,6 +37,7 @@ WORKER_KINDS = frozenset({Kind.STAT_RESULT, Kind.PULL})
 RING_KINDS = frozenset({Kind.PARTIAL_BLOCK, Kind.WHOLE_BLOCK})
 SYNC_KINDS = frozenset({Kind.REPORT, Kind.DECISION, Kind.PARAMETERS})
 JOIN_KINDS = frozenset({Kind.JOIN, Kind.STATE, Kind.READY})
+PLAN_KINDS = frozenset({Kind.PLANNED})
 
 
 class MessageError(ValueError):

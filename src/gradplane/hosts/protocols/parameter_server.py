@@ -2,16 +2,17 @@
 
 If the codec has a statistic, workers send it first and get the maximum back; then they send their
 encoded vectors, the server decodes each and adds them as float32 in worker order, and answers all
-workers with the mean, encoded by the pull codec. Statistics and vectors are complete at the
-quorum; later workers are ignored and get the same answers. Messages travel by a Stream:
-SendMessage out, receive() in. In a marked job the network may compress the vectors on their way to
-the server; the answers are never marked.
+workers with the mean, encoded by the pull codec; or it holds the weights, makes the step itself and
+answers with them, at a precision that a policy chooses. Statistics and vectors are complete at the
+quorum; later workers are ignored and get the same answers. Messages travel by a Stream: SendMessage
+out, receive() in. In a marked job the network may compress the vectors on their way to the server;
+the answers are never marked.
 """
 
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -20,9 +21,18 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
 from gradplane.hosts.protocols.actions import Action, Deliver, Peer, Record, SendMessage
 from gradplane.hosts.protocols.compute_time import ComputeQueue
-from gradplane.hosts.protocols.job_codec import codec_ns, make_codec, push_codec, reduce_seed
+from gradplane.hosts.protocols.job_codec import codec_ns, pull_codec, push_codec, reduce_seed
 from gradplane.hosts.protocols.messages import Kind, Message, MessageError, parse
 from gradplane.hosts.protocols.results import Floats, Reduced, ReduceError, checked_vector
+
+
+class Weights(Protocol):
+    """The weights of a server that answers with them, and the optimizer's step."""
+
+    parameters: Floats
+
+    def step(self, mean: Floats) -> Floats:
+        """Apply a mean gradient, float32[n]; return the parameters after it."""
 
 
 @dataclass
@@ -42,7 +52,7 @@ class PsWorker:
         assert job.server_address is not None
         self._job, self._worker = job, worker
         self._server = job.server_address
-        self._push, self._pull = push_codec(job), make_codec(job.pull_codec, "pull_codec")
+        self._push, self._pull = push_codec(job), pull_codec(job)
         self._reduces: dict[int, _Reduce] = {}
         self._states: dict[int, Any] = {}
         self._newest = -1  # ticket started
@@ -110,9 +120,15 @@ class PsWorker:
             gradient=digest(reduce.vector),
             codes=digest(codes),
             sums=digest(message.body),
+            precision=self._precision(message.body),
         )
         more = {"count": message.count, "digest": result.sums, "attempts": 1, "notices": 0}
         return [self._record("arrival", message, now, **more), Deliver(message.ticket, result)]
+
+    def _precision(self, body: bytes) -> tuple[int, ...]:
+        if isinstance(self._pull, codecs.AdaptiveADT):
+            return self._pull.precision(body)
+        return ()
 
     def _record(self, kind: str, message: Message, now: int, **more: Any) -> Record:
         """Return the log line of an answer, with the workers that it includes."""
@@ -146,12 +162,13 @@ class PsServer:
 
     Actions: SendMessage; SetTimer and Record (parts) where the job's codec_ns or reduce_ns is not
     0. Gets messages of SERVER_KINDS. Holds at most a quorum of vectors a ticket, besides those
-    being decoded.
+    being decoded. `weights` holds a job's weights if the server answers with them.
     """
 
-    def __init__(self, job: JobConfig) -> None:
-        self._job = job
-        self._push, self._pull = push_codec(job), make_codec(job.pull_codec, "pull_codec")
+    def __init__(self, job: JobConfig, weights: Weights | None = None) -> None:
+        assert job.pulls_weights == (weights is not None), "a server needs the weights it sends"
+        self._job, self._weights = job, weights
+        self._push, self._pull = push_codec(job), pull_codec(job)
         self._peers = [job.stream_address(w) for w in range(job.workers)]
         self._tickets: dict[int, _Ticket] = {}
         self._states: dict[int, Any] = {}  # the pull codec's, by tensor
@@ -237,11 +254,22 @@ class PsServer:
         total = np.zeros(message.n, np.float32)
         for worker in sorted(vectors):
             total += vectors[worker]
-        mean = total / np.float32(len(vectors))
+        answer = total / np.float32(len(vectors))
+        state = self._states.get(message.tensor)
+        if state is None:
+            state = self._first_state(message.n)
+        if self._weights is not None:
+            answer = self._weights.step(answer)
         seed = codecs.key(reduce_seed(self._job, message.ticket), "pull")
-        state = self._states.setdefault(message.tensor, self._pull.start(message.n))
-        data, self._states[message.tensor] = self._pull.encode(mean, seed=seed, state=state)
+        data, self._states[message.tensor] = self._pull.encode(answer, seed=seed, state=state)
         return data
+
+    def _first_state(self, n: int) -> Any:
+        """Return the pull codec's state; a policy has seen the weights that workers begin with."""
+        state = self._pull.start(n)
+        if self._weights is not None:
+            _, state = self._pull.encode(self._weights.parameters, state=state)
+        return state
 
     def _answer(self, message: Message) -> list[Action]:
         data = message.pack()

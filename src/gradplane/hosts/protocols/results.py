@@ -24,7 +24,8 @@ class Reduced:
     vector as given, of this worker's codes (uint8, one a lane; through a server: the encoded
     bytes) and of the sums (sum_bits wide, one a lane, missing ones 0; through a server: the
     encoded mean; in a ring: the blocks this worker encoded, and the sums). `codec_ns` and
-    `reduce_ns`: the emulated time that this host spent encoding, decoding and adding.
+    `reduce_ns`: the emulated time that this host spent encoding, decoding and adding. From a server
+    that answers with weights, `mean` is these, and `precision` the bytes of each tensor's values.
     """
 
     mean: Floats
@@ -35,6 +36,7 @@ class Reduced:
     sums: str
     codec_ns: int = 0
     reduce_ns: int = 0
+    precision: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@
 A worker that crashes ends with Crash; its next life begins with the Join of a later round, which
 all workers of that round take part in.
 
-Plain SGD with momentum at a constant lr: v = momentum * v + mean gradient; parameters - lr * v. The
-mean gradient is the estimate that this worker got from the network, so in lossy mode workers drift
-apart until they synchronise. A synchronisation replaces the parameters; each worker keeps its
-momentum and error feedback. A worker that joins takes another's parameters and momentum.
+SGD with momentum (sgd.py), at each worker unless the job's server holds the weights: then the
+server answers with them, and the worker computes with what it got. With a device the gradient is
+computed with the weights as they arrived there (device.py). The mean gradient is the estimate that
+this worker got from the network, so in lossy mode workers drift apart until they synchronise. A
+synchronisation replaces the parameters; each worker keeps its momentum and error feedback. A worker
+that joins takes another's parameters and momentum.
 """
 
 from collections.abc import Generator
@@ -23,12 +25,15 @@ from gradplane._finite import all_finite
 from gradplane.hosts.absences import joining, of_worker, present
 from gradplane.hosts.config import JobConfig
 from gradplane.hosts.digest import digest
+from gradplane.hosts.protocols.job_codec import adaptive
 from gradplane.hosts.protocols.results import Joined, Reduced, Synchronised
 from gradplane.hosts.training import datasets as datasets
 from gradplane.hosts.training import models
 from gradplane.hosts.training.compute_times import compute_ns
 from gradplane.hosts.training.datasets import Dataset
+from gradplane.hosts.training.device import Device, OnDevice
 from gradplane.hosts.training.models import Model
+from gradplane.hosts.training.sgd import descend
 from gradplane.hosts.training.user_objects import LoadError
 
 Floats = npt.NDArray[np.float32]
@@ -138,12 +143,14 @@ def _epoch(
             continue
         yield from _membership(job, learner, number)
         loss, gradient = learner.gradient(rows)
-        yield Compute(number, compute_ns(job.compute_ns, job.seed, learner.worker, number))
+        own = compute_ns(job.compute_ns, job.seed, learner.worker, number)
+        yield Compute(number, own + learner.batch.ns)
+        more = learner.batch_fields()
         reduced: Reduced = yield Reduce(number, gradient)
-        learner.update(reduced.mean)
+        learner.update(reduced)
         missed += reduced.missed
         fields = {"round": number, "epoch": epoch, "loss": loss, "missed": reduced.missed}
-        yield Report("round", fields | _digests(reduced, learner.parameters))
+        yield Report("round", fields | _digests(reduced, learner.parameters) | more)
     return missed
 
 
@@ -177,14 +184,29 @@ class _Learner:
         check_vector(job.model, "parameters(seed)", self.parameters)
         self.velocity = np.zeros_like(self.parameters)
         self.rounds = 0
+        self._device = None if job.device is None else Device(job.device, self.parameters)
+        self._pulled: tuple[int, tuple[int, ...]] | None = None  # bytes and precision
+        if job.pulls_weights:
+            self._pull_initial()
+        self.batch = OnDevice(self.parameters, (), {})
+
+    def _pull_initial(self) -> None:
+        """Take the initial weights as the server would have sent them."""
+        codec = adaptive(self.job.pull_codec[1])
+        n = self.parameters.size
+        data, _ = codec.encode(self.parameters, state=codec.start(n))
+        self.parameters = codec.decode(data, n)
+        self._pulled = len(data), codec.precision(data)
 
     def batches(self, epoch: int) -> npt.NDArray[np.int64]:
         job, rows = self.job, len(self.data.train_y)
         return datasets.batches(rows, job.workers, self.worker, job.batch, job.seed, epoch)
 
     def gradient(self, rows: npt.NDArray[np.int64]) -> tuple[float, Floats]:
+        """Send the weights to where gradients are computed; return the loss and the gradient."""
+        self.batch = self._sent()
         x, y = self.data.train_x[rows], self.data.train_y[rows]
-        loss, gradient = self.model.loss_and_gradient(self.parameters, x, y)
+        loss, gradient = self.model.loss_and_gradient(self.batch.weights, x, y)
         check_vector(self.job.model, "loss_and_gradient()[1]", gradient, self.parameters.size)
         if not all_finite(gradient):
             raise TrainingError(
@@ -193,18 +215,34 @@ class _Learner:
             )
         return float(loss), gradient
 
-    def update(self, mean: Floats) -> None:
-        self.velocity *= np.float32(self.job.momentum)
-        self.velocity += mean
-        step = np.float32(self.job.lr) * self.velocity
-        self.parameters = np.subtract(self.parameters, step, out=step)  # the former ones stay
+    def _sent(self) -> OnDevice:
+        if self._device is not None:
+            return self._device.send(self.parameters, self._pulled)
+        precision = () if self._pulled is None else self._pulled[1]
+        return OnDevice(self.parameters, precision, {})
+
+    def batch_fields(self) -> dict[str, Any]:
+        """Return the fields of a round's record that only jobs with a policy or a device have."""
+        precision, times = self.batch.precision, self.batch.times
+        fields: dict[str, Any] = {"precision": list(precision)} if precision else {}
+        return fields | ({"device": times} if times else {})
+
+    def update(self, reduced: Reduced) -> None:
+        """Take the result of a round: a mean gradient, or the weights after it."""
+        if self.job.pulls_weights:
+            codec = adaptive(self.job.pull_codec[1])
+            nbytes = codec.encoded_size(reduced.precision)
+            self.parameters, self._pulled = reduced.mean, (nbytes, reduced.precision)
+        else:
+            self.parameters = descend(self.job, self.parameters, self.velocity, reduced.mean)
         self.rounds += 1
 
     def accuracies(self) -> dict[str, float]:
-        model, data = self.model, self.data
+        model, data, device = self.model, self.data, self._device
+        weights = self.parameters if device is None else device.arrived(self.parameters)
         return {
-            "train_accuracy": models.accuracy(model, self.parameters, data.train_x, data.train_y),
-            "test_accuracy": models.accuracy(model, self.parameters, data.test_x, data.test_y),
+            "train_accuracy": models.accuracy(model, weights, data.train_x, data.train_y),
+            "test_accuracy": models.accuracy(model, weights, data.test_x, data.test_y),
         }
 
 

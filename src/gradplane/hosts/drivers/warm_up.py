@@ -1,0 +1,68 @@
+"""Load a host's compiled kernels before its first round, which then need not wait for them."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from gradplane.codecs import Codec
+from gradplane.hosts.config import JobConfig
+from gradplane.hosts.protocols.actions import Send
+from gradplane.hosts.protocols.job_codec import make_codec, parts, push_codec
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.stream.segments import SEGMENT, message_bytes
+from gradplane.hosts.stream.stream import Stream
+from gradplane.hosts.wire.aggregation import Type, body_size, parse
+from gradplane.hosts.wire.payloads import Payloads
+
+
+def warm_up(job: JobConfig) -> None:
+    """Load the compiled kernels of the job's codecs, and of streams."""
+    _exercise_streams()
+    codecs = [push_codec(job), make_codec(job.pull_codec, "pull_codec")]
+    if job.bound is not None:
+        codecs.append(make_codec(("inceptionn", {"bound": job.bound}), "bound"))
+    for codec in codecs:
+        for part in parts(codec):
+            _exercise(part, job.sum_bits)
+
+
+def exercise_switch_worker(job: JobConfig) -> None:
+    """Reduce a packet's values at a worker whose switch answers at once."""
+    worker = SwitchWorker(job, 0)
+    actions = worker.reduce(0, np.ones(8, np.float32), 0)
+    while actions:
+        action = actions.pop()
+        if isinstance(action, Send):
+            answers = Payloads.of([_answer(job, payload) for payload in action.payloads])
+            actions += worker.receive(action.ip, action.port, answers, 0)
+
+
+def _exercise_streams() -> None:
+    """Pass a message of two segments from one stream to another."""
+    sender, receiver = Stream(0), Stream(1)
+    for sent in sender.send_message(("", 1), bytes(2 * SEGMENT), 0):
+        if isinstance(sent, Send):
+            message_bytes(sent.payloads)
+            for answer in receiver.receive(("", 0), sent.payloads, 0):
+                if isinstance(answer, Send):
+                    sender.receive(("", 1), answer.payloads, 0)
+
+
+def _answer(job: JobConfig, payload: bytes) -> bytes:
+    """Return the switch's result for a worker's packet: its norm, or sums of zero."""
+    header, _ = parse(payload)
+    kind = Type.NORM_RESULT if header.type is Type.NORM else Type.SUMS
+    everyone = replace(header, type=kind, worker=job.workers, bitmap=(1 << job.workers) - 1)
+    return everyone.pack() + bytes(body_size(kind, header.sum_bits))
+
+
+def _exercise(codec: Codec, sum_bits: int) -> None:
+    x = np.ones(8, np.float32)
+    state = codec.start(x.size)
+    shared = codec.local(x, state)
+    data, _ = codec.encode(x, shared, state=state)
+    codec.decode(data, x.size)
+    if codec.summable:
+        codes, _ = codec.codes(x, shared, state=state)
+        sums = np.array(codec.table, f"u{sum_bits // 8}")[codes]
+        codec.decode_sum(sums, x.size, np.ones(codes.size, np.int64), shared)

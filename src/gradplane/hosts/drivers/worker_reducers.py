@@ -1,0 +1,143 @@
+"""A worker's end of each aggregation scheme: its port on the host's link, and its reduces.
+
+Hosts that train (roles.py) and user programs (hosts/reducer.py) reduce by the same ones.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+from gradplane.hosts.config import ConfigError, HostConfig
+from gradplane.hosts.drivers.action_driver import ActionDriver
+from gradplane.hosts.drivers.environment import Environment
+from gradplane.hosts.impairments.host_link import HostLink, LocalPort, aggregation_payload
+from gradplane.hosts.protocols.job_codec import codec_ns
+from gradplane.hosts.protocols.messages import RING_KINDS, WORKER_KINDS
+from gradplane.hosts.protocols.parameter_server import PsWorker
+from gradplane.hosts.protocols.results import Floats
+from gradplane.hosts.protocols.ring_plan import RingPlan
+from gradplane.hosts.protocols.ring_worker import RingWorker
+from gradplane.hosts.protocols.switch_worker import SwitchWorker
+from gradplane.hosts.wire.payloads import Payloads
+
+
+class WorkerReducer(ABC):
+    """Reduces vectors for the worker of `config`, several at once; a Deliver brings each result.
+
+    machines: performs its actions, and is the host's stream; stream: the stream's port, which is
+    open. Raises ConfigError where the job does not fit the scheme.
+    """
+
+    encode_ns: float = 0.0
+    """ns a value that encoding takes before a reduce; 0 where the reducer counts it itself."""
+    decode_ns: float = 0.0
+    """ns a value that decoding takes after a reduce."""
+    refused: Mapping[str, int] = {}
+    """The number of packets that were foreign or invalid, by reason."""
+
+    def __init__(
+        self,
+        config: HostConfig,
+        env: Environment,
+        link: HostLink,
+        machines: ActionDriver,
+        stream: LocalPort,
+    ) -> None:
+        if config.worker is None:
+            raise ConfigError(f"host {config.name}: a worker's host needs a worker number")
+        self.job, self.worker = config.job, config.worker
+        self.env, self.link, self.machines = env, link, machines
+        self.port = stream
+        self.connect()
+
+    @abstractmethod
+    def connect(self) -> None:
+        """Make the protocol's state machine; set `port` where it is not the stream's."""
+
+    @abstractmethod
+    def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
+        """Begin a reduce of float32[n]; see SwitchWorker.reduce."""
+
+    @abstractmethod
+    def waiting(self, ticket: int) -> str:
+        """Describe, for people, the packets or messages that a reduce in flight waits for."""
+
+
+class SwitchReducer(WorkerReducer):
+    """Codes that the P4 program sums."""
+
+    def connect(self) -> None:
+        """Open the port of aggregation packets."""
+        self._machine = SwitchWorker(self.job, self.worker, self.env.granularity)
+        _, port = self.job.worker_addresses[self.worker]
+        self.link.ports[port] = self.port = LocalPort(self._receive, aggregation_payload)
+        self.port.fast_results = self._machine.fast_results
+        self.encode_ns = self.decode_ns = codec_ns(self.job, self.job.codec)
+        self.refused = self._machine.refused
+
+    def skip(self, reduces: int, n: int) -> None:
+        """Begin after `reduces` reduces of n values, in which this worker took no part."""
+        self._machine.skip(reduces, n)
+
+    def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
+        """Begin a reduce."""
+        actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
+        self.machines.perform(actions, self._machine.timer)
+
+    def waiting(self, ticket: int) -> str:
+        """Name the norms and chunks that the switch has not answered, of all reduces."""
+        waits = self._machine.waits
+        if not waits:
+            return "nothing has been sent"
+        kind, number = waits[0]
+        slot, round = number % self.job.slots, number // self.job.slots + 1
+        ip, port = self.job.aggregator
+        return (
+            f"{len(waits)} results of {ip}:{port}, first the {kind} of slot {slot}, round {round}"
+        )
+
+    def _receive(self, ip: str, source_port: int, payloads: Payloads) -> None:
+        actions = self._machine.receive(ip, source_port, payloads, self.env.now())
+        self.machines.perform(actions, self._machine.timer)
+
+
+class ServedReducer(WorkerReducer):
+    """Vectors that are pushed to a parameter server, and pulled from it."""
+
+    def connect(self) -> None:
+        """Listen to the server."""
+        if self.job.server_address is None:
+            raise ConfigError(f"worker {self.worker}: its job needs a server_address")
+        self.encode_ns = codec_ns(self.job, self.job.codec)
+        self.decode_ns = codec_ns(self.job, self.job.pull_codec)
+        self._machine = PsWorker(self.job, self.worker)
+        self.machines.route(WORKER_KINDS, self._machine.receive)
+
+    def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
+        """Begin a reduce."""
+        actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
+        self.machines.perform(actions)
+
+    def waiting(self, ticket: int) -> str:
+        """Name the server."""
+        assert self.job.server_address is not None
+        ip, port = self.job.server_address
+        return f"the mean of {ip}:{port}"
+
+
+class RingReducer(WorkerReducer):
+    """Blocks that pass round a ring; it counts the time of encoding and decoding itself."""
+
+    def connect(self) -> None:
+        """Listen to the left neighbour."""
+        self._machine = RingWorker(RingPlan.of(self.job), self.worker)
+        self.machines.route(RING_KINDS, self._machine.receive, self._machine.timer)
+
+    def reduce(self, ticket: int, vector: Floats, tensor: int = 0) -> None:
+        """Begin a reduce."""
+        actions = self._machine.reduce(ticket, vector, self.env.now(), tensor)
+        self.machines.perform(actions, self._machine.timer)
+
+    def waiting(self, ticket: int) -> str:
+        """Name the left neighbour."""
+        ip, port = self.job.stream_address((self.worker - 1) % self.job.workers)
+        return f"{len(self._machine.missing(ticket))} blocks of {ip}:{port}"

@@ -1,0 +1,269 @@
+"""Means and sums over a job's workers, through the network of an experiment, for user programs.
+
+    with Reducer(HostConfig.from_json(text)) as reducer:
+        mean = reducer.reduce(gradient)
+        first, second = reducer.start(a, tensor=1), reducer.start(b, tensor=2)
+        total = first.result().sum
+
+The program takes the place of one worker of a job whose switch, or server, is running: by whatever
+scheme the job has, with its codecs, its error feedback, and the impairments of the worker's host.
+All workers' programs begin the same reduces in the same order, of vectors of the same size.
+"""
+
+import threading
+import time
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gradplane.hosts.config import ConfigError, HostConfig
+from gradplane.hosts.drivers.action_driver import ActionDriver
+from gradplane.hosts.drivers.roles import ReducingRole
+from gradplane.hosts.drivers.socket_thread import SocketThread
+from gradplane.hosts.drivers.warm_up import exercise_switch_worker, warm_up
+from gradplane.hosts.drivers.worker_reducers import SwitchReducer, WorkerReducer
+from gradplane.hosts.impairments.host_link import HostLink, LocalPort, PortTraffic, stream_payload
+from gradplane.hosts.protocols.actions import Deliver, Failed
+from gradplane.hosts.protocols.results import Floats, Reduced, ReduceError
+from gradplane.hosts.training.user_objects import load
+
+_LINGER = 2.0  # seconds that close() waits for the last acknowledgements
+
+
+class ReducerError(RuntimeError):
+    """An invalid call, or a network that cannot be reached; the message names the way out."""
+
+
+class ReducerTimeout(ReducerError, TimeoutError):
+    """A reduce that took longer than the timeout; the message says what it waits for."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """The result of a reduce, of the shape of the array that was given.
+
+    mean: float32, over the workers that are in it; workers: the number of the job's. `missed` is
+    the number of chunks without a result, whose values are 0 before the codec's inverse transform,
+    as happens in lossy jobs only.
+    """
+
+    mean: Floats
+    workers: int
+    missed: int
+
+    @property
+    def sum(self) -> Floats:
+        """The mean times the job's workers: the sum where all are in."""
+        return self.mean * np.float32(self.workers)
+
+
+@dataclass
+class _Flight:
+    """A reduce that has not been delivered."""
+
+    future: "Future[Result]"
+    shape: tuple[int, ...]
+    tensor: int
+    started: int  # ns, of the environment's time
+    timer: Any  # a Handle
+
+
+class Reducer:
+    """One worker of a running job; a context manager.
+
+    config: the host's, as `gradplane torchrun` writes it. timeout: seconds that a reduce may take.
+    Raises ConfigError for a host that has no worker or whose scheme reduces no vectors of one's
+    own, OSError if the host's address cannot be bound. A thread answers the network. After a
+    failure, but an invalid argument's, the reducer cannot be used again.
+    """
+
+    def __init__(self, config: HostConfig, timeout: float = 60.0) -> None:
+        kind = _reducer_of(config)
+        self.config, self._timeout = config, timeout
+        warm_up(config.job)
+        if issubclass(kind, SwitchReducer):
+            exercise_switch_worker(config.job)
+        self._lock = threading.Lock()  # of the order of calls
+        self._tickets = self._rounds = 0
+        self._flights: dict[int, _Flight] = {}
+        self._broken: Exception | None = None
+        self._closed = False
+        self._loop = SocketThread(config.ip, self._fail, config.log)
+        self._link = HostLink(config, self._loop.env)
+        assert config.worker is not None
+        _, stream_port = config.job.stream_address(config.worker)
+        self._machines = ActionDriver(
+            *(self._loop.env, stream_port, self._link.send, self._deliver, self._gone),
+            connection=time.time_ns(),
+        )
+        stream = LocalPort(self._machines.receive, stream_payload)
+        self._link.ports[stream_port] = stream
+        self._reducer = kind(config, self._loop.env, self._link, self._machines, stream)
+        for port in self._link.ports:
+            self._loop.listen(port, self._link.receive)
+        self._loop.start()
+
+    @property
+    def rank(self) -> int:
+        """The worker's number in the job, from 0."""
+        assert self.config.worker is not None
+        return self.config.worker
+
+    @property
+    def workers(self) -> int:
+        """The number of the job's workers."""
+        return self.config.job.workers
+
+    def start(self, x: Floats, tensor: int = 0) -> "Future[Result]":
+        """Begin to reduce x, finite float32 of any shape, which must not change until it is done.
+
+        tensor: which error feedback is used, from 0 to 65,535; a tensor keeps its size and has one
+        reduce in flight at a time. The future gets the Result, or ReducerError.
+        """
+        if not isinstance(x, np.ndarray) or x.dtype != np.float32:
+            found = x.dtype if isinstance(x, np.ndarray) else type(x).__name__
+            raise ReducerError(f"expected a float32 array, got {found}: use x.astype('float32')")
+        if not 0 <= tensor <= 0xFFFF:
+            raise ReducerError(f"tensor = {tensor}: it must be from 0 to 65,535")
+        if self._closed:
+            raise ReducerError("the reducer is closed: open another")
+        future: Future[Result] = Future()
+        with self._lock:
+            self._loop.call(lambda: self._begin(x, tensor, future))
+        return future
+
+    def reduce(self, x: Floats, tensor: int = 0) -> Floats:
+        """Return the mean of all workers' x; see start()."""
+        return self.start(x, tensor).result().mean
+
+    def begin_round(self) -> None:
+        """Begin a round, for which the host's impairments may choose new stragglers.
+
+        The first begins by itself. An iteration of a training, with all its reduces, is a round.
+        """
+        self._loop.call(self._next_round)
+
+    def take_traffic(self) -> PortTraffic:
+        """Return the packets and bytes of reduces since the last call."""
+        return self._loop.call(lambda: self._reducer.port.take_traffic()).result()
+
+    def close(self) -> None:
+        """Wait at most 2 seconds until all messages are acknowledged, and close.
+
+        Reduces in flight fail."""
+        if self._closed:
+            return
+        self._closed = True
+        until = time.monotonic() + (0.0 if self._broken else _LINGER)
+        while (
+            time.monotonic() < until and not self._loop.call(lambda: self._machines.idle).result()
+        ):
+            time.sleep(0.005)
+        self._loop.call(lambda: self._fail(ReducerError("the reducer was closed"))).result()
+        self._loop.close()
+
+    def __enter__(self) -> "Reducer":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # In the loop's thread
+
+    def _begin(self, x: Floats, tensor: int, future: "Future[Result]") -> None:
+        if self._broken is not None:
+            future.set_exception(
+                ReducerError(f"an earlier reduce failed ({self._broken}): open another reducer")
+            )
+            return
+        if self._rounds == 0:
+            self._next_round()
+        env, ticket = self._loop.env, self._tickets
+        now = env.now()
+        timer = env.call_at(now + round(self._timeout * 1e9), lambda: self._late(ticket))
+        self._flights[ticket] = _Flight(future, x.shape, tensor, now, timer)
+        try:
+            self._reducer.reduce(ticket, x.reshape(-1), tensor)
+        except ReduceError as error:  # nothing has begun
+            timer.cancel()
+            del self._flights[ticket]
+            future.set_exception(ReducerError(str(error)))
+            return
+        except Exception as error:
+            self._fail(error)
+        self._tickets += 1
+
+    def _next_round(self) -> None:
+        self._link.start_round(self._rounds)
+        self._rounds += 1
+
+    def _deliver(self, delivered: Deliver) -> None:
+        flight = self._flights.pop(delivered.ticket, None)
+        if flight is None:  # it failed before
+            return
+        flight.timer.cancel()
+        reduced: Reduced = delivered.result
+        self._record(delivered.ticket, flight, reduced)
+        mean = reduced.mean.reshape(flight.shape)
+        flight.future.set_result(Result(mean, self.workers, reduced.missed))
+
+    def _record(self, ticket: int, flight: _Flight, reduced: Reduced) -> None:
+        self._loop.env.record(
+            "reduce",
+            job=self.config.job.number,
+            worker=self.rank,
+            ticket=ticket,
+            tensor=flight.tensor,
+            values=reduced.mean.size,
+            started=flight.started,
+            finished=self._loop.env.now(),
+            missed=reduced.missed,
+            gradient=reduced.gradient,
+            codes=reduced.codes,
+            sums=reduced.sums,
+        )
+
+    def _gone(self, failure: Failed) -> None:
+        ip, port = failure.peer
+        if self._flights:
+            self._fail(ReducerError(f"{self._who}: {ip}:{port}: {failure.reason}"))
+
+    def _late(self, ticket: int) -> None:
+        waiting = self._reducer.waiting(ticket)
+        self._fail(
+            ReducerTimeout(
+                f"{self._who}, reduce {ticket}: not done after {self._timeout:g} s; it waits for"
+                f" {waiting}: is the network running, and do all workers make the same reduces?"
+            )
+        )
+
+    @property
+    def _who(self) -> str:
+        return f"host {self.config.name}, worker {self.rank}"
+
+    def _fail(self, error: Exception) -> None:
+        self._broken = self._broken or error
+        flights, self._flights = self._flights, {}
+        for flight in flights.values():
+            flight.timer.cancel()
+            flight.future.set_exception(error)
+
+
+def _reducer_of(config: HostConfig) -> type[WorkerReducer]:
+    """Return how the host's role reduces vectors."""
+    if config.worker is None:
+        raise ConfigError(f"host {config.name} has no worker of job {config.job.number}")
+    if config.job.pulls_weights:
+        raise ConfigError(
+            f"host {config.name}: its server answers with weights, for the job's own training: a"
+            " program of your own needs a `pull` without a policy"
+        )
+    role = load("role", config.role)
+    if not (isinstance(role, type) and issubclass(role, ReducingRole)):
+        raise ConfigError(
+            f'host {config.name}: aggregation = "{config.job.aggregation}" is for the job\'s own'
+            ' training: a program of your own reduces through "switch", "ps" or "ring"'
+        )
+    return role.reducer

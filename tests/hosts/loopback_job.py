@@ -1,0 +1,71 @@
+"""A job's switch, or its server, on loopback, for the user programs of its workers."""
+
+import os
+import socket
+import threading
+from contextlib import ExitStack, closing, contextmanager
+from itertools import count
+
+from host_configs import make_hosts, make_job
+from virtual_network import make_switch
+
+from gradplane.hosts.drivers.host import Host
+from gradplane.hosts.drivers.socket_thread import SocketThread
+
+_nets = count(1)
+
+
+def loopback_job(aggregation, workers, **changes):
+    """Return a job on loopback addresses that no other test uses, in this process or another."""
+    net = f"127.{128 + (os.getpid() >> 8) % 100}.{os.getpid() & 255 ^ next(_nets)}"
+    settings = {"reliability": "retransmit", "timeout_ns": 500_000_000} | changes
+    return make_job(aggregation=aggregation, workers=workers, net=net, **settings)
+
+
+@contextmanager
+def running(job):
+    """Run what the job's workers need beside each other; yield their configurations."""
+    hosts = make_hosts(job)
+    with ExitStack() as stack:
+        if job.aggregation == "switch":
+            stack.enter_context(_switch(job))
+        for config in hosts:
+            if config.worker is None:
+                stack.enter_context(_server(config))
+        yield [config for config in hosts if config.worker is not None]
+
+
+@contextmanager
+def _server(config):
+    loop = SocketThread(config.ip, print)
+    host = Host(config, loop.env)
+    for port in host.ports:
+        loop.listen(port, host.receive)
+    loop.start()
+    with closing(loop):
+        yield
+
+
+@contextmanager
+def _switch(job):
+    receive = make_switch(job)
+    with socket.socket(type=socket.SOCK_DGRAM) as opened:
+        opened.bind(job.aggregator)
+        stopped = threading.Event()
+
+        def serve():
+            while True:
+                payload, peer = opened.recvfrom(4096)
+                if stopped.is_set():
+                    return
+                for ip, port, answer in receive(*peer, payload):
+                    opened.sendto(answer, (ip, port))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            yield
+        finally:
+            stopped.set()
+            opened.sendto(b"", job.aggregator)
+            thread.join()

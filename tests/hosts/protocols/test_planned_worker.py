@@ -1,0 +1,203 @@
+"""Workers that run a plan: every option's result, any order of arrival, and what is refused."""
+
+import json
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ring_network import ring_job
+
+from gradplane.hosts.config import ConfigError
+from gradplane.hosts.protocols.actions import Deliver, Record, SendMessage, SetTimer
+from gradplane.hosts.protocols.messages import MessageError
+from gradplane.hosts.protocols.planned_worker import PlannedWorker, check_plan
+from gradplane.hosts.protocols.results import ReduceError
+from gradplane.hosts.protocols.run_plan import run_plan
+from gradplane.planner.costs import RESOURCES, CostModel
+from gradplane.planner.inputs import Compression, Gradient, Model, System, load
+from gradplane.planner.options import Option, tree
+from gradplane.planner.plan import plan
+
+OPTIONS = list(tree())
+PLAIN = [option for option in OPTIONS if not option.compressions]
+
+
+def content(options, sizes, machines, gpus, codec="efsignsgd", parameters=None):
+    """Return a plan in which tensor k takes options[k]; each resource serves tensor by tensor."""
+    system = load(System, "pcie-25g").model_copy(update={"machines": machines, "gpus": gpus})
+    costs = CostModel(load(Compression, codec), system)
+    tensors, order = [], {name: [] for name in RESOURCES}
+    for number, (option, size) in enumerate(zip(options, sizes, strict=True)):
+        steps = costs.steps(option, size)
+        order["gpu"].append([number, -1, 0.0, 0.0])
+        for at, (resource, _) in enumerate(steps):
+            order[RESOURCES[resource]].append([number, at, 0.0, 0.0])
+        steps = [
+            {
+                "resource": RESOURCES[resource],
+                "tasks": [{**task._asdict(), "seconds": s} for task, s in tasks],
+            }
+            for resource, tasks in steps
+        ]
+        times = {"compute_seconds": 1e-4, "option": str(option), "steps": steps}
+        tensors.append({"name": f"t{number}", "values": size} | times)
+    return {
+        "codec": codec,
+        "codec_parameters": parameters or {},
+        "machines": machines,
+        "gpus": gpus,
+        "links_gbit": {"intra": 1.0, "inter": 1.0},
+        "iteration_seconds": 1.0,
+        "forward_seconds": 1e-3,
+        "tensors": tensors,
+        "order": order,
+    }
+
+
+def planned_job(made, **keys):
+    codec = made["codec"], made["codec_parameters"]
+    workers = made["machines"] * made["gpus"]
+    given = {"workers": workers, "plan": made, "codec": codec, "error_feedback": False}
+    return ring_job(**given | keys)
+
+
+class Network:
+    """Workers in memory: parts of one sender stay in order, anything else comes in any order."""
+
+    def __init__(self, job, seed=0):
+        self.peers = [job.stream_address(w) for w in range(job.workers)]
+        self.workers = [PlannedWorker(job, w) for w in range(job.workers)]
+        self.random, self.now = random.Random(seed), 0
+        self.queues = {}
+        self.delivered, self.records = {}, []
+
+    def perform(self, worker, actions):
+        for action in actions:
+            if isinstance(action, SendMessage):
+                to = self.peers.index(action.peer)
+                self.queues.setdefault((worker, to), []).append(action.data)
+            elif isinstance(action, SetTimer):
+                self.queues.setdefault((worker, action.key), []).append(action)
+            elif isinstance(action, Deliver):
+                self.delivered[worker, action.ticket] = action.result
+            elif isinstance(action, Record):
+                self.records.append((action.kind, action.fields))
+
+    def reduce(self, ticket, vectors):
+        for worker, vector in enumerate(vectors):
+            self.perform(worker, self.workers[worker].reduce(ticket, vector, self.now))
+
+    def run(self):
+        while waiting := [key for key, queue in self.queues.items() if queue]:
+            first, second = self.random.choice(waiting)
+            event = self.queues[first, second].pop(0)
+            self.now += 1
+            if isinstance(event, SetTimer):
+                self.perform(first, self.workers[first].timer(event.key, self.now))
+            else:
+                arrived = self.workers[second].receive(self.peers[first], event, self.now)
+                self.perform(second, arrived)
+
+
+def vectors(workers, size, seed=0):
+    rng = np.random.default_rng(seed)
+    return [rng.integers(-8, 9, size).astype(np.float32) for _ in range(workers)]
+
+
+def reduced(made, seed=0, tickets=1):
+    job = planned_job(made)
+    network, xs = (
+        Network(job, seed),
+        vectors(job.workers, sum(t["values"] for t in made["tensors"])),
+    )
+    for ticket in range(tickets):
+        network.reduce(ticket, xs)
+        network.run()
+    return xs, [network.delivered[w, tickets - 1] for w in range(job.workers)]
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(PLAIN), st.integers(1, 40)), min_size=1, max_size=3),
+    st.sampled_from([(1, 1), (1, 3), (2, 2), (3, 2)]),
+    st.integers(0, 2**32),
+)
+def test_without_compression_every_worker_has_the_exact_sum(chosen, size, seed):
+    options, sizes = zip(*chosen, strict=True)
+    xs, results = reduced(content(options, sizes, *size), seed)
+    for result in results:
+        assert np.array_equal(result.total, np.sum(xs, axis=0))
+        assert result.counts.tolist() == [len(xs)] and result.missed == 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from(OPTIONS),
+    st.integers(1, 60),
+    st.sampled_from([(2, 2), (3, 2), (2, 3)]),
+    st.integers(0, 2**32),
+)
+def test_every_option_gives_all_workers_the_same(option, values, size, seed):
+    """A codec that keeps all values is exact, so the result is the sum whatever the option."""
+    made = content([option], [values], *size, "dgc", {"fraction": 1.0, "momentum": 0.0})
+    xs, results = reduced(made, seed)
+    for result in results:
+        assert np.array_equal(result.total, np.sum(xs, axis=0)), str(option)
+    made = content([option], [values], *size)
+    xs, (first, *others) = reduced(made, seed, tickets=2)
+    assert all(np.array_equal(first.total, other.total) for other in others)
+
+
+def test_the_order_of_arrival_changes_no_bit():
+    chosen = OPTIONS[5::700]
+    made = content(chosen, [31] * len(chosen), 2, 2)
+    totals = {reduced(made, seed)[1][0].sums for seed in range(5)}
+    assert len(totals) == 1
+
+
+def test_steps_keep_the_plans_order_and_times():
+    model = Model(
+        name="m",
+        forward=0.001,
+        tensors=tuple(Gradient(name=f"t{n}", values=999, compute=1e-4) for n in range(3)),
+    )
+    system = load(System, "pcie-25g").model_copy(update={"machines": 2, "gpus": 2})
+    made = json.loads(plan(model, load(Compression, "dgc"), system).to_json())
+    network = Network(planned_job(made))
+    network.reduce(0, vectors(4, 2997))
+    network.run()
+    order = run_plan(made).order
+    timelines = [fields for kind, fields in network.records if kind == "timeline"]
+    assert len(timelines) == 4
+    for timeline in timelines:
+        for number, name in enumerate(RESOURCES):
+            served = [event[1:3] for event in timeline["events"] if event[0] == number]
+            assert served == [[step.tensor, step.step] for step in order[name]]
+        assert all(ready <= start <= end for *_, ready, start, end in timeline["events"])
+
+
+def test_what_is_refused():
+    made = content([OPTIONS[0]], [8], 2, 1)
+    worker = PlannedWorker(planned_job(made), 0)
+    with pytest.raises(ReduceError, match="7 values: the plan has 8"):
+        worker.reduce(0, np.zeros(7, np.float32), 0)
+    worker.reduce(0, np.zeros(8, np.float32), 0)
+    with pytest.raises(ReduceError, match="one reduce is in flight at a time"):
+        worker.reduce(1, np.zeros(8, np.float32), 0)
+    with pytest.raises(MessageError, match="which is no worker"):
+        worker.receive(("9.9.9.9", 1), bytes([13]) + bytes(19), 0)
+    with pytest.raises(ConfigError, match="codec thc: its workers agree on a statistic"):
+        check_plan(planned_job(content([OPTIONS[0]], [8], 2, 1, "thc")))
+    option = Option(
+        next(o for o in tree(["server"]) if "server@flat" in str(o) or "server" in str(o))
+    )
+    with pytest.raises(ConfigError, match="plan again with --constraint without=server"):
+        run_plan(content([option], [8], 2, 2))
+    short = content([OPTIONS[0]], [8], 2, 1)
+    short["order"]["inter"].clear()
+    with pytest.raises(ConfigError, match="does not have each step of each tensor once"):
+        run_plan(short)
+    with pytest.raises(ConfigError, match="not a plan that can be run"):
+        run_plan({"tensors": []})

@@ -1,0 +1,202 @@
+"""The reducer for user programs, over UDP on loopback."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from host_configs import complete
+from loopback_job import loopback_job, running
+
+from gradplane.hosts.config import ConfigError, HostConfig
+from gradplane.hosts.reducer import Reducer, ReducerError, ReducerTimeout
+
+SCHEMES = ["switch", "ps", "ring"]
+ROOT = Path(__file__).parents[2]
+BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def together(job, program, timeout=60.0, **changes):
+    """Run program(reducer) for each worker of a job, in threads; return the results by rank."""
+
+    def run(config):
+        with Reducer(replace(config, **changes), timeout) as reducer:
+            return program(reducer)
+
+    with running(job) as hosts, ThreadPoolExecutor(job.workers) as pool:
+        return list(pool.map(run, hosts))
+
+
+def vectors(n, size):
+    rng = np.random.default_rng(size)
+    return [rng.normal(size=size).astype(np.float32) for _ in range(n)]
+
+
+def error(found, xs):
+    """Return the squared error of a mean, relative to the square of the mean."""
+    mean = np.mean(xs, axis=0, dtype=np.float64)
+    return float(((found - mean) ** 2).sum() / (mean**2).sum())
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_means_of_many_reduces(scheme):
+    """All workers get equal bits, near the mean; float32 is exact but for its rounding."""
+    xs = vectors(3, 6000)
+
+    def program(reducer):
+        x = xs[reducer.rank].reshape(20, 300)
+        return [reducer.reduce(x) for _ in range(5)]
+
+    results = together(loopback_job(scheme, 3), program)
+    for means in zip(*results, strict=True):
+        assert all(np.array_equal(mean, means[0]) for mean in means)
+        assert (means[0].shape, means[0].dtype) == ((20, 300), np.float32)
+        assert error(means[0].ravel(), xs) < (0.2 if scheme == "switch" else 1e-12)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_several_at_once(scheme):
+    """Reduces in flight, of different sizes, do not touch each other."""
+    sizes = [5000, 1, 300, 2048]
+    given = [vectors(2, size) for size in sizes]
+
+    def program(reducer):
+        found = []
+        for _ in range(3):
+            futures = [reducer.start(xs[reducer.rank], tensor) for tensor, xs in enumerate(given)]
+            found.append([future.result() for future in futures])
+        return found
+
+    for rounds in together(loopback_job(scheme, 2), program):
+        for results in rounds:
+            for result, xs in zip(results, given, strict=True):
+                assert (result.workers, result.missed) == (2, 0)
+                assert np.array_equal(result.sum, result.mean * 2)
+                assert error(result.mean, xs) < (0.5 if scheme == "switch" else 1e-12)
+
+
+def test_error_feedback_is_the_tensors():
+    """The same vector again and again: with feedback the mean of the results comes near it."""
+    xs = vectors(2, 4000)
+
+    def program(reducer):
+        return [reducer.reduce(xs[reducer.rank]) for _ in range(16)]
+
+    once, *_ = together(loopback_job("switch", 2), program)
+    assert error(np.mean(once, axis=0), xs) < error(once[0], xs) / 10
+
+
+def test_losses_of_the_experiment_change_nothing():
+    """The impairments of the worker's host are in force, and retransmission repairs them."""
+    xs = vectors(2, 40_000)
+    impairments = (complete({"model": "bernoulli", "rate": 0.1, "seed": 7}),)
+
+    def program(reducer):
+        mean = reducer.reduce(xs[reducer.rank])
+        return mean, reducer.take_traffic().packets_up
+
+    job = loopback_job("switch", 2, timeout_ns=50_000_000)
+    clean, lossy = together(job, program), together(job, program, impairments=impairments)
+    assert all(np.array_equal(mean, clean[0][0]) for mean, _ in clean + lossy)
+    assert all(packets > clean[0][1] for _, packets in lossy)
+
+
+def test_records_go_to_the_log(tmp_path):
+    job = loopback_job("switch", 1)
+    log = tmp_path / "h1.jsonl"
+    together(job, lambda reducer: reducer.reduce(np.ones(9, np.float32)), log=str(log))
+    kinds = [json.loads(line)["kind"] for line in log.read_text().splitlines()]
+    assert kinds == ["norm", "arrivals", "reduce"]
+
+
+@pytest.mark.parametrize(
+    ("scheme", "awaited"),
+    [
+        ("switch", r"1 results of 127.*:18256, first the norm of slot 0, round 1"),
+        ("ps", r"the mean of 127.*:21001"),
+        ("ring", r"2 blocks of 127.*:21001"),
+    ],
+)
+def test_what_a_reduce_waits_for_is_named(scheme, awaited):
+    """A worker alone: its reduce ends at the timeout, and so does every later one at once."""
+    job = loopback_job(scheme, 2)
+    with running(job) as hosts, Reducer(hosts[0], timeout=0.3) as reducer:
+        x = np.ones(9, np.float32)
+        text = rf"^host h1, worker 0, reduce 0: not done after 0.3 s; it waits for {awaited}: is"
+        with pytest.raises(ReducerTimeout, match=text):
+            reducer.reduce(x)
+        with pytest.raises(ReducerError, match="an earlier reduce failed .* open another"):
+            reducer.reduce(x)
+
+
+def test_wrong_arguments_do_no_harm():
+    def program(reducer):
+        x = np.ones(9, np.float32)
+        for wrong, tensor, text in (
+            (np.ones(9), 0, "expected a float32 array, got float64: use x.astype('float32')"),
+            ([1.0], 0, "expected a float32 array, got list: use x.astype('float32')"),
+            (x, 65536, "tensor = 65536: it must be from 0 to 65,535"),
+            (x * np.nan, 0, "worker 0, ticket 1: nan at index 0: did the training diverge?"),
+            (x[:5], 0, "worker 0, ticket 1, tensor 0: 5 values, earlier 9: use another tensor"),
+        ):
+            if not len(seen):
+                seen.append(reducer.reduce(x))
+            with pytest.raises(ReducerError, match="^" + re.escape(text)):
+                reducer.reduce(wrong, tensor)
+        return reducer.reduce(x)
+
+    seen = []
+    (last,) = together(loopback_job("switch", 1), program)
+    assert error(last, [np.ones(9)]) < 0.1
+
+
+def test_a_closed_reducer_says_so():
+    job = loopback_job("ring", 2)
+    with running(job) as hosts:
+        with Reducer(hosts[0]) as reducer:
+            future = reducer.start(np.ones(9, np.float32))
+        with pytest.raises(ReducerError, match="^the reducer was closed$"):
+            future.result()
+        with pytest.raises(ReducerError, match="^the reducer is closed: open another$"):
+            reducer.reduce(np.ones(9, np.float32))
+
+
+def test_a_host_that_cannot_reduce():
+    with running(loopback_job("ps", 1)) as hosts:
+        planned = replace(hosts[0], role="gradplane.hosts.drivers.roles:PlannedWorkerRole")
+        with pytest.raises(ConfigError, match="^host h1: aggregation = .* is for the job's own"):
+            Reducer(planned)
+        adaptive = ("adt", {"policy": "awp"})
+        weights = replace(hosts[0], job=replace(hosts[0].job, pull_codec=adaptive))
+        with pytest.raises(ConfigError, match="^host h1: its server answers with weights, for"):
+            Reducer(weights)
+        server = HostConfig.from_json(replace(hosts[0], worker=None).to_json())
+        with pytest.raises(ConfigError, match="^host h1 has no worker of job 1$"):
+            Reducer(server)
+
+
+def test_the_documents_program(tmp_path):
+    """docs/pytorch.md's, a process for each worker, as another prompt would start it."""
+    text = (ROOT / "docs" / "pytorch.md").read_text()
+    program = next(block for block in BLOCK.findall(text) if "Reducer" in block)
+    job = loopback_job("ps", 2)
+    with running(job) as hosts:
+        started = []
+        for config in hosts:
+            (tmp_path / f"{config.name}.json").write_text(config.to_json())
+            place = {"GRADPLANE_NETWORK": str(tmp_path), "GRADPLANE_HOST": config.name}
+            started.append(
+                subprocess.Popen(
+                    [sys.executable, "-c", program],
+                    env=os.environ | place | {"PYTHONPATH": str(ROOT / "src")},
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+        assert [each.communicate()[0] for each in started] == ["1.5 -3.0 1.5\n"] * 2
