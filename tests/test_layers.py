@@ -20,11 +20,13 @@ MAY_IMPORT: dict[str, set[str]] = {
     "codecs": set(),
     "planner": {"codecs"},
     "hosts": {"codecs"},
+    "torch": {"codecs", "hosts"},
     "controller": {"codecs"},
     "topologies": {"switch", "hosts", "controller"},
     "aggregations": {"codecs", "hosts", "controller", "topologies"},
     "experiment": PARTS,
     "differ": {"switch", "controller", "experiment"},
+    "fit": {"switch"},
     "records": PARTS | {"experiment"},
     "report": {"codecs", "experiment", "records"},
     "runner": PARTS | {"experiment", "records", "report"},
@@ -32,7 +34,17 @@ MAY_IMPORT: dict[str, set[str]] = {
     "sweeps": PARTS | {"experiment", "records", "report", "runner"},
     "studies": PARTS | {"experiment", "records", "report", "runner", "sweeps"},
     "cli": PARTS
-    | {"differ", "experiment", "records", "report", "runner", "replayer", "sweeps", "studies"},
+    | {
+        "differ",
+        "fit",
+        "experiment",
+        "records",
+        "report",
+        "runner",
+        "replayer",
+        "sweeps",
+        "studies",
+    },
 }
 
 ENTRY_POINTS = {"__init__.py", "__main__.py"}  # of the package: they import the rooms they open

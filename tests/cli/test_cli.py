@@ -60,6 +60,7 @@ def test_run_prints_a_table_and_the_reports_path(
 ) -> None:
     out = tmp_path / "run"
     arguments = ["--net", "sim", "--out", out, "--seed", 3, "--set", "job.epochs=1"]
+    arguments += ["--set", "output.report=true"]
     status, output, errors = command("run", experiment_file, *arguments)
     assert (status, errors) == (0, "")
     lines = output.splitlines()

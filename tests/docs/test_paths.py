@@ -19,6 +19,7 @@ MADE = {
     "aggregations/half.py",
     "build/router.json",
     "codecs/int16.py",
+    "hosts/h1.json",
     "pcap/",
     "runs/",
     "runs/point-2-seed-1/",

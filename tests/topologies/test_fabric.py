@@ -51,6 +51,19 @@ def test_a_leaf_spine_has_every_leaf_on_every_spine():
     assert fabric.routes("s3") == {"h1": 1, "h2": 1, "h3": 2, "h4": 2}
 
 
+def test_machines_have_local_links_and_one_network_interface():
+    fabric = build("machines", workers=6, gpus=3, rate="2Gbit", fabric_rate="1Gbit")
+    local = [link.name for link in fabric.links if link.rate == 2 * 10**9]
+    assert local == ["s1-s2", "s1-s3", "s2-s3", "s4-s5", "s4-s6", "s5-s6"]
+    assert [link.name for link in fabric.links if link.rate == 10**9] == ["s7-s9", "s8-s9"]
+    assert fabric.routes("s1") == {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 4, "h6": 4}
+    assert fabric.routes("s7") == {"h1": 1, "h2": 2, "h3": 3, "h4": 4, "h5": 4, "h6": 4}
+    served = build("machines", workers=2, servers=1, gpus=1)
+    assert names(served) == ["h1-s1", "h2-s2", "s1-s3", "s3-s5", "s2-s4", "s4-s5", "h3-s5"]
+    with pytest.raises(TopologyError, match="3 workers do not fill machines of 2: use a multiple"):
+        build("machines", workers=3, gpus=2)
+
+
 def test_hosts_are_spread_over_the_spines():
     assert build("leaf-spine", workers=4).routes("s1") == {"h1": 1, "h2": 2, "h3": 3, "h4": 4}
 
@@ -79,7 +92,7 @@ def test_workers_are_spread_evenly_and_servers_come_last(options, sizes):
 
 
 def test_kinds_are_named_as_one_writes_them():
-    assert {"star", "ring", "leaf-spine"} == set(kinds())
+    assert {"star", "ring", "leaf-spine", "machines"} == set(kinds())
 
 
 @settings(deadline=None, max_examples=40)

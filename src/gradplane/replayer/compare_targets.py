@@ -86,8 +86,8 @@ def compare(
     checked before the first run starts.
     """
     if len(set(names)) < 2:
-        known = ",".join(targets.names())
-        raise ExperimentError(f"{', '.join(names)}: name two targets or more, such as {known}")
+        known = ", ".join(targets.names())
+        raise ExperimentError(f"{', '.join(names)}: name two targets or more of {known}")
     base = load(experiment, settings, seed)
     network = choose_network(net, None)
     experiments = {name: _on(base, name) for name in names}

@@ -79,20 +79,20 @@ def _error(task: RunTask, folder: Path) -> str | None:
 
     A worker that was killed may have finished its run and not written the report."""
     try:
+        experiment = Experiment.model_validate(task.experiment)
         if not is_finished(folder):
-            _run(task, folder)
-        elif not (folder / run_folder.REPORT).exists():
+            _run(experiment, task, folder)
+        elif experiment.output.report and not (folder / run_folder.REPORT).exists():
             page.write([folder])
     except Exception as error:
         return f"{type(error).__name__}: {error}".removesuffix(": ")
     return None
 
 
-def _run(task: RunTask, folder: Path) -> None:
+def _run(experiment: Experiment, task: RunTask, folder: Path) -> None:
     """Run into the folder; again where the machine was too busy for a switch to answer in time.
 
     A sweep keeps all cores busy, and the first run of a program compiles it."""
-    experiment = Experiment.model_validate(task.experiment)
     for attempt in range(1, ATTEMPTS + 1):
         remove(folder)
         try:

@@ -73,10 +73,12 @@ class SweepFolder:
 
     def unfinished(self) -> list[PlannedRun]:
         """Return the runs whose folders are not those of a whole run, with its report."""
-        return [run for run in self.plan.runs if not self._is_whole(self.run_path(run))]
+        return [run for run in self.plan.runs if not self._is_whole(run)]
 
-    def _is_whole(self, path: Path) -> bool:
-        return (path / run_folder.REPORT).exists() and is_finished(path)
+    def _is_whole(self, run: PlannedRun) -> bool:
+        path, output = self.run_path(run), self.plan.experiments[run.point]["output"]
+        reported = (path / run_folder.REPORT).exists() or not output.get("report", True)
+        return reported and is_finished(path)
 
     def finished(self) -> int:
         """Return how many runs have a summary; unlike `unfinished` it checks no digests."""
