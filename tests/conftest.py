@@ -25,8 +25,8 @@ settings.register_profile("fuzz", print_blob=True, **_ANY_SPEED)
 _profile = os.environ.get("GRADPLANE_HYPOTHESIS_PROFILE", "test")
 settings.load_profile(_profile)
 if _profile == "test":
-    # Hypothesis also draws constants that it finds in the modules loaded so far, and which those are
-    # depends on the tests that ran before.
+    # Hypothesis also draws constants that it finds in the modules loaded so far, and those depend
+    # on the tests that ran before.
     assert hasattr(providers, "_get_local_constants")
     providers._get_local_constants = providers.Constants
 
