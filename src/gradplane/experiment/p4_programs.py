@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from gradplane.experiment.document import ExperimentError
@@ -41,7 +42,14 @@ class P4Program:
         return p4info(program, switch).encode()
 
     def packed_source(self) -> bytes:
-        """Return its source with all includes. Raises CompileError where one is missing."""
+        """Return its source with all includes, as it is at the first call.
+
+        Raises CompileError where one is missing.
+        """
+        return self._packed
+
+    @cached_property
+    def _packed(self) -> bytes:
         return device_config(self.path, self.include_dirs, self.defines)
 
     def compiled_for(self, switch: str) -> bytes:

@@ -6,6 +6,7 @@ was drawn.
 
 import importlib.util
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -162,10 +163,16 @@ def _blank(rows: int = 256) -> Dataset:
     return Dataset(x, y, x[:1], y[:1])
 
 
+@cache
 def _read(source: Bundled) -> npt.NDArray[np.float64]:
-    """Read the file's table without importing scikit-learn, which takes each process a second."""
+    """Read the file's table without importing scikit-learn, which takes each process a second.
+
+    All hosts of a simulated network get the same array, which nobody writes to.
+    """
     spec = importlib.util.find_spec("sklearn")
     if spec is None or not spec.submodule_search_locations:
         raise LoadError("the bundled data sets are scikit-learn's: install scikit-learn")
     path = Path(spec.submodule_search_locations[0]) / "datasets" / "data" / source.file
-    return np.loadtxt(path, delimiter=",", skiprows=source.header)
+    table = np.loadtxt(path, delimiter=",", skiprows=source.header)
+    table.setflags(write=False)
+    return table

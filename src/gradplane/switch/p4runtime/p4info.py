@@ -106,7 +106,6 @@ class _Builder:
         self.symbols = Symbols()
         self.digests = digest_calls(program)
         masks = {key.mask for table in program.tables for key in table.keys}
-        masks = {key.mask for table in program.tables for key in table.keys}
         self.externs = [
             e for e in program.externs if e.user_extern is None and e not in masks
         ]  # P4Info has no kind for user-defined ones
