@@ -8,7 +8,8 @@ copy; then, unless the packet is resubmitted, the unicast copy, those of both mu
 the copy to the CPU.
 
 Times are in nanoseconds since the switch started. A pipe beyond the last of several pipelines runs
-the pipeline of its number modulo theirs. Each pipe has registers of its own.
+the pipeline of its number modulo theirs. Each pipe has registers of its own, and the tables and
+externs that its scopes give it (runtime/pipe_scopes.py).
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from gradplane.switch.ir.types import Header
 from gradplane.switch.runtime.egress_queues import QUEUES, QueueTimes
 from gradplane.switch.runtime.packet_passes import Arrival
 from gradplane.switch.runtime.replicas import Replica
+from gradplane.switch.runtime.state import PipeState, State
 
 TIME_MASK = (1 << 48) - 1
 DROPPED, NO_DESTINATION = "drop_ctl is set", "ingress: no destination"
@@ -98,10 +100,16 @@ class TnaModel(Model[list[_Pipe]]):
         return chip_of(self.program)
 
     def compiled(self, kind: Callable[..., Statements]) -> list[_Pipe]:
-        return [self._pipe(kind, package) for package in pipelines(self.program)]
+        packages, state = pipelines(self.program), self.state
+        if not state.scopes.differ:
+            return [self._pipe(kind, package, state) for package in packages]
+        return [
+            self._pipe(kind, packages[pipe % len(packages)], PipeState(state, pipe))
+            for pipe in range(self.chip.pipes)
+        ]
 
-    def _pipe(self, kind: Callable[..., Statements], package: ir.Package) -> _Pipe:
-        compiler = self.block_compiler(kind)
+    def _pipe(self, kind: Callable[..., Statements], package: ir.Package, state: State) -> _Pipe:
+        compiler = self.block_compiler(kind, state)
         ingress = Blocks(compiler, package, layout(package, INGRESS))
         egress = Blocks(compiler, package, layout(package, EGRESS))
         return _Pipe(ingress, egress, reads_errors(package))
