@@ -135,13 +135,15 @@ class ProgramSchema:
             yield TableSchema(
                 self.table_name(counter.preamble.name), counter.preamble.id, "Counter",
                 counter.size, (index(FieldId.COUNTER_INDEX),), counter_fields(counter.spec),
-                operations=("Sync",), annotations=annotations_of(counter.preamble),
+                operations=("Sync",), attributes=("EntryScope",),
+                annotations=annotations_of(counter.preamble),
             )  # fmt: skip
         for meter in self.info.meters:
             yield TableSchema(
                 self.table_name(meter.preamble.name), meter.preamble.id, "Meter", meter.size,
                 (index(FieldId.METER_INDEX),), meter_fields(meter.spec),
-                attributes=("MeterByteCountAdjust",), annotations=annotations_of(meter.preamble),
+                attributes=("MeterByteCountAdjust", "EntryScope"),
+                annotations=annotations_of(meter.preamble),
             )  # fmt: skip
         for register in self.info.registers:
             yield self._register(register)
@@ -248,7 +250,8 @@ class ProgramSchema:
         member_key = KeyField(FieldId.ACTION_MEMBER_ID, "$ACTION_MEMBER_ID", "Exact", U32, True)
         yield TableSchema(
             self.table_name(members), number, "Action", profile.size, (member_key,), (),
-            tuple(specs.values()), annotations=annotations_of(profile.preamble),
+            tuple(specs.values()), attributes=("EntryScope",),
+            annotations=annotations_of(profile.preamble),
         )  # fmt: skip
         if not profile.with_selector:
             return
@@ -257,7 +260,7 @@ class ProgramSchema:
             self.table_name(groups), selector, "Selector", self._groups(name, profile.size),
             (KeyField(FieldId.SELECTOR_GROUP_ID, "$SELECTOR_GROUP_ID", "Exact", U32, True),),
             selector_fields(profile.max_group_size), depends_on=(number,),
-            annotations=annotations_of(profile.preamble),
+            attributes=("EntryScope",), annotations=annotations_of(profile.preamble),
         )  # fmt: skip
         yield TableSchema(
             self.table_name(groups) + "_get_member",
@@ -318,7 +321,7 @@ class ProgramSchema:
             self.table_name(instance.name), filter_id(instance.kind, at),
             "Lpf" if of_lpf else "Wred", instance.number("size"),
             (index(FieldId.LPF_INDEX if of_lpf else FieldId.WRED_INDEX),),
-            LPF_FIELDS if of_lpf else WRED_FIELDS,
+            LPF_FIELDS if of_lpf else WRED_FIELDS, attributes=("EntryScope",),
         )  # fmt: skip
 
     def _value_set_keys(self, listed: p4i.ValueSet) -> Iterator[KeyField]:

@@ -88,6 +88,15 @@ class PipeScopes:
         """The scope of what all pipes share."""
         return (tuple(range(len(self.pipes))),)
 
+    @property
+    def own(self) -> Mapping[str, Groups]:
+        """The groups of what not all pipes share, by name."""
+        return self._groups
+
+    def has(self, name: str) -> bool:
+        """Return whether there is a resource of this name."""
+        return any(name in self.pipes[0].of(kind) for kind in KINDS)
+
     def groups(self, name: str) -> Groups:
         """Return the groups of pipes that share a resource, by their lowest pipe."""
         return self._groups.get(name, self.all_pipes)

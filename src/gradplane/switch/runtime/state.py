@@ -147,6 +147,7 @@ class PipeState(State):
         own = state.scopes.pipes[pipe]
         self.tables, self.profiles = own.tables, own.profiles
         self.counters, self.meters, self.filters = own.counters, own.meters, own.filters
+        self.registers = state._pipe_registers[pipe]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._state, name)

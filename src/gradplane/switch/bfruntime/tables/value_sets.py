@@ -57,7 +57,7 @@ class ValueSetTable(ControlTable):
         for member in list(self.value_set.members):
             yield self._key(member), Data()
 
-    def usage(self) -> int:
+    def usage(self, scope: Scope) -> int:
         return len(self.value_set.members)
 
     def attribute(self, name: str, message: Any) -> None:
