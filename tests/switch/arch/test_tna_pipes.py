@@ -151,3 +151,49 @@ def test_a_packet_recirculates_from_pipe_to_pipe(engine: str, include: str) -> N
     assert sw.process(1, packet()) == [(5, packet(1, 2, 3, 4))]
     assert sw.process(1, packet()) == [(5, packet(2, 4, 6, 8))]
     assert sw.process(of_pipe(2), packet()) == [(5, packet(0, 0, 9, 12))]
+
+
+# -- the ghost control ----------------------------------------------------------------------------
+
+GHOST = """
+Register<bit<32>, bit<11>>(2048) ping;
+Register<bit<32>, bit<11>>(2048) pong;
+control Ghost(in ghost_intrinsic_metadata_t g) {
+    RegisterAction<bit<32>, bit<11>, bit<32>>(ping) set_ping = {
+        void apply(inout bit<32> length) { length = (bit<32>) g.qlength; }
+    };
+    RegisterAction<bit<32>, bit<11>, bit<32>>(pong) set_pong = {
+        void apply(inout bit<32> length) { length = (bit<32>) g.qlength; }
+    };
+    apply {
+        if (g.ping_pong == 0) { set_ping.execute(g.qid); } else { set_pong.execute(g.qid); }
+    }
+}
+"""
+READS = """
+    RegisterAction<bit<32>, bit<11>, bit<32>>(pong) length = {
+        void apply(inout bit<32> held, out bit<32> found) { found = held; }
+    };"""
+
+
+@engines
+def test_ingress_sees_the_queues_that_the_ghost_control_follows(engine: str) -> None:
+    now = 0
+    sw = switch(
+        engine, clock=lambda: now, include="t2na.p4", types=GHOST, ingress_locals=READS,
+        ingress="h.a.z = (bit<8>) length.execute(9 << 4); tm.ucast_egress_port = (bit<9>) h.a.x;",
+        main="""Pipeline(IngressParser(), ingress(), IngressDeparser(), EgressParser(), egress(),
+                         EgressDeparser(), Ghost()) pipe;
+                Switch(pipe) main;""",
+    )  # fmt: skip
+    sw.queues.set_rate(100, 9)
+    for _ in range(3):
+        assert sw.process(0, packet(x=9)) == []
+    assert sw.process(0, packet(x=1)) == [(1, packet(x=1, z=3))]
+    assert sw.process(of_pipe(2), packet(x=1)) == [(1, packet(x=1, z=3))]  # in each pipe
+    now = 10_000_000
+    assert [data[3] for _, data in sw.poll()] == [0, 1]
+    assert sw.process(0, packet(x=1)) == [(1, packet(x=1, z=1))]
+    now = 20_000_000
+    sw.poll()
+    assert sw.process(0, packet(x=1)) == [(1, packet(x=1, z=0))]

@@ -185,6 +185,7 @@ class Pass(ABC, Generic[D]):
                 self.drop(queues.full(port, priority))
                 return
             self.result.waiting += 1
+            self.state.queue_changed(port, item.priority, item.enqueue_depth + 1)
             if self.events is not None:
                 self.events.append(Queued(port, item.priority, item.enqueue_depth))
 

@@ -229,8 +229,11 @@ class Engine:
         while at < len(records):
             whole, port, priority = _HEAD.unpack_from(records, at)
             record = records[at : at + whole]
-            if queues.put(port, priority, now, self, record) is None:
+            item = queues.put(port, priority, now, self, record)
+            if item is None:
                 self.state.drops[queues.full(port, priority)] += 1
+            else:
+                self.state.queue_changed(port, item.priority, item.enqueue_depth + 1)
             at += whole
 
     def _again(self) -> list[Arrival]:

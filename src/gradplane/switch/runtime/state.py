@@ -27,6 +27,9 @@ from gradplane.switch.runtime.valuesets import ParserValueSet
 
 Clock = Callable[[], int]
 
+QueueChange = Callable[[int, int, int], None]
+"""Called with a port, a priority and the queue's length, when that has changed."""
+
 EXCLUSIONS = 512  # level 2 exclusion ids
 DROP_PORT = 511  # simple_switch's own choice
 MESSAGES_KEPT = 100_000  # the oldest are lost beyond it, so that unread ones do not fill memory
@@ -84,6 +87,7 @@ class State:
         self.messages: deque[Message] = deque(maxlen=MESSAGES_KEPT)
         self.listener: Callable[[Message], None] | None = None
         self.drops: Tally[str] = Tally()  # packets dropped, by reason
+        self.queue_changed: QueueChange = _nothing
 
     def report(self, message: Message) -> None:
         """Hand a message to the listener (the switch's lock is held), or keep it for
@@ -137,6 +141,10 @@ class State:
                 for entry in table.entries():
                     if entry.idle_timeout_ns:
                         yield table, entry
+
+
+def _nothing(port: int, priority: int, length: int) -> None:
+    """Ignore a queue's length: most programs do not see it before egress."""
 
 
 class PipeState(State):

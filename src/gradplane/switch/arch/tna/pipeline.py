@@ -29,6 +29,7 @@ from gradplane.switch.arch.tna.chips import (
     Chip,
     chip_of,
 )
+from gradplane.switch.arch.tna.ghost import Ghost, ghost_of, run_ghosts
 from gradplane.switch.arch.tna.layouts import EGRESS, INGRESS, layout, pipelines
 from gradplane.switch.arch.tna.parser_errors import flags_of, reads_errors
 from gradplane.switch.interp.packet import Layout as FieldLayout
@@ -79,6 +80,7 @@ class _Pipe:
     ingress: Blocks
     egress: Blocks
     keeps_errors: bool
+    ghost: Ghost | None
 
 
 class _FrontHeader:
@@ -101,6 +103,8 @@ class TnaModel(Model[list[_Pipe]]):
 
     def compiled(self, kind: Callable[..., Statements]) -> list[_Pipe]:
         packages, state = pipelines(self.program), self.state
+        if any("ghost" in package.args for package in packages):
+            state.queue_changed = self._queue_changed
         if not state.scopes.differ:
             return [self._pipe(kind, package, state) for package in packages]
         return [
@@ -112,7 +116,12 @@ class TnaModel(Model[list[_Pipe]]):
         compiler = self.block_compiler(kind, state)
         ingress = Blocks(compiler, package, layout(package, INGRESS))
         egress = Blocks(compiler, package, layout(package, EGRESS))
-        return _Pipe(ingress, egress, reads_errors(package))
+        ghost = ghost_of(package, self.block_compiler(kind, state))
+        return _Pipe(ingress, egress, reads_errors(package), ghost)
+
+    def _queue_changed(self, port: int, priority: int, length: int) -> None:
+        ghosts = [pipe.ghost for pipe in self._plain]
+        run_ghosts(ghosts, self.state, self.chip.pipes, port, priority, length)
 
     def new_pass(self, pipeline: list[_Pipe], events: list[TraceEvent] | None) -> _Pass:
         return _Pass(self, pipeline, events)
