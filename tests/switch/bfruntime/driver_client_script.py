@@ -68,6 +68,14 @@ except gc.BfruntimeReadWriteRpcException as error:
 filters.entry_del(one_pipe)
 filters.attribute_entry_scope_set(target)
 
+algorithm = info.table_get("digest.algorithm")
+algorithm.default_entry_set(
+    target, algorithm.make_data([gc.DataTuple("algorithm_name", str_val="CRC_32")], "pre_defined")
+)
+((found, _),) = entries(algorithm.default_entry_get(target))
+assert (found["algorithm_name"], found["seed"]) == ("CRC_32", 0), found
+algorithm.default_entry_reset(target)
+
 masked = info.table_get("masked")
 mask = masked.make_key([gc.KeyTuple("src", 0xFF), gc.KeyTuple("label", 0x70)])
 masked.attribute_dyn_key_mask_set(target, mask)

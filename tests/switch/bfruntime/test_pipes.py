@@ -3,6 +3,7 @@ when it is saved."""
 
 from __future__ import annotations
 
+import binascii
 from typing import Any
 
 import grpc
@@ -91,6 +92,35 @@ def test_the_state_of_each_pipe_is_saved(interpreted: Served) -> None:
     assert counts == [2, 1, 2, 0]
     counters = [p.counters["Ingress.per_port"] for p in pipeline.state.scopes.pipes]
     assert [c.read(2 << 7)[0] for c in counters] == [0, 0, 2, 0]
+
+
+def test_the_algorithm_of_a_hash_changes(served: Served) -> None:
+    device, client = served
+    client.add("macs", {"h.ethernet.dst": 0x313233343536}, "send", port=1)
+
+    def found() -> int:
+        ((_, packet),) = device.process(0, frame(0x313233343536, 0xEEEE))
+        return int.from_bytes(packet[12:14], "big")
+
+    def algorithm(action: str, **data: Any) -> None:
+        client.write(("MODIFY", client.entry("digest.algorithm", None, action, **data)))
+
+    assert client.default("digest.algorithm")["algorithm_name"] == "PROGRAM"
+    assert found() == 0x3132 ^ 0x3334 ^ 0x3536
+    algorithm("pre_defined", algorithm_name="CRC_32")
+    assert found() == binascii.crc32(b"123456") & 0xFFFF
+    algorithm("user_defined", polynomial=0x1021, hash_bit_width=16)
+    assert found() == binascii.crc_hqx(b"123456", 0)
+    algorithm("user_defined", polynomial=0x1021, hash_bit_width=16, init=0x1D0F)
+    assert found() == binascii.crc_hqx(b"123456", 0x1D0F)
+    shown = client.default("digest.algorithm")
+    assert (shown["polynomial"], shown["init"], shown["hash_bit_width"]) == (0x1021, 0x1D0F, 16)
+    reply = "final_xor 0x10000 does not fit 16 bits"
+    assert reply in _error(
+        lambda: algorithm("user_defined", polynomial=1, hash_bit_width=16, final_xor=1 << 16)
+    )
+    algorithm("pre_defined", algorithm_name="PROGRAM")
+    assert found() == 0x3132 ^ 0x3334 ^ 0x3536
 
 
 def _error(call: Any) -> str:

@@ -29,7 +29,7 @@ from gradplane.switch.jit.externs import (
     filter_word,
     meter_word,
 )
-from gradplane.switch.jit.hash_algorithms import crc_word
+from gradplane.switch.jit.hash_algorithms import crc_word, hash_word
 from gradplane.switch.jit.llvm_text import Module
 from gradplane.switch.jit.native_arrays import VectorTransfer
 from gradplane.switch.jit.native_code import Native
@@ -344,6 +344,8 @@ class Engine:
         self._point(RNG, state.rng.state)
         self._point("queued", state.links.queued)
         self._point("port queues", state.links.queues.flags)
+        for hash in state.hashes.values():
+            self._point(hash_word(hash.name), hash.memory)
         for crc in state.crcs.values():
             self._point(crc_word(crc.name), crc.memory)
         if self._user_externs is not None:

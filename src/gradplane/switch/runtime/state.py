@@ -16,6 +16,7 @@ from gradplane.switch.runtime.arrays import Register, make_registers
 from gradplane.switch.runtime.control_messages import IdleNotice, Message
 from gradplane.switch.runtime.counting_dict import WatchedDict
 from gradplane.switch.runtime.crcs import STANDARD, CustomCrc, custom_crcs
+from gradplane.switch.runtime.dynamic_hashes import DynamicHash
 from gradplane.switch.runtime.entries import Entry
 from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.match_table import MatchTable
@@ -77,6 +78,7 @@ class State:
         first = self.scopes.pipes[0]
         self.tables, self.profiles = first.tables, first.profiles
         self.counters, self.meters, self.filters = first.counters, first.meters, first.filters
+        self.hashes = {i.name: DynamicHash(i.name) for i in by_kind.get("hash", [])}
         self.value_sets = {v.name: ParserValueSet(v) for v in program.value_sets}
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
@@ -112,6 +114,8 @@ class State:
         self.port_metadata.fill(0)
         self.pruned.fill(0)
         self.global_rid = None
+        for hash in self.hashes.values():
+            hash.set(None)
         for crc in self.crcs.values():
             crc.set(STANDARD[crc.width])
 

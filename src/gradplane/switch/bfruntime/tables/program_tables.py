@@ -7,7 +7,7 @@ from functools import partial
 
 from gradplane.switch.bfruntime.codec import Data
 from gradplane.switch.bfruntime.identifiers import TableId, table_id
-from gradplane.switch.bfruntime.program_schema import ProgramSchema, filter_id
+from gradplane.switch.bfruntime.program_schema import ProgramSchema, called_hashes, filter_id
 from gradplane.switch.bfruntime.schema import TableSchema
 from gradplane.switch.bfruntime.tables.arrays import (
     CounterTable,
@@ -19,12 +19,14 @@ from gradplane.switch.bfruntime.tables.arrays import (
 from gradplane.switch.bfruntime.tables.control_table import ControlTable
 from gradplane.switch.bfruntime.tables.filter_fields import FIELDS
 from gradplane.switch.bfruntime.tables.filters import FilterTable
+from gradplane.switch.bfruntime.tables.hash_algorithms import HashAlgorithmTable
 from gradplane.switch.bfruntime.tables.match_table import MatchActionTable
 from gradplane.switch.bfruntime.tables.port_metadata import PortMetadataTable
 from gradplane.switch.bfruntime.tables.profiles import MemberTable, ProbeTable, SelectorTable
 from gradplane.switch.bfruntime.tables.scoped import ScopedTable
 from gradplane.switch.bfruntime.tables.value_sets import ValueSetTable
 from gradplane.switch.ir import nodes as ir
+from gradplane.switch.ir.types import bit_width
 from gradplane.switch.p4runtime.catalog import ListedActions
 from gradplane.switch.runtime.arrays import Register
 from gradplane.switch.runtime.pipe_scopes import Resources
@@ -59,6 +61,10 @@ class _Builder:
         yield from self._profiles()
         yield from self._cells()
         yield from self._registers()
+        for at, instance in enumerate(called_hashes(self.catalog.program)):
+            known, hash = self.known[table_id(TableId.HASH_ALGORITHM, at + 1)], instance.name
+            width = bit_width(instance.type_args[0]) or 0
+            yield HashAlgorithmTable(known, self.state.hashes[hash], width)
         facts = self.program.facts
         for number in range(len(facts.pipelines) if facts is not None else 0):
             assert facts is not None
