@@ -3,7 +3,11 @@ Both engines do the same."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tnaprograms import packet, source, switch
 
 from gradplane.switch import Switch, SwitchError
@@ -197,3 +201,53 @@ def test_ingress_sees_the_queues_that_the_ghost_control_follows(engine: str) -> 
     now = 20_000_000
     sw.poll()
     assert sw.process(0, packet(x=1)) == [(1, packet(x=1, z=0))]
+
+
+# -- both engines ---------------------------------------------------------------------------------
+
+GROUPS = [[[0, 1, 2, 3]], [[0], [1], [2], [3]], [[0, 2], [1, 3]], [[0, 1, 2], [3]]]
+NAMES = ("counted", "direct", "seen")
+STEPS = st.one_of(
+    st.tuples(st.just("scope"), st.sampled_from(NAMES), st.sampled_from(GROUPS)),
+    st.tuples(st.just("add"), st.integers(0, 3), st.integers(0, 3)),
+    st.tuples(st.just("packet"), st.integers(0, 3), st.integers(0, 3)),
+    st.tuples(st.just("default"), st.integers(0, 3), st.integers(0, 255)),
+)
+
+
+def step(sw: Switch, kind: str, first: Any, second: Any) -> object:
+    """Carry out a step; return what can be seen of it."""
+    if kind == "packet":
+        sent = sw.process(of_pipe(first), packet(x=second))
+        counts = [sw.counter("seen", pipe).read(second) for pipe in range(4)]
+        return sent, counts
+    try:
+        if kind == "scope":
+            sw.set_scope(first, second)
+        elif kind == "add":
+            sw.table("counted", first).add({"h.a.x": second}, "set", {"z": 16 * first + second})
+            sw.table("direct", first).add({"h.a.x": second}, "also", {"y": 8 * first + second})
+        else:
+            sw.table("direct", first).set_default("also", {"y": second})
+    except TableError as error:
+        return str(error)
+    return None
+
+
+@pytest.fixture(scope="module")
+def both() -> list[Switch]:
+    return [
+        switch(engine, ingress_locals=KINDS_OF_TABLES, ingress=APPLY)
+        for engine in ("interpreter", "jit")
+    ]
+
+
+@given(st.lists(STEPS, max_size=30))
+def test_both_engines_keep_pipes_apart(both: list[Switch], steps: list[Any]) -> None:
+    for sw in both:
+        sw.reset()
+        for name in NAMES:
+            sw.set_scope(name, GROUPS[0])
+    for number, (kind, first, second) in enumerate(steps):
+        one, other = (step(sw, kind, first, second) for sw in both)
+        assert one == other, (number, kind, first, second)
