@@ -459,7 +459,7 @@ class Switch:
         return _named("meter", name, self._pipe(pipe).meters)
 
     def set_scope(self, name: str, groups: Iterable[Iterable[int]] | None = None) -> None:
-        """Let each pipe of a chip have a table, profile, counter, meter or filter of its own.
+        """Let each pipe of a chip have a table, profile, counter, meter or the like of its own.
 
         groups: the pipes that share one instead, [[0, 1], [2, 3]]. A table and its profile have one
         scope, which can change while they have no entries. Raises SwitchError.
@@ -482,9 +482,9 @@ class Switch:
         if self._engine is not None:
             self._engine.share_pipes()
 
-    def value_set(self, name: str) -> ParserValueSet:
-        """Return a parser value set: replace(members)."""
-        return _named("value set", name, self.state.value_sets)
+    def value_set(self, name: str, pipe: int = 0) -> ParserValueSet:
+        """Return a parser value set: replace(members). pipe: as for `table`."""
+        return _named("value set", name, self._pipe(pipe).value_sets)
 
     def multicast(self, group: int, ports: Iterable[ReplicaSpec]) -> None:
         """Set a multicast group's ports; without ports, delete the group."""

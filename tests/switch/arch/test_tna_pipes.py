@@ -105,6 +105,24 @@ def test_each_pipe_has_a_meter_of_its_own(engine: str) -> None:
     assert colours(1) == [0, 3, 3]
 
 
+@engines
+def test_each_pipe_has_a_value_set_of_its_own(engine: str) -> None:
+    sw = switch(
+        engine, parser_locals="value_set<bit<8>>(4) known;",
+        parser="pkt.extract(h.a); transition select(h.a.x) { known : more; default : accept; }",
+        states="state more { m.kept = 7; transition accept; }",
+        ingress="tm.ucast_egress_port = 1; h.a.z = m.kept;",
+    )  # fmt: skip
+    sw.value_set("known").replace([[(5,)]])
+    with pytest.raises(TableError, match="its scope can change while it has no members"):
+        sw.set_scope("known")
+    sw.value_set("known").clear()
+    sw.set_scope("known")
+    sw.value_set("known", pipe=2).replace([[(5,)]])
+    assert [sw.process(of_pipe(p), packet(x=5))[0][1][3] for p in range(4)] == [0, 0, 7, 0]
+    assert sw.process(of_pipe(2), packet(x=6)) == [(1, packet(x=6))]
+
+
 def test_a_scope_names_each_pipe_once() -> None:
     sw = switch("interpreter", ingress_locals=KINDS_OF_TABLES, ingress=APPLY)
     with pytest.raises(TableError, match="each of the pipes 0 to 3 must be in one scope"):

@@ -357,8 +357,6 @@ class Engine:
         self._refresh: list[Callable[[], None]] = [
             GroupMirror(state, externs.unit.groups, externs.unit.sessions, self._set).refresh
         ]
-        for value_set in state.value_sets.values():
-            self._refresh.append(ValueSetMirror(value_set, self._set).refresh)
         self.share_pipes()
 
     def share_pipes(self) -> None:
@@ -406,6 +404,8 @@ class Engine:
             mirror = TableMirror(table, self._tables.shapes[name], set_word, direct)
             if table.profile is not None:
                 self._refresh_tables.append(mirror.refresh)
+        for value_set in resources.value_sets.values():
+            self._refresh_tables.append(ValueSetMirror(value_set, set_word).refresh)
 
 
 def _outputs(sent: Sent) -> list[Output]:

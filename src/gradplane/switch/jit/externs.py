@@ -22,6 +22,7 @@ from gradplane.switch.jit.table_apply import Observe, Tables
 from gradplane.switch.jit.table_layout import DIRECT, WORDS, Shape
 from gradplane.switch.jit.user_extern_calls import Buffer, call_user_extern
 from gradplane.switch.jit.value_layout import scalar_width
+from gradplane.switch.jit.valuesets import value_set_word
 from gradplane.switch.runtime.arrays import register_places
 from gradplane.switch.runtime.crcs import custom_crcs
 from gradplane.switch.runtime.profiles import ActionProfile
@@ -173,6 +174,8 @@ def pipe_words(program: ir.Program, shapes: Iterable[Shape]) -> list[str]:
             names.append(meter_word(name))
         elif instance.kind in ("lpf", "wred"):
             names.append(filter_word(name))
+    for value_set in program.value_sets:
+        names += [value_set_word(value_set.name, part) for part in ("members", "count")]
     return [*names, *(shape.word(part) for shape in shapes for part in WORDS)]
 
 

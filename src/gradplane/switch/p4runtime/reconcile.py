@@ -202,6 +202,10 @@ def _updates_of_pipe(whole: Pipeline, pipe: int) -> Iterator[p4r.Update]:
     cells = [
         *(p4r.Entity(counter_entry=p4r.CounterEntry(counter_id=i)) for i in own(catalog.counters)),
         *(p4r.Entity(meter_entry=p4r.MeterEntry(meter_id=i)) for i in own(catalog.meters)),
+        *(
+            p4r.Entity(value_set_entry=p4r.ValueSetEntry(value_set_id=i))
+            for i in own(catalog.value_sets)
+        ),
     ]
     tables = set(own(catalog.tables))
     cells += [q for q in _changed_defaults(p) if q.table_entry.table_id in tables]

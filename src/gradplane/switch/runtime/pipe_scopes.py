@@ -1,5 +1,4 @@
-"""Which pipes of a chip share a table's entries, and a counter's, meter's, filter's or profile's
-cells.
+"""The scopes of tables and externs: which pipes of a chip share one.
 
 At first all pipes share all of them. A table and its action profile have one scope.
 """
@@ -18,11 +17,12 @@ from gradplane.switch.runtime.links import Links
 from gradplane.switch.runtime.match_table import MatchTable
 from gradplane.switch.runtime.meters import Meter
 from gradplane.switch.runtime.profiles import ActionProfile
+from gradplane.switch.runtime.valuesets import ParserValueSet
 
 Groups = tuple[tuple[int, ...], ...]
 """The pipes, those together that share."""
 
-KINDS = ("tables", "profiles", "counters", "meters", "filters")
+KINDS = ("tables", "profiles", "counters", "meters", "filters", "value_sets")
 
 
 @dataclass(slots=True)
@@ -34,6 +34,7 @@ class Resources:
     counters: dict[str, Counter]
     meters: dict[str, Meter]
     filters: dict[str, Filter]
+    value_sets: dict[str, ParserValueSet]
 
     def of(self, kind: str) -> dict[str, Any]:
         """Return the objects of one of KINDS."""
@@ -43,7 +44,7 @@ class Resources:
 
 def make_resources(program: ir.Program, links: Links, clock: Callable[[], int]) -> Resources:
     """Make a program's tables and externs as they are at the start."""
-    made = Resources({}, {}, {}, {}, {})
+    made = Resources({}, {}, {}, {}, {}, {})
     for instance in program.externs:
         name = instance.name
         match instance.kind:
@@ -58,6 +59,8 @@ def make_resources(program: ir.Program, links: Links, clock: Callable[[], int]) 
             case "action_selector":
                 algorithm, width = instance.word("algorithm"), instance.number("width")
                 made.profiles[name] = ActionProfile(name, _size(instance), algorithm, width, links)
+    for value_set in program.value_sets:
+        made.value_sets[value_set.name] = ParserValueSet(value_set)
     for table in program.tables:
         profile = made.profiles[table.implementation.name] if table.implementation else None
         made.tables[table.name] = MatchTable(table, profile, clock)
@@ -160,6 +163,10 @@ class PipeScopes:
                 if pipe.profiles[name].members:
                     what = "its scope can change while it has no members: clear it"
                     raise TableError("FAILED_PRECONDITION", f"action profile {name}: {what}")
+            for name in together.get("value_sets", ()):
+                if pipe.value_sets[name].members:
+                    what = "its scope can change while it has no members: clear it"
+                    raise TableError("FAILED_PRECONDITION", f"value set {name}: {what}")
 
 
 def _size(instance: ir.ExternInstance) -> int:

@@ -24,7 +24,6 @@ from gradplane.switch.runtime.multicast_nodes import MulticastNodes
 from gradplane.switch.runtime.pipe_scopes import PipeScopes, make_resources
 from gradplane.switch.runtime.replicas import CloneSession, Replica
 from gradplane.switch.runtime.rng import Rng
-from gradplane.switch.runtime.valuesets import ParserValueSet
 
 Clock = Callable[[], int]
 
@@ -78,8 +77,8 @@ class State:
         first = self.scopes.pipes[0]
         self.tables, self.profiles = first.tables, first.profiles
         self.counters, self.meters, self.filters = first.counters, first.meters, first.filters
+        self.value_sets = first.value_sets
         self.hashes = {i.name: DynamicHash(i.name) for i in by_kind.get("hash", [])}
-        self.value_sets = {v.name: ParserValueSet(v) for v in program.value_sets}
         self.multicast: WatchedDict[int, list[Replica]] = WatchedDict()
         self.clone_sessions: WatchedDict[int, CloneSession] = WatchedDict()
         self.nodes = MulticastNodes(self.multicast, self.clone_sessions)
@@ -103,13 +102,11 @@ class State:
         """Reset everything to the program's start but time and random numbers."""
         for table in self.scopes.every("tables"):
             table.reset()
-        for kind in ("profiles", "counters", "meters", "filters"):
+        for kind in ("profiles", "counters", "meters", "filters", "value_sets"):
             for cells in self.scopes.every(kind):
                 cells.clear()
         for register in self.registers.values():
             register.clear()
-        for value_set in self.value_sets.values():
-            value_set.replace([])
         self.nodes.clear()
         self.port_metadata.fill(0)
         self.pruned.fill(0)
@@ -159,6 +156,7 @@ class PipeState(State):
         own = state.scopes.pipes[pipe]
         self.tables, self.profiles = own.tables, own.profiles
         self.counters, self.meters, self.filters = own.counters, own.meters, own.filters
+        self.value_sets = own.value_sets
         self.registers = state._pipe_registers[pipe]
 
     def __getattr__(self, name: str) -> Any:

@@ -71,7 +71,9 @@ class _Builder:
             table = self.known[table_id(TableId.PORT_METADATA, number)]
             yield PortMetadataTable(table, facts, number, self.state)
         for number, value_set in self.catalog.value_sets.items():
-            yield ValueSetTable(self.known[number], self.state.value_sets[value_set.name])
+            known, name = self.known[number], value_set.name
+            make = partial(_value_set, known, name)
+            yield ScopedTable(known, self.state.scopes, name, make)
 
     def _match_tables(self) -> Iterator[ControlTable]:
         for number, info in self.catalog.tables.items():
@@ -154,6 +156,10 @@ def _filter(
     known: TableSchema, name: str, kind: str, clock: Callable[[], int], own: Resources
 ) -> ControlTable:
     return FilterTable(known, own.filters[name], FIELDS[kind], clock)
+
+
+def _value_set(known: TableSchema, name: str, own: Resources) -> ControlTable:
+    return ValueSetTable(known, own.value_sets[name])
 
 
 def _first(found: Sequence[Data]) -> Data:

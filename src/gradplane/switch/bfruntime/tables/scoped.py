@@ -177,6 +177,8 @@ class ScopedTable(ControlTable):
 
     def set_attribute(self, name: str, message: Any) -> Undo:
         if name == "entry_scope":
+            if message.entry_scope.prsr_scope.predef:
+                raise self.refused("a pipe's parsers share its entries")
             return self._set_scope(message.entry_scope.pipe_scope)
         steps = [part.set_attribute(name, message) for part in self.parts()]
 
