@@ -13,6 +13,7 @@ from gradplane.switch.switch import Switch
 
 THC = Path(__file__).parents[2] / "p4" / "thc.p4"
 THC_TNA = THC.with_name("thc_tna.p4")
+MEMBERS, RECEIVERS, ROUTES = "ThcIngress.members", "ThcEgress.receivers", "ThcIngress.routes"
 TABLE = (0, 1, 2, 4, 6, 8, 11, 13, 17, 19, 22, 24, 26, 28, 29, 30)
 
 
@@ -68,6 +69,19 @@ class Server:
                 found.append({key[1]: args[0] for key, (_, args) in rows if key[0] == job})
         assert len(found) == 128 and all(rows == found[0] for rows in found)
         return found[0]
+
+
+def check_installed(switch):
+    """Check that a switch has all of job 3, of two workers and slots from 16 on, and its routes."""
+    assert switch.lookup_entries(3) == dict(enumerate(TABLE))
+    assert switch.entries(MEMBERS) == {
+        (3, 0, 1): (0, (2, 2, 16, 8, 4, 1)),
+        (3, 1, 2): (0, (2, 2, 16, 8, 4, 2)),
+    }
+    source = (0xFE, 1, 0x0A0000FE, 0x0A000001, 20000)
+    assert switch.entries(RECEIVERS)[3, 0] == (0, source)
+    assert [(r.port, r.instance) for r in switch.state.multicast[4]] == [(1, 1), (2, 2)]
+    assert switch.entries(ROUTES) == {(0x0A000001,): (0, (1, 1)), (0x0A0000FE,): (1, ())}
 
 
 def member(worker, port=None, udp_port=20000):

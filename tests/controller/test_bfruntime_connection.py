@@ -2,7 +2,16 @@
 
 import numpy as np
 import pytest
-from controller_cases import TABLE, THC_TNA, Server, pipeline_of, plan, session
+from controller_cases import (
+    MEMBERS,
+    TABLE,
+    THC_TNA,
+    Server,
+    check_installed,
+    pipeline_of,
+    plan,
+    session,
+)
 
 from gradplane.controller import (
     Capacity,
@@ -23,7 +32,6 @@ from gradplane.topologies.sim import frames
 from gradplane.topologies.sim.frames import Address
 
 ROUTE = Route("10.0.0.1", 32, 1, "00:00:00:00:00:01")
-MEMBERS, ROUTES, RECEIVERS = "ThcIngress.members", "ThcIngress.routes", "ThcEgress.receivers"
 TOFINO = {"target": "tofino"}
 
 
@@ -52,15 +60,7 @@ def setup(*jobs, routes=(ROUTE,)):
 
 def test_all_that_a_job_needs_is_installed(driver, pipeline):
     configure(driver.address, pipeline, setup(plan(3, workers=2, slot_base=16)), **TOFINO)
-    assert driver.lookup_entries(3) == dict(enumerate(TABLE))
-    assert driver.entries(MEMBERS) == {
-        (3, 0, 1): (0, (2, 2, 16, 8, 4, 1)),
-        (3, 1, 2): (0, (2, 2, 16, 8, 4, 2)),
-    }
-    source = (0xFE, 1, 0x0A0000FE, 0x0A000001, 20000)
-    assert driver.entries(RECEIVERS)[3, 0] == (0, source)
-    assert [(r.port, r.instance) for r in driver.state.multicast[4]] == [(1, 1), (2, 2)]
-    assert driver.entries(ROUTES) == {(0x0A000001,): (0, (1, 1)), (0x0A0000FE,): (1, ())}
+    check_installed(driver)
 
 
 def test_a_changed_job_leaves_nothing_of_the_old(driver, pipeline):

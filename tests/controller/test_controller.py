@@ -10,7 +10,18 @@ from dataclasses import replace
 import finsy
 import grpc
 import pytest
-from controller_cases import TABLE, THC, Server, pipeline_of, plan, session, thc_pipeline
+from controller_cases import (
+    MEMBERS,
+    RECEIVERS,
+    TABLE,
+    THC,
+    Server,
+    check_installed,
+    pipeline_of,
+    plan,
+    session,
+    thc_pipeline,
+)
 from finsy.proto import p4r
 
 from gradplane.controller import (
@@ -32,7 +43,6 @@ from gradplane.controller.controller_errors import NoAnswerError
 from gradplane.controller.thc import EVENT_NAMES
 
 IP, MAC = "10.0.0.254", "00:00:00:00:00:fe"
-MEMBERS, RECEIVERS, ROUTES = "ThcIngress.members", "ThcEgress.receivers", "ThcIngress.routes"
 ROUTE = Route("10.0.0.1", 32, 1, "00:00:00:00:00:01")
 
 
@@ -42,15 +52,7 @@ def setup(*jobs, routes=(ROUTE,)):
 
 def test_all_that_a_job_needs_is_installed(server, pipeline):
     configure(server.address, pipeline, setup(plan(3, workers=2, slot_base=16)))
-    assert server.lookup_entries(3) == dict(enumerate(TABLE))
-    assert server.entries(MEMBERS) == {
-        (3, 0, 1): (0, (2, 2, 16, 8, 4, 1)),
-        (3, 1, 2): (0, (2, 2, 16, 8, 4, 2)),
-    }
-    source = (0xFE, 1, 0x0A0000FE, 0x0A000001, 20000)
-    assert server.entries(RECEIVERS)[3, 0] == (0, source)
-    assert [(r.port, r.instance) for r in server.state.multicast[4]] == [(1, 1), (2, 2)]
-    assert server.entries(ROUTES) == {(0x0A000001,): (0, (1, 1)), (0x0A0000FE,): (1, ())}
+    check_installed(server)
 
 
 def test_a_short_table_leaves_the_rest_of_the_indices_to_the_default(server, pipeline):

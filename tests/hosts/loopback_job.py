@@ -28,7 +28,7 @@ def running(job):
     hosts = make_hosts(job)
     with ExitStack() as stack:
         if job.aggregation == "switch":
-            stack.enter_context(_switch(job))
+            stack.enter_context(switch_on_a_socket(job))
         for config in hosts:
             if config.worker is None:
                 stack.enter_context(_server(config))
@@ -47,18 +47,18 @@ def _server(config):
 
 
 @contextmanager
-def _switch(job):
-    receive = make_switch(job)
+def switch_on_a_socket(job):
+    """Run a model of the switch at the job's aggregator; an empty datagram ends it."""
+    switch = make_switch(job)
     with socket.socket(type=socket.SOCK_DGRAM) as opened:
         opened.bind(job.aggregator)
-        stopped = threading.Event()
 
         def serve():
             while True:
-                payload, peer = opened.recvfrom(4096)
-                if stopped.is_set():
+                payload, sender = opened.recvfrom(65535)
+                if not payload:
                     return
-                for ip, port, answer in receive(*peer, payload):
+                for ip, port, answer in switch(*sender, payload):
                     opened.sendto(answer, (ip, port))
 
         thread = threading.Thread(target=serve)
@@ -66,6 +66,5 @@ def _switch(job):
         try:
             yield
         finally:
-            stopped.set()
             opened.sendto(b"", job.aggregator)
             thread.join()

@@ -17,6 +17,7 @@ from gradplane.hosts.config import (
 )
 from gradplane.hosts.protocols.actions import Peer, SendMessage
 from gradplane.hosts.protocols.job_codec import push_codec
+from gradplane.hosts.training.train import Reduce
 from gradplane.hosts.wire.aggregation import UDP_PORT
 from gradplane.topologies.description import SWITCH_IP, HostNode, Topology
 
@@ -81,6 +82,12 @@ class ReplayedJob:
     outcomes: JobOutcomes
     network: ReplayNetwork
     wrong_sum: WrongSum | None = None
+
+    def asked(self) -> Iterator[tuple[Worker, Reduce]]:
+        """Yield the workers with the reduce that each of them asks for."""
+        for worker in self.workers:
+            assert isinstance(worker.step, Reduce), worker.step
+            yield worker, worker.step
 
     def arrived(self, source: Peer, message: SendMessage) -> bytes:
         """Return a stream's message as its receiver gets it.

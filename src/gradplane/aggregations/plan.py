@@ -18,7 +18,6 @@ from gradplane.hosts.config import JobConfig
 from gradplane.hosts.drivers import roles
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage, SetTimer
 from gradplane.hosts.protocols.planned_worker import PlannedWorker, check_plan
-from gradplane.hosts.training.train import Reduce
 
 
 class PlanScheme(Aggregation):
@@ -70,10 +69,7 @@ class _ReplayedReduces:
 
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
-        workers = self._replayed.workers
-        for worker, machine in zip(workers, self._machines, strict=True):
-            step = worker.step
-            assert isinstance(step, Reduce), step
+        for (worker, step), machine in zip(self._replayed.asked(), self._machines, strict=True):
             self._perform(worker.number, machine.reduce(step.round, step.vector, 0))
         while self._events:
             number, event, arguments = self._events.popleft()

@@ -13,7 +13,6 @@ from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.messages import Kind, parse
 from gradplane.hosts.protocols.parameter_server import PsServer, PsWorker
 from gradplane.hosts.training.sgd import served
-from gradplane.hosts.training.train import Reduce
 from gradplane.topologies.description import HostNode
 
 
@@ -54,10 +53,7 @@ class _ReplayedReduces:
 
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
-        workers = self._replayed.workers
-        for worker, machine in zip(workers, self._machines, strict=True):
-            step = worker.step
-            assert isinstance(step, Reduce), step
+        for (worker, step), machine in zip(self._replayed.asked(), self._machines, strict=True):
             self._perform(worker.number, machine.reduce(step.round, step.vector, 0))
         while self._in_time or self._late:
             sender, data = (self._in_time or self._late).popleft()

@@ -19,7 +19,6 @@ from gradplane.hosts.drivers import roles
 from gradplane.hosts.protocols.actions import Action, Deliver, SendMessage
 from gradplane.hosts.protocols.ring_plan import RingPlan
 from gradplane.hosts.protocols.ring_worker import RingWorker
-from gradplane.hosts.training.train import Reduce
 
 
 class RingScheme(Aggregation):
@@ -70,10 +69,7 @@ class _ReplayedReduces:
 
     def reduce(self) -> None:
         """Re-enact the reduce that all workers ask for."""
-        workers = self._replayed.workers
-        for worker, machine in zip(workers, self._machines, strict=True):
-            step = worker.step
-            assert isinstance(step, Reduce), step
+        for (worker, step), machine in zip(self._replayed.asked(), self._machines, strict=True):
             self._perform(worker.number, machine.reduce(step.round, step.vector, 0))
         while self._mail:
             sender, number, data = self._mail.popleft()

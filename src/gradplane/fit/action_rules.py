@@ -1,4 +1,4 @@
-"""What an action and a condition of the chip cannot do, whatever room there is.
+"""Rules for actions and conditions that the chip has however much room is left.
 
 All operations of an action happen at once, each by the ALU of one container, with two operands.
 """

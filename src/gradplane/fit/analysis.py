@@ -25,7 +25,7 @@ GRESSES = ("ingress", "egress")
 
 @dataclass(frozen=True, slots=True)
 class PipelineFit:
-    """What one pipeline of a program takes of a chip.
+    """The resources of a chip that one pipeline of a program takes.
 
     chains: of dependencies, the longest of each control. fields: with their live ranges.
     """
@@ -223,5 +223,5 @@ def _parser_overruns(parsers: Sequence[ParserDemand], chip: ChipResources) -> It
             worst = max(parser.parts, key=lambda p: p.rows)
             what = f"the {parser.gress} parser takes {parser.rows} TCAM rows,"
             what += f" {chip.title} has {chip.parser_rows}; state {worst.name} takes {worst.rows}"
-            way_out = "merge states that differ by constants, or tell packets apart by a table"
+            way_out = "merge states that differ by constants, or distinguish packets by a table"
             yield Overrun("parser", what, worst.span, way_out)

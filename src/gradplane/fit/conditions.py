@@ -15,8 +15,10 @@ _EQUAL, _ORDER = ("==", "!="), ("<", "<=", ">", ">=")
 
 @dataclass(slots=True)
 class Compared:
-    """What conditions compare: places by their bytes, places by their order, and why the chip
-    cannot."""
+    """The places that conditions compare, by their bytes or by their order.
+
+    problems: comparisons that the chip cannot make, each as a sentence.
+    """
 
     equal: set[Place] = field(default_factory=set)
     ordered: set[Place] = field(default_factory=set)
@@ -24,7 +26,7 @@ class Compared:
 
     @property
     def problem(self) -> str:
-        """Why the chip cannot decide it; empty if it can."""
+        """The reason why the chip cannot decide it; empty if it can."""
         if self.problems:
             return self.problems[0]
         ranges = sum(p.bits for p in self.ordered)

@@ -19,7 +19,7 @@ _Field = tuple[ir.Var, tuple[int, ...]]
 
 @dataclass(slots=True)
 class _Event:
-    """What a statement does. order: the same for all that one table may do."""
+    """The reads, writes and copies of a statement. order: equal for all that one table may do."""
 
     order: int
     reads: set[_Field]

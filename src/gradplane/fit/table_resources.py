@@ -45,7 +45,7 @@ _POOL_MEMBERS = 120
 
 @dataclass(slots=True)
 class Demand:
-    """What is taken of a stage: amounts by name, the places on both crossbars, and hashes.
+    """The amounts of each resource taken of a stage, the places on both crossbars, and hashes.
 
     hashes: the bits of each, by what it is of. Tables that need the same bytes or the same hash
     share them."""
@@ -84,8 +84,11 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class ExactFormat:
-    """How an exact table lies in SRAM: entries in a row of `wide` blocks, the blocks of each way,
-    and up to how many bits of action data are beside the key."""
+    """The layout of an exact table in SRAM.
+
+    per_row: entries in a row of `wide` blocks. ways: the blocks of each way. immediate: the most
+    bits of action data beside the key.
+    """
 
     per_row: int
     wide: int

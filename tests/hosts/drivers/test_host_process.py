@@ -2,16 +2,14 @@
 
 import json
 import os
-import socket
 import subprocess
 import sys
-import threading
 import time
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from host_configs import make_hosts, make_job
+from loopback_job import switch_on_a_socket
 from virtual_network import Network, make_switch
 
 ROOT = Path(__file__).parents[3]
@@ -132,29 +130,6 @@ def test_training_through_a_switch_survives_losses(net, start, tmp_path):
     assert weights == [virtual, virtual]
     verdicts = [r for config in configs for r in log_of(config) if r["kind"] == "verdict"]
     assert len(verdicts) > 5
-
-
-@contextmanager
-def switch_on_a_socket(job):
-    switch = make_switch(job)
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as opened:
-        opened.bind(job.aggregator)
-
-        def serve():
-            while True:
-                payload, sender = opened.recvfrom(65535)
-                if not payload:
-                    return
-                for ip, port, answer in switch(*sender, payload):
-                    opened.sendto(answer, (ip, port))
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield
-        finally:
-            opened.sendto(b"", job.aggregator)
-            thread.join()
 
 
 def test_the_end_of_input_ends_the_process_before_and_after_go(net, start, tmp_path):

@@ -61,14 +61,18 @@ class Time:
         return self.now
 
 
-@pytest.fixture(scope="module")
-def both() -> list[tuple[Switch, Time]]:
-    """The program in each engine, with a clock."""
+def in_each_engine(program: dict[str, str]) -> list[tuple[Switch, Time]]:
     times = Time(), Time()
     return [
-        (tnaprograms.switch(engine, clock=time, **PROGRAM), time)
+        (tnaprograms.switch(engine, clock=time, **program), time)
         for engine, time in zip(("interpreter", "jit"), times, strict=True)
     ]
+
+
+@pytest.fixture(scope="module")
+def both() -> list[tuple[Switch, Time]]:
+    """Provide the program in each engine, with a clock."""
+    return in_each_engine(PROGRAM)
 
 
 CONFIGS = st.builds(
@@ -110,12 +114,8 @@ def test_both_engines_compute_the_same(
 
 @pytest.fixture(scope="module")
 def both_direct() -> list[tuple[Switch, Time]]:
-    """The program with filters of its tables' entries in each engine, with a clock."""
-    times = Time(), Time()
-    return [
-        (tnaprograms.switch(engine, clock=time, **DIRECT), time)
-        for engine, time in zip(("interpreter", "jit"), times, strict=True)
-    ]
+    """Provide the program with filters of its tables' entries in each engine, with a clock."""
+    return in_each_engine(DIRECT)
 
 
 def fill_and_configure(switch: Switch, config: FilterConfig) -> None:

@@ -1,4 +1,4 @@
-"""What a worker holds of one tensor while the tasks of its option are done.
+"""One tensor as a worker holds it while the tasks of its option are done.
 
 Uncompressed it is the values of a range; compressed it is pieces, each the codes of a range from
 one worker. A first step of a divisible scheme shortens the range, or leaves all with the root; the
